@@ -18,11 +18,11 @@ def leader() -> Iterator[int]:
 
 def test_a_group_has_its_living_members_without_its_leader(leader: int) -> None:
     with Popen(["sleep", "20"], process_group=leader) as member:
-        assert [*processes.of_group(leader)] == [member.pid]
+        assert [*processes.group_members(leader)] == [member.pid]
         member.kill()
 
 
 def test_a_zombie_is_not_a_member(leader: int) -> None:
     with Popen(["true"], process_group=leader) as member:
         os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOWAIT)
-        assert [*processes.of_group(leader)] == []
+        assert [*processes.group_members(leader)] == []

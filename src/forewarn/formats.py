@@ -1,47 +1,27 @@
-"""Durations as people write them: 14m, 1h30m, 90s, 250ms, 90."""
+"""Durations as text: parsed from and formatted as 14m, 1h30m, 90s, 250ms."""
 
 import re
 from datetime import timedelta
 
 from forewarn.errors import InvalidInput
 
-_WRITTEN = re.compile(
+_WITH_UNITS = re.compile(
     "".join(rf"(?:([0-9]{{1,9}}){unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")),
     re.IGNORECASE,
 )
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
-_PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 
 
-def parse_duration(written: str | float | timedelta) -> timedelta:
+def parse_duration(value: str | float | timedelta) -> timedelta:
     """Parse a duration; a plain number is in seconds."""
-    if isinstance(written, timedelta):
-        return written
-    text = str(written).strip()
-    if _PLAIN.fullmatch(text) or _is_number(written):
-        return _seconds(float(text), text)
-    match = _WRITTEN.fullmatch(text)
-    if not text or match is None:
-        raise InvalidInput(
-            f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
-        )
-    parts = zip(match.groups(), _MILLISECONDS, strict=True)
+    if isinstance(value, timedelta):
+        return value
+    text = str(value).strip()
     try:
-        return timedelta(milliseconds=sum(int(n or 0) * unit for n, unit in parts))
-    except OverflowError:
-        raise InvalidInput(f"{text!r} is longer than time itself") from None
-
-
-def _is_number(written: object) -> bool:
-    """Whether it is a computed number, such as 1 / 3 or 1e-07."""
-    if isinstance(written, bool) or not isinstance(written, int | float):
-        return False
-    return written >= 0
-
-
-def _seconds(number: float, text: str) -> timedelta:
-    try:
-        return timedelta(seconds=number)
+        if _SECONDS.fullmatch(text) or _is_number(value):
+            return timedelta(seconds=float(text))
+        return timedelta(milliseconds=_milliseconds(text))
     except OverflowError:
         raise InvalidInput(f"{text!r} is longer than time itself") from None
 
@@ -54,3 +34,20 @@ def exact_duration(duration: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def _is_number(value: object) -> bool:
+    """Return whether it is a computed number, such as 1 / 3 or 1e-07."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value >= 0
+
+
+def _milliseconds(text: str) -> int:
+    match = _WITH_UNITS.fullmatch(text)
+    if not text or match is None:
+        raise InvalidInput(
+            f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
+        )
+    parts = zip(match.groups(), _MILLISECONDS, strict=True)
+    return sum(int(number or 0) * unit for number, unit in parts)

@@ -1,4 +1,8 @@
-"""Check whether a command can be run."""
+"""Processes of this machine: can a command run, who is in a session or group.
+
+Members are read from /proc. Only the standard library is used: the supervisor of driver
+scripts starts without any other package.
+"""
 
 import os
 import select
@@ -8,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from signal import SIGKILL
 
-_GONE = (b"Z", b"X")  # ended, but not reaped
+_ENDED = (b"Z", b"X")  # states in /proc of processes that were not reaped yet
 
 
 def command_problem(command: Sequence[str]) -> str | None:
@@ -20,10 +24,10 @@ def command_problem(command: Sequence[str]) -> str | None:
         return "no command has a zero character in it"
     if os.sep not in name:
         return None if shutil.which(name) else f"{name} is not in $PATH"
-    return _trouble_of_file(name)
+    return _file_problem(name)
 
 
-def _trouble_of_file(path: str) -> str | None:
+def _file_problem(path: str) -> str | None:
     if os.path.isdir(path):
         return f"{path} is a directory"
     if not os.path.exists(path):
@@ -49,6 +53,9 @@ def _interpreter(path: str) -> str | None:
     return os.fsdecode(words[0]) if words else None
 
 
+# --- sessions ----------------------------------------------------------------
+
+
 def kill_session(session: int, seconds: float) -> None:
     """Kill all of `session` but its leader, and wait up to `seconds` for the end."""
     until = time.monotonic() + seconds
@@ -71,36 +78,24 @@ def signal_session(session: int, number: int) -> None:
 
 def session_members(session: int) -> Iterator[tuple[int, int]]:
     """Yield the pid and process group of all of `session` but its leader."""
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == session:
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                stat = file.read()
-        except OSError:  # the process is gone
-            continue
-        state, _, group, its_session = stat[stat.rindex(b")") + 1 :].split()[:4]
-        if int(its_session) == session and state not in (b"Z", b"X"):
-            yield int(name), int(group)
+    for pid, group, its_session in _living_processes():
+        if its_session == session and pid != session:
+            yield pid, group
 
 
-def of_group(group: int) -> Iterator[int]:
+# --- process groups and variables --------------------------------------------
+
+
+def group_members(group: int) -> Iterator[int]:
     """Yield the pids of a process group's living processes, without its leader."""
-    for pid in _all():
-        stat = _read(pid, "stat")
-        fields = stat[stat.rfind(b")") + 1 :].split()[:3]  # a name may contain anything
-        if pid == group or len(fields) < 3:
-            continue
-        state, _, its_group = fields
-        if int(its_group) == group and state not in _GONE:
+    for pid, its_group, _ in _living_processes():
+        if its_group == group and pid != group:
             yield pid
 
 
 def with_variable(name: str, value: str) -> Iterator[int]:
     """Yield the pids of processes started with this environment variable."""
-    for pid in _all():
-        if has_variable(pid, name, value):
-            yield pid
+    return (pid for pid in _pids() if has_variable(pid, name, value))
 
 
 def has_variable(pid: int, name: str, value: str) -> bool:
@@ -108,16 +103,26 @@ def has_variable(pid: int, name: str, value: str) -> bool:
     return f"{name}={value}".encode() in _read(pid, "environ").split(b"\0")
 
 
-def _all() -> Iterator[int]:
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            yield int(name)
+# --- /proc -------------------------------------------------------------------
 
 
-def _read(pid: int, what: str) -> bytes:
+def _living_processes() -> Iterator[tuple[int, int, int]]:
+    """Yield the pid, process group and session of every process that has not ended."""
+    for pid in _pids():
+        stat = _read(pid, "stat")
+        fields = stat[stat.rfind(b")") + 1 :].split()[:4]  # a name may contain anything
+        if len(fields) == 4 and fields[0] not in _ENDED:
+            yield pid, int(fields[2]), int(fields[3])
+
+
+def _pids() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def _read(pid: int, name: str) -> bytes:
     """Read a file of a process; empty if it is gone or belongs to another user."""
     try:
-        with open(f"/proc/{pid}/{what}", "rb") as file:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()
     except OSError:
         return b""

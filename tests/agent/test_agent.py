@@ -9,7 +9,7 @@ from tests.agent.support.events import NOON, an_event, counting
 from forewarn.agent.agent import Agent
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import ApprovalPolicy, Plan, Rule
-from forewarn.agent.events.state import UNTOUCHED
+from forewarn.agent.events.state import NO_IMPACT
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.identity import LocalVm
 from forewarn.agent.poller import DocumentRead, NameLearned
@@ -39,9 +39,9 @@ def plan(tmp_path: Path) -> Plan:
 
 @pytest.fixture
 def memory(plan: Plan) -> StateMemory:
-    keeping = StateStore(plan.state)
-    keeping.open()
-    return StateMemory(keeping, lambda _: None)
+    store = StateStore(plan.state)
+    store.open()
+    return StateMemory(store, lambda _: None)
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def agent(plan: Plan, memory: StateMemory) -> Agent:
     clock = ServiceClock()
     return Agent(
         plan,
-        myself=LocalVm(plan, clock, "host"),
+        local_vm=LocalVm(plan, clock, "host"),
         clock=clock,
-        memory=memory,
-        recording=AgentRecorder(
+        states=memory,
+        recorder=AgentRecorder(
             audit=AuditLog(plan.state / "audit.jsonl"),
             metrics=AgentMetrics(),
             conditions=Conditions(logging.getLogger("test")),
@@ -60,21 +60,21 @@ def agent(plan: Plan, memory: StateMemory) -> Agent:
             endpoint="http://nowhere",
             blind_after=30.0,
         ),
-        pulse=FreezeDetector(AliveFile(plan.state / "alive")),
-        beat=lambda: 1.0,
+        freeze_detector=FreezeDetector(AliveFile(plan.state / "alive")),
+        heartbeat=lambda: 1.0,
         boot="boot-1",
-        felt=UNTOUCHED,
+        impact=NO_IMPACT,
         token=counting(),
     )
 
 
 @pytest.fixture
-def hands(plan: Plan, agent: Agent) -> Executor:
+def executor(plan: Plan, agent: Agent) -> Executor:
     return Executor(plan, Willing(), ServiceClock(), agent.inbox.put)
 
 
 def test_a_name_learned_late_applies_to_known_events(
-    agent: Agent, hands: Executor, memory: StateMemory
+    agent: Agent, executor: Executor, memory: StateMemory
 ) -> None:
     event = an_event(not_before=NOON.replace(year=2999))
     document = Document(incarnation=1, events=(event,))
@@ -82,10 +82,10 @@ def test_a_name_learned_late_applies_to_known_events(
     agent.inbox.put(
         DocumentRead(reading=Reading(document=document, tag='"1"', is_held=True))
     )
-    agent.turn(hands)
-    (before,) = memory.lives.values()
+    agent.turn(executor)
+    (before,) = memory.by_id.values()
     agent.inbox.put(NameLearned(name="web-0"))
-    agent.turn(hands)
-    (after,) = memory.lives.values()
+    agent.turn(executor)
+    (after,) = memory.by_id.values()
     assert (before.is_mine, after.is_mine) == (False, True)
     assert after.course is not None

@@ -40,24 +40,24 @@ def test_the_configured_name_wins_over_the_learned_and_the_host_name() -> None:
 
 
 def test_a_learned_name_is_kept() -> None:
-    myself = me()
-    myself.learn("web-0")
-    assert myself.learn(None) == "web-0"
+    local_vm = me()
+    local_vm.learn("web-0")
+    assert local_vm.learn(None) == "web-0"
 
 
 def test_the_position_is_that_of_the_name_in_use() -> None:
-    myself = me()
-    myself.learn("web-0")
-    assert myself.position(["web-1", "WEB-0"]) == 1
-    assert myself.position(["host-0"]) is None
+    local_vm = me()
+    local_vm.learn("web-0")
+    assert local_vm.position(["web-1", "WEB-0"]) == 1
+    assert local_vm.position(["host-0"]) is None
 
 
 def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
-    decision = me().judge(an_event(), True, 900.0)
-    course = decision.course
-    assert course is not None
-    assert (course.rule, course.hooks, course.parallel) == ("mine", RULE.hooks, True)
-    assert (course.approve, course.together, course.ready) == (
+    decision = me().decide(an_event(), True, 900.0)
+    plan = decision.plan
+    assert plan is not None
+    assert (plan.rule, plan.hooks, plan.parallel) == ("mine", RULE.hooks, True)
+    assert (plan.approve, plan.together, plan.ready) == (
         ApprovalPolicy.AT_ONCE,
         SharedApproval.WHEN_READY,
         "all",
@@ -67,22 +67,22 @@ def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
 
 def test_without_a_matching_rule_there_is_no_course() -> None:
     others = Rule(name="others", concerns=RuleScope.OTHERS)
-    decision = me(rules=(others,)).judge(an_event(), True, 900.0)
-    assert decision.course is None
+    decision = me(rules=(others,)).decide(an_event(), True, 900.0)
+    assert decision.plan is None
     assert decision.why == ("rule others does not match: it names this VM",)
 
 
 def test_a_name_mismatch_is_explained() -> None:
-    myself = me()
-    assert "does not tell" in (myself.mismatch(None) or "")
-    myself.learn("web-0")
-    assert myself.mismatch(None) is None
+    local_vm = me()
+    assert "does not tell" in (local_vm.mismatch(None) or "")
+    local_vm.learn("web-0")
+    assert local_vm.mismatch(None) is None
     named = Document(incarnation=1, events=(an_event(resources=["host-0"]),))
-    assert "host name" in (myself.mismatch(named) or "")
+    assert "host name" in (local_vm.mismatch(named) or "")
     assert "the name given is db-0" in (_given("db-0").mismatch(None) or "")
 
 
 def _given(name: str) -> LocalVm:
-    myself = me(name=name)
-    myself.learn("web-0")
-    return myself
+    local_vm = me(name=name)
+    local_vm.learn("web-0")
+    return local_vm

@@ -17,8 +17,8 @@ def test_an_event_is_approved_when_its_hook_has_ended(stage: Staging) -> None:
     agent.turn()
     agent.turn()
     assert agent.approver.approved == ["E1"]
-    assert agent.life().approved_at is not None
-    assert agent.life().posted_at is not None
+    assert agent.state().approved_at is not None
+    assert agent.state().posted_at is not None
     assert agent.metrics.value("approvals_total", answer="200") == 1
     assert agent.metrics.value("hooks_total", step="prepare", outcome="done") == 1
     assert [line["answer"] for line in agent.lines("approved")] == ["200"]
@@ -30,7 +30,7 @@ def test_an_approved_event_is_not_approved_again(stage: Staging) -> None:
     agent.turn()
     agent.turn()
     agent.turn(seeing(an_event()))
-    agent.hands.stop()
+    agent.executor.stop()
     assert agent.approver.approved == ["E1"]
 
 
@@ -107,11 +107,11 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(stage: Staging) -> None:
     agent = stage(is_dry=True, approve=ApprovalPolicy.AT_ONCE)
     agent.turn(seeing(an_event()))
     agent.turn(seeing(at=NOON + MINUTE))
-    agent.hands.stop()
+    agent.executor.stop()
     assert agent.approver.approved == []
     assert agent.runs() == []
     assert [line["rule"] for line in agent.lines("decided")] == ["all"]
-    assert agent.life().over_at is not None
+    assert agent.state().over_at is not None
 
 
 def test_a_refused_approval_is_recorded_and_not_repeated_immediately(
@@ -123,9 +123,9 @@ def test_a_refused_approval_is_recorded_and_not_repeated_immediately(
     agent.turn()
     agent.turn()
     agent.turn(seeing(an_event()))
-    agent.hands.stop()
+    agent.executor.stop()
     assert agent.approver.approved == []
-    assert agent.life().approved_at is None
+    assert agent.state().approved_at is None
     assert [line["reason"] for line in agent.lines("approval-failed")] == [
         "no such event"
     ]
@@ -158,10 +158,10 @@ def test_an_unsaved_event_is_prepared_but_not_approved(stage: Staging) -> None:
     agent.turn(seeing(an_event()))
     agent.turn()
     agent.turn(seeing(an_event()))
-    agent.hands.stop()
+    agent.executor.stop()
     assert agent.runs() == [("drain", "done", 1)]
     assert agent.approver.approved == []
-    assert "state-unwritable" in agent.conditions.are_there()
+    assert "state-unwritable" in agent.conditions.active()
     assert agent.metrics.value("state_errors_total")
 
 
@@ -174,7 +174,7 @@ def test_it_is_approved_once_the_disk_has_space(stage: Staging) -> None:
     agent.turn(seeing(an_event()))
     agent.turn()
     assert agent.approver.approved == ["E1"]
-    assert agent.conditions.are_there() == {}
+    assert agent.conditions.active() == {}
 
 
 def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> None:
@@ -182,11 +182,11 @@ def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> No
     agent.turn(seeing(an_event()))
     agent.space.is_full = True
     agent.turn(seeing())
-    assert agent.life().over_at is not None
-    assert "state-unwritable" in agent.conditions.are_there()
+    assert agent.state().over_at is not None
+    assert "state-unwritable" in agent.conditions.active()
     agent.space.is_full = False
     agent.turn(seeing())
-    assert agent.conditions.are_there() == {}
+    assert agent.conditions.active() == {}
 
 
 def test_an_approval_is_not_sent_until_it_is_on_disk(
@@ -197,7 +197,7 @@ def test_an_approval_is_not_sent_until_it_is_on_disk(
     agent.turn()  # drain has ended; readiness is checked
     agent.space.is_full = True
     agent.turn()  # all are ready
-    agent.hands.stop()
+    agent.executor.stop()
     assert agent.approver.approved == []
     agent.space.is_full = False
     agent.turn(seeing(an_event()))

@@ -23,10 +23,10 @@ from forewarn.protocol.codec import decode
 def test_only_the_third_empty_response_ends_an_event(stage: Staging) -> None:
     agent = stage()
     agent.turn(seeing(an_event()), BLANK, BLANK)
-    assert agent.life().seen is LastStatus.SCHEDULED
+    assert agent.state().seen is LastStatus.SCHEDULED
     assert agent.metrics.value("readings_total", result="blank") == 2
     agent.turn(BLANK)
-    assert agent.life().seen is LastStatus.GONE
+    assert agent.state().seen is LastStatus.GONE
 
 
 def test_empty_responses_are_counted_since_the_last_document(
@@ -34,7 +34,7 @@ def test_empty_responses_are_counted_since_the_last_document(
 ) -> None:
     agent = stage()
     agent.turn(seeing(an_event()), BLANK, BLANK, seeing(an_event()), BLANK, BLANK)
-    assert agent.life().seen is LastStatus.SCHEDULED
+    assert agent.state().seen is LastStatus.SCHEDULED
 
 
 def test_an_empty_response_means_no_events_after_a_restart(
@@ -58,7 +58,7 @@ def test_a_reboot_that_disappears_in_plain_sight_did_not_take_place(
     event = an_event(not_before=NOON + MINUTE)
     agent.turn(seeing(event))
     agent.turn(seeing(at=NOON + 2 * MINUTE))
-    assert agent.life().started_at is None
+    assert agent.state().started_at is None
 
 
 def test_a_reboot_that_disappears_while_nothing_could_be_read_may_have_taken_place(
@@ -68,7 +68,7 @@ def test_a_reboot_that_disappears_while_nothing_could_be_read_may_have_taken_pla
     event = an_event(not_before=NOON + MINUTE)
     agent.turn(seeing(event))
     agent.turn(AWAY, seeing(at=NOON + 2 * MINUTE))
-    assert agent.life().started_at is not None
+    assert agent.state().started_at is not None
     assert agent.metrics.value("readings_total", result="failed") == 1
 
 
@@ -77,7 +77,7 @@ def test_an_outage_ends_with_the_next_document(stage: Staging) -> None:
     event = an_event(not_before=NOON + MINUTE)
     agent.turn(AWAY, seeing(event))
     agent.turn(seeing(at=NOON + 2 * MINUTE))
-    assert agent.life().started_at is None
+    assert agent.state().started_at is None
 
 
 def test_a_measured_impact_is_recorded_for_the_event_once(stage: Staging) -> None:
@@ -86,7 +86,7 @@ def test_a_measured_impact_is_recorded_for_the_event_once(stage: Staging) -> Non
     agent.clocks.seconds += 9.25
     agent.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
     agent.turn(seeing(at=NOON + 16 * MINUTE))
-    assert agent.life().impact == Impact(seconds=9.0, total=9.0)
+    assert agent.state().impact == Impact(seconds=9.0, total=9.0)
     assert agent.lines("gone")[0]["impact"] == {"boots": 0, "seconds": 9, "total": 9}
     assert "forewarn_agent_impact_seconds_sum" in agent.metrics.render()
 
@@ -96,7 +96,7 @@ def test_impact_is_scaled_to_the_service_s_clock(stage: Staging) -> None:
     agent.turn(seeing(an_event(), rate=60.0))
     agent.clocks.seconds += 9.25
     agent.turn(seeing(an_event(), at=NOON + MINUTE, rate=60.0))
-    assert agent.life().impact.seconds == 540.0
+    assert agent.state().impact.seconds == 540.0
 
 
 def test_a_service_clock_that_is_ahead_means_this_vm_stood_still(
@@ -106,7 +106,7 @@ def test_a_service_clock_that_is_ahead_means_this_vm_stood_still(
     for _ in range(3):
         agent.turn(seeing(an_event(), rate=1.0))
     agent.turn(seeing(an_event(), at=NOON + MINUTE, rate=1.0))
-    assert agent.life().impact.seconds == pytest.approx(60, abs=5)
+    assert agent.state().impact.seconds == pytest.approx(60, abs=5)
 
 
 def test_nothing_is_measured_far_from_every_event(stage: Staging) -> None:
@@ -115,14 +115,14 @@ def test_nothing_is_measured_far_from_every_event(stage: Staging) -> None:
     agent.turn(seeing(far))
     agent.clocks.seconds += 9.25
     agent.turn(seeing(far, at=NOON + SECOND))
-    assert agent.life().impact == Impact()
+    assert agent.state().impact == Impact()
 
 
 def test_a_restart_of_the_vm_counts_as_impact(stage: Staging) -> None:
     stage().turn(seeing(an_event()))
-    agent = stage(boot="boot-2", felt=Impact(seconds=30.0, total=30.0))
+    agent = stage(boot="boot-2", impact=Impact(seconds=30.0, total=30.0))
     agent.turn(seeing(at=NOON + 16 * MINUTE))
-    assert agent.life().impact == Impact(boots=1, seconds=30.0, total=30.0)
+    assert agent.state().impact == Impact(boots=1, seconds=30.0, total=30.0)
     assert agent.metrics.value("boots_total") == 1
 
 
@@ -144,15 +144,15 @@ def test_a_learned_name_is_compared_with_events(
 ) -> None:
     agent = stage(name=None)
     agent.turn(NameLearned(name="db-0"), seeing(an_event(resources=["db-0"])))
-    assert agent.life().is_mine
-    assert agent.hands.name == "db-0"
+    assert agent.state().is_mine
+    assert agent.executor.name == "db-0"
 
 
 def test_a_name_mismatch_is_an_alarm(stage: Staging) -> None:
     agent = stage()
     agent.turn(NameLearned(name="db-0"))
     assert agent.metrics.value("name_mismatch") == 1
-    assert "name-mismatch" in agent.conditions.are_there()
+    assert "name-mismatch" in agent.conditions.active()
     assert len(agent.lines("name-mismatch")) == 1
 
 
@@ -190,4 +190,4 @@ def test_extreme_not_before_values_are_handled(stage: Staging, not_before: str) 
     agent.turn()
     agent.turn(seeing(at=NOON + 2 * MINUTE))
     agent.turn()
-    assert agent.life().over_at is not None
+    assert agent.state().over_at is not None

@@ -21,7 +21,7 @@ def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: Word) -> None
     before.turn(seeing(an_event()))
     word.hear()
     before.turn(Stop())
-    before.hands.stop()
+    before.executor.stop()
     before.turn()
     assert before.runs() == [("drain", "running", 1)]
     agent = stage()
@@ -39,9 +39,9 @@ def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
     agent = stage(hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
     word.hear()
-    run = replace(agent.life().runs[0], outcome=ended, ended_at=NOON)
+    run = replace(agent.state().runs[0], outcome=ended, ended_at=NOON)
     agent.turn(Stop())
-    agent.hands.stop()
+    agent.executor.stop()
     agent.turn(HookEnded(event="E1", run=run))
     assert agent.runs() == [("drain", kept, 1)]
     assert agent.approver.approved == []
@@ -82,7 +82,7 @@ def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
     agent.turn(AWAY)
     assert agent.runs() == [("drain", "running", 1)]
     agent.turn(seeing(at=NOON + 16 * MINUTE))
-    while agent.life().over_at is None:
+    while agent.state().over_at is None:
         agent.turn()
     assert agent.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
 
@@ -111,7 +111,7 @@ def test_a_readiness_check_cut_by_stopping_records_nothing(
     agent.turn()
     word.hear()
     agent.turn(Stop())
-    agent.hands.stop()
+    agent.executor.stop()
     agent.turn()
     assert agent.lines("not-approved") == []
 
@@ -132,9 +132,9 @@ def test_an_event_is_over_when_its_last_hook_has_ended(stage: Staging) -> None:
     agent = stage(steps={HookPoint.UNDO: ("resume",)}, approve=ApprovalPolicy.NEVER)
     agent.turn(seeing(an_event()))
     agent.turn(seeing(at=NOON + MINUTE))
-    assert agent.life().over_at is None
+    assert agent.state().over_at is None
     agent.turn()
-    assert agent.life().over_at is not None
+    assert agent.state().over_at is not None
     assert [line["outcome"] for line in agent.lines("over")] == ["it was called off"]
 
 
@@ -146,7 +146,7 @@ def test_an_event_announced_again_is_prepared_and_approved_again(
     agent.turn()
     agent.turn()
     agent.turn(seeing(at=NOON + MINUTE))
-    while agent.life().over_at is None:
+    while agent.state().over_at is None:
         agent.turn()
     agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
     agent.turn()
@@ -195,5 +195,5 @@ def test_run_ends_after_a_stop(stage: Staging) -> None:
     running = stage()
     running.agent.inbox.put(seeing(an_event()))
     running.agent.inbox.put(Stop())
-    running.agent.run(running.hands)
-    assert running.life().seen is LastStatus.SCHEDULED
+    running.agent.run(running.executor)
+    assert running.state().seen is LastStatus.SCHEDULED

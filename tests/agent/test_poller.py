@@ -7,8 +7,8 @@ from tests.agent.support.events import NOON
 from forewarn.agent.poller import (
     DocumentPoller,
     DocumentRead,
-    Look,
     NameLearned,
+    PollResult,
     ReadFailed,
 )
 from forewarn.client.responses import Instance, Reading
@@ -58,24 +58,24 @@ class Script:
         return answer
 
 
-def eyes_of(
+def poller_of(
     script: Script,
     *,
     poll: float = 1.0,
     hold: float | None = 15.0,
     needs_name: bool = True,
-) -> tuple[DocumentPoller, list[Look]]:
-    looks: list[Look] = []
-    eyes = DocumentPoller(
-        script, looks.append, poll=poll, hold=hold, needs_name=needs_name
+) -> tuple[DocumentPoller, list[PollResult]]:
+    looks: list[PollResult] = []
+    poller = DocumentPoller(
+        script, looks.append, interval=poll, long_poll=hold, needs_name=needs_name
     )
-    return eyes, looks
+    return poller, looks
 
 
 def test_the_name_is_requested_first_and_once() -> None:
-    eyes, looks = eyes_of(script := Script(a_reading(), a_reading()))
-    eyes.look()
-    eyes.look()
+    poller, looks = poller_of(script := Script(a_reading(), a_reading()))
+    poller.poll_once()
+    poller.poll_once()
     assert [type(look) for look in looks] == [NameLearned, DocumentRead, DocumentRead]
     assert looks[0] == NameLearned(name="web-0")
     assert script.names_asked == 1
@@ -84,131 +84,133 @@ def test_the_name_is_requested_first_and_once() -> None:
 def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
     away = Unreachable("nobody is there")
     script = Script(a_reading(), instances=[away, Instance(name="web-0")])
-    eyes, looks = eyes_of(script)
-    assert eyes.look() >= 1.0
+    poller, looks = poller_of(script)
+    assert poller.poll_once() >= 1.0
     assert looks == [ReadFailed(error=away)]
-    eyes.look()
+    poller.poll_once()
     assert [type(look) for look in looks[1:]] == [NameLearned, DocumentRead]
 
 
 def test_a_service_without_instance_metadata_is_read_anyway() -> None:
     for error in (Refused("not found", status=404), Misunderstood("HTML")):
-        eyes, looks = eyes_of(Script(a_reading(), instances=[error]))
-        eyes.look()
+        poller, looks = poller_of(Script(a_reading(), instances=[error]))
+        poller.poll_once()
         assert looks == [NameLearned(name=None), DocumentRead(reading=a_reading())]
 
 
 def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     script = Script(a_reading(), instances=[Unreachable("nobody is there")])
-    eyes, looks = eyes_of(script, needs_name=False)
-    eyes.look()
+    poller, looks = poller_of(script, needs_name=False)
+    poller.poll_once()
     assert [type(look) for look in looks] == [NameLearned, DocumentRead]
 
 
 def test_the_tag_is_sent_back_with_a_long_poll() -> None:
-    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=15.0)
-    eyes.look()
-    eyes.look()
+    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=15.0)
+    poller.poll_once()
+    poller.poll_once()
     assert script.asked == [(None, None), ('"1"', 15.0)]
 
 
 def test_without_hold_no_long_poll_is_requested() -> None:
-    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=None)
-    eyes.look()
-    eyes.look()
+    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=None)
+    poller.poll_once()
+    poller.poll_once()
     assert script.asked == [(None, None), ('"1"', None)]
 
 
 def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
-    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_held=True)))
-    eyes.look()
-    assert eyes.look() == 0.0
+    poller, _ = poller_of(Script(a_reading(), a_reading(is_held=True)))
+    poller.poll_once()
+    assert poller.poll_once() == 0.0
 
 
 def test_long_poll_support_is_probed_immediately() -> None:
-    eyes, _ = eyes_of(Script(a_reading(), a_reading(is_news=False)))
-    assert eyes.look() == 0.0
-    assert eyes.look() == 1.0
+    poller, _ = poller_of(Script(a_reading(), a_reading(is_news=False)))
+    assert poller.poll_once() == 0.0
+    assert poller.poll_once() == 1.0
 
 
 def test_without_hold_it_pauses_after_the_first_request() -> None:
-    eyes, _ = eyes_of(Script(a_reading()), hold=None)
-    assert eyes.look() == 1.0
+    poller, _ = poller_of(Script(a_reading()), hold=None)
+    assert poller.poll_once() == 1.0
 
 
 def test_it_pauses_when_a_long_poll_returns_early_without_changes() -> None:
     leaving = a_reading(is_news=False, is_held=True)
-    eyes, _ = eyes_of(Script(a_reading(), leaving), poll=2.0)
-    eyes.look()
-    assert eyes.look() == 2.0
+    poller, _ = poller_of(Script(a_reading(), leaving), poll=2.0)
+    poller.poll_once()
+    assert poller.poll_once() == 2.0
 
 
 def test_without_long_poll_the_pause_is_the_poll_interval() -> None:
     quiet = a_reading(is_news=False)
-    eyes, _ = eyes_of(Script(a_reading(), a_reading(), quiet), poll=3.0)
-    eyes.look()
-    assert (eyes.look(), eyes.look()) == (3.0, 3.0)
+    poller, _ = poller_of(Script(a_reading(), a_reading(), quiet), poll=3.0)
+    poller.poll_once()
+    assert (poller.poll_once(), poller.poll_once()) == (3.0, 3.0)
 
 
 def test_with_a_manual_clock_long_polls_are_short() -> None:
     still = a_reading(rate=0.0)
-    eyes, _ = eyes_of(script := Script(still, still))
-    eyes.look()
-    eyes.look()
+    poller, _ = poller_of(script := Script(still, still))
+    poller.poll_once()
+    poller.poll_once()
     assert script.asked[1] == ('"1"', 1.0)
 
 
 def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     away = Unreachable("nobody is there")
-    eyes, looks = eyes_of(Script(*[away] * 9, a_reading()), poll=0.1)
-    pauses = [eyes.look() for _ in range(9)]
+    poller, looks = poller_of(Script(*[away] * 9, a_reading()), poll=0.1)
+    pauses = [poller.poll_once() for _ in range(9)]
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[-1] == 2.0
-    eyes.look()
+    poller.poll_once()
     assert isinstance(looks[-1], DocumentRead)
 
 
 def test_a_permanent_refusal_is_retried_rarely() -> None:
-    eyes, looks = eyes_of(Script(Refused("no such version", status=400)))
-    assert eyes.look() == 5.0
+    poller, looks = poller_of(Script(Refused("no such version", status=400)))
+    assert poller.poll_once() == 5.0
     assert isinstance(looks[-1], ReadFailed)
 
 
 def test_retry_after_is_respected() -> None:
     busy = Refused("asked too often", status=429, retry_after=30.0)
-    eyes, _ = eyes_of(Script(busy))
-    assert eyes.look() == 30.0
+    poller, _ = poller_of(Script(busy))
+    assert poller.poll_once() == 30.0
 
 
 def test_an_unexpected_error_does_not_stop_polling() -> None:
     class Broken(Script):
         def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
-            eyes.stop()  # to end the pause
+            poller.stop()  # to end the pause
             raise RecursionError("nobody has thought of that")
 
-    eyes, looks = eyes_of(Broken())
-    eyes.run()
+    poller, looks = poller_of(Broken())
+    poller.run()
     assert looks == [NameLearned(name="web-0")]
 
 
 def test_a_missing_name_is_not_requested_with_every_read() -> None:
     nobody = Refused("there is no such page", status=404)
-    eyes, _ = eyes_of(script := Script(a_reading(), a_reading(), instances=[nobody]))
-    eyes.look()
-    eyes.look()
+    poller, _ = poller_of(
+        script := Script(a_reading(), a_reading(), instances=[nobody])
+    )
+    poller.poll_once()
+    poller.poll_once()
     assert script.names_asked == 1
 
 
 def test_a_long_poll_takes_at_most_a_minute() -> None:
-    eyes, _ = eyes_of(script := Script(a_reading(), a_reading()), hold=900.0)
-    eyes.look()
-    eyes.look()
+    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=900.0)
+    poller.poll_once()
+    poller.poll_once()
     assert script.asked[1] == ('"1"', 60.0)
 
 
 def test_pauses_start_over_after_a_response() -> None:
     away = Unreachable("nobody is there")
     script = Script(away, away, away, a_reading(), away)
-    eyes, _ = eyes_of(script, poll=0.1)
-    pauses = [eyes.look() for _ in range(5)]
+    poller, _ = poller_of(script, poll=0.1)
+    pauses = [poller.poll_once() for _ in range(5)]
     assert pauses[4] == pauses[0] < pauses[2]

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forewarn.agent.config.plan import NumberRange, Rule, RuleScope, Window
-from forewarn.agent.rules import RuleMatch, Situation, is_in, match_rule, taken_before
+from forewarn.agent.rules import (
+    RuleMatch,
+    Situation,
+    covering_rules,
+    is_open,
+    match_rule,
+)
 from forewarn.protocol.types import EventSource, EventStatus, EventType, ScheduledEvent
 
 NOON = datetime(2026, 1, 28, 12, tzinfo=UTC)  # a Wednesday
@@ -241,12 +247,12 @@ def test_a_window_over_midnight_belongs_to_the_day_it_begins(
     day: int, clock: str, expected: bool
 ) -> None:
     window = Window(days=frozenset({FRI}), begins=time(22), ends=time(6))
-    assert is_in(window, at(day, clock)) is expected
+    assert is_open(window, at(day, clock)) is expected
 
 
 def test_a_window_from_sunday_continues_on_monday() -> None:
     window = Window(days=frozenset({SUN}), begins=time(22), ends=time(6))
-    assert is_in(window, at(MON, "03:00"))
+    assert is_open(window, at(MON, "03:00"))
 
 
 @pytest.mark.parametrize(
@@ -254,20 +260,22 @@ def test_a_window_from_sunday_continues_on_monday() -> None:
 )
 def test_a_window_excludes_its_end(clock: str, expected: bool) -> None:
     window = Window(days=frozenset({WED}), begins=time(9), ends=time(17))
-    assert is_in(window, at(WED, clock)) is expected
-    assert not is_in(window, at(THU, clock))
+    assert is_open(window, at(WED, clock)) is expected
+    assert not is_open(window, at(THU, clock))
 
 
 def test_a_window_that_ends_when_it_begins_is_a_whole_day() -> None:
     window = Window(days=frozenset({WED}), begins=time(9), ends=time(9))
-    assert is_in(window, at(WED, "08:00"))
-    assert not is_in(window, at(THU, "08:00"))
+    assert is_open(window, at(WED, "08:00"))
+    assert not is_open(window, at(THU, "08:00"))
 
 
 def test_a_window_uses_its_time_zone() -> None:
     window = Window(begins=time(22), ends=time(6), zone="Europe/Berlin")
-    assert is_in(window, at(WED, "21:30"))  # 22:30 in winter
-    assert not is_in(window, datetime(2026, 7, 29, 4, 30, tzinfo=UTC))  # 6:30 in summer
+    assert is_open(window, at(WED, "21:30"))  # 22:30 in winter
+    assert not is_open(
+        window, datetime(2026, 7, 29, 4, 30, tzinfo=UTC)
+    )  # 6:30 in summer
 
 
 def test_a_window_is_explained_in_its_own_time_zone() -> None:
@@ -299,13 +307,13 @@ def test_a_window_and_its_complement_cover_every_day(
     every_day = replace(window, days=frozenset(range(7)))
     rest = replace(every_day, begins=window.ends, ends=window.begins)
     if window.begins != window.ends:
-        assert is_in(every_day, moment) is not is_in(rest, moment)
+        assert is_open(every_day, moment) is not is_open(rest, moment)
 
 
 @given(ANY_WINDOW, WHEN)
 def test_a_window_is_open_only_on_its_days(window: Window, moment: datetime) -> None:
     single = [replace(window, days=frozenset({day})) for day in window.days]
-    assert is_in(window, moment) is any(is_in(part, moment) for part in single)
+    assert is_open(window, moment) is any(is_open(part, moment) for part in single)
 
 
 # --- all conditions combined -------------------------------------------------
@@ -363,7 +371,7 @@ def test_the_first_rule_that_matches_alone_applies(
 def test_a_rule_covered_by_earlier_ones_never_applies(
     rules: list[Rule], later: Rule, event: ScheduledEvent, situation: Situation
 ) -> None:
-    if taken_before(rules, later):
+    if covering_rules(rules, later):
         assert match_rule([*rules, later], event, situation).rule is not later
 
 
@@ -374,10 +382,10 @@ def test_rules_together_may_cover_a_later_one_by_type() -> None:
         a_rule(name="c", types=frozenset({"Freeze"})),
     ]
     both = a_rule(name="d", types=frozenset({"Reboot", "Freeze"}))
-    assert sorted(taken_before(rules, both)) == ["a", "c"]
-    assert taken_before(rules, a_rule(name="d", types=frozenset({"Preempt"}))) == ()
-    assert taken_before(rules, a_rule(name="d")) == ()
-    assert taken_before(rules[:2], both) == ()
+    assert sorted(covering_rules(rules, both)) == ["a", "c"]
+    assert covering_rules(rules, a_rule(name="d", types=frozenset({"Preempt"}))) == ()
+    assert covering_rules(rules, a_rule(name="d")) == ()
+    assert covering_rules(rules[:2], both) == ()
 
 
 @pytest.mark.parametrize(
@@ -394,6 +402,6 @@ def test_rules_together_may_cover_a_later_one_by_type() -> None:
 def test_a_rule_with_a_condition_does_not_cover_one_without(
     narrow: dict[str, Any],
 ) -> None:
-    assert taken_before([a_rule(name="a", **narrow)], a_rule(name="b")) == ()
+    assert covering_rules([a_rule(name="a", **narrow)], a_rule(name="b")) == ()
     wide = a_rule(name="a", concerns=RuleScope.ANYONE)
-    assert taken_before([wide], a_rule(name="b", **narrow)) == ("a",)
+    assert covering_rules([wide], a_rule(name="b", **narrow)) == ("a",)

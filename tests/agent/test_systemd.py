@@ -29,7 +29,7 @@ def systemd(ear: socket.socket) -> SystemdNotifier:
 def test_ready_is_sent_with_a_status(
     systemd: SystemdNotifier, ear: socket.socket
 ) -> None:
-    assert systemd.is_there
+    assert systemd.is_enabled
     assert systemd.ready("watches events of web-0")
     assert ear.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
 
@@ -82,7 +82,7 @@ def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
 def test_a_full_socket_is_not_waited_for(
     ear: socket.socket,
 ) -> None:
-    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())}, patience=0.01)
+    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())}, timeout=0.01)
     sent = 0
     while sent < 10_000 and systemd.status("well"):
         sent += 1
@@ -101,7 +101,7 @@ def test_watchdog_messages_are_not_sent_more_often_than_needed(
 
 def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
     environment = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
-    systemd = SystemdNotifier(environment, patience=3600)
+    systemd = SystemdNotifier(environment, timeout=3600)
     results = [systemd.alive() for _ in range(1_000)]
     assert results[0]
     assert not all(results)

@@ -190,5 +190,5 @@ def test_every_key_of_any_file_is_found_on_its_line(
     writer = Writer(style)
     writer.file(tables)
     tomllib.loads(writer.text)
-    found_lines = lines_of(writer.text).known
+    found_lines = lines_of(writer.text).by_path
     assert {path: found_lines.get(path) for path in writer.expected} == writer.expected

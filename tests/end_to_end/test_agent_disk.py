@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.support.stored_states import ID, a_life
+from tests.agent.support.stored_states import ID, a_state
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
 
 from forewarn.agent.audit.log import AuditLog, AuditLogReader
 from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
-FORMER, NEW = a_life(boot="former"), a_life(boot="new", runs=100)  # many pages
+FORMER, NEW = a_state(boot="former"), a_state(boot="new", runs=100)  # many pages
 
 
 @pytest.fixture
@@ -23,35 +23,35 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @pytest.fixture
-def keeping(disk: SmallDisk) -> Iterator[StateStore]:
-    keeping = StateStore(disk.outside / "state")
-    keeping.open()
-    keeping.save(FORMER)
-    yield keeping
-    keeping.close()
+def store(disk: SmallDisk) -> Iterator[StateStore]:
+    store = StateStore(disk.outside / "state")
+    store.open()
+    store.save(FORMER)
+    yield store
+    store.close()
 
 
 def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
-    disk: SmallDisk, keeping: StateStore
+    disk: SmallDisk, store: StateStore
 ) -> None:
     disk.fill()
     with pytest.raises(Unavailable, match="No space left on device"):
-        keeping.save(NEW)
-    assert keeping.load().lives == {ID: FORMER}
-    assert keeping.load().complaints == ()
+        store.save(NEW)
+    assert store.load().states == {ID: FORMER}
+    assert store.load().problems == ()
     disk.free()
-    keeping.save(NEW)
-    assert keeping.load().lives == {ID: NEW}
+    store.save(NEW)
+    assert store.load().states == {ID: NEW}
 
 
 def test_a_read_only_disk_keeps_the_former_life(
-    disk: SmallDisk, keeping: StateStore
+    disk: SmallDisk, store: StateStore
 ) -> None:
-    keeping.close()  # a disk cannot be made read only while files are written
+    store.close()  # a disk cannot be made read only while files are written
     disk.make_read_only()
     with pytest.raises(Unavailable, match="Read-only file system"):
-        keeping.save(NEW)
-    assert keeping.load().lives == {ID: FORMER}
+        store.save(NEW)
+    assert store.load().states == {ID: FORMER}
 
 
 def test_a_record_on_a_full_disk_loses_the_line_and_no_other(disk: SmallDisk) -> None:

@@ -60,9 +60,9 @@ def _scheduled(service: RunningService, vm: str, kind: str) -> str:
 
 def test_agent_state_loads_completely() -> None:
     loaded = StateStore(EARLIER / "agent").load()
-    assert loaded.complaints == ()
-    assert len(loaded.lives) == 4
-    (run,) = loaded.lives["A6A663F3-421E-4013-AA50-9BBE282A43B1"].runs
+    assert loaded.problems == ()
+    assert len(loaded.states) == 4
+    (run,) = loaded.states["A6A663F3-421E-4013-AA50-9BBE282A43B1"].runs
     assert run.outcome is HookOutcome.DONE
 
 

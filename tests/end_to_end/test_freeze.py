@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tests.patience import PATIENCE
 from forewarn.agent.telemetry.impact import AliveFile, FreezeDetector
-pulse = FreezeDetector(AliveFile(Path(sys.argv[1])))
-pulse.watch()
+detector = FreezeDetector(AliveFile(Path(sys.argv[1])))
+detector.start()
 print("watching", flush=True)
 for _ in sys.stdin:
-    print(pulse.taken().total, flush=True)
-pulse.rest()
+    print(detector.take().total, flush=True)
+detector.stop()
 """
 
 

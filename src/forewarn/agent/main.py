@@ -1,16 +1,13 @@
 """Startup of the agent: builds it from its plan and runs it until a signal."""
 
 import logging
-import os
 import signal
 import threading
 import time
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import urandom
-from pathlib import Path
 
 from forewarn import __version__
 from forewarn.agent import identity
@@ -19,9 +16,9 @@ from forewarn.agent.audit.entries import AuditEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
-from forewarn.agent.events.state import UNTOUCHED, HookOutcome, Impact
-from forewarn.agent.hooks import orphans
+from forewarn.agent.events.state import NO_IMPACT, HookOutcome, Impact
 from forewarn.agent.hooks.executor import Executor
+from forewarn.agent.hooks.orphans import end_orphans
 from forewarn.agent.identity import LocalVm
 from forewarn.agent.poller import DocumentPoller
 from forewarn.agent.storage.memory import StateMemory
@@ -34,17 +31,14 @@ from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
 from forewarn.client.client import Client
 from forewarn.client.service_clock import ServiceClock
-from forewarn.errors import CannotStart, FaultyFile
+from forewarn.errors import FaultyFile
 
 #: Subfolder of the agent's folder for the state of a dry run.
 DRY_RUN = "dry-run"
 
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _log = logging.getLogger("forewarn.agent")
-
-
-_OF_THE_MACHINE = Path("/var/lib/forewarn-agent")
 
 
 def run_agent(plan: Plan, *, is_dry: bool) -> None:
@@ -55,8 +49,8 @@ def run_agent(plan: Plan, *, is_dry: bool) -> None:
     """
     if is_dry:
         plan = replace(plan, state=plan.state / DRY_RUN)
-    if complaints := check_machine(plan):
-        raise FaultyFile("\n".join(complaints))
+    if problems := check_machine(plan):
+        raise FaultyFile("\n".join(problems))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else exit codes are unknown
     for warning in plan.warnings:
         _log.warning("%s", warning)
@@ -77,10 +71,10 @@ class _Running:
         self._client = stack.enter_context(
             Client(plan.endpoint, api_version=plan.api_version, patience=0)
         )
-        keeping = StateStore(plan.state)
-        keeping.open()
-        stack.callback(keeping.close)
-        self._recording = AgentRecorder(
+        store = StateStore(plan.state)
+        store.open()
+        stack.callback(store.close)
+        self._recorder = AgentRecorder(
             audit=AuditLog(plan.state / "audit.jsonl"),
             metrics=self._metrics,
             conditions=self._conditions,
@@ -88,10 +82,10 @@ class _Running:
             endpoint=self._client.endpoint,
             blind_after=plan.blind_after,
         )
-        self._memory = StateMemory(keeping, self._recording.disk)
+        self._states = StateMemory(store, self._recorder.save_result)
         self._alive = AliveFile(plan.state / "alive")
-        self._pulse = FreezeDetector(self._alive)
-        stack.callback(self._pulse.rest)
+        self._freeze_detector = FreezeDetector(self._alive)
+        stack.callback(self._freeze_detector.stop)
         self._textfile = _textfile(plan, self._metrics, self._conditions)
         if plan.metrics is not None:
             health = HealthServer(plan.metrics, self._metrics, self._conditions)
@@ -100,48 +94,48 @@ class _Running:
 
     def run(self) -> None:
         """Load the state, then poll, decide and act until stopped."""
-        complaints = self._memory.recall()
-        for complaint in complaints:
-            _log.warning("%s", complaint)
+        problems = self._states.load()
+        for problem in problems:
+            _log.warning("%s", problem)
         agent = self._agent(boot_id())
         with _signals(agent):  # to the end: a second one must not interrupt
-            self._end_leftovers()
-            self._begin(complaints)
-            self._work(agent)
-            self._note("ended")
+            self._end_orphans()
+            self._begin(problems)
+            self._loop(agent)
+            self._write("ended")
             self._metrics.set("up", 0.0)
             if self._textfile is not None:
-                self._textfile.write(time.monotonic(), is_news=True)
+                self._textfile.write(time.monotonic(), has_changed=True)
 
-    def _work(self, agent: Agent) -> None:
+    def _loop(self, agent: Agent) -> None:
         plan = self._plan
         hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
-        hands = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
-        eyes = DocumentPoller(
+        executor = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
+        poller = DocumentPoller(
             self._client,
             agent.inbox.put,
-            poll=plan.poll,
-            hold=_hold(plan),
+            interval=plan.poll,
+            long_poll=_long_poll(plan),
             needs_name=plan.name is None,
         )
-        threading.Thread(target=eyes.run, name="eyes", daemon=True).start()
-        agent.run(hands)
+        threading.Thread(target=poller.run, name="poller", daemon=True).start()
+        agent.run(executor)
         self._systemd.stopping()
-        eyes.stop()
-        hands.stop()
-        agent.turn(hands)  # saves what ended by itself meanwhile
+        poller.stop()
+        executor.stop()
+        agent.turn(executor)  # saves what ended by itself meanwhile
 
     def _agent(self, boot: str) -> Agent:
         return Agent(
             self._plan,
-            myself=LocalVm(self._plan, self._clock, identity.host_name()),
+            local_vm=LocalVm(self._plan, self._clock, identity.host_name()),
             clock=self._clock,
-            memory=self._memory,
-            recording=self._recording,
-            pulse=self._pulse,
-            beat=self._beat,
+            states=self._states,
+            recorder=self._recorder,
+            freeze_detector=self._freeze_detector,
+            heartbeat=self._heartbeat,
             boot=boot,
-            felt=self._downtime(boot),
+            impact=self._downtime(boot),
             token=lambda: urandom(12).hex(),
             is_dry=self._is_dry,
         )
@@ -149,41 +143,39 @@ class _Running:
     def _downtime(self, boot: str) -> Impact:
         """Return how long this VM was down, if an event preceded its restart."""
         seconds = self._alive.seconds_since()
-        if all(life.boot == boot for life in self._memory.live()):
-            return UNTOUCHED
+        if all(state.boot == boot for state in self._states.live()):
+            return NO_IMPACT
         return Impact(seconds=seconds, total=seconds)
 
-    def _end_leftovers(self) -> None:
+    def _end_orphans(self) -> None:
         """End processes of hooks that were running when the agent died."""
-        for life in self._memory.unfinished():
-            for run in life.runs:
+        for state in self._states.unfinished():
+            for run in state.runs:
                 if run.outcome is not HookOutcome.RUNNING:
                     continue
-                number = orphans.end_orphans(
-                    run.token, kill_after=self._plan.kill_after
-                )
+                number = end_orphans(run.token, kill_after=self._plan.kill_after)
                 if number:
                     message = "%s of %s was still running, and was ended: %d processes"
-                    _log.warning(message, run.hook, life.id, number)
+                    _log.warning(message, run.hook, state.id, number)
 
-    def _begin(self, complaints: Sequence[str]) -> None:
+    def _begin(self, problems: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
         self._metrics.set("dry_run", float(self._is_dry))
-        self._note(
+        self._write(
             "began",
             version=__version__,
             endpoint=self._client.endpoint,
             dry_run=self._is_dry,
-            recovered=[life.id for life in self._memory.unfinished()],
-            complaints=complaints,
+            recovered=[state.id for state in self._states.unfinished()],
+            complaints=problems,
         )
-        self._recording.named(self._plan.name or "")
+        self._recorder.name_learned(self._plan.name or "")
         self._systemd.ready(f"watching {self._client.endpoint}")
 
-    def _beat(self) -> float:
+    def _heartbeat(self) -> float:
         """Send heartbeats; return the seconds until the next ones are due."""
         self._systemd.alive()
-        due = self._recording.look_out()
+        due = self._recorder.check_blind()
         if self._textfile is not None:
             self._textfile.write(time.monotonic())
             due = min(due, self._textfile.due(time.monotonic()))
@@ -191,12 +183,12 @@ class _Running:
             due if self._systemd.interval is None else min(due, self._systemd.interval)
         )
 
-    def _note(self, what: str, **said: object) -> None:
-        note = AuditEntry(at=self._clock.now(), what=what, said=said)
-        self._recording.write([note], self._memory.find)
+    def _write(self, what: str, **details: object) -> None:
+        entry = AuditEntry(at=self._clock.now(), what=what, details=details)
+        self._recorder.write([entry], self._states.find)
 
 
-def _hold(plan: Plan) -> float | None:
+def _long_poll(plan: Plan) -> float | None:
     """Return the seconds of a long poll, shorter than those that raise an alarm."""
     seconds = plan.blind_after / 2
     return seconds if plan.wait and seconds >= 1 else None
@@ -214,7 +206,7 @@ def _signals(agent: Agent) -> Iterator[None]:
     """Stop the agent on signals, unless its caller ignores them."""
     before = {
         number: signal.signal(number, lambda *_: agent.inbox.put(Stop()))
-        for number in _ENDING
+        for number in _STOP_SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
@@ -222,30 +214,3 @@ def _signals(agent: Agent) -> Iterator[None]:
     finally:
         for number, former in before.items():
             signal.signal(number, former)
-
-
-def state_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the default folder: systemd's, the machine's, or the user's own."""
-    variables = os.environ if environment is None else environment
-    systemd_folder = variables.get("STATE_DIRECTORY")
-    if systemd_folder:
-        return Path(systemd_folder.partition(":")[0])
-    if os.geteuid() == 0:
-        return _OF_THE_MACHINE
-    shared = variables.get("XDG_STATE_HOME")
-    above = Path(shared) if shared else Path.home() / ".local" / "state"
-    return above / "forewarn-agent"
-
-
-def state_of(file: Path) -> Path:
-    """Return the folder set in the agent's `file`, even if other settings are wrong."""
-    try:
-        plain = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise CannotStart(f"{file} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CannotStart(f"{file} is not TOML: {error}") from error
-    named = plain.get("state")
-    if isinstance(named, str) and named:
-        return file.parent / named
-    return state_folder()

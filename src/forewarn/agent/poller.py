@@ -15,13 +15,13 @@ from forewarn.client.responses import Instance, Reading
 from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
-_LONGEST_WAIT = 60.0  # seconds; the longest long poll
+_LONGEST_POLL = 60.0  # seconds; the longest long poll
 _BLIND_PAUSE = 2.0  # seconds between requests without response; Preempt leaves only 30
 _REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
-_NO_TIME = 0.1  # seconds; a 304 that comes sooner was not a long poll
+_IMMEDIATE = 0.1  # seconds; a 304 that comes sooner was not a long poll
 #: Seconds until the name is requested again if that failed. They double each time,
 #: because no document is read meanwhile.
-_ASK_AGAIN, _ASK_SELDOM = 60.0, 3600.0
+_FIRST_NAME_PAUSE, _LONGEST_NAME_PAUSE = 60.0, 3600.0
 
 _log = logging.getLogger("forewarn.agent")
 
@@ -59,7 +59,7 @@ class NameLearned:
     name: str | None  # None if the service does not report it
 
 
-Look = DocumentRead | ReadFailed | NameLearned
+PollResult = DocumentRead | ReadFailed | NameLearned
 
 
 class DocumentPoller:
@@ -68,25 +68,25 @@ class DocumentPoller:
     def __init__(
         self,
         source: DocumentSource,
-        hand_on: Callable[[Look], None],
+        deliver: Callable[[PollResult], None],
         *,
-        poll: float,
-        hold: float | None,
+        interval: float,
+        long_poll: float | None,
         needs_name: bool,
     ) -> None:
-        """Poll `source` every `poll` seconds, or with long polls of `hold` seconds.
+        """Poll `source` every `interval` seconds, or with long polls of `long_poll`.
 
         If it `needs_name`, no document is read before the name is known.
         """
         self._source = source
-        self._hand_on = hand_on
-        self._poll = poll
-        self._hold = None if hold is None else min(hold, _LONGEST_WAIT)
+        self._deliver = deliver
+        self._interval = interval
+        self._long_poll = None if long_poll is None else min(long_poll, _LONGEST_POLL)
         self._needs_name = needs_name
-        self._name_pause = _ASK_AGAIN
+        self._name_pause = _FIRST_NAME_PAUSE
         self._name_due = 0.0  # on the monotonic clock; infinite once it is known
         self._tag: str | None = None
-        self._is_moved_by_hand = False
+        self._has_manual_clock = False
         self._failures = 0
         self._stopped = threading.Event()
 
@@ -98,13 +98,13 @@ class DocumentPoller:
         """Poll until stopped."""
         while not self._stopped.is_set():
             try:
-                pause = self.look()
+                pause = self.poll_once()
             except Exception:  # an agent that stops polling would be worse
                 _log.exception("nothing could be made of what was read; again")
                 pause = _REFUSED_PAUSE
             self._stopped.wait(pause)
 
-    def look(self) -> float:
+    def poll_once(self) -> float:
         """Poll once; return the seconds to pause."""
         try:
             if time.monotonic() >= self._name_due:
@@ -112,8 +112,8 @@ class DocumentPoller:
             return self._read()
         except ForewarnError as error:
             self._failures += 1
-            self._hand_on(ReadFailed(error=error))
-            return max(self._poll, _pause(error, self._failures - 1))
+            self._deliver(ReadFailed(error=error))
+            return max(self._interval, _pause(error, self._failures - 1))
 
     def _learn_name(self) -> None:
         try:
@@ -126,27 +126,29 @@ class DocumentPoller:
             name = None
         pause = self._name_pause if name is None else float("inf")
         self._name_due = time.monotonic() + pause
-        self._name_pause = min(self._name_pause * 2, _ASK_SELDOM)
+        self._name_pause = min(self._name_pause * 2, _LONGEST_NAME_PAUSE)
         self._needs_name = False
-        self._hand_on(NameLearned(name=name))
+        self._deliver(NameLearned(name=name))
 
     def _read(self) -> float:
         """Request the document; return 0 if a long poll can follow immediately."""
-        wait = None if self._tag is None else self._hold
-        if wait is not None and self._is_moved_by_hand:
+        wait = None if self._tag is None else self._long_poll
+        if wait is not None and self._has_manual_clock:
             wait = 1.0  # only responses show how far a manual clock was moved
         began = time.monotonic()
         reading = self._source.read(tag=self._tag, wait=wait)
-        was_held = time.monotonic() - began > _NO_TIME
-        may_hold = wait is None and self._hold is not None and reading.tag is not None
+        was_held = time.monotonic() - began > _IMMEDIATE
+        may_hold = (
+            wait is None and self._long_poll is not None and reading.tag is not None
+        )
         self._failures = 0
         self._tag = reading.tag
-        reckoning = reading.reckoning
-        self._is_moved_by_hand = reckoning is not None and not reckoning.rate
-        self._hand_on(DocumentRead(reading=reading))
-        is_news = reading.document is not None
-        is_soon = may_hold or (reading.is_held and (was_held or is_news))
-        return 0.0 if is_soon else self._poll
+        estimate = reading.reckoning
+        self._has_manual_clock = estimate is not None and not estimate.rate
+        self._deliver(DocumentRead(reading=reading))
+        has_document = reading.document is not None
+        is_soon = may_hold or (reading.is_held and (was_held or has_document))
+        return 0.0 if is_soon else self._interval
 
 
 def _pause(error: ForewarnError, failures: int) -> float:

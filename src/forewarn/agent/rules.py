@@ -1,6 +1,9 @@
-"""Time windows: hours on some weekdays, in a time zone.
+"""Rules: which one matches an event and why, with time windows.
 
-The zones come from the machine's time zone database; UTC needs none.
+1. The first rule whose conditions all hold is the match. Later rules are still
+   explained.
+2. Words are compared without case, and bounds of ranges are included.
+3. A window's time zone comes from the machine's time zone database; UTC needs none.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,37 +17,8 @@ from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 #: As in the configuration; Monday is the first.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
 _DAY = timedelta(days=1)
-
-
-def is_in(window: Window, moment: datetime) -> bool:
-    """Return whether `moment` is in the window, in the window's time zone."""
-    local = moment.astimezone(_zone(window.zone))
-    today, clock = local.weekday(), local.time()
-    yesterday = (local - _DAY).weekday()
-    if window.begins == window.ends:
-        return today in window.days
-    if window.begins < window.ends:
-        return today in window.days and window.begins <= clock < window.ends
-    began_today = today in window.days and clock >= window.begins
-    return began_today or (yesterday in window.days and clock < window.ends)
-
-
-def local_time(window: Window, moment: datetime) -> str:
-    """Format `moment` in the window's time zone."""
-    local = moment.astimezone(_zone(window.zone))
-    return f"{DAYS[local.weekday()]} {local:%H:%M}"
-
-
-def shown(window: Window) -> str:
-    """Format a window for people."""
-    days = ", ".join(DAYS[day] for day in sorted(window.days))
-    on = "" if len(window.days) == len(DAYS) else f"{days} "
-    return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"
-
-
-def _zone(name: str) -> tzinfo:
-    return UTC if name == "UTC" else ZoneInfo(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +57,6 @@ class RuleMatch:
         return next(reason.why for reason in self.reasons if reason.holds)
 
 
-# --- conditions --------------------------------------------------------------
-
-
 def match_rule(
     rules: Sequence[Rule], event: ScheduledEvent, situation: Situation
 ) -> RuleMatch:
@@ -97,9 +68,41 @@ def match_rule(
     return RuleMatch(rule=next(matching, None), reasons=reasons)
 
 
+def covering_rules(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
+    """Return the names of `rules` that match everything `later` could match.
+
+    Empty if some events are left for it.
+    """
+    if later.types is None:
+        parts = [later]
+    else:
+        parts = [replace(later, types=frozenset({type_})) for type_ in later.types]
+    covering = [
+        next((rule for rule in rules if _covers(rule, part)), None) for part in parts
+    ]
+    names = tuple(dict.fromkeys(rule.name for rule in covering if rule is not None))
+    return names if None not in covering else ()
+
+
+def is_open(window: Window, moment: datetime) -> bool:
+    """Return whether `moment` is within the window, in the window's time zone."""
+    local = moment.astimezone(_zone(window.zone))
+    today, clock = local.weekday(), local.time()
+    yesterday = (local - _DAY).weekday()
+    if window.begins == window.ends:
+        return today in window.days
+    if window.begins < window.ends:
+        return today in window.days and window.begins <= clock < window.ends
+    began_today = today in window.days and clock >= window.begins
+    return began_today or (yesterday in window.days and clock < window.ends)
+
+
+# --- conditions --------------------------------------------------------------
+
+
 def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> MatchReason:
-    answers = [condition(rule, event, situation) for condition in _CONDITIONS]
-    applicable = [answer for answer in answers if answer is not None]
+    checks = [condition(rule, event, situation) for condition in _CONDITIONS]
+    applicable = [check for check in checks if check is not None]
     holds = all(held for held, _ in applicable)
     why = tuple(sentence for held, sentence in applicable if held == holds)
     return MatchReason(
@@ -108,10 +111,10 @@ def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> MatchRea
 
 
 #: Whether a condition holds, and a sentence about it; None if the rule has no such one.
-_Answer = tuple[bool, str] | None
+_Check = tuple[bool, str] | None
 
 
-def _types(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+def _types(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.types is None:
         return None
     if _has(rule.types, event.type):
@@ -119,7 +122,7 @@ def _types(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
     return False, f"its type is {event.type or 'not told'}, not {_any_of(rule.types)}"
 
 
-def _sources(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+def _sources(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.sources is None:
         return None
     if event.source is not None and _has(rule.sources, event.source):
@@ -128,7 +131,7 @@ def _sources(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
     return False, f"its source is {source}, not {_any_of(rule.sources)}"
 
 
-def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.duration is None:
         return None
     if event.duration is None:
@@ -136,7 +139,7 @@ def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
     return _within(rule.duration, event.duration, "it is to last")
 
 
-def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Answer:
+def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Check:
     if rule.notice is None:
         return None
     if situation.notice is not None:
@@ -146,7 +149,7 @@ def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Answer:
     return False, "how much notice is left is not known"
 
 
-def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
+def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Check:
     match rule.concerns:
         case RuleScope.ANYONE:
             return None
@@ -158,7 +161,7 @@ def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
             return not situation.is_mine, f"it names {wording}"
 
 
-def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
+def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.description is None:
         return None
     holds = fnmatchcase(event.description.lower(), rule.description.lower())
@@ -166,16 +169,16 @@ def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Answer:
     return holds, f'its description {wording} "{rule.description}"'
 
 
-def _window(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Answer:
+def _window(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Check:
     if rule.window is None:
         return None
-    holds = is_in(rule.window, situation.now)
+    holds = is_open(rule.window, situation.now)
     wording = "within" if holds else "outside"
-    when = local_time(rule.window, situation.now)
-    return holds, f"{when} is {wording} the window {shown(rule.window)}"
+    when = _local_time(rule.window, situation.now)
+    return holds, f"{when} is {wording} the window {_format_window(rule.window)}"
 
 
-_CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = (
+_CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Check], ...] = (
     _types,
     _sources,
     _duration,
@@ -184,9 +187,6 @@ _CONDITIONS: tuple[Callable[[Rule, ScheduledEvent, Situation], _Answer], ...] = 
     _description,
     _window,
 )
-
-
-# --- words and ranges --------------------------------------------------------
 
 
 def _has(words: Iterable[str], word: str) -> bool:
@@ -210,23 +210,27 @@ def _seconds(number: float) -> str:
     return f"{f'{number:.1f}'.removesuffix('.0')} s"
 
 
-# --- unreachable rules -------------------------------------------------------
+# --- time windows ------------------------------------------------------------
 
 
-def taken_before(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
-    """Return the names of `rules` that match everything `later` could match.
+def _local_time(window: Window, moment: datetime) -> str:
+    """Format `moment` in the window's time zone."""
+    local = moment.astimezone(_zone(window.zone))
+    return f"{DAYS[local.weekday()]} {local:%H:%M}"
 
-    Empty if some events are left for it.
-    """
-    if later.types is None:
-        parts = [later]
-    else:
-        parts = [replace(later, types=frozenset({item})) for item in later.types]
-    takers = [
-        next((item for item in rules if _covers(item, part)), None) for part in parts
-    ]
-    names = tuple(dict.fromkeys(item.name for item in takers if item is not None))
-    return names if None not in takers else ()
+
+def _format_window(window: Window) -> str:
+    """Format a window for people."""
+    days = ", ".join(DAYS[day] for day in sorted(window.days))
+    on = "" if len(window.days) == len(DAYS) else f"{days} "
+    return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
+# --- rules that never match --------------------------------------------------
 
 
 def _covers(earlier: Rule, later: Rule) -> bool:

@@ -1,6 +1,6 @@
-"""Notifications to systemd: readiness, status and watchdog heartbeats.
+"""systemd: notifications of the running agent, and the unit file of its service.
 
-Nothing here fails: without systemd, notifications are dropped.
+No notification fails: without systemd, notifications are dropped.
 """
 
 import math
@@ -12,13 +12,11 @@ from pathlib import Path
 
 from forewarn.errors import InvalidInput
 
-_MOST = 1024  # characters of a status; it is shown on one line
-
-_STEADY = 2  # heartbeats within the time that systemd allows
-
-
 #: Name of the service.
 NAME = "forewarn-agent.service"
+
+_STATUS_LIMIT = 1024  # characters of a status; it is shown on one line
+_HEARTBEATS = 2  # within the time that systemd allows
 
 # Reasons for these settings:
 # - It is always restarted: a VM without its agent misses every event.
@@ -57,30 +55,30 @@ WantedBy=multi-user.target
 """
 
 #: Escapes for characters that systemd would interpret.
-_OF_A_PROGRAM = {"%": "%%"}
-_OF_AN_ARGUMENT = {
+_PROGRAM_ESCAPES = {"%": "%%"}
+_ARGUMENT_ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
     "\n": "\\n",
     "$": "$$",
     "%": "%%",
 }
-_NEVER_IN_A_PROGRAM = "'\"\\"
+_NOT_IN_PROGRAM = "'\"\\"
 
 
 class SystemdNotifier:
     """Connection to systemd, if it started the agent."""
 
     def __init__(
-        self, environment: Mapping[str, str] | None = None, *, patience: float = 1.0
+        self, environment: Mapping[str, str] | None = None, *, timeout: float = 1.0
     ) -> None:
         """Read the socket's address from the `environment`.
 
-        If its queue is full, a notification waits at most `patience` seconds.
+        If its queue is full, a notification waits at most `timeout` seconds.
         """
         variables = os.environ if environment is None else environment
         self._address = _address(variables.get("NOTIFY_SOCKET", ""))
-        self._patience = patience
+        self._timeout = timeout
         self._alive_at = -math.inf  # on the monotonic clock
         self.interval = _interval(variables)
 
@@ -88,17 +86,17 @@ class SystemdNotifier:
     interval: float | None
 
     @property
-    def is_there(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether systemd expects notifications."""
         return self._address is not None
 
     def ready(self, status: str = "") -> bool:
         """Report that the agent has started; return whether it was sent."""
-        return self._tell("READY=1", *_status(status))
+        return self._notify("READY=1", *_status(status))
 
     def status(self, status: str) -> bool:
         """Report a status for `systemctl status`; return whether it was sent."""
-        return self._tell(*_status(status))
+        return self._notify(*_status(status))
 
     def alive(self) -> bool:
         """Send a heartbeat if the watchdog is on; extra calls are harmless.
@@ -109,23 +107,47 @@ class SystemdNotifier:
         if self.interval is None or now - self._alive_at < self.interval / 2:
             return False
         self._alive_at = now
-        return self._tell("WATCHDOG=1", patience=0.0)
+        return self._notify("WATCHDOG=1", timeout=0.0)
 
     def stopping(self, status: str = "") -> bool:
         """Report that the agent is about to end; return whether it was sent."""
-        return self._tell("STOPPING=1", *_status(status))
+        return self._notify("STOPPING=1", *_status(status))
 
-    def _tell(self, *lines: str, patience: float | None = None) -> bool:
+    def _notify(self, *lines: str, timeout: float | None = None) -> bool:
         """Send one notification; return whether it was accepted."""
         if self._address is None or not lines:
             return False
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wire:
-                wire.settimeout(self._patience if patience is None else patience)
-                wire.sendto("\n".join(lines).encode(errors="replace"), self._address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+                connection.settimeout(self._timeout if timeout is None else timeout)
+                connection.sendto(
+                    "\n".join(lines).encode(errors="replace"), self._address
+                )
         except (OSError, ValueError):
             return False
         return True
+
+
+def unit_file(program: Sequence[str], config: Path) -> str:
+    """Return the unit of an agent that runs `program` with the file `config`."""
+    first, *rest = program
+    if set(first) & {*_NOT_IN_PROGRAM}:
+        raise InvalidInput(f"systemd runs no program with quotes in its path: {first}")
+    words = (*rest, "agent", "--config", str(config))
+    command = [_quoted(first, _PROGRAM_ESCAPES)]
+    command += [_quoted(word, _ARGUMENT_ESCAPES) for word in words]
+    return _UNIT.format(name=NAME, command=" ".join(command))
+
+
+def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
+    """Return the command that runs the `called` program from anywhere.
+
+    An archive runs with the same `python`: the one in systemd's path may be too old.
+    """
+    if called.name == "__main__.py":
+        return (python, "-m", "forewarn")
+    path = str(called.absolute())
+    return (python, path) if is_archive else (path,)
 
 
 def _address(text: str) -> str | None:
@@ -143,37 +165,15 @@ def _interval(environment: Mapping[str, str]) -> float | None:
         allowed = int(environment.get("WATCHDOG_USEC", "0"))
     except ValueError:
         return None
-    return allowed / 1_000_000 / _STEADY if allowed > 0 else None
+    return allowed / 1_000_000 / _HEARTBEATS if allowed > 0 else None
 
 
 def _status(text: str) -> tuple[str, ...]:
-    line = " ".join(text.split())[:_MOST]
+    line = " ".join(text.split())[:_STATUS_LIMIT]
     return (f"STATUS={line}",) if line else ()
 
 
-def unit_file(program: Sequence[str], config: Path) -> str:
-    """Return the unit of an agent that runs `program` with the file `config`."""
-    first, *rest = program
-    if set(first) & {*_NEVER_IN_A_PROGRAM}:
-        raise InvalidInput(f"systemd runs no program with quotes in its path: {first}")
-    words = (*rest, "agent", "--config", str(config))
-    command = [_quoted(first, _OF_A_PROGRAM)]
-    command += [_quoted(word, _OF_AN_ARGUMENT) for word in words]
-    return _UNIT.format(name=NAME, command=" ".join(command))
-
-
-def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
-    """Return the command that runs the `called` program from anywhere.
-
-    An archive runs with the same `python`: the one in systemd's path may be too old.
-    """
-    if called.name == "__main__.py":
-        return (python, "-m", "forewarn")
-    path = str(called.absolute())
-    return (python, path) if is_archive else (path,)
-
-
-def _quoted(word: str, meanings: Mapping[str, str]) -> str:
-    plain = "".join(meanings.get(character, character) for character in word)
+def _quoted(word: str, escapes: Mapping[str, str]) -> str:
+    plain = "".join(escapes.get(character, character) for character in word)
     is_bare = plain == word and not set(word) & set(" \t';")
     return word if is_bare else f'"{plain}"'

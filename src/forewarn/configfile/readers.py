@@ -1,4 +1,7 @@
-"""Parsers of setting values: text, numbers, addresses, store URLs and names."""
+"""Readers of setting values: text, words, booleans, numbers and host names.
+
+A value comes from a file, an option or an environment variable.
+"""
 
 import re
 from collections.abc import Callable
@@ -10,7 +13,6 @@ from forewarn.errors import InvalidInput
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
-
 
 #: Parses a value; raises `InvalidInput` naming the place and what was expected.
 Reader = Callable[[object, str], Any]
@@ -28,13 +30,13 @@ def read_text(value: object, place: str) -> str:
     raise invalid_value(place, "text", value)
 
 
-def one_of(*known: str) -> Reader:
-    """Return a parser for one of the words `known`, ignoring case."""
+def one_of(*words: str) -> Reader:
+    """Return a reader for one of `words`, ignoring case."""
 
     def read(value: object, place: str) -> str:
-        if isinstance(value, str) and value.lower() in known:
+        if isinstance(value, str) and value.lower() in words:
             return value.lower()
-        raise invalid_value(place, "one of " + ", ".join(known), value)
+        raise invalid_value(place, "one of " + ", ".join(words), value)
 
     return read
 
@@ -48,8 +50,8 @@ def read_flag(value: object, place: str) -> bool:
     raise invalid_value(place, "true or false", value)
 
 
-def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
-    """Return a parser for numbers from `least` to `most`."""
+def a_number(unit: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
+    """Return a reader for numbers from `least` to `most`."""
 
     def read(value: object, place: str) -> float:
         try:
@@ -59,7 +61,7 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
         is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
         if is_odd or not least <= number <= most:
             raise invalid_value(
-                place, f"a number of {of} from {least} to {most}", value
+                place, f"a number of {unit} from {least} to {most}", value
             )
         return int(number) if is_whole else number
 
@@ -74,10 +76,10 @@ read_connections = a_number("connections", 1, 10_000_000, is_whole=True)
 
 def read_names(value: object, place: str) -> tuple[str, ...]:
     """Parse host names: a list, or text separated by commas; `*` matches any name."""
-    several = value.split(",") if isinstance(value, str) else value
-    if not isinstance(several, list | tuple):
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple):
         raise invalid_value(place, "one or more names", value)
-    return tuple(_read_name(item, place) for item in several)
+    return tuple(_read_name(name, place) for name in names)
 
 
 def _read_name(value: object, place: str) -> str:

@@ -1,4 +1,4 @@
-"""Line numbers of the keys in a TOML file, which its parser does not report.
+"""Line numbers of the keys in a TOML file, which `tomllib` does not report.
 
 The text has been parsed before, so everything read here is well-formed.
 """
@@ -25,42 +25,44 @@ _KEY = re.compile(
 _OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
 
 
-def lines_of(text: str) -> "KeyLines":
-    """Return the line of every key and of every array entry."""
-    scan = _Scan(text)
-    scan.statements()
-    return KeyLines(known=scan.found)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLines:
     """The line numbers of a file's keys."""
 
-    known: Mapping[KeyPath, int] = field(default_factory=dict)
+    by_path: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def of(self, path: KeyPath) -> int:
         """Return the line of `path`, or else of the innermost table around it."""
         above = (path[:end] for end in range(len(path), 0, -1))
-        return next((self.known[prefix] for prefix in above if prefix in self.known), 1)
+        return next(
+            (self.by_path[prefix] for prefix in above if prefix in self.by_path), 1
+        )
+
+
+def lines_of(text: str) -> KeyLines:
+    """Return the line of every key and of every array entry."""
+    scan = _Scan(text)
+    scan.run()
+    return KeyLines(by_path=scan.lines)
 
 
 class _Scan:
     """One pass through the text."""
 
     def __init__(self, text: str) -> None:
-        self.found: dict[KeyPath, int] = {}
+        self.lines: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
         self._counted = (0, 1)  # offset up to which lines are counted, and its line
         self._arrays: dict[KeyPath, int] = {}  # arrays of tables, with their last index
 
-    def statements(self) -> None:
+    def run(self) -> None:
         """Scan all tables and their keys."""
         table: KeyPath = ()
         while self._skip_blank():
-            if self._takes("[["):
+            if self._skip("[["):
                 table = self._header(is_array=True)
-            elif self._takes("["):
+            elif self._skip("["):
                 table = self._header(is_array=False)
             else:
                 self._pair(table)
@@ -82,8 +84,8 @@ class _Scan:
         return path
 
     def _inside(self, path: KeyPath) -> KeyPath:
-        place = self._arrays.get(path)
-        return path if place is None else (*path, place)
+        index = self._arrays.get(path)
+        return path if index is None else (*path, index)
 
     def _pair(self, table: KeyPath) -> None:
         line = self._line()
@@ -99,13 +101,13 @@ class _Scan:
         string = _STRING.match(self._text, self._at)
         if string:
             self._at = string.end()
-        elif self._takes("{"):
+        elif self._skip("{"):
             for _ in self._entries("}"):
                 self._pair(path)
-        elif self._takes("["):
-            for place in self._entries("]"):
-                self._mark((*path, place), self._line())
-                self._value((*path, place))
+        elif self._skip("["):
+            for index in self._entries("]"):
+                self._mark((*path, index), self._line())
+                self._value((*path, index))
         else:
             literal = _OTHER.match(self._text, self._at)
             # At least one character, so that the scan always ends.
@@ -113,12 +115,12 @@ class _Scan:
 
     def _entries(self, end: str) -> Iterator[int]:
         """Move to each entry in turn and yield its index, until `end` is passed."""
-        place = 0
-        while self._skip_blank() and not self._takes(end):
-            yield place
-            place += 1
+        index = 0
+        while self._skip_blank() and not self._skip(end):
+            yield index
+            index += 1
             self._skip_blank()
-            self._takes(",")
+            self._skip(",")
 
     def _key(self) -> list[str]:
         parts = []
@@ -131,7 +133,7 @@ class _Scan:
         return parts
 
     def _mark(self, path: KeyPath, line: int) -> None:
-        self.found.setdefault(path, line)
+        self.lines.setdefault(path, line)
 
     def _skip_blank(self) -> bool:
         """Skip blanks and comments; return whether any text is left."""
@@ -139,10 +141,11 @@ class _Scan:
         self._at = blank.end() if blank else self._at
         return self._at < len(self._text)
 
-    def _takes(self, sign: str) -> bool:
-        is_there = self._text.startswith(sign, self._at)
-        self._at += len(sign) if is_there else 0
-        return is_there
+    def _skip(self, sign: str) -> bool:
+        """Skip `sign`; return whether it was next."""
+        is_next = self._text.startswith(sign, self._at)
+        self._at += len(sign) if is_next else 0
+        return is_next
 
     def _line(self) -> int:
         so_far, line = self._counted

@@ -92,7 +92,7 @@ def test_a_line_that_is_not_an_object_is_counted_as_broken(
 
 
 def test_a_full_file_is_rotated(path: Path) -> None:
-    audit = AuditLog(path, largest=30)
+    audit = AuditLog(path, size_limit=30)
     for n in range(4):
         audit.write({"n": n, "x": "......."})  # 23 bytes
     assert path.read_text().count("\n") == 1
@@ -101,7 +101,7 @@ def test_a_full_file_is_rotated(path: Path) -> None:
 
 
 def test_only_a_few_rotated_files_are_kept(path: Path) -> None:
-    audit = AuditLog(path, largest=1)
+    audit = AuditLog(path, size_limit=1)
     for n in range(OLDER + 5):
         audit.write({"n": n})
     assert len([*path.parent.iterdir()]) == OLDER + 1
@@ -119,7 +119,7 @@ def test_a_file_renamed_while_it_is_opened_is_read_once(
 def test_entries_rotated_while_reading_are_not_lost(
     path: Path,
 ) -> None:
-    audit = AuditLog(path, largest=1)
+    audit = AuditLog(path, size_limit=1)
     for n in range(OLDER + 1):
         audit.write({"n": n})
     read_numbers = []

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from tests.agent.support.events import NOON, a_life, a_run
+from tests.agent.support.events import NOON, a_run, a_state
 from tests.agent.support.stored_states import read, shown
 
 from forewarn.agent.audit.entries import AuditEntry, event_entry, hook_ended_entry
@@ -17,18 +17,18 @@ ABOUT = f"Reboot {EVENT.id[:8]}"
 
 
 def a_reboot() -> EventState:
-    return a_life(event=EVENT)
+    return a_state(event=EVENT)
 
 
-def said(a_note: AuditEntry, life: EventState | None) -> str:
-    saying = log_line(a_note, life)
+def said(a_note: AuditEntry, state: EventState | None) -> str:
+    saying = log_line(a_note, state)
     assert saying is not None
     return saying.text
 
 
 def test_the_first_message_about_an_event_has_the_essentials() -> None:
-    sight = {"event_as_shown": EVENT.raw, "notice_seconds": 900.0, "leader": True}
-    assert said(event_entry("seen", a_reboot(), NOON, **sight), a_reboot()) == (
+    observation = {"event_as_shown": EVENT.raw, "notice_seconds": 900.0, "leader": True}
+    assert said(event_entry("seen", a_reboot(), NOON, **observation), a_reboot()) == (
         f"Reboot {EVENT.id}: first seen: Scheduled, with 15 min of notice; it names"
         " this VM first (web-0; not before 2026-11-15T12:15:00Z; Platform: Host server"
         " is maintained.)"
@@ -52,14 +52,14 @@ def test_a_decision_is_logged_with_its_reasons() -> None:
 def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
     is_mine: bool, text: str
 ) -> None:
-    life = replace(a_reboot(), course=None, is_mine=is_mine)
+    state = replace(a_reboot(), course=None, is_mine=is_mine)
     why = ["it is a Reboot"]
-    assert said(event_entry("decided", life, NOON, rule=None, why=why), life) == (
+    assert said(event_entry("decided", state, NOON, rule=None, why=why), state) == (
         f"{ABOUT}: {text}"
     )
     assert (
         log_line(
-            event_entry("not-approved", life, NOON, reason="no rule matches"), life
+            event_entry("not-approved", state, NOON, reason="no rule matches"), state
         )
         is None
     )

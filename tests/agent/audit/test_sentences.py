@@ -18,7 +18,7 @@ from tests.agent.support.audit_records import (
 )
 from tests.agent.support.stored_states import ID, NOON, shown
 
-from forewarn.agent.audit.entries import RecordedEntry, listed, span
+from forewarn.agent.audit.entries import RecordedEntry, format_duration, join_names
 from forewarn.agent.audit.sentences import EventStory, sentence, story_of_event
 from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
@@ -36,7 +36,7 @@ def verdict(*lines: Line) -> list[str]:
 
 
 def test_a_story_includes_the_event_and_what_happened_to_the_agent_meanwhile() -> None:
-    assert [entry.said for entry in told(A_REBOOT).entries] == [
+    assert [entry.text for entry in told(A_REBOOT).entries] == [
         "first seen: Scheduled, with 15 min of notice; it names this VM first",
         'rule "reboots" matches: it is a Reboot; it names this VM; so: prepare by drain'
         " and flush; recover by undrain; approve after-hooks",
@@ -229,8 +229,8 @@ def test_impact_is_compared_with_the_announced_duration(
 
 def test_impact_without_an_announced_duration_is_included() -> None:
     event = shown(DurationInSeconds=-1)
-    sight = a_line("seen", event_as_shown=event, mine=True)
-    assert verdict(sight, STARTED, GONE)[-1].endswith(
+    observation = a_line("seen", event_as_shown=event, mine=True)
+    assert verdict(observation, STARTED, GONE)[-1].endswith(
         "down for 48 s; how long it would take was not announced."
     )
 
@@ -244,10 +244,10 @@ def test_impact_of_events_of_others_is_omitted() -> None:
 
 def test_a_returned_event_is_summarized_in_its_current_state() -> None:
     lines = (*A_REBOOT, a_line("came-back", 500), {**a_sight(), "at": None})
-    account = summarize(map(RecordedEntry, lines))[ID]
-    assert account.approved_at is None
-    assert account.ran is None
-    assert account.notice == 900
+    summary = summarize(map(RecordedEntry, lines))[ID]
+    assert summary.approved_at is None
+    assert summary.ran is None
+    assert summary.notice == 900
 
 
 def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
@@ -256,10 +256,10 @@ def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
 
 
 def test_a_summary_has_the_measurements() -> None:
-    account = summarize(map(RecordedEntry, A_REBOOT))[ID]
-    assert account.impact == Impact(boots=1, seconds=48.0, total=48.0)
-    assert (account.notice, account.used, account.left) == (900, 123, 777)
-    assert (account.rule, account.outcome) == ("reboots", "it took place")
+    summary = summarize(map(RecordedEntry, A_REBOOT))[ID]
+    assert summary.impact == Impact(boots=1, seconds=48.0, total=48.0)
+    assert (summary.notice, summary.used, summary.left) == (900, 123, 777)
+    assert (summary.rule, summary.outcome) == ("reboots", "it took place")
 
 
 # --- odd entries -------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
     for line in (*A_REBOOT, *CALLED_OFF):
         for name in line:
             story = told([*A_REBOOT, {**line, name: odd}, OVER])
-            assert all(entry.said for entry in story.entries)
+            assert all(entry.text for entry in story.entries)
             assert story.verdict
 
 
@@ -301,11 +301,11 @@ def test_an_invalid_number_is_none(odd: object) -> None:
 def test_a_duration_is_shown_in_its_two_largest_units(
     seconds: float, said: str
 ) -> None:
-    assert span(seconds) == said
+    assert format_duration(seconds) == said
 
 
 def test_names_are_joined_with_commas_and_and() -> None:
-    assert [listed([*"abc"[:n]]) for n in range(4)] == [
+    assert [join_names([*"abc"[:n]]) for n in range(4)] == [
         "",
         "a",
         "a and b",

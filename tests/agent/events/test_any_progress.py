@@ -5,7 +5,13 @@ from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.agent.support.events import NOON, SECOND, a_course, a_sight, an_event
+from tests.agent.support.events import (
+    NOON,
+    SECOND,
+    a_response_plan,
+    an_event,
+    an_observation,
+)
 
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint
 from forewarn.agent.events import progress
@@ -46,7 +52,7 @@ class World:
     """One event, its stored state, and the running hooks."""
 
     course: ResponsePlan
-    life: EventState | None = None
+    state: EventState | None = None
     running: dict[str, HookRun] = field(default_factory=dict)
     ended: set[tuple[HookPoint, str]] = field(default_factory=set)  # as stored
     lost: set[tuple[HookPoint, str]] = field(default_factory=set)
@@ -59,7 +65,7 @@ class World:
         match happening:
             case "die" | "reboot":
                 self.boot += happening == "reboot"
-                runs = () if self.life is None else self.life.runs
+                runs = () if self.state is None else self.state.runs
                 mine = [run for run in runs if run.token in self.running]
                 self.lost |= {(run.step, run.hook) for run in mine}
                 self.running.clear()
@@ -72,51 +78,51 @@ class World:
     def _show(self, what: str) -> None:
         words = {"scheduled": EventStatus.SCHEDULED, "started": EventStatus.STARTED}
         events = [an_event(status=words[what])] if what in words else []
-        sight = a_sight(
+        observation = an_observation(
             now=NOON + self.seconds * SECOND,
             boot=f"boot-{self.boot}",
             course=self.course,
         )
-        lives = {} if self.life is None else {"E1": self.life}
+        states = {} if self.state is None else {"E1": self.state}
         document = Document(incarnation=self.seconds, events=tuple(events))
-        for life in observe(lives, document, sight).lives:
-            if self.life is None or (self.life.seen is LastStatus.GONE and events):
+        for state in observe(states, document, observation).states:
+            if self.state is None or (self.state.seen is LastStatus.GONE and events):
                 self.ended, self.lost = set(), set()  # a new event, or announced again
-            self.life = life
+            self.state = state
 
     def _end(self, number: int, outcome: HookOutcome) -> None:
-        if not self.running or self.life is None:
+        if not self.running or self.state is None:
             return
         token = sorted(self.running)[number % len(self.running)]
         run = self.running.pop(token)
         now = NOON + self.seconds * SECOND
-        before = self.life
-        self.life = progress.end(
-            self.life, replace(run, outcome=outcome, ended_at=now), now
-        ).life
-        if before != self.life:
+        before = self.state
+        self.state = progress.end_hook(
+            self.state, replace(run, outcome=outcome, ended_at=now), now
+        ).state
+        if before != self.state:
             self.ended.add((run.step, run.hook))
 
     def _go_on(self) -> None:
         for _ in range(9):  # one hook may start another; then nothing changes
-            if self.life is None or not self._advance(self.life):
+            if self.state is None or not self._advance(self.state):
                 return
         raise AssertionError("it never rests")
 
-    def _advance(self, life: EventState) -> bool:
-        about = EventContext(
+    def _advance(self, state: EventState) -> bool:
+        context = EventContext(
             now=NOON + self.seconds * SECOND,
             running=frozenset(self.running),
             token=lambda: f"t{next(self.tokens):04}",
         )
-        step = advance(life, about)
+        step = advance(state, context)
         for order in step.orders:
-            self._check(step.life, order)
-        changed = step.life != life
-        self.life = step.life
+            self._check(step.state, order)
+        changed = step.state != state
+        self.state = step.state
         return changed
 
-    def _check(self, life: EventState, order: object) -> None:
+    def _check(self, state: EventState, order: object) -> None:
         match order:
             case BeginHook(run=run):
                 name = (run.step, run.hook)
@@ -128,11 +134,11 @@ class World:
             case CancelHook(token=token):
                 assert token in self.running
             case PostApproval():
-                assert life.seen is LastStatus.SCHEDULED
+                assert state.seen is LastStatus.SCHEDULED
                 if self.course.approve is ApprovalPolicy.AFTER_HOOKS:
                     done = {
                         run.hook
-                        for run in life.runs
+                        for run in state.runs
                         if (run.step, run.outcome)
                         == (HookPoint.PREPARE, HookOutcome.DONE)
                     }
@@ -149,10 +155,10 @@ class World:
 def test_the_rules_hold_whatever_happens(
     happenings: list[object], parallel: bool, approve: ApprovalPolicy
 ) -> None:
-    world = World(a_course(hooks=HOOKS, parallel=parallel, approve=approve))
+    world = World(a_response_plan(hooks=HOOKS, parallel=parallel, approve=approve))
     for happening in happenings:
         world.happen(happening)
     for _ in range(20):
         world.happen("absent")
         world.happen((0, "done"))
-    assert world.life is None or world.life.over_at is not None
+    assert world.state is None or world.state.over_at is not None

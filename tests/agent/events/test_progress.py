@@ -8,11 +8,11 @@ from tests.agent.support.events import (
     MINUTE,
     NOON,
     SECOND,
-    a_course,
-    a_life,
+    a_response_plan,
     a_run,
-    about,
+    a_state,
     an_event,
+    context,
 )
 
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
@@ -34,138 +34,143 @@ def begun(step: EventStep) -> list[tuple[str, str, int]]:
 
 
 def said(step: EventStep) -> list[str]:
-    return [entry.what for entry in step.notes]
+    return [entry.what for entry in step.entries]
 
 
 TWO = {HookPoint.PREPARE: ("drain", "flush"), HookPoint.RECOVER: ("fill", "tell")}
 
 
 def test_a_scheduled_event_is_prepared_and_not_approved_yet() -> None:
-    step = advance(a_life(), about())
+    step = advance(a_state(), context())
     assert begun(step) == [("prepare", "drain", 1)]
     assert PostApproval() not in step.orders
-    assert step.life.runs[0].outcome is HookOutcome.RUNNING
+    assert step.state.runs[0].outcome is HookOutcome.RUNNING
     assert said(step) == ["hook-began"]
 
 
 def test_a_prepared_event_is_approved() -> None:
-    assert advance(a_life(runs=(a_run(),)), about()).orders == (PostApproval(),)
+    assert advance(a_state(runs=(a_run(),)), context()).orders == (PostApproval(),)
 
 
 @pytest.mark.parametrize("outcome", [HookOutcome.FAILED, HookOutcome.CUT])
 def test_a_failed_preparation_is_neither_approved_nor_retried(
     outcome: HookOutcome,
 ) -> None:
-    life = a_life(runs=(a_run(outcome=outcome),))
-    step = advance(life, about())
+    state = a_state(runs=(a_run(outcome=outcome),))
+    step = advance(state, context())
     assert step.orders == ()
-    assert progress.not_approved(life) == f"drain: {outcome}"
+    assert progress.why_not_approved(state) == f"drain: {outcome}"
 
 
 def test_a_running_hook_is_waited_for() -> None:
-    life = a_life(runs=(a_run(outcome=HookOutcome.RUNNING),))
-    assert advance(life, about(running=["run-0"])).orders == ()
+    state = a_state(runs=(a_run(outcome=HookOutcome.RUNNING),))
+    assert advance(state, context(running=["run-0"])).orders == ()
 
 
 def test_a_hook_interrupted_by_the_agent_s_death_is_started_again() -> None:
-    life = a_life(runs=(a_run(outcome=HookOutcome.RUNNING),))
-    step = advance(life, about())
+    state = a_state(runs=(a_run(outcome=HookOutcome.RUNNING),))
+    step = advance(state, context())
     assert begun(step) == [("prepare", "drain", 2)]
-    assert len(step.life.runs) == 1
+    assert len(step.state.runs) == 1
 
 
 def test_hooks_run_one_after_another() -> None:
-    life = a_life(course=a_course(hooks=TWO))
-    first = advance(life, about())
+    state = a_state(course=a_response_plan(hooks=TWO))
+    first = advance(state, context())
     assert begun(first) == [("prepare", "drain", 1)]
-    life = replace(life, runs=(a_run(),))
-    assert begun(advance(life, about())) == [("prepare", "flush", 1)]
-    life = replace(life, runs=(a_run(), a_run("flush", token="run-9")))
-    assert advance(life, about()).orders == (PostApproval(),)
+    state = replace(state, runs=(a_run(),))
+    assert begun(advance(state, context())) == [("prepare", "flush", 1)]
+    state = replace(state, runs=(a_run(), a_run("flush", token="run-9")))
+    assert advance(state, context()).orders == (PostApproval(),)
 
 
 def test_after_a_failed_preparation_no_other_hook_starts() -> None:
-    life = a_life(course=a_course(hooks=TWO), runs=(a_run(outcome=HookOutcome.FAILED),))
-    assert advance(life, about()).orders == ()
+    state = a_state(
+        course=a_response_plan(hooks=TWO), runs=(a_run(outcome=HookOutcome.FAILED),)
+    )
+    assert advance(state, context()).orders == ()
 
 
 def test_after_a_failed_recovery_the_next_hook_starts() -> None:
     failed = a_run("fill", step=HookPoint.RECOVER, outcome=HookOutcome.FAILED)
-    life = a_life(
+    state = a_state(
         seen=LastStatus.GONE,
         started_at=NOON,
-        course=a_course(hooks=TWO),
+        course=a_response_plan(hooks=TWO),
         runs=(failed,),
     )
-    assert begun(advance(life, about())) == [("recover", "tell", 1)]
+    assert begun(advance(state, context())) == [("recover", "tell", 1)]
 
 
 def test_parallel_hooks_start_together_and_all_must_succeed() -> None:
-    life = a_life(course=a_course(hooks=TWO, parallel=True))
-    step = advance(life, about())
+    state = a_state(course=a_response_plan(hooks=TWO, parallel=True))
+    step = advance(state, context())
     assert begun(step) == [("prepare", "drain", 1), ("prepare", "flush", 1)]
     half = replace(
-        life, runs=(a_run(outcome=HookOutcome.FAILED), a_run("flush", token="run-9"))
+        state, runs=(a_run(outcome=HookOutcome.FAILED), a_run("flush", token="run-9"))
     )
-    assert advance(half, about()).orders == ()
+    assert advance(half, context()).orders == ()
 
 
 def test_at_once_approves_before_the_hooks_have_ended() -> None:
-    life = a_life(course=a_course(approve=ApprovalPolicy.AT_ONCE))
-    step = advance(life, about())
+    state = a_state(course=a_response_plan(approve=ApprovalPolicy.AT_ONCE))
+    step = advance(state, context())
     assert begun(step) == [("prepare", "drain", 1)]
     assert step.orders[-1] == PostApproval()
 
 
 def test_never_does_not_approve() -> None:
-    life = a_life(course=a_course(approve=ApprovalPolicy.NEVER), runs=(a_run(),))
-    assert advance(life, about()).orders == ()
-    assert progress.not_approved(life) == 'rule "all" says never'
+    state = a_state(
+        course=a_response_plan(approve=ApprovalPolicy.NEVER), runs=(a_run(),)
+    )
+    assert advance(state, context()).orders == ()
+    assert progress.why_not_approved(state) == 'rule "all" says never'
 
 
 def test_only_the_first_listed_vm_approves() -> None:
     event = an_event(resources=["web-1", "web-0"])
-    life = a_life(event=event, is_leader=False, runs=(a_run(),))
-    assert advance(life, about()).orders == ()
+    state = a_state(event=event, is_leader=False, runs=(a_run(),))
+    assert advance(state, context()).orders == ()
     assert (
-        progress.not_approved(life) == "web-1 is named first and is the one to approve"
+        progress.why_not_approved(state)
+        == "web-1 is named first and is the one to approve"
     )
-    every_vm = replace(life, course=a_course(together=SharedApproval.EACH))
-    assert advance(every_vm, about()).orders == (PostApproval(),)
+    every_vm = replace(state, course=a_response_plan(together=SharedApproval.EACH))
+    assert advance(every_vm, context()).orders == (PostApproval(),)
 
 
 def test_readiness_of_all_is_checked_once_this_vm_is_ready() -> None:
-    asking = a_course(together=SharedApproval.WHEN_READY, ready="all-drained")
-    life = a_life(course=asking, is_leader=False)
-    assert begun(advance(life, about())) == [("prepare", "drain", 1)]
-    life = replace(life, runs=(a_run(),))
-    assert advance(life, about()).orders == (CheckReady(hook="all-drained"),)
+    asking = a_response_plan(together=SharedApproval.WHEN_READY, ready="all-drained")
+    state = a_state(course=asking, is_leader=False)
+    assert begun(advance(state, context())) == [("prepare", "drain", 1)]
+    state = replace(state, runs=(a_run(),))
+    assert advance(state, context()).orders == (CheckReady(hook="all-drained"),)
 
 
 def test_an_event_that_is_gone_is_not_approved_though_prepared() -> None:
-    step = advance(a_life(seen=LastStatus.GONE, runs=(a_run(),)), about())
+    step = advance(a_state(seen=LastStatus.GONE, runs=(a_run(),)), context())
     assert begun(step) == [("undo", "resume", 1)]
     assert PostApproval() not in step.orders
 
 
 def test_an_approved_event_is_not_approved_again() -> None:
-    life = a_life(runs=(a_run(),), approved_at=NOON)
-    assert advance(life, about()).orders == ()
-    assert progress.approve(life, "200", NOON).notes == ()
+    state = a_state(runs=(a_run(),), approved_at=NOON)
+    assert advance(state, context()).orders == ()
+    assert progress.mark_approved(state, "200", NOON).entries == ()
 
 
 def test_the_time_of_the_first_approval_request_is_recorded() -> None:
-    sent = progress.post(a_life(), NOON)
-    posted = sent.life
+    sent = progress.mark_posted(a_state(), NOON)
+    posted = sent.state
     assert said(sent) == ["approval-sent"]
     assert posted.posted_at == NOON
-    assert progress.post(posted, NOON + MINUTE) == EventStep(life=posted)
+    assert progress.mark_posted(posted, NOON + MINUTE) == EventStep(state=posted)
 
 
 def test_an_approval_records_how_much_notice_was_used() -> None:
-    step = progress.approve(a_life(runs=(a_run(),)), "200", NOON + 42 * SECOND)
-    assert step.life.approved_at == NOON + 42 * SECOND
-    assert step.notes[0].said == {
+    step = progress.mark_approved(a_state(runs=(a_run(),)), "200", NOON + 42 * SECOND)
+    assert step.state.approved_at == NOON + 42 * SECOND
+    assert step.entries[0].details == {
         "answer": "200",
         "notice_seconds_given": 900.0,
         "notice_seconds_used": 42.0,
@@ -173,109 +178,109 @@ def test_an_approval_records_how_much_notice_was_used() -> None:
 
 
 def test_hooks_have_until_not_before_minus_the_reserve() -> None:
-    step = advance(a_life(), about(reserve=30))
+    step = advance(a_state(), context(reserve=30))
     order = step.orders[0]
     assert isinstance(order, BeginHook)
     assert order.deadline == NOON + 15 * MINUTE - timedelta(seconds=30)
-    assert step.notes[0].said["seconds_left"] == 870.0
+    assert step.entries[0].details["seconds_left"] == 870.0
 
 
 def test_the_reserve_is_at_most_a_fifth_of_the_time() -> None:
-    life = a_life(event=an_event(not_before=NOON + 10 * SECOND))
-    order = advance(life, about(reserve=30)).orders[0]
+    state = a_state(event=an_event(not_before=NOON + 10 * SECOND))
+    order = advance(state, context(reserve=30)).orders[0]
     assert isinstance(order, BeginHook)
     assert order.deadline == NOON + 8 * SECOND
 
 
 def test_with_no_time_left_the_deadline_is_not_before() -> None:
-    late = about(now=NOON + 20 * MINUTE, reserve=30)
-    order = advance(a_life(), late).orders[0]
+    late = context(now=NOON + 20 * MINUTE, reserve=30)
+    order = advance(a_state(), late).orders[0]
     assert isinstance(order, BeginHook)
     assert order.deadline == NOON + 15 * MINUTE
 
 
 def test_a_hook_without_not_before_has_an_hour() -> None:
-    untold = a_life(event=an_event(not_before=None))
-    started = a_life(seen=LastStatus.STARTED, started_at=NOON)
-    for life in (untold, started):
-        order = advance(life, about()).orders[0]
+    untold = a_state(event=an_event(not_before=None))
+    started = a_state(seen=LastStatus.STARTED, started_at=NOON)
+    for state in (untold, started):
+        order = advance(state, context()).orders[0]
         assert isinstance(order, BeginHook)
         assert order.deadline == NOON + timedelta(hours=1)
 
 
 def test_a_start_cuts_the_preparation_before_it_continues() -> None:
     running = a_run(outcome=HookOutcome.RUNNING)
-    life = a_life(seen=LastStatus.STARTED, started_at=NOON + MINUTE, runs=(running,))
-    step = advance(life, about(running=["run-0"]))
+    state = a_state(seen=LastStatus.STARTED, started_at=NOON + MINUTE, runs=(running,))
+    step = advance(state, context(running=["run-0"]))
     assert step.orders == (CancelHook(token="run-0", reason="the event has started"),)
-    life = replace(life, runs=(a_run(outcome=HookOutcome.CUT),))
-    assert begun(advance(life, about())) == [("started", "tell", 1)]
+    state = replace(state, runs=(a_run(outcome=HookOutcome.CUT),))
+    assert begun(advance(state, context())) == [("started", "tell", 1)]
 
 
 def test_an_event_without_notice_has_its_own_hooks() -> None:
-    life = a_life(seen=LastStatus.STARTED, is_sudden=True, started_at=NOON)
-    assert begun(advance(life, about())) == [("started-without-notice", "alarm", 1)]
+    state = a_state(seen=LastStatus.STARTED, is_sudden=True, started_at=NOON)
+    assert begun(advance(state, context())) == [("started-without-notice", "alarm", 1)]
 
 
 def test_a_started_event_that_is_gone_is_recovered_from() -> None:
-    life = a_life(seen=LastStatus.GONE, started_at=NOON, runs=(a_run(),))
-    assert begun(advance(life, about())) == [("recover", "fill", 1)]
+    state = a_state(seen=LastStatus.GONE, started_at=NOON, runs=(a_run(),))
+    assert begun(advance(state, context())) == [("recover", "fill", 1)]
 
 
 def test_a_canceled_event_is_undone() -> None:
-    life = a_life(seen=LastStatus.GONE, runs=(a_run(),))
-    assert begun(advance(life, about())) == [("undo", "resume", 1)]
+    state = a_state(seen=LastStatus.GONE, runs=(a_run(),))
+    assert begun(advance(state, context())) == [("undo", "resume", 1)]
 
 
 def test_an_interrupted_hook_of_an_earlier_step_is_not_started_again() -> None:
     lost = a_run(outcome=HookOutcome.RUNNING)
-    life = a_life(seen=LastStatus.GONE, started_at=NOON, runs=(lost,))
-    step = advance(life, about())
-    assert step.life.runs[0].outcome is HookOutcome.CUT
+    state = a_state(seen=LastStatus.GONE, started_at=NOON, runs=(lost,))
+    step = advance(state, context())
+    assert step.state.runs[0].outcome is HookOutcome.CUT
     assert begun(step) == [("recover", "fill", 1)]
     assert said(step) == ["hook-ended", "hook-began"]
 
 
 def test_an_event_is_over_when_it_is_gone_and_its_hooks_have_ended() -> None:
     undone = a_run("resume", step=HookPoint.UNDO, token="run-9")
-    life = a_life(seen=LastStatus.GONE, runs=(a_run(), undone))
-    step = advance(life, about(now=NOON + MINUTE))
-    assert step.life.over_at == NOON + MINUTE
-    assert [(entry.what, entry.said) for entry in step.notes] == [
+    state = a_state(seen=LastStatus.GONE, runs=(a_run(), undone))
+    step = advance(state, context(now=NOON + MINUTE))
+    assert step.state.over_at == NOON + MINUTE
+    assert [(entry.what, entry.details) for entry in step.entries] == [
         ("over", {"outcome": "it was called off"})
     ]
-    assert advance(step.life, about()) == EventStep(life=step.life)
+    assert advance(step.state, context()) == EventStep(state=step.state)
 
 
 def test_an_event_is_not_over_while_a_hook_runs() -> None:
     running = a_run("resume", step=HookPoint.UNDO, outcome=HookOutcome.RUNNING)
-    life = a_life(seen=LastStatus.GONE, runs=(running,))
-    assert advance(life, about(running=["run-0"])).life.over_at is None
+    state = a_state(seen=LastStatus.GONE, runs=(running,))
+    assert advance(state, context(running=["run-0"])).state.over_at is None
 
 
 def test_running_hooks_of_an_earlier_announcement_are_cut_first() -> None:
-    step = advance(a_life(), about(running=["run-of-before"]))
+    step = advance(a_state(), context(running=["run-of-before"]))
     reason = "the event was announced anew"
     assert step.orders == (CancelHook(token="run-of-before", reason=reason),)
 
 
 def test_the_end_of_an_outdated_run_is_only_recorded() -> None:
-    life = a_life(runs=(a_run(outcome=HookOutcome.RUNNING),))
-    step = progress.end(life, a_run(token="run-of-before"), NOON)
-    assert step.life == life
+    state = a_state(runs=(a_run(outcome=HookOutcome.RUNNING),))
+    step = progress.end_hook(state, a_run(token="run-of-before"), NOON)
+    assert step.state == state
     assert said(step) == ["hook-ended"]
 
 
 def test_a_dry_run_orders_nothing() -> None:
-    assert advance(a_life(), about(is_dry=True)).orders == ()
-    at_once = a_life(course=a_course(approve=ApprovalPolicy.AT_ONCE))
-    assert advance(at_once, about(is_dry=True)).orders == ()
-    gone = a_life(seen=LastStatus.GONE)
-    assert advance(gone, about(is_dry=True)).life.over_at == NOON
+    assert advance(a_state(), context(is_dry=True)).orders == ()
+    at_once = a_state(course=a_response_plan(approve=ApprovalPolicy.AT_ONCE))
+    assert advance(at_once, context(is_dry=True)).orders == ()
+    gone = a_state(seen=LastStatus.GONE)
+    assert advance(gone, context(is_dry=True)).state.over_at == NOON
 
 
 def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> None:
-    far = a_life(event=an_event(not_before=NOON + 60 * MINUTE))
+    far = a_state(event=an_event(not_before=NOON + 60 * MINUTE))
     assert not progress.is_near(far, NOON)
     assert progress.is_near(far, NOON + 45 * MINUTE)
     assert progress.is_near(replace(far, posted_at=NOON), NOON)
@@ -283,4 +288,4 @@ def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> N
     assert not progress.is_near(
         replace(far, seen=LastStatus.GONE, posted_at=NOON), NOON
     )
-    assert not progress.is_near(a_life(event=an_event(not_before=None)), NOON)
+    assert not progress.is_near(a_state(event=an_event(not_before=None)), NOON)

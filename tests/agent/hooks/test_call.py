@@ -12,9 +12,9 @@ def is_awake(file: int) -> bool:
 
 def test_a_cut_wakes_all_waiters() -> None:
     cut = Cancellation()
-    with cut.waking() as first, cut.waking() as second:
+    with cut.wake_fd() as first, cut.wake_fd() as second:
         assert not is_awake(first)
-        cut.cut("the event is gone")
+        cut.cancel("the event is gone")
         assert is_awake(first)
         assert is_awake(second)
 
@@ -22,15 +22,15 @@ def test_a_cut_wakes_all_waiters() -> None:
 def test_a_finished_waiter_is_not_woken_and_leaves_no_open_file() -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     cut = Cancellation()
-    with cut.waking():
+    with cut.wake_fd():
         pass
-    cut.cut("the event is gone")
+    cut.cancel("the event is gone")
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_the_first_reason_counts() -> None:
     cut = Cancellation()
     assert cut.reason is None
-    cut.cut("the event is gone")
-    cut.cut("the agent stops")
+    cut.cancel("the event is gone")
+    cut.cancel("the agent stops")
     assert cut.reason == "the event is gone"

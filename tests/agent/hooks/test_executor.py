@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 from tests.agent.support.agent_loop import Approver, going_on
-from tests.agent.support.events import MINUTE, NOON, a_life, a_run
+from tests.agent.support.events import MINUTE, NOON, a_run, a_state
 from tests.agent.support.hook_builders import LONG, Word, sh
 
 from forewarn.agent.config.plan import Plan
@@ -16,9 +16,9 @@ from forewarn.agent.events.state import HookOutcome
 from forewarn.agent.hooks.executor import (
     ApprovalResult,
     Executor,
+    ExecutorResult,
     HookEnded,
     ReadyResult,
-    Report,
 )
 from forewarn.client.service_clock import ClockEstimate, ServiceClock
 from forewarn.errors import Refused
@@ -29,7 +29,7 @@ class Grip:
 
     def __init__(self, text: str) -> None:
         self.approver = Approver()
-        self._reports: SimpleQueue[Report] = SimpleQueue()
+        self._reports: SimpleQueue[ExecutorResult] = SimpleQueue()
         clock = ServiceClock()
         clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
         plan = Plan(
@@ -38,25 +38,25 @@ class Grip:
             endpoint="http://127.0.0.1:1",
             hooks={"drain": sh(text)},
         )
-        self.hands = Executor(plan, self.approver, clock, self._reports.put)
+        self.executor = Executor(plan, self.approver, clock, self._reports.put)
 
     def begin(self, hook: str = "drain", times: int = 1) -> None:
         run = a_run(hook, outcome=HookOutcome.RUNNING, times=times)
-        self.hands.begin(a_life(), BeginHook(run=run, deadline=NOON + MINUTE))
+        self.executor.start_hook(a_state(), BeginHook(run=run, deadline=NOON + MINUTE))
 
     def ask(self) -> None:
         run = a_run(outcome=HookOutcome.RUNNING)
-        self.hands.ask_ready(a_life(), BeginHook(run=run, deadline=NOON + MINUTE))
+        self.executor.check_ready(a_state(), BeginHook(run=run, deadline=NOON + MINUTE))
 
-    def report(self) -> Report:
+    def report(self) -> ExecutorResult:
         return self._reports.get(timeout=LONG)
 
 
 def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     grip = Grip("echo drained; exit 3")
     grip.begin()
-    assert grip.hands.running("e1") == {"run-0"}
-    assert grip.hands.running("E2") == frozenset()
+    assert grip.executor.running_tokens("e1") == {"run-0"}
+    assert grip.executor.running_tokens("E2") == frozenset()
     report = grip.report()
     assert isinstance(report, HookEnded)
     assert (report.event, report.run.outcome, report.run.code, report.run.tries) == (
@@ -67,9 +67,9 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     )
     assert report.run.output.strip() == "drained"
     assert report.run.ended_at == NOON
-    assert grip.hands.count == 1
-    grip.hands.forget("run-0")
-    assert grip.hands.count == 0
+    assert grip.executor.running_count == 1
+    grip.executor.forget("run-0")
+    assert grip.executor.running_count == 0
 
 
 def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
@@ -101,8 +101,8 @@ def test_a_hook_is_cut_with_a_reason(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.begin()
     word.hear()
-    grip.hands.cut("run-of-another", "not this one")
-    grip.hands.cut("run-0", "the event has started")
+    grip.executor.cancel("run-of-another", "not this one")
+    grip.executor.cancel("run-0", "the event has started")
     report = grip.report()
     assert isinstance(report, HookEnded)
     assert report.run.outcome is HookOutcome.CUT
@@ -113,7 +113,7 @@ def test_stopping_ends_every_hook_and_waits_for_it(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.begin()
     word.hear()
-    grip.hands.stop()
+    grip.executor.stop()
     report = grip.report()
     assert isinstance(report, HookEnded)
     assert "the agent is stopping" in report.run.reason
@@ -123,7 +123,7 @@ def test_stopping_ends_a_readiness_check(word: Word) -> None:
     grip = Grip(going_on(word))
     grip.ask()
     word.hear()
-    grip.hands.stop()
+    grip.executor.stop()
     report = grip.report()
     assert isinstance(report, ReadyResult)
     assert (report.is_ready, report.why) == (False, "the agent is stopping")
@@ -138,7 +138,7 @@ def test_a_readiness_check_does_not_count_as_a_hook(
 ) -> None:
     grip = Grip(text)
     grip.ask()
-    assert grip.hands.count == 0
+    assert grip.executor.running_count == 0
     report = grip.report()
     assert isinstance(report, ReadyResult)
     assert (report.event, report.is_ready) == ("E1", is_ready)
@@ -147,7 +147,7 @@ def test_a_readiness_check_does_not_count_as_a_hook(
 
 def test_an_accepted_approval_is_reported() -> None:
     grip = Grip("exit 0")
-    grip.hands.post(a_life())
+    grip.executor.send_approval(a_state())
     assert grip.report() == ApprovalResult(event="E1", error=None)
     assert grip.approver.approved == ["E1"]
 
@@ -156,7 +156,7 @@ def test_a_refused_approval_is_reported() -> None:
     grip = Grip("exit 0")
     refused = Refused("no such event", status=400)
     grip.approver.refusals = [refused]
-    grip.hands.post(replace(a_life()))
+    grip.executor.send_approval(replace(a_state()))
     assert grip.report() == ApprovalResult(event="E1", error=refused)
 
 
@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_reported_and_logged(
 ) -> None:
     grip = Grip("exit 0")
     grip.approver.refusals = [ZeroDivisionError("of all things")]
-    grip.hands.post(a_life())
+    grip.executor.send_approval(a_state())
     report = grip.report()
     assert isinstance(report, ApprovalResult)
     assert str(report.error) == "of all things"

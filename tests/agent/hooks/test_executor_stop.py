@@ -9,18 +9,18 @@ from queue import SimpleQueue
 from threading import Event
 
 import pytest
-from tests.agent.support.events import MINUTE, NOON, a_life, a_run, an_event
+from tests.agent.support.events import MINUTE, NOON, a_run, a_state, an_event
 from tests.patience import PATIENCE
 
 from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.events.progress import BeginHook
-from forewarn.agent.events.state import UNTOUCHED, HookOutcome
+from forewarn.agent.events.state import NO_IMPACT, HookOutcome
 from forewarn.agent.hooks.executor import (
     ApprovalResult,
     Executor,
+    ExecutorResult,
     HookEnded,
     ReadyResult,
-    Report,
 )
 from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
 from forewarn.client.service_clock import ServiceClock
@@ -50,33 +50,33 @@ def deaf() -> Iterator[Deaf]:
 
 
 @pytest.fixture
-def reports() -> SimpleQueue[Report]:
+def reports() -> SimpleQueue[ExecutorResult]:
     return SimpleQueue()
 
 
 @pytest.fixture
-def hands(deaf: Deaf, reports: SimpleQueue[Report]) -> Executor:
+def executor(deaf: Deaf, reports: SimpleQueue[ExecutorResult]) -> Executor:
     return Executor(PLAN, deaf, ServiceClock(), reports.put)
 
 
-def test_stopping_waits_no_longer_for_many_than_for_one(hands: Executor) -> None:
+def test_stopping_waits_no_longer_for_many_than_for_one(executor: Executor) -> None:
     for number in range(10):
-        hands.post(a_life(event=an_event(f"E{number}")))
+        executor.send_approval(a_state(event=an_event(f"E{number}")))
     began = time.monotonic()
-    hands.stop(patience=2)
+    executor.stop(timeout=2)
     assert 2 <= time.monotonic() - began < 18  # less than for one after the other
 
 
 @pytest.mark.parametrize("is_stop", [True, False])
 def test_a_readiness_check_is_ended(
-    hands: Executor, reports: SimpleQueue[Report], *, is_stop: bool
+    executor: Executor, reports: SimpleQueue[ExecutorResult], *, is_stop: bool
 ) -> None:
     question = BeginHook(run=a_run("sleep"), deadline=NOON.replace(year=2999) + MINUTE)
-    hands.ask_ready(a_life(), question)
+    executor.check_ready(a_state(), question)
     if is_stop:
-        hands.stop()
+        executor.stop()
     else:
-        hands.ask_no_more("e1", "the event is gone")
+        executor.cancel_ready_check("e1", "the event is gone")
     report = reports.get(timeout=PATIENCE)
     assert isinstance(report, ReadyResult)
     why = "the agent is stopping" if is_stop else "the event is gone"
@@ -93,19 +93,19 @@ def no_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_threads")
 def test_work_fails_if_no_thread_can_be_started(
-    hands: Executor, reports: SimpleQueue[Report]
+    executor: Executor, reports: SimpleQueue[ExecutorResult]
 ) -> None:
     order = BeginHook(run=a_run("sleep", outcome=HookOutcome.RUNNING), deadline=None)
-    hands.begin(a_life(), order)
+    executor.start_hook(a_state(), order)
     ended = reports.get_nowait()
     assert isinstance(ended, HookEnded)
     assert (ended.run.outcome, ended.run.code) == (HookOutcome.FAILED, None)
     assert ended.run.reason == "it cannot be run: can't start new thread"
-    hands.ask_ready(a_life(), order)
+    executor.check_ready(a_state(), order)
     readiness = reports.get_nowait()
     assert isinstance(readiness, ReadyResult)
     assert not readiness.is_ready
-    hands.post(a_life())
+    executor.send_approval(a_state())
     answered = reports.get_nowait()
     assert isinstance(answered, ApprovalResult)
     assert isinstance(answered.error, Unreachable)
@@ -116,10 +116,10 @@ def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
     tmp_path: Path,
 ) -> None:
     hours = count(step=3600.0)
-    pulse = FreezeDetector(
+    freeze_detector = FreezeDetector(
         AliveFile(tmp_path / "alive"),
         lambda: ClockReading(monotonic=next(hours), boottime=0.0),
     )
-    pulse.watch()
-    assert pulse.taken() == UNTOUCHED
-    pulse.rest()
+    freeze_detector.start()
+    assert freeze_detector.take() == NO_IMPACT
+    freeze_detector.stop()

@@ -49,7 +49,7 @@ def cut_when_up(
 
     def listen() -> None:
         messages.append(word.hear())
-        cut.cut("the event is gone")
+        cut.cancel("the event is gone")
 
     thread = Thread(target=listen)
     thread.start()
@@ -290,7 +290,7 @@ def test_one_cut_ends_all_hooks_that_share_it(word: Word) -> None:
     reported = 0
     while reported < 3:
         reported += len(word.hear().split())
-    cut.cut("the agent stops")
+    cut.cancel("the agent stops")
     for thread in threads:
         thread.join()
     assert [result.reason for result in ended] == ["the agent stops"] * 3

@@ -60,8 +60,8 @@ def test_without_time_left_nothing_is_started(tmp_path: Path) -> None:
 
 def test_a_hook_cut_beforehand_is_not_started(tmp_path: Path) -> None:
     cut = Cancellation()
-    cut.cut("the agent stops")
-    cut.cut("something else")
+    cut.cancel("the agent stops")
+    cut.cancel("something else")
     ended = ran(f": > {tmp_path}/begun", a_call(cut=cut))
     assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "the agent stops")
     assert not (tmp_path / "begun").exists()
@@ -110,7 +110,7 @@ def test_a_cut_ends_the_pause_between_two_tries(tmp_path: Path) -> None:
 
     def cut_soon() -> None:
         word.hear()
-        cut.cut("the agent stops")
+        cut.cancel("the agent stops")
 
     cutting = Thread(target=cut_soon)
     cutting.start()

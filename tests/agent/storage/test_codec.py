@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
-from tests.agent.support.stored_states import DRAWN, NOON, a_life, lives, read, shown
+from tests.agent.support.stored_states import DRAWN, NOON, a_state, read, shown, states
 
 from forewarn.agent.events.state import EventState
 from forewarn.agent.storage import codec
@@ -13,11 +13,11 @@ from forewarn.errors import Malformed
 from forewarn.protocol.types import EventStatus, EventType, ScheduledEvent
 
 
-@given(life=lives)
-def test_any_state_survives_a_round_trip(life: EventState) -> None:
-    back = codec.decode(codec.encode(life))
-    assert back == life
-    assert back.event.raw == life.event.raw
+@given(state=states)
+def test_any_state_survives_a_round_trip(state: EventState) -> None:
+    back = codec.decode(codec.encode(state))
+    assert back == state
+    assert back.event.raw == state.event.raw
 
 
 @pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
@@ -26,8 +26,8 @@ def test_every_stored_field_is_drawn(kind: type[EventState]) -> None:
 
 
 def test_unknown_fields_survive() -> None:
-    life = replace(a_life(), event=read(shown(Severity={"level": 3})))
-    back = codec.decode(codec.encode(life))
+    state = replace(a_state(), event=read(shown(Severity={"level": 3})))
+    back = codec.decode(codec.encode(state))
     assert back.event.raw["Severity"] == {"level": 3}
 
 
@@ -40,13 +40,13 @@ def test_an_event_without_raw_data_survives() -> None:
         not_before=NOON,
         duration=9,
     )
-    life = replace(a_life(), event=event)
-    assert codec.decode(codec.encode(life)) == life
+    state = replace(a_state(), event=event)
+    assert codec.decode(codec.encode(state)) == state
 
 
 def test_an_event_changed_since_it_was_shown_stays_changed() -> None:
     event = replace(read(shown(Severity=3)), status=EventStatus.STARTED)
-    back = codec.decode(codec.encode(replace(a_life(), event=event)))
+    back = codec.decode(codec.encode(replace(a_state(), event=event)))
     assert back.event == event
     assert back.event.raw["Severity"] == 3
 
@@ -56,12 +56,12 @@ def test_deeply_nested_values_are_omitted_and_the_rest_is_kept() -> None:
     for _ in range(2_000):
         deep = [deep]
     event = replace(read(shown()), raw=shown(Deep=deep))
-    life = replace(a_life(), event=event)
-    assert codec.decode(codec.encode(life)) == life
+    state = replace(a_state(), event=event)
+    assert codec.decode(codec.encode(state)) == state
 
 
 def test_a_field_missing_from_an_older_version_gets_its_default() -> None:
-    plain = json.loads(codec.encode(replace(a_life(), is_sudden=True)))
+    plain = json.loads(codec.encode(replace(a_state(), is_sudden=True)))
     del plain["is_sudden"]
     assert codec.decode(json.dumps(plain).encode()).is_sudden is False
 

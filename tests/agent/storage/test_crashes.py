@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 from tests.agent.support.power_cuts import Recorder, leftovers
-from tests.agent.support.stored_states import ID, a_life
+from tests.agent.support.stored_states import ID, a_state
 
 from forewarn.agent.events.state import EventState
 from forewarn.agent.storage.store import LoadedStates, StateStore
 
-LIVES = [a_life(boot=f"boot-{n}") for n in range(3)]
+LIVES = [a_state(boot=f"boot-{n}") for n in range(3)]
 NEW = LIVES[-1]
 
 
-def saved(folder: Path, lives: list[EventState]) -> Path:
+def saved(folder: Path, states: list[EventState]) -> Path:
     """Save `lives` one after another and return the folder of their files."""
-    keeping = StateStore(folder)
-    keeping.open()
-    for life in lives:
-        keeping.save(life)
-    keeping.close()
+    store = StateStore(folder)
+    store.open()
+    for state in states:
+        store.save(state)
+    store.close()
     return folder / "events"
 
 
@@ -46,8 +46,8 @@ def test_a_power_cut_leaves_the_previous_state_or_the_new_one(
     for moment in recorder.moments:
         for files in leftovers(moment):
             restored = loaded(tmp_path, files)
-            assert restored.lives.get(ID) in allowed, files.keys()
-            assert restored.complaints == (), files.keys()
+            assert restored.states.get(ID) in allowed, files.keys()
+            assert restored.problems == (), files.keys()
 
 
 @pytest.mark.parametrize("former", range(3))
@@ -55,19 +55,19 @@ def test_a_saved_state_survives_a_power_cut(tmp_path: Path, former: int) -> None
     recorder = Recorder(saved(tmp_path, LIVES[:former]))
     StateStore(tmp_path, recorder.disk()).save(NEW)
     for files in leftovers(recorder.moments[-1]):
-        assert loaded(tmp_path, files).lives == {ID: NEW}
+        assert loaded(tmp_path, files).states == {ID: NEW}
 
 
 def test_a_state_being_deleted_does_not_revert_to_an_older_one(
     tmp_path: Path,
 ) -> None:
     recorder = Recorder(saved(tmp_path, LIVES))
-    StateStore(tmp_path, recorder.disk()).forget(ID)
+    StateStore(tmp_path, recorder.disk()).delete(ID)
     for moment in recorder.moments[:2]:  # `older` is removed first
         for files in leftovers(moment):
-            assert loaded(tmp_path, files).lives == {ID: NEW}
+            assert loaded(tmp_path, files).states == {ID: NEW}
     for files in leftovers(recorder.moments[-1]):
-        assert loaded(tmp_path, files).lives == {}
+        assert loaded(tmp_path, files).states == {}
 
 
 #: Dies at each call in turn, halfway through each write.
@@ -75,7 +75,7 @@ _DYING = """
 import os, sys
 from dataclasses import fields
 from pathlib import Path
-from tests.agent.support.stored_states import a_life
+from tests.agent.support.stored_states import a_state
 from forewarn.agent.storage.store import Disk, StateStore
 
 def dying(fatal):
@@ -94,19 +94,19 @@ def dying(fatal):
 
 for fatal in range(100):
     folder = Path(sys.argv[1]) / str(fatal)
-    for life in ("former", "last"):
-        keeping = StateStore(folder)
-        keeping.open()
-        keeping.save(a_life(boot=life))
-        keeping.close()
+    for boot in ("former", "last"):
+        store = StateStore(folder)
+        store.open()
+        store.save(a_state(boot=boot))
+        store.close()
     child = os.fork()
     if not child:
-        StateStore(folder, dying(fatal)).save(a_life(boot="new"))
+        StateStore(folder, dying(fatal)).save(a_state(boot="new"))
         os._exit(0)
     died = os.waitpid(child, 0)[1] != 0
     found = StateStore(folder).load()
-    boots = [each.boot for each in found.lives.values()]
-    print("died" if died else "lived", *boots, *found.complaints)
+    boots = [each.boot for each in found.states.values()]
+    print("died" if died else "lived", *boots, *found.problems)
     if not died:
         break
 """

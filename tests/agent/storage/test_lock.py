@@ -11,13 +11,13 @@ from forewarn.errors import CannotStart
 
 def test_the_lock_names_its_holder(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("a number that is longer than ours")
-    held = store.lock_folder(tmp_path, patience=0)
+    held = store.lock_folder(tmp_path, timeout=0)
     assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
     store.unlock_folder(held)
 
 
 def test_a_lock_about_to_be_released_is_waited_for(tmp_path: Path) -> None:
-    first = store.lock_folder(tmp_path, patience=0)
+    first = store.lock_folder(tmp_path, timeout=0)
     second = store.lock_folder(
         tmp_path, 60, wait=lambda seconds: store.unlock_folder(first)
     )
@@ -25,17 +25,17 @@ def test_a_lock_about_to_be_released_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_stays_held_is_refused(tmp_path: Path) -> None:
-    held = store.lock_folder(tmp_path, patience=0)
+    held = store.lock_folder(tmp_path, timeout=0)
     with pytest.raises(CannotStart, match="in use by another agent, process"):
-        store.lock_folder(tmp_path, patience=0)
+        store.lock_folder(tmp_path, timeout=0)
     store.unlock_folder(held)
 
 
 def test_releasing_works_even_if_a_child_has_the_file_open(
     tmp_path: Path,
 ) -> None:
-    held = store.lock_folder(tmp_path, patience=0)
+    held = store.lock_folder(tmp_path, timeout=0)
     childs = os.dup(held)  # as between fork and exec
     store.unlock_folder(held)
-    store.unlock_folder(store.lock_folder(tmp_path, patience=0))
+    store.unlock_folder(store.lock_folder(tmp_path, timeout=0))
     os.close(childs)

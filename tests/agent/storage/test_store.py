@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from tests.agent.support.stored_states import ID, a_life
+from tests.agent.support.stored_states import ID, a_state
 from tests.patience import PATIENCE
 
 from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.errors import CannotStart, Unavailable
 
-FIRST, SECOND = a_life(boot="first"), a_life(boot="second")
+FIRST, SECOND = a_state(boot="first"), a_state(boot="second")
 
 
 @pytest.fixture
-def keeping(tmp_path: Path) -> Iterator[StateStore]:
-    keeping = StateStore(tmp_path / "state")
-    keeping.open()
-    yield keeping
-    keeping.close()
+def store(tmp_path: Path) -> Iterator[StateStore]:
+    store = StateStore(tmp_path / "state")
+    store.open()
+    yield store
+    store.close()
 
 
 @pytest.fixture
@@ -35,40 +35,40 @@ def file(tmp_path: Path) -> Path:
 # --- save, load and delete ---------------------------------------------------
 
 
-def test_the_last_saved_state_is_loaded(keeping: StateStore) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
-    loaded = keeping.load()
-    assert loaded.lives == {ID: SECOND}
-    assert loaded.complaints == ()
+def test_the_last_saved_state_is_loaded(store: StateStore) -> None:
+    store.save(FIRST)
+    store.save(SECOND)
+    loaded = store.load()
+    assert loaded.states == {ID: SECOND}
+    assert loaded.problems == ()
 
 
-def test_each_event_has_its_own_state(keeping: StateStore) -> None:
-    keeping.save(FIRST)
-    other = a_life(event_id="E1")
-    keeping.save(other)
-    assert keeping.load().lives == {ID: FIRST, "E1": other}
+def test_each_event_has_its_own_state(store: StateStore) -> None:
+    store.save(FIRST)
+    other = a_state(event_id="E1")
+    store.save(other)
+    assert store.load().states == {ID: FIRST, "E1": other}
 
 
-def test_a_deleted_state_is_not_loaded_again(keeping: StateStore, file: Path) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
-    keeping.forget(ID)
-    assert keeping.load().lives == {}
+def test_a_deleted_state_is_not_loaded_again(store: StateStore, file: Path) -> None:
+    store.save(FIRST)
+    store.save(SECOND)
+    store.delete(ID)
+    assert store.load().states == {}
     assert [*file.parent.iterdir()] == []
 
 
-def test_deleting_an_unknown_event_is_no_error(keeping: StateStore) -> None:
-    keeping.forget("E9")
-    assert keeping.load().complaints == ()
+def test_deleting_an_unknown_event_is_no_error(store: StateStore) -> None:
+    store.delete("E9")
+    assert store.load().problems == ()
 
 
-def test_ids_that_differ_only_in_case_are_the_same(keeping: StateStore) -> None:
-    keeping.save(a_life(event_id="ab-1", boot="first"))
-    keeping.save(a_life(event_id="AB-1", boot="second"))
-    assert [life.boot for life in keeping.load().lives.values()] == ["second"]
-    keeping.forget("Ab-1")
-    assert keeping.load().lives == {}
+def test_ids_that_differ_only_in_case_are_the_same(store: StateStore) -> None:
+    store.save(a_state(event_id="ab-1", boot="first"))
+    store.save(a_state(event_id="AB-1", boot="second"))
+    assert [state.boot for state in store.load().states.values()] == ["second"]
+    store.delete("Ab-1")
+    assert store.load().states == {}
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_ids_that_differ_only_in_case_are_the_same(keeping: StateStore) -> None:
     ids=range(9),
 )
 def test_an_id_that_is_no_file_name_is_stored_within_the_folder(
-    keeping: StateStore, file: Path, event_id: str
+    store: StateStore, file: Path, event_id: str
 ) -> None:
-    life = a_life(event_id=event_id)
-    keeping.save(life)
-    assert [*keeping.load().lives.values()] == [life]
+    state = a_state(event_id=event_id)
+    store.save(state)
+    assert [*store.load().states.values()] == [state]
     assert len([*file.parent.iterdir()]) == 1
-    keeping.forget(event_id)
+    store.delete(event_id)
     assert [*file.parent.iterdir()] == []
 
 
-def test_only_the_owner_can_read_the_folder(keeping: StateStore, file: Path) -> None:
-    keeping.save(FIRST)
+def test_only_the_owner_can_read_the_folder(store: StateStore, file: Path) -> None:
+    store.save(FIRST)
     modes = [path.stat().st_mode & 0o777 for path in (file, *file.parents[:2])]
     assert modes == [0o600, 0o700, 0o700]
 
@@ -97,31 +97,29 @@ def test_only_the_owner_can_read_the_folder(keeping: StateStore, file: Path) -> 
 
 
 def test_a_second_agent_is_refused_with_the_process_id(
-    keeping: StateStore, tmp_path: Path
+    store: StateStore, tmp_path: Path
 ) -> None:
     with pytest.raises(
         CannotStart, match=rf"in use by another agent, process {os.getpid()}$"
     ):
-        StateStore(tmp_path / "state", patience=0).open()
+        StateStore(tmp_path / "state", lock_timeout=0).open()
 
 
-def test_a_closed_folder_can_be_opened_again(
-    keeping: StateStore, tmp_path: Path
-) -> None:
-    keeping.close()
-    keeping.close()
+def test_a_closed_folder_can_be_opened_again(store: StateStore, tmp_path: Path) -> None:
+    store.close()
+    store.close()
     again = StateStore(tmp_path / "state")
     again.open()
     again.close()
 
 
 def test_a_child_process_does_not_hold_the_lock(
-    keeping: StateStore, tmp_path: Path
+    store: StateStore, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False) as child:
-        keeping.close()
-        again = StateStore(tmp_path / "state", patience=0)
+        store.close()
+        again = StateStore(tmp_path / "state", lock_timeout=0)
         again.open()
         again.close()
         child.communicate(b"\n", timeout=PATIENCE)
@@ -155,50 +153,50 @@ CUTS = [
 
 @pytest.mark.parametrize(("cut", "why"), CUTS)
 def test_the_older_copy_replaces_a_damaged_file_with_a_warning(
-    keeping: StateStore, file: Path, cut: Callable[[bytes], bytes], why: str
+    store: StateStore, file: Path, cut: Callable[[bytes], bytes], why: str
 ) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
+    store.save(FIRST)
+    store.save(SECOND)
     file.write_bytes(cut(file.read_bytes()))
-    loaded = keeping.load()
-    assert loaded.lives == {ID: FIRST}
-    assert loaded.complaints == (
+    loaded = store.load()
+    assert loaded.states == {ID: FIRST}
+    assert loaded.problems == (
         f"{file} cannot be used: it is {why}; the older copy is used",
     )
 
 
-def test_the_warning_is_given_once(keeping: StateStore, file: Path) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
+def test_the_warning_is_given_once(store: StateStore, file: Path) -> None:
+    store.save(FIRST)
+    store.save(SECOND)
     file.write_bytes(b"")
-    keeping.load()
-    loaded = keeping.load()
-    assert loaded.lives == {ID: FIRST}
-    assert loaded.complaints == ()
+    store.load()
+    loaded = store.load()
+    assert loaded.states == {ID: FIRST}
+    assert loaded.problems == ()
 
 
 def test_saving_afterwards_keeps_the_copy_that_was_used(
-    keeping: StateStore, file: Path
+    store: StateStore, file: Path
 ) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
+    store.save(FIRST)
+    store.save(SECOND)
     file.write_bytes(b"")
-    keeping.load()
-    keeping.save(a_life(boot="third"))
+    store.load()
+    store.save(a_state(boot="third"))
     file.write_bytes(b"")
-    assert keeping.load().lives == {ID: FIRST}
+    assert store.load().states == {ID: FIRST}
 
 
 def test_two_damaged_copies_are_moved_aside_with_a_warning(
-    keeping: StateStore, file: Path
+    store: StateStore, file: Path
 ) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
+    store.save(FIRST)
+    store.save(SECOND)
     file.write_bytes(b"first")
     file.with_name(f"{file.name}.old").write_bytes(b"second")
-    loaded = keeping.load()
-    assert loaded.lives == {}
-    assert loaded.complaints == (
+    loaded = store.load()
+    assert loaded.states == {}
+    assert loaded.problems == (
         f"{file} cannot be used: it is not whole; nor can the older copy: it is not"
         " whole; both are moved aside, and the event is new again",
     )
@@ -206,26 +204,26 @@ def test_two_damaged_copies_are_moved_aside_with_a_warning(
         f"{file.name}.bad": b"first",
         f"{file.name}.bad.old": b"second",
     }
-    assert keeping.load().complaints == ()
+    assert store.load().problems == ()
 
 
-def test_a_damaged_file_does_not_affect_others(keeping: StateStore, file: Path) -> None:
-    keeping.save(FIRST)
-    keeping.save(a_life(event_id="E1"))
+def test_a_damaged_file_does_not_affect_others(store: StateStore, file: Path) -> None:
+    store.save(FIRST)
+    store.save(a_state(event_id="E1"))
     file.write_bytes(b"")
-    assert [*keeping.load().lives] == ["E1"]
+    assert [*store.load().states] == ["E1"]
 
 
 def test_the_older_copy_replaces_a_file_of_a_later_version(
-    keeping: StateStore, file: Path, tmp_path: Path
+    store: StateStore, file: Path, tmp_path: Path
 ) -> None:
-    keeping.save(FIRST)
-    keeping.save(SECOND)
+    store.save(FIRST)
+    store.save(SECOND)
     later = file.read_bytes().partition(b"\n")[2].strip()
     file.write_bytes(sealed(later.replace(b'"version":1', b'"version":2')))
-    loaded = keeping.load()
-    assert loaded.lives == {ID: FIRST}
-    assert "it is of version 2, and 1 is understood" in loaded.complaints[0]
+    loaded = store.load()
+    assert loaded.states == {ID: FIRST}
+    assert "it is of version 2, and 1 is understood" in loaded.problems[0]
 
 
 def sealed(text: bytes) -> bytes:
@@ -234,41 +232,41 @@ def sealed(text: bytes) -> bytes:
 
 
 def test_a_file_copied_under_another_name_is_refused(
-    keeping: StateStore, file: Path
+    store: StateStore, file: Path
 ) -> None:
-    keeping.save(FIRST)
+    store.save(FIRST)
     (file.parent / "E1.json").write_bytes(file.read_bytes())
-    loaded = keeping.load()
-    assert loaded.lives == {ID: FIRST}
-    assert f"it is about event {ID}" in loaded.complaints[0]
+    loaded = store.load()
+    assert loaded.states == {ID: FIRST}
+    assert f"it is about event {ID}" in loaded.problems[0]
 
 
 def test_a_folder_instead_of_a_file_is_moved_aside(
-    keeping: StateStore, file: Path
+    store: StateStore, file: Path
 ) -> None:
     file.mkdir()
-    loaded = keeping.load()
-    assert loaded.lives == {}
-    assert "Is a directory" in loaded.complaints[0]
-    keeping.save(FIRST)
-    assert keeping.load().lives == {ID: FIRST}
+    loaded = store.load()
+    assert loaded.states == {}
+    assert "Is a directory" in loaded.problems[0]
+    store.save(FIRST)
+    assert store.load().states == {ID: FIRST}
 
 
-def test_foreign_files_are_left_alone(keeping: StateStore, file: Path) -> None:
-    notes = file.parent / "README"
-    notes.write_text("do not touch")
-    assert keeping.load().complaints == ()
-    assert notes.exists()
+def test_foreign_files_are_left_alone(store: StateStore, file: Path) -> None:
+    entries = file.parent / "README"
+    entries.write_text("do not touch")
+    assert store.load().problems == ()
+    assert entries.exists()
 
 
 def test_remains_of_an_interrupted_save_are_removed(
-    keeping: StateStore, file: Path
+    store: StateStore, file: Path
 ) -> None:
     left = file.with_name(f"{file.name}.new")
     left.write_bytes(b"half")
-    loaded = keeping.load()
-    assert loaded.lives == {}
-    assert loaded.complaints == ()
+    loaded = store.load()
+    assert loaded.states == {}
+    assert loaded.problems == ()
     assert not left.exists()
 
 
@@ -281,38 +279,38 @@ TROUBLES = [errno.ENOSPC, errno.EROFS, errno.EIO]
 @pytest.mark.parametrize("code", TROUBLES, ids=errno.errorcode.get)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_disk_error_keeps_the_previous_state_and_is_reported(
-    keeping: StateStore, tmp_path: Path, call: str, code: int
+    store: StateStore, tmp_path: Path, call: str, code: int
 ) -> None:
     def refuse(*args: object) -> NoReturn:
         raise OSError(code, os.strerror(code))
 
-    keeping.save(FIRST)
-    keeping.save(FIRST)
+    store.save(FIRST)
+    store.save(FIRST)
     refusing = StateStore(tmp_path / "state", replace(Disk(), **{call: refuse}))
     with pytest.raises(Unavailable, match=f"cannot be written: {os.strerror(code)}"):
         refusing.save(SECOND)
-    loaded = keeping.load()
-    assert loaded.lives == {ID: FIRST}
-    assert loaded.complaints == ()
+    loaded = store.load()
+    assert loaded.states == {ID: FIRST}
+    assert loaded.problems == ()
 
 
-def test_partial_writes_are_completed(tmp_path: Path, keeping: StateStore) -> None:
+def test_partial_writes_are_completed(tmp_path: Path, store: StateStore) -> None:
     def write(number: int, text: bytes) -> int:
         return os.write(number, text[:7])
 
     StateStore(tmp_path / "state", Disk(write=write)).save(FIRST)
-    assert keeping.load().lives == {ID: FIRST}
+    assert store.load().states == {ID: FIRST}
 
 
 def test_a_disk_without_links_keeps_an_older_copy(
-    tmp_path: Path, keeping: StateStore, file: Path
+    tmp_path: Path, store: StateStore, file: Path
 ) -> None:
     def link(old: Path, new: Path) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     plain = StateStore(tmp_path / "state", Disk(link=link))
-    keeping.save(FIRST)
+    store.save(FIRST)
     plain.save(SECOND)
-    assert keeping.load().lives == {ID: SECOND}
+    assert store.load().states == {ID: SECOND}
     file.write_bytes(b"")
-    assert keeping.load().lives == {ID: FIRST}
+    assert store.load().states == {ID: FIRST}

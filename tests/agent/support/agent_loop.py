@@ -19,7 +19,7 @@ from tests.agent.support.events import NOON, an_event
 from tests.agent.support.full_disk import Space
 from tests.agent.support.hook_builders import LONG, ON_AND_ON, Word
 
-from forewarn.agent.agent import Agent, Item
+from forewarn.agent.agent import Agent, Message
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import (
     ApprovalPolicy,
@@ -29,7 +29,7 @@ from forewarn.agent.config.plan import (
     Rule,
     SharedApproval,
 )
-from forewarn.agent.events.state import UNTOUCHED, EventState, Impact
+from forewarn.agent.events.state import NO_IMPACT, EventState, Impact
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.identity import LocalVm
 from forewarn.agent.poller import DocumentRead, ReadFailed
@@ -118,7 +118,7 @@ class Stage:
     ready: str | None = None
     is_dry: bool = False
     boot: str = "boot-1"
-    felt: Impact = UNTOUCHED
+    impact: Impact = NO_IMPACT
     name: str | None = "web-0"
 
     def __post_init__(self) -> None:
@@ -127,13 +127,13 @@ class Stage:
         self.clocks = Clocks()
         self.metrics = AgentMetrics()
         self.conditions = Conditions(logging.getLogger("tests.agent"))
-        self._keeping = StateStore(self.folder, Disk(write=self.space.write))
-        self._keeping.open()
+        self._store = StateStore(self.folder, Disk(write=self.space.write))
+        self._store.open()
         clock = ServiceClock()
-        self._pulse = FreezeDetector(
+        self._freeze_detector = FreezeDetector(
             AliveFile(self.folder / "alive"), self.clocks.look, self.clocks.wait
         )
-        recording = AgentRecorder(
+        recorder = AgentRecorder(
             audit=AuditLog(self.folder / "audit.jsonl"),
             metrics=self.metrics,
             conditions=self.conditions,
@@ -141,22 +141,22 @@ class Stage:
             endpoint="http://127.0.0.1:1",
             blind_after=30.0,
         )
-        self.memory = StateMemory(self._keeping, recording.disk)
-        self.memory.recall()
+        self.memory = StateMemory(self._store, recorder.save_result)
+        self.memory.load()
         self.agent = Agent(
             self.plan,
-            myself=LocalVm(self.plan, clock, "web-0"),
+            local_vm=LocalVm(self.plan, clock, "web-0"),
             clock=clock,
-            memory=self.memory,
-            recording=recording,
-            pulse=self._pulse,
-            beat=lambda: LONG,
+            states=self.memory,
+            recorder=recorder,
+            freeze_detector=self._freeze_detector,
+            heartbeat=lambda: LONG,
             boot=self.boot,
-            felt=self.felt,
+            impact=self.impact,
             token=lambda: urandom(12).hex(),
             is_dry=self.is_dry,
         )
-        self.hands = Executor(self.plan, self.approver, clock, self.agent.inbox.put)
+        self.executor = Executor(self.plan, self.approver, clock, self.agent.inbox.put)
 
     @property
     def plan(self) -> Plan:
@@ -182,21 +182,21 @@ class Stage:
             ),
         )
 
-    def turn(self, *items: Item) -> None:
+    def turn(self, *items: Message) -> None:
         """Run one turn of the agent, with `items` or with what is reported next."""
         for item in items:
             self.agent.inbox.put(item)
-        self.agent.turn(self.hands, 0.0 if items else LONG)
+        self.agent.turn(self.executor, 0.0 if items else LONG)
 
-    def life(self, event: str = "E1") -> EventState:
+    def state(self, event: str = "E1") -> EventState:
         """Return the state of an event."""
-        life = self.memory.find(event)
-        assert life is not None
-        return life
+        state = self.memory.find(event)
+        assert state is not None
+        return state
 
     def runs(self, event: str = "E1") -> Sequence[tuple[str, str, int]]:
         """Return the hooks of an event: name, outcome and number of starts."""
-        return [(run.hook, run.outcome, run.times) for run in self.life(event).runs]
+        return [(run.hook, run.outcome, run.times) for run in self.state(event).runs]
 
     def lines(self, what: str) -> Sequence[Mapping[str, object]]:
         """Return the audit entries of one kind."""
@@ -206,9 +206,9 @@ class Stage:
 
     def close(self) -> None:
         """Stop everything, as if the agent had died."""
-        self._pulse.rest()
-        self.hands.stop()
-        self._keeping.close()
+        self._freeze_detector.stop()
+        self.executor.stop()
+        self._store.close()
 
 
 Staging: TypeAlias = Callable[..., Stage]

@@ -8,7 +8,7 @@ from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events.observation import Observation, RuleDecision
 from forewarn.agent.events.progress import EventContext
 from forewarn.agent.events.state import (
-    UNTOUCHED,
+    NO_IMPACT,
     EventState,
     HookOutcome,
     HookRun,
@@ -53,7 +53,7 @@ def an_event(
     )
 
 
-def a_course(
+def a_response_plan(
     *,
     hooks: Mapping[HookPoint, tuple[str, ...]] = PREPARE_AND_UNDO,
     parallel: bool = False,
@@ -71,7 +71,7 @@ def a_course(
     )
 
 
-def a_life(
+def a_state(
     *,
     event: ScheduledEvent | None = None,
     seen: LastStatus = LastStatus.SCHEDULED,
@@ -94,7 +94,7 @@ def a_life(
         is_mine=True,
         is_leader=is_leader,
         boot=boot,
-        course=course or a_course(),
+        course=course or a_response_plan(),
         runs=runs,
         started_at=started_at,
         posted_at=posted_at,
@@ -121,7 +121,7 @@ def a_run(
     )
 
 
-def about(
+def context(
     *,
     now: datetime = NOON,
     running: Sequence[str] = (),
@@ -137,24 +137,24 @@ def about(
     )
 
 
-def a_sight(
+def an_observation(
     *,
     now: datetime = NOON,
     boot: str = "boot-1",
     name: str = "web-0",
     course: ResponsePlan | None = None,
-    felt: Impact = UNTOUCHED,
+    impact: Impact = NO_IMPACT,
     was_away: bool = False,
 ) -> Observation:
     def position(resources: Sequence[str]) -> int | None:
         return resources.index(name) if name in resources else None
 
-    decision = RuleDecision(course=course or a_course(), why=("it matches",))
+    decision = RuleDecision(plan=course or a_response_plan(), why=("it matches",))
     return Observation(
         now=now,
         boot=boot,
         position=position,
-        judge=lambda *_: decision,
-        felt=felt,
+        decide=lambda *_: decision,
+        impact=impact,
         was_away=was_away,
     )

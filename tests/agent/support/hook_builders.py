@@ -67,7 +67,7 @@ def a_call(
         seconds_left=seconds_left,
         wait_left=wait_left,
         rate=rate,
-        cut=cut or Cancellation(),
+        cancellation=cut or Cancellation(),
     )
 
 

@@ -42,7 +42,7 @@ def read(wire: Mapping[str, object]) -> ScheduledEvent:
     return codec.decode(json.dumps({"Events": [wire]}).encode()).events[0]
 
 
-def a_life(*, event_id: str = ID, boot: str = "boot-0", runs: int = 0) -> EventState:
+def a_state(*, event_id: str = ID, boot: str = "boot-0", runs: int = 0) -> EventState:
     """Build the state of an event; those that differ in `boot` are versions of one."""
     run = HookRun(step=HookPoint.PREPARE, hook="drain", token="t", begun_at=NOON)
     return EventState(
@@ -111,7 +111,7 @@ _run_fields = {
     "output": _texts,
     "reason": _texts,
 }
-_life_fields: dict[str, st.SearchStrategy[object]] = {
+_state_fields: dict[str, st.SearchStrategy[object]] = {
     "event": _events,
     "seen": st.sampled_from(LastStatus),
     "first_at": _moments,
@@ -133,11 +133,11 @@ _life_fields: dict[str, st.SearchStrategy[object]] = {
         Impact, boots=st.integers(0, 9), seconds=_seconds, total=_seconds
     ),
 }
-lives: st.SearchStrategy[EventState] = st.builds(EventState, **_life_fields)
+states: st.SearchStrategy[EventState] = st.builds(EventState, **_state_fields)
 
 #: Every stored type, and the fields of it that are drawn.
 DRAWN: Mapping[type, set[str]] = {
-    EventState: set(_life_fields),
+    EventState: set(_state_fields),
     ResponsePlan: set(_course_fields),
     HookRun: set(_run_fields),
     Impact: {each.name for each in fields(Impact)},

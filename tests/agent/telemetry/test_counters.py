@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.agent.support.events import NOON, a_life, a_run, an_event
+from tests.agent.support.events import NOON, a_run, a_state, an_event
 
 from forewarn.agent.audit.entries import AuditEntry, event_entry, hook_ended_entry
 from forewarn.agent.events.state import HookOutcome, Impact, LastStatus
@@ -11,10 +11,12 @@ from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.errors import Refused, Unreachable
 
 
-def counted(*notes: AuditEntry, life: Impact | None = None) -> AgentMetrics:
+def counted(*entries: AuditEntry, state: Impact | None = None) -> AgentMetrics:
     metrics = AgentMetrics()
-    for entry in notes:
-        recorder.count_entry(entry, replace(a_life(), impact=life or Impact()), metrics)
+    for entry in entries:
+        recorder.count_entry(
+            entry, replace(a_state(), impact=state or Impact()), metrics
+        )
     return metrics
 
 
@@ -30,8 +32,8 @@ def total(metrics: AgentMetrics, series: str) -> str:
 
 def test_a_decision_counts_for_its_rule_with_the_notice_given() -> None:
     metrics = counted(
-        event_entry("decided", a_life(), NOON, rule="all"),
-        event_entry("decided", a_life(), NOON, rule=None),
+        event_entry("decided", a_state(), NOON, rule="all"),
+        event_entry("decided", a_state(), NOON, rule=None),
     )
     assert metrics.value("decisions_total", rule="all") == 1
     assert metrics.value("decisions_total", rule="none") == 1
@@ -41,8 +43,8 @@ def test_a_decision_counts_for_its_rule_with_the_notice_given() -> None:
 def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
     failed = a_run(outcome=HookOutcome.FAILED)
     metrics = counted(
-        hook_ended_entry(a_life(), failed, NOON),
-        hook_ended_entry(a_life(), a_run(), NOON),
+        hook_ended_entry(a_state(), failed, NOON),
+        hook_ended_entry(a_state(), a_run(), NOON),
     )
     assert metrics.value("hooks_total", step="prepare", outcome="failed") == 1
     assert metrics.value("hooks_total", step="prepare", outcome="done") == 1
@@ -51,43 +53,47 @@ def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
 
 def test_an_approval_counts_with_the_notice_used() -> None:
     used = {"notice_seconds_used": 42}
-    metrics = counted(event_entry("approved", a_life(), NOON, **used))
+    metrics = counted(event_entry("approved", a_state(), NOON, **used))
     assert metrics.value("approvals_total", answer="200") == 1
     assert total(metrics, 'notice_used_seconds_sum{type="Reboot"}') == "42"
 
 
 def test_a_failed_approval_counts_by_its_response() -> None:
     metrics = AgentMetrics()
-    recorder.count_refusal(Refused("no", status=400), metrics)
-    recorder.count_refusal(Unreachable("nobody is there"), metrics)
+    recorder.count_failed_approval(Refused("no", status=400), metrics)
+    recorder.count_failed_approval(Unreachable("nobody is there"), metrics)
     assert metrics.value("approvals_total", answer="400") == 1
     assert metrics.value("approvals_total", answer="unreachable") == 1
 
 
 def test_only_a_start_approved_elsewhere_counts_as_such() -> None:
     metrics = counted(
-        event_entry("started", a_life(), NOON, approved_elsewhere=True),
-        event_entry("started", a_life(), NOON, approved_elsewhere=False),
+        event_entry("started", a_state(), NOON, approved_elsewhere=True),
+        event_entry("started", a_state(), NOON, approved_elsewhere=False),
     )
     assert metrics.value("approved_elsewhere_total") == 1
 
 
 def test_the_impact_counts_only_if_the_event_took_place() -> None:
-    felt = Impact(boots=1, seconds=9.0, total=12.0)
-    metrics = counted(event_entry("gone", a_life(), NOON, after_start=True), life=felt)
+    impact = Impact(boots=1, seconds=9.0, total=12.0)
+    metrics = counted(
+        event_entry("gone", a_state(), NOON, after_start=True), state=impact
+    )
     assert metrics.value("boots_total") == 1
     assert total(metrics, 'impact_seconds_sum{type="Reboot"}') == "9"
-    metrics = counted(event_entry("gone", a_life(), NOON, after_start=False), life=felt)
+    metrics = counted(
+        event_entry("gone", a_state(), NOON, after_start=False), state=impact
+    )
     assert metrics.value("boots_total") == 0
     assert total(metrics, 'impact_seconds_count{type="Reboot"}') in ("none", "0")
 
 
 def test_only_events_in_the_document_are_shown() -> None:
     metrics = AgentMetrics()
-    gone = a_life(event=an_event("E2"), seen=LastStatus.GONE)
-    recorder.show_events([a_life(), gone], metrics)
+    gone = a_state(event=an_event("E2"), seen=LastStatus.GONE)
+    recorder.export_events([a_state(), gone], metrics)
     labels = {"type": "Reboot", "mine": "1"}
     assert metrics.value("events", status="Scheduled", **labels) == 1
     assert metrics.value("events", status="gone", **labels) is None
-    recorder.show_events([gone], metrics)
+    recorder.export_events([gone], metrics)
     assert metrics.value("events", status="Scheduled", **labels) is None

@@ -76,7 +76,7 @@ def test_metrics_are_in_the_prometheus_format() -> None:
 
 def test_a_healthy_agent_reports_ok() -> None:
     with listening() as (health, conditions):
-        conditions.say("textfile-unwritable", True, "no room")  # not an alarm
+        conditions.report("textfile-unwritable", True, "no room")  # not an alarm
         response, body = ask(health, "/healthz")
     assert response.status == 200
     assert response.headers["Content-Type"] == "application/json"
@@ -86,12 +86,12 @@ def test_a_healthy_agent_reports_ok() -> None:
 @pytest.mark.parametrize("alarm", ["blind", "name-mismatch", "state-unwritable"])
 def test_an_unhealthy_agent_reports_why(alarm: str) -> None:
     with listening() as (health, conditions):
-        conditions.say(alarm, True, "it is dark here")
+        conditions.report(alarm, True, "it is dark here")
         response, body = ask(health, "/healthz")
         assert response.status == 503
         assert json.loads(body)["status"] == "failing"
         assert json.loads(body)["reasons"] == {alarm: "it is dark here"}
-        conditions.say(alarm, False, "light")
+        conditions.report(alarm, False, "light")
         assert ask(health, "/healthz")[0].status == 200
 
 
@@ -141,7 +141,7 @@ def test_a_client_that_disconnects_early_affects_nobody() -> None:
 
 def test_a_slow_client_is_cut_off_and_others_are_served() -> None:
     conditions = Conditions(logging.getLogger("forewarn.agent"))
-    health = HealthServer("127.0.0.1:0", AgentMetrics(), conditions, patience=0.1)
+    health = HealthServer("127.0.0.1:0", AgentMetrics(), conditions, timeout=0.1)
     try:
         with socket.create_connection(read_address(health.address)) as slow:
             slow.sendall(b"x")

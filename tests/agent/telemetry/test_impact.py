@@ -20,7 +20,7 @@ from forewarn.agent.telemetry.impact import (
     boot_id,
     downtime,
     gap,
-    lasting,
+    standstill,
 )
 from forewarn.client.service_clock import ClockEstimate
 
@@ -55,12 +55,12 @@ def test_a_late_tick_measures_how_long_nothing_ran(
 
 
 class Stage:
-    """Clocks for a pulse, and a turn for each of its ticks."""
+    """Clocks for a freeze detector, and a turn for each of its ticks."""
 
     def __init__(self, path: Path) -> None:
         self.now = 1000.0
         self.alive = AliveFile(path)
-        self.pulse = FreezeDetector(self.alive, self.look, self.wait)
+        self.freeze_detector = FreezeDetector(self.alive, self.look, self.wait)
         self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
         self.waits = 0
 
@@ -75,7 +75,7 @@ class Stage:
         return resting.is_set()
 
     def watch(self) -> None:
-        self.pulse.watch()
+        self.freeze_detector.start()
         self._done.acquire(timeout=PATIENCE)
 
     def tick(self, after: float = EVERY) -> None:
@@ -85,7 +85,7 @@ class Stage:
 
     def rest(self) -> None:
         self._turn.release()
-        self.pulse.rest()
+        self.freeze_detector.stop()
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_ticks_in_time_measure_nothing(stage: Stage) -> None:
     stage.watch()
     for _ in range(8):
         stage.tick()
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
 
 
 def test_interruptions_are_added_up(stage: Stage) -> None:
@@ -107,32 +107,32 @@ def test_interruptions_are_added_up(stage: Stage) -> None:
     stage.tick(after=2.25)
     stage.tick()
     stage.tick(after=5.25)
-    assert stage.pulse.taken() == Impact(seconds=5.0, total=7.0)
+    assert stage.freeze_detector.take() == Impact(seconds=5.0, total=7.0)
 
 
 def test_a_reported_impact_is_not_reported_again(stage: Stage) -> None:
     stage.watch()
     stage.tick(after=2.25)
-    stage.pulse.taken()
+    stage.freeze_detector.take()
     stage.tick()
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
 
 
 def test_a_freeze_is_reported_even_before_the_next_tick(stage: Stage) -> None:
     stage.watch()
     stage.now += 3.25
-    assert stage.pulse.taken() == Impact(seconds=3.0, total=3.0)
+    assert stage.freeze_detector.take() == Impact(seconds=3.0, total=3.0)
     stage.tick()
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
 
 
 def test_nothing_ticks_while_nobody_watches(stage: Stage) -> None:
     threads = threading.active_count()
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
     stage.watch()
     stage.rest()
     stage.now += 100
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
     assert stage.waits == 1
     assert threading.active_count() == threads
 
@@ -140,8 +140,8 @@ def test_nothing_ticks_while_nobody_watches(stage: Stage) -> None:
 def test_watching_twice_has_no_effect(stage: Stage) -> None:
     stage.watch()
     stage.tick(after=2.25)
-    stage.pulse.watch()
-    assert stage.pulse.taken().total == 2.0
+    stage.freeze_detector.start()
+    assert stage.freeze_detector.take().total == 2.0
 
 
 def test_time_between_rest_and_watch_does_not_count(stage: Stage) -> None:
@@ -150,7 +150,7 @@ def test_time_between_rest_and_watch_does_not_count(stage: Stage) -> None:
     stage.now += 100
     stage.watch()
     stage.tick()
-    assert stage.pulse.taken() == Impact()
+    assert stage.freeze_detector.take() == Impact()
 
 
 # --- clock jumps -------------------------------------------------------------
@@ -160,7 +160,7 @@ def ahead_of(*heard: tuple[float, float], rate: float = 1.0) -> list[float]:
     """Return the impact after each date heard, in seconds after noon."""
     ahead = ClockJumpDetector()
     return [
-        ahead.heard(
+        ahead.add(
             ClockEstimate(date=NOON + timedelta(seconds=date), at=at, rate=rate),
             Impact(),
         ).total
@@ -196,11 +196,11 @@ def test_a_manual_clock_indicates_no_impact() -> None:
 
 
 def test_a_measured_impact_is_not_counted_twice() -> None:
-    ahead, felt = ClockJumpDetector(), lasting(9.0)
+    ahead, impact = ClockJumpDetector(), standstill(9.0)
     for n in range(3):
-        ahead.heard(ClockEstimate(date=NOON + timedelta(seconds=n), at=n), Impact())
+        ahead.add(ClockEstimate(date=NOON + timedelta(seconds=n), at=n), Impact())
     later = ClockEstimate(date=NOON + timedelta(seconds=12), at=3)
-    assert ahead.heard(later, felt) == felt
+    assert ahead.add(later, impact) == impact
 
 
 # --- downtime before a restart -----------------------------------------------

@@ -91,7 +91,7 @@ def test_a_condition_is_logged_when_it_begins_and_ends(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     news = [
-        conditions.say("blind", is_there, sentence)
+        conditions.report("blind", is_there, sentence)
         for is_there, sentence in (
             (False, "all is well"),
             (True, "blind for 30 s"),
@@ -113,7 +113,7 @@ def test_a_condition_of_another_kind_is_logged(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("html", "html", "silence", "html"):
-        conditions.say("unreadable", True, f"it answers {kind}", kind=kind)
+        conditions.report("unreadable", True, f"it answers {kind}", kind=kind)
     assert [record.message for record in caplog.records] == [
         "it answers html",
         "it answers silence",
@@ -122,20 +122,20 @@ def test_a_condition_of_another_kind_is_logged(
 
 
 def test_conditions_are_independent(conditions: Conditions) -> None:
-    assert conditions.say("blind", True, "sees nothing")
-    assert conditions.say("state-unwritable", True, "no room")
-    assert conditions.say("blind", False, "sees again")
-    assert conditions.are_there() == {"state-unwritable": "no room"}
+    assert conditions.report("blind", True, "sees nothing")
+    assert conditions.report("state-unwritable", True, "no room")
+    assert conditions.report("blind", False, "sees again")
+    assert conditions.active() == {"state-unwritable": "no room"}
 
 
 def test_the_last_message_of_a_condition_is_kept(conditions: Conditions) -> None:
-    conditions.say("blind", True, "blind for 30 s")
-    conditions.say("blind", True, "blind for 31 s")
-    assert conditions.are_there() == {"blind": "blind for 31 s"}
+    conditions.report("blind", True, "blind for 30 s")
+    conditions.report("blind", True, "blind for 31 s")
+    assert conditions.active() == {"blind": "blind for 31 s"}
 
 
 def test_a_percent_sign_is_not_a_placeholder(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    conditions.say("full", True, "the disk is 100 %s full")
+    conditions.report("full", True, "the disk is 100 %s full")
     assert [record.message for record in caplog.records] == ["the disk is 100 %s full"]

@@ -165,13 +165,13 @@ def test_concurrent_counts_are_not_lost() -> None:
     assert samples["hook_seconds_count", (("step", "undo"),)] == 8_000
 
 
-@pytest.mark.parametrize("measure", AGENT_METRICS, ids=lambda each: each.name)
-def test_every_metric_has_its_type_and_help(measure: Any) -> None:
+@pytest.mark.parametrize("spec", AGENT_METRICS, ids=lambda each: each.name)
+def test_every_metric_has_its_type_and_help(spec: Any) -> None:
     text = AgentMetrics().render()
-    assert f"# TYPE forewarn_agent_{measure.name} {measure.kind}\n" in text
-    assert f"# HELP forewarn_agent_{measure.name} {measure.help}\n" in text
-    assert measure.help.endswith(".")
-    assert measure.name.endswith("_total") == (measure.kind is MetricKind.COUNTER)
+    assert f"# TYPE forewarn_agent_{spec.name} {spec.kind}\n" in text
+    assert f"# HELP forewarn_agent_{spec.name} {spec.help}\n" in text
+    assert spec.help.endswith(".")
+    assert spec.name.endswith("_total") == (spec.kind is MetricKind.COUNTER)
 
 
 def test_wrong_labels_or_the_wrong_kind_are_an_error() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.agent.support.agent_loop import Clocks
-from tests.agent.support.events import NOON, a_life, an_event
+from tests.agent.support.events import NOON, a_state, an_event
 
 from forewarn.agent.audit.entries import event_entry
 from forewarn.agent.audit.log import AuditLog
@@ -30,7 +30,7 @@ READ = Reading(document=Document(incarnation=7), tag=None, is_held=False)
 class Told:
     """A recorder, and the places it writes to."""
 
-    recording: AgentRecorder
+    recorder: AgentRecorder
     metrics: AgentMetrics
     record: Path
     clocks: Clocks
@@ -45,7 +45,7 @@ def telling(folder: Path) -> Told:
     metrics, clock, clocks = AgentMetrics(), ServiceClock(), Clocks()
     clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     record = folder / "audit.jsonl"
-    recording = AgentRecorder(
+    recorder = AgentRecorder(
         audit=AuditLog(record),
         metrics=metrics,
         conditions=Conditions(logging.getLogger("forewarn.agent")),
@@ -54,7 +54,7 @@ def telling(folder: Path) -> Told:
         blind_after=30.0,
         monotonic=lambda: clocks.seconds,
     )
-    return Told(recording=recording, metrics=metrics, record=record, clocks=clocks)
+    return Told(recorder=recorder, metrics=metrics, record=record, clocks=clocks)
 
 
 def warnings(log: Log) -> list[str]:
@@ -70,16 +70,16 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
     tmp_path: Path, caplog: Log
 ) -> None:
     outputs = telling(tmp_path)
-    outputs.recording.saw(READ)
+    outputs.recorder.document_read(READ)
     outputs.clocks.seconds += 30
-    assert outputs.recording.look_out() == 30
+    assert outputs.recorder.check_blind() == 30
     outputs.clocks.seconds += 30
-    outputs.recording.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
     assert outputs.metrics.value("blind_seconds") == 60
     (warning,) = warnings(caplog)
     assert "no document could be read for 30 s" in warning
-    outputs.recording.saw(READ)
+    outputs.recorder.document_read(READ)
     assert outputs.metrics.value("blind") == 0
     assert outputs.metrics.value("blind_seconds") == 0
     assert outputs.whats() == ["blind", "sees-again"]
@@ -88,28 +88,28 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
 def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
     outputs.clocks.seconds += 10
-    outputs.recording.saw(READ)
-    outputs.recording.lost(AWAY)
+    outputs.recorder.document_read(READ)
+    outputs.recorder.read_failed(AWAY)
     outputs.clocks.seconds += 29
-    assert outputs.recording.look_out() == 1
+    assert outputs.recorder.check_blind() == 1
     assert outputs.metrics.value("blind") == 0
 
 
 def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
     outputs.clocks.seconds += 120
-    assert outputs.recording.look_out() == 10
+    assert outputs.recorder.check_blind() == 10
     assert outputs.metrics.value("blind") == 0
     outputs.clocks.seconds += 10
-    outputs.recording.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
 
 
 def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
-    outputs.recording.lost(AWAY)
+    outputs.recorder.read_failed(AWAY)
     outputs.clocks.seconds += 30
-    outputs.recording.look_out()
+    outputs.recorder.check_blind()
     assert outputs.metrics.value("blind") == 1
 
 
@@ -126,7 +126,7 @@ def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -
         Refused("down", status=503),
         Misunderstood("that is HTML"),
     ):
-        outputs.recording.lost(error)
+        outputs.recorder.read_failed(error)
     assert warnings(caplog) == [
         "no document: nobody is there",
         "no document: busy",
@@ -144,7 +144,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
         document=Document(incarnation=0), tag=None, is_held=False, is_blank=True
     )
     for reading in (READ, same, same, blank):
-        outputs.recording.saw(reading)
+        outputs.recorder.document_read(reading)
     count = {
         result: outputs.metrics.value("readings_total", result=result)
         for result in ("document", "unchanged", "blank", "failed")
@@ -156,7 +156,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
 
 def test_the_incarnation_is_exported(tmp_path: Path) -> None:
     outputs = telling(tmp_path)
-    outputs.recording.saw(READ)
+    outputs.recorder.document_read(READ)
     assert outputs.metrics.value("document_incarnation") == 7
 
 
@@ -166,14 +166,14 @@ def test_the_incarnation_is_exported(tmp_path: Path) -> None:
 def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
     outputs = telling(tmp_path)
-    life = a_life()
+    state = a_state()
     outputs.record.mkdir()
     for _ in range(2):
-        outputs.recording.write([event_entry("came-back", life, NOON)], lambda _: life)
+        outputs.recorder.write([event_entry("came-back", state, NOON)], lambda _: state)
     assert outputs.metrics.value("state_errors_total") == 2
     assert len(warnings(caplog)) == 1
     outputs.record.rmdir()
-    outputs.recording.write([event_entry("came-back", life, NOON)], lambda _: life)
+    outputs.recorder.write([event_entry("came-back", state, NOON)], lambda _: state)
     assert outputs.whats() == ["came-back"]
     assert "the audit record is written again" in caplog.text
 
@@ -184,8 +184,8 @@ def test_a_disk_failure_and_its_end_are_logged_once(
     caplog.set_level(logging.INFO)
     outputs = telling(tmp_path)
     for _ in range(2):
-        outputs.recording.disk(Unavailable("no space left"))
-    outputs.recording.disk(None)
+        outputs.recorder.save_result(Unavailable("no space left"))
+    outputs.recorder.save_result(None)
     assert warnings(caplog) == ["no space left"]
     assert caplog.messages[-1] == "what the agent knows can be kept again"
     assert outputs.metrics.value("state_errors_total") == 2
@@ -196,7 +196,7 @@ def test_a_name_mismatch_is_logged_and_recorded_once(
 ) -> None:
     outputs = telling(tmp_path)
     for trouble in (None, "it is called db-0", "it is called db-0", None):
-        outputs.recording.name_fits(trouble)
+        outputs.recorder.name_checked(trouble)
     assert warnings(caplog) == ["it is called db-0"]
     assert outputs.whats() == ["name-mismatch", "name-mismatch"]
     assert outputs.metrics.value("name_mismatch") == 0
@@ -205,9 +205,9 @@ def test_a_name_mismatch_is_logged_and_recorded_once(
 def test_the_log_has_the_full_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
     outputs = telling(tmp_path)
-    life = a_life(event=an_event("459FFF1B-A750-4667"))
-    notes = [event_entry("seen", life, NOON), event_entry("came-back", life, NOON)]
-    outputs.recording.write(notes, lambda _: life)
+    state = a_state(event=an_event("459FFF1B-A750-4667"))
+    entries = [event_entry("seen", state, NOON), event_entry("came-back", state, NOON)]
+    outputs.recorder.write(entries, lambda _: state)
     first, second = caplog.messages
     assert first.startswith("Reboot 459FFF1B-A750-4667: ")
     assert second.startswith("Reboot 459FFF1B: ")

@@ -50,7 +50,7 @@ def test_news_is_written_immediately(tmp_path: Path) -> None:
     textfile = a_textfile(tmp_path / "forewarn.prom", metrics)
     textfile.write(100.0)
     metrics.set("blind", 1)
-    textfile.write(100.1, is_news=True)
+    textfile.write(100.1, has_changed=True)
     assert "agent_blind 1\n" in (tmp_path / "forewarn.prom").read_text()
 
 
@@ -59,7 +59,7 @@ def test_an_alarm_is_written_immediately_and_once(tmp_path: Path) -> None:
     conditions = Conditions(logging.getLogger("forewarn.agent"))
     textfile = TextfileExporter(file, metrics, conditions)
     textfile.write(100.0)
-    conditions.say("blind", True, "sees nothing")
+    conditions.report("blind", True, "sees nothing")
     metrics.set("blind", 1)
     textfile.write(101.0)
     assert "agent_blind 1\n" in file.read_text()
@@ -109,7 +109,7 @@ def test_a_reader_never_sees_a_partial_file(tmp_path: Path) -> None:
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(100):
-        textfile.write(float(number), is_news=True)
+        textfile.write(float(number), has_changed=True)
     is_over.set()
     reader.join()
     assert seen == {whole}

@@ -1,4 +1,7 @@
-"""Audit entries as the agent writes them."""
+"""Audit entries: written by the agent, read back from the log, parts as text.
+
+An entry is read tolerantly: another version of the agent may have written it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,63 +11,28 @@ from forewarn.agent.events.state import EventState, HookRun, Impact
 from forewarn.protocol.codec import iso8601
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_LARGEST = 1e12  # larger numbers are ignored
 _PRECISE = 10  # seconds, below which tenths are shown
+_LARGEST = 1e12  # larger numbers are ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One entry of the audit log."""
+    """One entry, as the agent writes it."""
 
     at: datetime  # the service's time
     what: str
     event: str | None = None  # None if it is about the agent itself
-    said: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
 
     def line(self) -> Mapping[str, object]:
         """Return the entry as a JSON object."""
-        begin = {"at": iso8601(self.at), "event": self.event, "what": self.what}
-        return {**begin, **self.said}
-
-
-def event_entry(
-    what: str, life: EventState, at: datetime, **said: object
-) -> AuditEntry:
-    """Create an entry about one event."""
-    return AuditEntry(at=at, what=what, event=life.id, said=said)
-
-
-def hook_ended_entry(life: EventState, run: HookRun, at: datetime) -> AuditEntry:
-    """Create an entry about the end of a hook."""
-    seconds = None if run.ended_at is None else run.ended_at - run.begun_at
-    return event_entry(
-        "hook-ended",
-        life,
-        at,
-        step=run.step,
-        hook=run.hook,
-        times=run.times,
-        tries=run.tries,
-        outcome=run.outcome,
-        code=run.code,
-        seconds=None if seconds is None else round(seconds.total_seconds(), 3),
-        output=run.output,
-        reason=run.reason,
-    )
-
-
-def impact_fields(felt: Impact) -> Mapping[str, object]:
-    """Return the impact of an event as a JSON object."""
-    return {
-        "boots": felt.boots,
-        "seconds": round(felt.seconds, 3),
-        "total": round(felt.total, 3),
-    }
+        head = {"at": iso8601(self.at), "event": self.event, "what": self.what}
+        return {**head, **self.details}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEntry:
-    """One entry of the audit log."""
+    """One entry, as it was read from the audit log."""
 
     plain: Mapping[str, object]
 
@@ -95,8 +63,8 @@ class RecordedEntry:
             return None
         return value if -_LARGEST < value < _LARGEST else None
 
-    def is_so(self, name: str) -> bool:
-        """Return a boolean; False if it is missing."""
+    def is_true(self, name: str) -> bool:
+        """Return whether a boolean is true; False if it is missing."""
         return self.plain.get(name) is True
 
     def time(self, name: str) -> datetime | None:
@@ -118,6 +86,44 @@ class RecordedEntry:
         return RecordedEntry(value if isinstance(value, dict) else {})
 
 
+def event_entry(
+    what: str, state: EventState, at: datetime, /, **details: object
+) -> AuditEntry:
+    """Create an entry about one event."""
+    return AuditEntry(at=at, what=what, event=state.id, details=details)
+
+
+def hook_ended_entry(state: EventState, run: HookRun, at: datetime) -> AuditEntry:
+    """Create an entry about the end of a hook."""
+    seconds = None if run.ended_at is None else run.ended_at - run.begun_at
+    return event_entry(
+        "hook-ended",
+        state,
+        at,
+        step=run.step,
+        hook=run.hook,
+        times=run.times,
+        tries=run.tries,
+        outcome=run.outcome,
+        code=run.code,
+        seconds=None if seconds is None else round(seconds.total_seconds(), 3),
+        output=run.output,
+        reason=run.reason,
+    )
+
+
+def impact_fields(impact: Impact) -> Mapping[str, object]:
+    """Return the impact of an event as a JSON object."""
+    return {
+        "boots": impact.boots,
+        "seconds": round(impact.seconds, 3),
+        "total": round(impact.total, 3),
+    }
+
+
+# --- formatting --------------------------------------------------------------
+
+
 def utc(moment: datetime | None) -> datetime | None:
     """Convert `moment` to UTC; None if it is out of range there."""
     if moment is None or moment.tzinfo is None:
@@ -128,7 +134,7 @@ def utc(moment: datetime | None) -> datetime | None:
         return None
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration with its two largest units: 14 min 30 s."""
     if 0 < seconds < _PRECISE:
         return f"{seconds:.1f} s".replace(".0 s", " s")
@@ -140,12 +146,12 @@ def span(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def times(count: int) -> str:
+def format_count(count: int) -> str:
     """Format a count: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence: a, b and c."""
     if len(names) < 2:
         return "".join(names)

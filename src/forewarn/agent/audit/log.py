@@ -17,53 +17,53 @@ from forewarn.agent.storage.codec import rfc3339
 from forewarn.agent.storage.store import Disk
 from forewarn.errors import Unavailable
 
-LARGEST = 10_000_000  # bytes of one file
+FILE_LIMIT = 10_000_000  # bytes of one file
 OLDER = 4  # number of full files that are kept
-_ADDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class AuditLog:
     """Writer of the audit log; only one process may write."""
 
     def __init__(
-        self, path: Path, *, largest: int = LARGEST, disk: Disk | None = None
+        self, path: Path, *, size_limit: int = FILE_LIMIT, disk: Disk | None = None
     ) -> None:
-        """Append to the file `path` until it has `largest` bytes."""
+        """Append to the file `path` until it has `size_limit` bytes."""
         self._path = path
-        self._largest = largest
+        self._size_limit = size_limit
         self._disk = disk or Disk()
 
     def write(self, line: Mapping[str, object]) -> None:
         """Append one line; it is on disk when this returns."""
         text = _encode(line) + b"\n"
         try:
-            self._make_room(len(text))
+            self._rotate(len(text))
             is_new = not self._path.exists()
-            number = self._disk.open(self._path, _ADDING, 0o600)
+            number = self._disk.open(self._path, _APPEND, 0o600)
             try:
-                self._add(number, text)
+                self._append(number, text)
             finally:
                 self._disk.close(number)
             if is_new:
-                self._disk.settle(self._path.parent)
+                self._disk.sync_folder(self._path.parent)
         except OSError as error:
             why = error.strerror or error
             raise Unavailable(f"{self._path} cannot be written: {why}") from error
 
-    def _add(self, number: int, text: bytes) -> None:
+    def _append(self, number: int, text: bytes) -> None:
         size = os.fstat(number).st_size
-        is_half = size > 0 and os.pread(number, 1, size - 1) != b"\n"
-        whole = b"\n" + text if is_half else text
+        is_incomplete = size > 0 and os.pread(number, 1, size - 1) != b"\n"
+        whole = b"\n" + text if is_incomplete else text
         if self._disk.write(number, whole) != len(whole):
             raise OSError(0, "the disk took only a part of the line")
         self._disk.fsync(number)
 
-    def _make_room(self, more: int) -> None:
+    def _rotate(self, more: int) -> None:
         try:
             size = self._path.stat().st_size
         except FileNotFoundError:
             return
-        if size == 0 or size + more <= self._largest:
+        if size == 0 or size + more <= self._size_limit:
             return
         for number in range(OLDER, 0, -1):
             with suppress(FileNotFoundError):
@@ -79,7 +79,7 @@ class AuditLogReader:
         self._path = path
         self.broken = 0  # unreadable lines in the last iteration
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether anything was ever written."""
         for number in range(OLDER + 1):
             with suppress(FileNotFoundError, NotADirectoryError):
@@ -109,8 +109,8 @@ class AuditLogReader:
         for number in range(OLDER + 1):
             with suppress(FileNotFoundError):
                 file = stack.enter_context(_numbered(self._path, number).open("rb"))
-                about = os.fstat(file.fileno())
-                files.setdefault((about.st_dev, about.st_ino), file)
+                info = os.fstat(file.fileno())
+                files.setdefault((info.st_dev, info.st_ino), file)
         return [*files.values()]
 
 

@@ -1,10 +1,15 @@
-"""Summary of each event from the audit log, in numbers: the basis of reports."""
+"""Summary of each event in the audit log: its numbers, and a verdict in sentences."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from forewarn.agent.audit.entries import RecordedEntry, span, times, utc
+from forewarn.agent.audit.entries import (
+    RecordedEntry,
+    format_count,
+    format_duration,
+    utc,
+)
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import HookOutcome, Impact
 from forewarn.protocol.codec import parse_date
@@ -49,9 +54,8 @@ class EventSummary:
     notice: float | None = None  # seconds, when first seen; None if unknown
     is_mine: bool = False
     rule: str | None = None  # None if no rule matches
-    ran: Mapping[tuple[str, str], HookSummary] | None = (
-        None  # by step and hook; None if none
-    )
+    #: By step and hook; None if none has ended.
+    ran: Mapping[tuple[str, str], HookSummary] | None = None
     not_approved: str | None = None  # the latest reason
     approved_at: datetime | None = None
     answer: str | None = None
@@ -80,108 +84,120 @@ class EventSummary:
         )
 
 
-def summarize(remarks: Iterable[RecordedEntry]) -> Mapping[str, EventSummary]:
-    """Summarize the audit log; the keys are those of `key` for each event's id."""
+def summarize(entries: Iterable[RecordedEntry]) -> Mapping[str, EventSummary]:
+    """Summarize the audit log; the keys are normalized event ids."""
     summaries: dict[str, EventSummary] = {}
-    for remark in remarks:
-        if remark.event is not None:
-            name = normalize_event_id(remark.event)
-            summaries[name] = add_entry(
-                summaries.get(name) or EventSummary(id=remark.event), remark
+    for entry in entries:
+        if entry.event is not None:
+            name = normalize_event_id(entry.event)
+            summaries[name] = _add_entry(
+                summaries.get(name) or EventSummary(id=entry.event), entry
             )
     return summaries
 
 
-def add_entry(account: EventSummary, remark: RecordedEntry) -> EventSummary:
+def verdict(summary: EventSummary) -> tuple[str, ...]:
+    """Assess an event in sentences."""
+    return tuple(
+        sentence
+        for part in (_notice, _end, _hooks, _impact)
+        for sentence in part(summary)
+    )
+
+
+# --- one more entry -----------------------------------------------------------
+
+
+def _add_entry(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
     """Add one more audit entry to a summary."""
     updated = replace(
-        account,
-        first_at=account.first_at or remark.at,
-        last_at=remark.at or account.last_at,
+        summary,
+        first_at=summary.first_at or entry.at,
+        last_at=entry.at or summary.last_at,
     )
-    take = _TAKE.get(remark.what)
-    return updated if take is None else take(updated, remark)
+    update = _UPDATES.get(entry.what)
+    return updated if update is None else update(updated, entry)
 
 
-def _came_back(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    return EventSummary(id=account.id, first_at=remark.at, last_at=remark.at)
+def _came_back(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    return EventSummary(id=summary.id, first_at=entry.at, last_at=entry.at)
 
 
-def _seen(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    shown = remark.part("event_as_shown")
+def _seen(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    shown = entry.part("event_as_shown")
     announced = shown.number("DurationInSeconds")
     return replace(
-        account,
-        type=shown.text("EventType") or account.type,
+        summary,
+        type=shown.text("EventType") or summary.type,
         resources=shown.names("Resources"),
         source=shown.text("EventSource"),
         description=shown.text("Description"),
         not_before=utc(parse_date(shown.plain.get("NotBefore"))),
         announced=None if announced is None or announced < 0 else announced,
-        first_at=remark.at,
-        notice=remark.number("notice_seconds"),
-        is_mine=remark.is_so("mine"),
+        first_at=entry.at,
+        notice=entry.number("notice_seconds"),
+        is_mine=entry.is_true("mine"),
     )
 
 
-def _decided(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    return replace(account, rule=remark.text("rule"))
+def _decided(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    return replace(summary, rule=entry.text("rule"))
 
 
-def _hook_ended(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    ran = HookSummary(
-        step=remark.text("step") or "?",
-        hook=remark.text("hook") or "?",
-        outcome=remark.text("outcome") or "?",
-        seconds=remark.number("seconds"),
-        reason=remark.text("reason"),
+def _hook_ended(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    hook = HookSummary(
+        step=entry.text("step") or "?",
+        hook=entry.text("hook") or "?",
+        outcome=entry.text("outcome") or "?",
+        seconds=entry.number("seconds"),
+        reason=entry.text("reason"),
     )
-    return replace(account, ran={**(account.ran or {}), (ran.step, ran.hook): ran})
+    return replace(summary, ran={**(summary.ran or {}), (hook.step, hook.hook): hook})
 
 
-def _approved(account: EventSummary, remark: RecordedEntry) -> EventSummary:
+def _approved(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
     return replace(
-        account,
-        approved_at=remark.at,
-        answer=remark.text("answer"),
-        used=remark.number("notice_seconds_used"),
+        summary,
+        approved_at=entry.at,
+        answer=entry.text("answer"),
+        used=entry.number("notice_seconds_used"),
         not_approved=None,
     )
 
 
-def _not_approved(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    return replace(account, not_approved=remark.text("reason"))
+def _not_approved(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    return replace(summary, not_approved=entry.text("reason"))
 
 
-def _started(account: EventSummary, remark: RecordedEntry) -> EventSummary:
+def _started(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
     return replace(
-        account,
-        started_at=remark.at,
-        is_sudden=remark.is_so("without_notice"),
-        is_early=remark.is_so("early"),
-        approved_elsewhere=remark.is_so("approved_elsewhere"),
+        summary,
+        started_at=entry.at,
+        is_sudden=entry.is_true("without_notice"),
+        is_early=entry.is_true("early"),
+        approved_elsewhere=entry.is_true("approved_elsewhere"),
     )
 
 
-def _gone(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    felt = remark.part("impact")
+def _gone(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    impact = entry.part("impact")
     return replace(
-        account,
-        gone_at=remark.at,
-        is_canceled=remark.is_so("canceled"),
+        summary,
+        gone_at=entry.at,
+        is_canceled=entry.is_true("canceled"),
         impact=Impact(
-            boots=int(felt.number("boots") or 0),
-            seconds=felt.number("seconds") or 0.0,
-            total=felt.number("total") or 0.0,
+            boots=int(impact.number("boots") or 0),
+            seconds=impact.number("seconds") or 0.0,
+            total=impact.number("total") or 0.0,
         ),
     )
 
 
-def _over(account: EventSummary, remark: RecordedEntry) -> EventSummary:
-    return replace(account, outcome=remark.text("outcome"))
+def _over(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+    return replace(summary, outcome=entry.text("outcome"))
 
 
-_TAKE: Mapping[str, Callable[[EventSummary, RecordedEntry], EventSummary]] = {
+_UPDATES: Mapping[str, Callable[[EventSummary, RecordedEntry], EventSummary]] = {
     "came-back": _came_back,
     "seen": _seen,
     "decided": _decided,
@@ -195,125 +211,111 @@ _TAKE: Mapping[str, Callable[[EventSummary, RecordedEntry], EventSummary]] = {
 }
 
 
-def verdict(account: EventSummary) -> tuple[str, ...]:
-    """Assess an event in sentences."""
-    return tuple(
-        sentence
-        for part in (_notice, _end, _hooks, _impact)
-        for sentence in part(account)
-    )
-
-
 # --- notice and approval -------------------------------------------------------
 
 
-def _notice(account: EventSummary) -> Iterator[str]:
-    if account.is_sudden:
+def _notice(summary: EventSummary) -> Iterator[str]:
+    if summary.is_sudden:
         yield "It started without notice."
-    elif account.approved_at is not None:
-        yield _approval_verdict(account)
-    elif account.approved_elsewhere:
-        yield f"Somebody else approved it: it started {_before_its_time(account)}."
+    elif summary.approved_at is not None:
+        yield _approval_verdict(summary)
+    elif summary.approved_elsewhere:
+        yield f"Somebody else approved it: it started {_before_its_time(summary)}."
     else:
-        yield _unapproved(account)
+        yield _unapproved(summary)
 
 
-def _approval_verdict(account: EventSummary) -> str:
-    after = "" if account.used is None else f" {span(account.used)} after first sight"
-    if account.left is None or account.notice is None:
-        return f"This agent approved it{after}."
-    of = f"of {span(account.notice)} of notice"
-    return f"This agent approved it{after}: {span(account.left)} {of} were left unused."
+def _approval_verdict(summary: EventSummary) -> str:
+    approved = "This agent approved it"
+    if summary.used is not None:
+        approved += f" {format_duration(summary.used)} after first sight"
+    if summary.left is None or summary.notice is None:
+        return f"{approved}."
+    left, notice = format_duration(summary.left), format_duration(summary.notice)
+    return f"{approved}: {left} of {notice} of notice were left unused."
 
 
-def _unapproved(account: EventSummary) -> str:
-    why = f": {account.not_approved}" if account.not_approved else ""
-    if account.notice is None:
+def _unapproved(summary: EventSummary) -> str:
+    why = f": {summary.not_approved}" if summary.not_approved else ""
+    if summary.notice is None:
         return f"This agent did not approve it{why}."
-    notice = f"There were {span(account.notice)} of notice"
+    notice = f"There were {format_duration(summary.notice)} of notice"
     return f"{notice}; this agent did not approve it{why}."
 
 
-def _before_its_time(account: EventSummary) -> str:
-    if account.not_before is None or account.started_at is None:
+def _before_its_time(summary: EventSummary) -> str:
+    if summary.not_before is None or summary.started_at is None:
         return "before its time"
-    early = (account.not_before - account.started_at).total_seconds()
-    return f"{span(early)} before its time"
+    early = (summary.not_before - summary.started_at).total_seconds()
+    return f"{format_duration(early)} before its time"
 
 
 # --- end -----------------------------------------------------------------------
 
 
-def _end(account: EventSummary) -> Iterator[str]:
-    if account.is_canceled:
-        yield f"It was called off{_since(account)}."
-    elif account.gone_at is None and account.started_at is None:
+def _end(summary: EventSummary) -> Iterator[str]:
+    if summary.is_canceled:
+        yield f"It was called off{_since(summary)}."
+    elif summary.gone_at is None and summary.started_at is None:
         yield "It has not started, as far as this record goes."
-    elif account.gone_at is None:
+    elif summary.gone_at is None:
         yield "It is under way, as far as this record goes."
-    elif account.started_at is not None:
-        lasted = (account.gone_at - account.started_at).total_seconds()
-        yield f"It was under way for {span(lasted)}."
+    elif summary.started_at is not None:
+        lasted = (summary.gone_at - summary.started_at).total_seconds()
+        yield f"It was under way for {format_duration(lasted)}."
     else:
         yield "It took place, and was not seen to start."
 
 
-def _since(account: EventSummary) -> str:
-    if account.first_at is None or account.gone_at is None:
+def _since(summary: EventSummary) -> str:
+    if summary.first_at is None or summary.gone_at is None:
         return ""
-    seconds = (account.gone_at - account.first_at).total_seconds()
-    return f" {span(seconds)} after first sight"
+    seconds = (summary.gone_at - summary.first_at).total_seconds()
+    return f" {format_duration(seconds)} after first sight"
 
 
 # --- hooks ---------------------------------------------------------------------
 
 
-def _hooks(account: EventSummary) -> Iterator[str]:
-    ran = account.ran or {}
-    for failed in account.failed:
+def _hooks(summary: EventSummary) -> Iterator[str]:
+    ran = summary.ran or {}
+    for failed in summary.failed:
         yield _failure(failed)
-    if len(ran) == 1 and not account.failed:
+    if len(ran) == 1 and not summary.failed:
         yield "Its hook succeeded."
-    elif ran and not account.failed:
+    elif ran and not summary.failed:
         yield f"All of its {len(ran)} hooks succeeded."
 
 
-def _failure(ran: HookSummary) -> str:
-    why = f": {ran.reason}" if ran.reason else ""
-    ended = ENDED.get(ran.outcome, ran.outcome)
-    return f"Hook {ran.hook} ({ran.step}) {ended}{why}."
+def _failure(hook: HookSummary) -> str:
+    why = f": {hook.reason}" if hook.reason else ""
+    ended = ENDED.get(hook.outcome, hook.outcome)
+    return f"Hook {hook.hook} ({hook.step}) {ended}{why}."
 
 
 # --- impact --------------------------------------------------------------------
 
 
-def _impact(account: EventSummary) -> Iterator[str]:
-    if account.impact is None or account.is_canceled or not account.is_mine:
+def _impact(summary: EventSummary) -> Iterator[str]:
+    if summary.impact is None or summary.is_canceled or not summary.is_mine:
         return
-    felt = _felt(account.impact)
-    if account.announced is None:
-        yield f"{felt}; how long it would take was not announced."
-    else:
-        yield f"{felt}; {span(account.announced)} were announced{_more(account)}."
+    impact = _describe_impact(summary.impact)
+    if summary.announced is None:
+        yield f"{impact}; how long it would take was not announced."
+        return
+    announced = f"{format_duration(summary.announced)} were announced"
+    excess = summary.impact.total - summary.announced
+    longer = f": it took {format_duration(excess)} longer" if excess >= 1 else ""
+    yield f"{impact}; {announced}{longer}."
 
 
-def _felt(impact: Impact) -> str:
+def _describe_impact(impact: Impact) -> str:
+    longest, total = format_duration(impact.seconds), format_duration(impact.total)
     if impact.boots:
-        often = times(impact.boots)
-        return f"This VM was restarted {often}, and was down for {span(impact.total)}"
-    if impact.seconds:
-        longest = span(impact.seconds)
-        return f"This VM stood still for {_in_all(impact, longest)}"
-    return "This VM was not seen to stand still"
-
-
-def _in_all(impact: Impact, longest: str) -> str:
-    in_all = span(impact.total)
-    return longest if in_all == longest else f"{longest} at most, {in_all} in all"
-
-
-def _more(account: EventSummary) -> str:
-    if account.impact is None or account.announced is None:
-        return ""
-    more = account.impact.total - account.announced
-    return f": it took {span(more)} longer" if more >= 1 else ""
+        often = format_count(impact.boots)
+        return f"This VM was restarted {often}, and was down for {total}"
+    if not impact.seconds:
+        return "This VM was not seen to stand still"
+    if longest == total:
+        return f"This VM stood still for {total}"
+    return f"This VM stood still for {longest} at most, {total} in all"

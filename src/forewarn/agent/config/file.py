@@ -1,8 +1,10 @@
-"""Drop-in scripts: a folder of scripts named on<Type>.sh, each of them a rule.
+"""Configuration file of the agent: read with its folder of scripts into a plan.
 
-`onReboot.sh` prepares for a reboot, which is approved if it succeeds.
-`onReboot.recover.sh` and the like handle the other steps. Types without a preparing
-script are not approved.
+1. All errors are reported together, each with its line. Warnings become part of the
+   plan.
+2. A folder of scripts holds files named on<Type>.sh, each of them a rule. `onReboot.sh`
+   prepares for a reboot, which is approved if it succeeds. `onReboot.recover.sh` and
+   the like handle the other steps. Types without a preparing script are not approved.
 """
 
 import os
@@ -14,7 +16,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from forewarn.agent import main
 from forewarn.agent.config.plan import (
     ApprovalPolicy,
     Hook,
@@ -33,65 +34,279 @@ from forewarn.agent.config.schema import (
     fields,
     invalid_value,
 )
-from forewarn.agent.rules import taken_before
+from forewarn.agent.rules import covering_rules
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
 from forewarn.configfile.toml import lines_of
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS
 
-_SCRIPT = re.compile(r"on([a-z]+)(?:\.([a-z-]+))?\.sh", re.IGNORECASE)
-
-_TYPES: Mapping[str, EventType] = {each.lower(): each for each in EventType}
-_STEPS: Mapping[str, HookPoint] = {
-    "": HookPoint.PREPARE,
-    **{str(each): each for each in HookPoint},
-}
-
-
 #: Default location of the file.
 DEFAULT = Path("/etc/forewarn/agent.toml")
 #: Environment variable with the location of the file.
 VARIABLE = "FOREWARN_AGENT_CONFIG"
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-_TO_BEGIN_WITH = "; write it, or name another with --config"
-_PARTS = ("metrics", "hooks", "rules")
+_SYSTEM_STATE = Path("/var/lib/forewarn-agent")
+_IF_MISSING = "; write it, or name another with --config"
+_TABLES = ("metrics", "hooks", "rules")
+_HOOK_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+_SCRIPT = re.compile(r"on([a-z]+)(?:\.([a-z-]+))?\.sh", re.IGNORECASE)
+_TYPES_BY_NAME: Mapping[str, EventType] = {type_.lower(): type_ for type_ in EventType}
+_STEPS_BY_SUFFIX: Mapping[str, HookPoint] = {
+    "": HookPoint.PREPARE,
+    **{str(step): step for step in HookPoint},
+}
+
+
+def read_plan(path: Path) -> Plan:
+    """Read the file and the folder of scripts that it names."""
+    text = _text(path)
+    try:
+        plain = tomllib.loads(text)
+        diagnostics = Diagnostics(file=path, lines=lines_of(text))
+    except (ValueError, RecursionError) as error:
+        raise CannotStart(_not_toml(path, text, error)) from error
+    plan = _plan(plain, Location(diagnostics=diagnostics))
+    if diagnostics.errors:
+        raise FaultyFile("\n".join(diagnostics.errors))
+    return replace(plan, warnings=diagnostics.warnings)
+
+
+def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the default state folder: systemd's, the machine's, or the user's own."""
+    variables = os.environ if environment is None else environment
+    systemd_folder = variables.get("STATE_DIRECTORY")
+    if systemd_folder:
+        return Path(systemd_folder.partition(":")[0])
+    if os.geteuid() == 0:
+        return _SYSTEM_STATE
+    shared = variables.get("XDG_STATE_HOME")
+    above = Path(shared) if shared else Path.home() / ".local" / "state"
+    return above / "forewarn-agent"
+
+
+def state_folder_of(path: Path) -> Path:
+    """Return the state folder set in the file, even if other settings are wrong."""
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CannotStart(f"{path} is not TOML: {error}") from error
+    folder = plain.get("state")
+    if isinstance(folder, str) and folder:
+        return path.parent / folder
+    return default_state_folder()
+
+
+# --- the file itself ---------------------------------------------------------
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        more = _IF_MISSING if isinstance(error, FileNotFoundError) else ""
+        raise CannotStart(f"{path} cannot be read: {why}{more}") from error
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CannotStart(f"{path}, line {line}: this is not UTF-8") from error
+
+
+def _not_toml(path: Path, text: str, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"{path}, line 1: this is no configuration: it is nested too deep"
+    message = str(error)
+    position = _POSITION.search(message)
+    line = int(position[1]) if position and position[1] else text.count("\n") + 1
+    column = f", column {position[2]}" if position and position[2] else ""
+    what = _POSITION.sub("", message)
+    return f"{path}, line {line}{column}: this is not TOML: {what}"
+
+
+# --- the parts of a plan -----------------------------------------------------
+
+
+def _plan(plain: Mapping[str, Any], top: Location) -> Plan:
+    keys = {**TOP, **{part: ConfigKey(_unchanged, part) for part in _TABLES}}
+    settings = fields(plain, keys, top)
+    parts = {part: settings.pop(part) for part in _TABLES if part in settings}
+    hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
+    rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
+    scripts = _ScriptFolder()
+    if "scripts" in settings:
+        scripts = _read_script_folder(settings["scripts"], top.key("scripts"))
+    settings.setdefault("state", default_state_folder())
+    plan = Plan(
+        **settings,
+        **_metrics(parts.get("metrics", {}), top.below("metrics", "[metrics]")),
+        hooks={**hooks, **scripts.hooks},
+        rules=(*rules, *scripts.rules),
+    )
+    _check_whole(plan, top, in_file=len(rules))
+    return plan
+
+
+def _unchanged(value: object, _: Location) -> object:
+    return value
+
+
+def _metrics(table: object, location: Location) -> dict[str, Any]:
+    try:
+        return fields(table, METRICS, location)
+    except InvalidInput as error:
+        location.refuse(str(error))
+        return {}
+
+
+def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
+    """Check what only the whole file shows; its first `in_file` rules are its own."""
+    if not plan.rules and not top.diagnostics.errors:
+        top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
+    seen: set[str] = set()
+    for number, rule in enumerate(plan.rules):
+        if rule.name in seen:
+            location = top.below("rules").below(number).below("name")
+            location.refuse(f'two rules are called "{rule.name}"')
+        seen.add(rule.name)
+    _add_warnings(plan, top, in_file=in_file)
+
+
+# --- hooks -------------------------------------------------------------------
+
+
+def _hooks(table: object, location: Location) -> dict[str, Hook]:
+    if not isinstance(table, dict):
+        location.refuse(str(invalid_value("tables such as [hooks.drain]", table)))
+        return {}
+    return {
+        name: _hook(name, hook_table, location) for name, hook_table in table.items()
+    }
+
+
+def _hook(name: str, table: object, above: Location) -> Hook:
+    location = above.below(name, f"[hooks.{name}]")
+    if not _HOOK_NAME.fullmatch(name):
+        location.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
+    try:
+        settings = fields(table, HOOK, location)
+    except InvalidInput as error:
+        location.refuse(f"{error}; what it runs is its command")
+        return Hook(name=name)
+    targets = [key for key in ("command", "python") if key in _keys(table)]
+    if len(targets) > 1:
+        location.key("python").refuse("a hook has a command or a python, not both")
+    elif not targets:
+        location.refuse("a hook needs a command, or a python")
+    return Hook(name=name, **settings)
+
+
+def _keys(table: object) -> frozenset[str]:
+    """Return the keys of a table, including those with invalid values."""
+    return frozenset(table) if isinstance(table, dict) else frozenset()
+
+
+# --- rules -------------------------------------------------------------------
+
+
+def _rules(tables: object, location: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
+    if isinstance(tables, dict):
+        location.refuse("rules are a list: write [[rules]], not [rules]")
+        return []
+    if not isinstance(tables, list):
+        location.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
+        return []
+    return [
+        _rule(table, number, location.below(number), hooks)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _rule(
+    table: object, number: int, location: Location, hooks: Mapping[str, Hook]
+) -> Rule:
+    name = table.get("name") if isinstance(table, dict) else None
+    title = f'"{name}"' if isinstance(name, str) else f"number {number + 1}"
+    location = replace(location, label=f"[[rules]] {title}")
+    try:
+        settings = fields(table, RULE, location)
+    except InvalidInput as error:
+        location.refuse(str(error))
+        return Rule(name=f"rule {number + 1}")
+    by_step = {
+        HookPoint(key.field): settings.pop(key.field)
+        for key in STEPS.values()
+        if key.field in settings
+    }
+    settings.setdefault("name", f"rule {number + 1}")
+    rule = Rule(
+        hooks={step: names for step, names in by_step.items() if names}, **settings
+    )
+    for used, at in _used_hooks(rule, location):
+        if used not in hooks:
+            at.refuse(f'there is no hook "{used}"{_hook_hint(used, hooks)}')
+    if rule.together is SharedApproval.WHEN_READY and rule.ready is None:
+        location.key("together").refuse(
+            '"when-ready" needs a key `ready`, the hook that tells whether all are'
+        )
+    return rule
+
+
+def _hook_hint(used: str, hooks: Mapping[str, Hook]) -> str:
+    """Return a hint: a hook with a similar name, or how to define one."""
+    if _HOOK_NAME.fullmatch(used):
+        return suggestion(used, hooks)
+    return "; write [hooks.NAME] with this as its command, and NAME here"
+
+
+def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]]:
+    for name, key in STEPS.items():
+        for number, hook in enumerate(rule.hooks.get(HookPoint(key.field), ())):
+            yield hook, location.key(name).below(number)
+    if rule.ready is not None:
+        yield rule.ready, location.key("ready")
+
+
+# --- folder of scripts -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptFolder:
+class _ScriptFolder:
     """The hooks and rules that a folder of scripts adds to a plan."""
 
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
 
 
-def read_script_folder(folder: Path, place: Location) -> ScriptFolder:
-    """Read a folder; report its errors and warnings at `place`."""
+def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
+    """Read a folder; report its errors and warnings at `location`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        place.refuse(f"{folder} cannot be read: {why}")
-        return ScriptFolder()
+        location.refuse(f"{folder} cannot be read: {why}")
+        return _ScriptFolder()
     by_step: dict[tuple[EventType, HookPoint], str] = {}
     for name in names:
-        meaning = _meaning(name)
+        meaning = _type_and_step(name)
         if meaning is None:
             if not name.startswith("."):
-                place.warn(f"{name} in {folder} is ignored{_meant(name)}")
+                location.warn(f"{name} in {folder} is ignored{_name_hint(name)}")
         elif meaning in by_step:
-            place.refuse(f"{by_step[meaning]} and {name} in {folder} mean the same")
+            location.refuse(f"{by_step[meaning]} and {name} in {folder} mean the same")
         else:
             by_step[meaning] = name
-            _check(folder / name, place)
+            _check_script(folder / name, location)
     hooks = {
         name: Hook(name=name, command=(str(folder.absolute() / name),))
         for name in by_step.values()
     }
-    return ScriptFolder(hooks=hooks, rules=tuple(_script_rules(by_step)))
+    return _ScriptFolder(hooks=hooks, rules=tuple(_script_rules(by_step)))
 
 
 def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterator[Rule]:
@@ -114,17 +329,17 @@ def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterato
             )
 
 
-def _meaning(name: str) -> tuple[EventType, HookPoint] | None:
+def _type_and_step(name: str) -> tuple[EventType, HookPoint] | None:
     """Return the event type and step of a script; None if its name does not fit."""
     parts = _SCRIPT.fullmatch(name)
     if parts is None:
         return None
-    event_type = _TYPES.get(parts[1].lower())
-    step = _STEPS.get((parts[2] or "").lower())
+    event_type = _TYPES_BY_NAME.get(parts[1].lower())
+    step = _STEPS_BY_SUFFIX.get((parts[2] or "").lower())
     return None if event_type is None or step is None else (event_type, step)
 
 
-def _meant(name: str) -> str:
+def _name_hint(name: str) -> str:
     ends = ("", *(f".{step}" for step in HookPoint))
     near = nearest(
         name, [f"on{event_type}{end}.sh" for event_type in EventType for end in ends]
@@ -134,21 +349,30 @@ def _meant(name: str) -> str:
     return f'; did you mean "{near}"?'
 
 
-def _check(path: Path, place: Location) -> None:
+def _check_script(path: Path, location: Location) -> None:
     if not path.is_file():
-        place.refuse(f"{path} is not a file")
+        location.refuse(f"{path} is not a file")
     elif not os.access(path, os.X_OK):
-        place.refuse(f"{path} is not executable; `chmod +x` makes it so")
+        location.refuse(f"{path} is not executable; `chmod +x` makes it so")
 
 
-def add_warnings(plan: Plan, top: Location, *, of_file: int) -> None:
-    """Add all warnings; the first `of_file` rules are in the file itself."""
+# --- warnings ----------------------------------------------------------------
+
+
+def _add_warnings(plan: Plan, top: Location, *, in_file: int) -> None:
+    """Add all warnings; the first `in_file` rules are in the file itself."""
     for number, rule in enumerate(plan.rules):
-        is_written = number < of_file
-        place = top.below("rules").below(number) if is_written else top.below("scripts")
-        for warning in (*_late(plan, number, rule), *_untold(plan, rule), *_odd(rule)):
-            place.warn(f'rule "{rule.name}" {warning}')
-    used = {name for rule in plan.rules for name in hooks_of(rule)}
+        is_written = number < in_file
+        location = (
+            top.below("rules").below(number) if is_written else top.below("scripts")
+        )
+        for warning in (
+            *_never_matches(plan, number, rule),
+            *_missing_fields(plan, rule),
+            *_odd_approval(rule),
+        ):
+            location.warn(f'rule "{rule.name}" {warning}')
+    used = {name for rule in plan.rules for name in _hook_names(rule)}
     for name in plan.hooks:
         if name not in used:
             top.below("hooks").below(name).warn(f'no rule uses the hook "{name}"')
@@ -160,7 +384,7 @@ def add_warnings(plan: Plan, top: Location, *, of_file: int) -> None:
         )
 
 
-def hooks_of(rule: Rule) -> Iterator[str]:
+def _hook_names(rule: Rule) -> Iterator[str]:
     """Yield the name of every hook of a rule."""
     for names in rule.hooks.values():
         yield from names
@@ -168,14 +392,14 @@ def hooks_of(rule: Rule) -> Iterator[str]:
         yield rule.ready
 
 
-def _late(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
-    takers = taken_before(plan.rules[:number], rule)
-    if takers:
-        names = " and ".join(f'"{name}"' for name in takers)
+def _never_matches(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
+    covering = covering_rules(plan.rules[:number], rule)
+    if covering:
+        names = " and ".join(f'"{name}"' for name in covering)
         yield f"never matches, as {names} before it takes all that it could match"
 
 
-def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
+def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
     """Warn of conditions on fields that the api-version does not have."""
     version = VERSIONS[plan.api_version]
     takes_none = rule.description is None or fnmatchcase("", rule.description)
@@ -184,8 +408,8 @@ def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
         ("duration_seconds", rule.duration is not None and not version.duration),
         ("description", not takes_none and not version.description),
     )
-    for key, is_untold in conditions:
-        if is_untold:
+    for key, is_missing in conditions:
+        if is_missing:
             yield (
                 f"asks for {key}, which api_version {version.name} does not tell, so"
                 " it never matches"
@@ -195,7 +419,7 @@ def _untold(plan: Plan, rule: Rule) -> Iterator[str]:
         yield f"is for {', '.join(hidden)}, which {version.name} does not show"
 
 
-def _odd(rule: Rule) -> Iterator[str]:
+def _odd_approval(rule: Rule) -> Iterator[str]:
     prepares = HookPoint.PREPARE in rule.hooks
     if rule.approve is ApprovalPolicy.AFTER_HOOKS and not prepares:
         yield (
@@ -204,186 +428,3 @@ def _odd(rule: Rule) -> Iterator[str]:
         )
     if rule.ready is not None and rule.together is not SharedApproval.WHEN_READY:
         yield 'has a hook `ready`, which is asked only if together = "when-ready"'
-
-
-def read_plan(path: Path) -> Plan:
-    """Read the file and the folder of scripts that it names."""
-    text = _text(path)
-    try:
-        plain = tomllib.loads(text)
-        complaints = Diagnostics(file=path, lines=lines_of(text))
-    except (ValueError, RecursionError) as error:
-        raise CannotStart(_not_toml(path, text, error)) from error
-    plan = _plan(plain, Location(complaints=complaints))
-    if complaints.errors:
-        raise FaultyFile("\n".join(complaints.errors))
-    return replace(plan, warnings=complaints.warnings)
-
-
-# --- the file itself ---------------------------------------------------------
-
-
-def _text(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        more = _TO_BEGIN_WITH if isinstance(error, FileNotFoundError) else ""
-        raise CannotStart(f"{path} cannot be read: {why}{more}") from error
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise CannotStart(f"{path}, line {line}: this is not UTF-8") from error
-
-
-def _not_toml(path: Path, text: str, error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return f"{path}, line 1: this is no configuration: it is nested too deep"
-    message = str(error)
-    position = _AT.search(message)
-    line = int(position[1]) if position and position[1] else text.count("\n") + 1
-    column = f", column {position[2]}" if position and position[2] else ""
-    what = _AT.sub("", message)
-    return f"{path}, line {line}{column}: this is not TOML: {what}"
-
-
-# --- the parts of a plan -----------------------------------------------------
-
-
-def _plan(plain: Mapping[str, Any], top: Location) -> Plan:
-    keys = {**TOP, **{part: ConfigKey(_as_it_is, part) for part in _PARTS}}
-    settings = fields(plain, keys, top)
-    parts = {part: settings.pop(part) for part in _PARTS if part in settings}
-    hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
-    rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
-    scripts = ScriptFolder()
-    if "scripts" in settings:
-        scripts = read_script_folder(settings["scripts"], top.key("scripts"))
-    settings.setdefault("state", main.state_folder())
-    plan = Plan(
-        **settings,
-        **_metrics(parts.get("metrics", {}), top.below("metrics", "[metrics]")),
-        hooks={**hooks, **scripts.hooks},
-        rules=(*rules, *scripts.rules),
-    )
-    _check_whole(plan, top, of_file=len(rules))
-    return plan
-
-
-def _as_it_is(value: object, _: Location) -> object:
-    return value
-
-
-def _metrics(table: object, place: Location) -> dict[str, Any]:
-    try:
-        return fields(table, METRICS, place)
-    except InvalidInput as error:
-        place.refuse(str(error))
-        return {}
-
-
-def _check_whole(plan: Plan, top: Location, *, of_file: int) -> None:
-    """Check what only the whole file shows; its first `of_file` rules are its own."""
-    if not plan.rules and not top.complaints.errors:
-        top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
-    seen: set[str] = set()
-    for number, rule in enumerate(plan.rules):
-        if rule.name in seen:
-            place = top.below("rules").below(number).below("name")
-            place.refuse(f'two rules are called "{rule.name}"')
-        seen.add(rule.name)
-    add_warnings(plan, top, of_file=of_file)
-
-
-# --- hooks -------------------------------------------------------------------
-
-
-def _hooks(table: object, place: Location) -> dict[str, Hook]:
-    if not isinstance(table, dict):
-        place.refuse(str(invalid_value("tables such as [hooks.drain]", table)))
-        return {}
-    return {name: _hook(name, hook_table, place) for name, hook_table in table.items()}
-
-
-def _hook(name: str, table: object, above: Location) -> Hook:
-    place = above.below(name, f"[hooks.{name}]")
-    if not _NAME.fullmatch(name):
-        place.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
-    try:
-        settings = fields(table, HOOK, place)
-    except InvalidInput as error:
-        place.refuse(f"{error}; what it runs is its command")
-        return Hook(name=name)
-    targets = [key for key in ("command", "python") if key in _keys(table)]
-    if len(targets) > 1:
-        place.key("python").refuse("a hook has a command or a python, not both")
-    elif not targets:
-        place.refuse("a hook needs a command, or a python")
-    return Hook(name=name, **settings)
-
-
-def _keys(table: object) -> frozenset[str]:
-    """Return the keys of a table, including those with invalid values."""
-    return frozenset(table) if isinstance(table, dict) else frozenset()
-
-
-# --- rules -------------------------------------------------------------------
-
-
-def _rules(tables: object, place: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
-    if isinstance(tables, dict):
-        place.refuse("rules are a list: write [[rules]], not [rules]")
-        return []
-    if not isinstance(tables, list):
-        place.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
-        return []
-    return [
-        _rule(table, number, place.below(number), hooks)
-        for number, table in enumerate(tables)
-    ]
-
-
-def _rule(
-    table: object, number: int, place: Location, hooks: Mapping[str, Hook]
-) -> Rule:
-    name = table.get("name") if isinstance(table, dict) else None
-    title = f'"{name}"' if isinstance(name, str) else f"number {number + 1}"
-    place = replace(place, label=f"[[rules]] {title}")
-    try:
-        settings = fields(table, RULE, place)
-    except InvalidInput as error:
-        place.refuse(str(error))
-        return Rule(name=f"rule {number + 1}")
-    by_step = {
-        HookPoint(key.field): settings.pop(key.field)
-        for key in STEPS.values()
-        if key.field in settings
-    }
-    settings.setdefault("name", f"rule {number + 1}")
-    rule = Rule(
-        hooks={step: names for step, names in by_step.items() if names}, **settings
-    )
-    for used, at in _used_hooks(rule, place):
-        if used not in hooks:
-            at.refuse(f'there is no hook "{used}"{_instead(used, hooks)}')
-    if rule.together is SharedApproval.WHEN_READY and rule.ready is None:
-        place.key("together").refuse(
-            '"when-ready" needs a key `ready`, the hook that tells whether all are'
-        )
-    return rule
-
-
-def _instead(used: str, hooks: Mapping[str, Hook]) -> str:
-    """Return a hint: a hook with a similar name, or how to define one."""
-    if _NAME.fullmatch(used):
-        return suggestion(used, hooks)
-    return "; write [hooks.NAME] with this as its command, and NAME here"
-
-
-def _used_hooks(rule: Rule, place: Location) -> Iterator[tuple[str, Location]]:
-    for name, key in STEPS.items():
-        for number, hook in enumerate(rule.hooks.get(HookPoint(key.field), ())):
-            yield hook, place.key(name).below(number)
-    if rule.ready is not None:
-        yield rule.ready, place.key("ready")

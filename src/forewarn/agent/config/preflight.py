@@ -17,7 +17,7 @@ from forewarn.agent.hooks.command import command_of
 
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
 _LONGEST_LINE = 256  # bytes of a script's first line that the kernel reads
-_PATIENCE = 60.0  # seconds; a module may import a lot
+_TIMEOUT = 60.0  # seconds; a module may import a lot
 
 _FIND_WORD = 'command -v -- "$1"'
 
@@ -114,41 +114,41 @@ def _shell(text: str) -> Iterator[str]:
     if not os.access(shell, os.X_OK):
         yield f"{shell}, which is to run it, does not exist"
         return
-    failure = _said([shell, "-n", "-c", text])
+    failure = _error_of([shell, "-n", "-c", text])
     if failure is not None:
         yield f"{shell} cannot read it: {failure}"
         return
     first = _FIRST_WORD.match(text)
     # Only the shell knows its builtins.
-    if first and _said([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
+    if first and _error_of([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
         yield f"{first[1]} is not found by {shell}"
 
 
 def _function(hook: Hook) -> Iterator[str]:
     *runs, target = command_of(hook)
-    failure = _said([*runs, "--check", target])
+    failure = _error_of([*runs, "--check", target])
     if failure is not None:
         yield f"{target} cannot be called: {failure}"
 
 
-def _said(command: Sequence[str]) -> str | None:
+def _error_of(command: Sequence[str]) -> str | None:
     """Run a command without side effects; return its error, None if it succeeds."""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"it took longer than {_PATIENCE:.0f} s"
-    if done.returncode == 0:
+        return f"it took longer than {_TIMEOUT:.0f} s"
+    if completed.returncode == 0:
         return None
-    lines = done.stderr.decode(errors="replace").split("\n")
+    lines = completed.stderr.decode(errors="replace").split("\n")
     messages = [line.strip() for line in lines if line.strip()]
-    return messages[-1] if messages else f"exit code {done.returncode}"
+    return messages[-1] if messages else f"exit code {completed.returncode}"
 
 
 # --- folders and addresses ---------------------------------------------------

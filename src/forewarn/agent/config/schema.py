@@ -1,7 +1,7 @@
-"""Parsers for values in the agent's configuration file.
+"""Keys of the agent's configuration file, and how the value of each is read.
 
-A reader gets a value and its place. It raises InvalidInput with what was expected, or
-reports a problem with a part of the value at that part's own place.
+A reader gets a value and its location. It raises InvalidInput with what was expected,
+or reports a problem with a part of the value at that part's own location.
 """
 
 import json
@@ -30,74 +30,62 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
 
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
-
-
 #: Runs a shell command line.
 SHELL = ("/bin/sh", "-c")
-
-Reader = Callable[[object, Location], Any]
-
-_Enum = TypeVar("_Enum", bound=StrEnum)
-_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
-_UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
-
 
 _DAY = 86_400
 _YEAR = 366 * _DAY
 _A_RANGE = "a range such as {min = 0, max = 9}"
 _A_WINDOW = 'a window such as {from = "22:00", to = "06:00"}'
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
+
+Reader = Callable[[object, Location], Any]
+_Enum = TypeVar("_Enum", bound=StrEnum)
 
 
-# --- parsing -----------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """Parser of one key, and the plan's field for its value."""
+
+    read: Reader
+    field: str
 
 
-def read_days(value: object, place: Location) -> frozenset[int]:
-    """Parse weekdays by their first three letters, in any case."""
-    words = texts(value, place)
-    if not value:
-        raise InvalidInput("an empty list is a window that is never open")
-    return frozenset(_day(word, at) for word, at in words)
+Keys = Mapping[str, ConfigKey]
 
 
-def _day(word: str, place: Location) -> int:
-    numbers = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
-    if not numbers:
-        place.refuse(str(invalid_value(f"one of {', '.join(DAYS)}", word)))
-    return numbers[0] if numbers else 0
+def fields(
+    table: object, keys: Keys, location: Location, *, expected: str = "a table"
+) -> dict[str, Any]:
+    """Parse the values of a table; report unknown keys and invalid values."""
+    if not isinstance(table, dict):
+        raise invalid_value(expected, table)
+    values = {}
+    for name, value in table.items():
+        key = keys.get(name)
+        if key is None:
+            location.below(name, "").refuse(_unknown(name, keys, location))
+            continue
+        at = location.key(name)
+        try:
+            values[key.field] = key.read(value, at)
+        except InvalidInput as error:
+            at.refuse(str(error))
+    return values
 
 
-def read_clock(value: object, _: Location) -> time:
-    """Parse a time of day, to the minute; 24:00 is the end of the day."""
-    if isinstance(value, time):
-        return value
-    if value == "24:00":
-        return time()
-    parts = _CLOCK.fullmatch(value) if isinstance(value, str) else None
-    if parts is None:
-        raise invalid_value('a time of the day such as "22:00"', value)
-    return time(int(parts[1]), int(parts[2]))
-
-
-def read_zone(value: object, place: Location) -> str:
-    """Parse the name of a time zone."""
-    name = read_text(value, place)
-    if name.upper() == "UTC":
-        return "UTC"
-    try:
-        return ZoneInfo(name).key
-    except (KeyError, ValueError, OSError):
-        raise InvalidInput(_no_zone(name, available_timezones())) from None
-
-
-def _no_zone(name: str, known: Iterable[str]) -> str:
-    if not known:
-        return (
-            f"this machine has no time zone database, so {toml_value(name)} cannot be"
-            " looked up; install tzdata, or write UTC"
-        )
-    return f"{toml_value(name)} is no time zone{suggestion(name, known)}"
+def _unknown(name: str, keys: Keys, location: Location) -> str:
+    sentence = f'unknown key "{name}"{location.inside}'
+    homes = [home for home, others in TABLES.items() if name in others]
+    if homes:
+        return f"{sentence}; it belongs {' or '.join(homes)}"
+    near = nearest(name, keys)
+    if near is None:
+        return f"{sentence}; known are {', '.join(keys)}"
+    return f'{sentence}; did you mean "{near}"?'
 
 
 def invalid_value(expected: str, value: object) -> InvalidInput:
@@ -122,7 +110,7 @@ def toml_value(value: object) -> str:
 # --- text --------------------------------------------------------------------
 
 
-def read_text(value: object, _: Location) -> str:
+def _read_text(value: object, _: Location) -> str:
     """Parse non-empty text."""
     if not isinstance(value, str) or not value.strip():
         raise invalid_value("text", value)
@@ -131,99 +119,103 @@ def read_text(value: object, _: Location) -> str:
     return value
 
 
-def read_flag(value: object, _: Location) -> bool:
+def _read_flag(value: object, _: Location) -> bool:
     """Parse true or false."""
     if isinstance(value, bool):
         return value
     raise invalid_value("true or false", value)
 
 
-def one_of(*known: str) -> Reader:
-    """Return a reader for one of the words `known`, in any case."""
+def _one_of(*words: str) -> Reader:
+    """Return a reader for one of `words`, in any case."""
 
     def read(value: object, _: Location) -> str:
-        if isinstance(value, str) and value.lower() in known:
+        if isinstance(value, str) and value.lower() in words:
             return value.lower()
-        words = ", ".join(f'"{word}"' for word in known)
-        near = suggestion(value, known) if isinstance(value, str) else ""
-        raise InvalidInput(f"expected one of {words}, not {toml_value(value)}{near}")
+        expected = ", ".join(f'"{word}"' for word in words)
+        near = suggestion(value, words) if isinstance(value, str) else ""
+        raise InvalidInput(f"expected one of {expected}, not {toml_value(value)}{near}")
 
     return read
 
 
-def member_of(kind: type[_Enum]) -> Reader:
-    """Return a reader for one member of `kind`."""
-    read_word = one_of(*kind)
+def _member_of(enum: type[_Enum]) -> Reader:
+    """Return a reader for one member of `enum`."""
+    read_word = _one_of(*enum)
 
-    def read(value: object, place: Location) -> _Enum:
-        return kind(read_word(value, place))
+    def read(value: object, location: Location) -> _Enum:
+        return enum(read_word(value, location))
 
     return read
 
 
-def read_version(value: object, place: Location) -> str:
+def _read_version(value: object, location: Location) -> str:
     """Parse an api-version."""
-    return str(one_of(*VERSIONS)(value, place))
+    return str(_one_of(*VERSIONS)(value, location))
 
 
-def texts(value: object, place: Location) -> list[tuple[str, Location]]:
-    """Parse a list of texts, each with its place; duplicates are errors."""
+def _texts(value: object, location: Location) -> list[tuple[str, Location]]:
+    """Parse a list of texts, each with its location; duplicates are errors."""
     if not isinstance(value, list):
         near = f"; write [{toml_value(value)}]" if isinstance(value, str) else ""
         raise InvalidInput(f"expected a list of texts, not {toml_value(value)}{near}")
-    places: dict[str, Location] = {}
+    locations: dict[str, Location] = {}
     for number, text in enumerate(value):
-        at = place.below(number)
+        at = location.below(number)
         if not isinstance(text, str) or not text:
             at.refuse(str(invalid_value("text", text)))
-        elif text in places:
+        elif text in locations:
             at.refuse(f"{toml_value(text)} stands here twice")
         else:
-            places[text] = at
-    return [*places.items()]
+            locations[text] = at
+    return [*locations.items()]
 
 
-def read_names(value: object, place: Location) -> tuple[str, ...]:
+def _read_names(value: object, location: Location) -> tuple[str, ...]:
     """Parse a list of names."""
-    return tuple(name for name, _ in texts(value, place))
+    return tuple(name for name, _ in _texts(value, location))
 
 
-def some_of(kind: type[StrEnum], what: str) -> Reader:
+def _some_of(enum: type[StrEnum], what: str) -> Reader:
     """Return a reader for a list of protocol words, in any case.
 
     An unknown word is an error: a rule for it would never match.
     """
 
-    def read(value: object, place: Location) -> frozenset[str]:
-        words = texts(value, place)
+    def read(value: object, location: Location) -> frozenset[str]:
+        words = _texts(value, location)
         if not value:
             raise InvalidInput("an empty list matches no event; leave the key out")
-        return frozenset(_known(word, at, kind, what) for word, at in words)
+        return frozenset(_protocol_word(word, at, enum, what) for word, at in words)
 
     return read
 
 
-def _known(word: str, place: Location, kind: type[StrEnum], what: str) -> str:
-    exact = {member.lower(): member.value for member in kind}.get(word.lower())
+def _protocol_word(
+    word: str, location: Location, enum: type[StrEnum], what: str
+) -> str:
+    exact = {member.lower(): member.value for member in enum}.get(word.lower())
     if exact is not None:
         return exact
-    near = nearest(word, kind)
-    hint = f'did you mean "{near}"?' if near else f"known are {', '.join(kind)}"
-    place.refuse(f"{toml_value(word)} is no {what}; {hint}")
+    near = nearest(word, enum)
+    hint = f'did you mean "{near}"?' if near else f"known are {', '.join(enum)}"
+    location.refuse(f"{toml_value(word)} is no {what}; {hint}")
     return word
 
 
-read_types = some_of(EventType, "event type")
-read_sources = some_of(EventSource, "event source")
+_read_types = _some_of(EventType, "event type")
+_read_sources = _some_of(EventSource, "event source")
 
 
-# --- numbers -----------------------------------------------------------------
+# --- numbers and ranges ------------------------------------------------------
 
 
-def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
+def _a_number(
+    unit: str, least: float, most: float, *, is_whole: bool = False
+) -> Reader:
     """Return a reader for numbers from `least` to `most`."""
     kind = "whole number" if is_whole else "number"
-    expected = f"a {kind} of {of} from {least:g} to {most:.0f}"
+    expected = f"a {kind} of {unit} from {least:g} to {most:.0f}"
 
     def read(value: object, _: Location) -> float:
         is_odd = isinstance(value, bool) or (is_whole and isinstance(value, float))
@@ -234,17 +226,101 @@ def a_number(of: str, least: float, most: float, *, is_whole: bool = False) -> R
     return read
 
 
+RANGE: Keys = MappingProxyType(
+    {
+        "min": ConfigKey(_a_number("seconds", 0, _YEAR), "least"),
+        "max": ConfigKey(_a_number("seconds", 0, _YEAR), "most"),
+    }
+)
+
+
+def _read_range(value: object, location: Location) -> NumberRange:
+    bounds = NumberRange(**fields(value, RANGE, location, expected=_A_RANGE))
+    if bounds.least is not None and bounds.most is not None:
+        if bounds.least > bounds.most:
+            raise InvalidInput(
+                f"min is {bounds.least:g}, which is more than max, {bounds.most:g}"
+            )
+    elif bounds == NumberRange() and not value:
+        raise InvalidInput("it has neither min nor max; leave the key out")
+    return bounds
+
+
+# --- time windows ------------------------------------------------------------
+
+
+def _read_days(value: object, location: Location) -> frozenset[int]:
+    """Parse weekdays by their first three letters, in any case."""
+    words = _texts(value, location)
+    if not value:
+        raise InvalidInput("an empty list is a window that is never open")
+    return frozenset(_day(word, at) for word, at in words)
+
+
+def _day(word: str, location: Location) -> int:
+    numbers = [number for number, day in enumerate(DAYS) if day == word.capitalize()]
+    if not numbers:
+        location.refuse(str(invalid_value(f"one of {', '.join(DAYS)}", word)))
+    return numbers[0] if numbers else 0
+
+
+def _read_clock(value: object, _: Location) -> time:
+    """Parse a time of day, to the minute; 24:00 is the end of the day."""
+    if isinstance(value, time):
+        return value
+    if value == "24:00":
+        return time()
+    parts = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if parts is None:
+        raise invalid_value('a time of the day such as "22:00"', value)
+    return time(int(parts[1]), int(parts[2]))
+
+
+def _read_zone(value: object, location: Location) -> str:
+    """Parse the name of a time zone."""
+    name = _read_text(value, location)
+    if name.upper() == "UTC":
+        return "UTC"
+    try:
+        return ZoneInfo(name).key
+    except (KeyError, ValueError, OSError):
+        raise InvalidInput(_no_zone(name, available_timezones())) from None
+
+
+def _no_zone(name: str, known: Iterable[str]) -> str:
+    if not known:
+        return (
+            f"this machine has no time zone database, so {toml_value(name)} cannot be"
+            " looked up; install tzdata, or write UTC"
+        )
+    return f"{toml_value(name)} is no time zone{suggestion(name, known)}"
+
+
+WINDOW: Keys = MappingProxyType(
+    {
+        "days": ConfigKey(_read_days, "days"),
+        "from": ConfigKey(_read_clock, "begins"),
+        "to": ConfigKey(_read_clock, "ends"),
+        "zone": ConfigKey(_read_zone, "zone"),
+    }
+)
+
+
+def _read_window(value: object, location: Location) -> Window:
+    return Window(**fields(value, WINDOW, location, expected=_A_WINDOW))
+
+
 # --- addresses, paths, commands ----------------------------------------------
 
 
-def read_endpoint(value: object, place: Location) -> str:
+def _read_endpoint(value: object, location: Location) -> str:
     """Parse the URL of the metadata service."""
-    text = read_text(value, place)
+    text = _read_text(value, location)
     endpoint.parse(text)
     return text
 
 
-def read_address(value: object, place: Location) -> str:
+def _read_address(value: object, location: Location) -> str:
     """Parse an address to listen on."""
     if not isinstance(value, str) or address_of(value) is None:
         raise invalid_value('an address to listen on such as "127.0.0.1:9254"', value)
@@ -270,12 +346,12 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def read_path(value: object, place: Location) -> Path:
+def _read_path(value: object, location: Location) -> Path:
     """Parse a path; relative paths start at the file's folder."""
-    return place.folder / read_text(value, place)
+    return location.folder / _read_text(value, location)
 
 
-def read_command(value: object, place: Location) -> tuple[str, ...]:
+def _read_command(value: object, location: Location) -> tuple[str, ...]:
     """Parse a list of words, or a command line for the shell."""
     if isinstance(value, str) and value.strip():
         return _without_zeros((*SHELL, value))
@@ -285,11 +361,11 @@ def read_command(value: object, place: Location) -> tuple[str, ...]:
         )
     for number, word in enumerate(value):
         if not isinstance(word, str):
-            place.below(number).refuse(str(invalid_value("text", word)))
+            location.below(number).refuse(str(invalid_value("text", word)))
     words = tuple(str(word) for word in value)
     if not words[0].strip():
         raise InvalidInput("the first word, which is to be run, is empty")
-    first = str(place.folder / words[0]) if "/" in words[0] else words[0]
+    first = str(location.folder / words[0]) if "/" in words[0] else words[0]
     return _without_zeros((first, *words[1:]))
 
 
@@ -299,153 +375,84 @@ def _without_zeros(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def read_function(value: object, place: Location) -> str:
+def _read_function(value: object, location: Location) -> str:
     """Parse the name of a Python function."""
-    text = read_text(value, place)
+    text = _read_text(value, location)
     if _FUNCTION.fullmatch(text):
         return text
     raise invalid_value('a function such as "package.module:function"', value)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """Parser of one key, and the plan's field for its value."""
-
-    read: Reader
-    field: str
-
-
-Keys = Mapping[str, ConfigKey]
-
-RANGE: Keys = MappingProxyType(
-    {
-        "min": ConfigKey(a_number("seconds", 0, _YEAR), "least"),
-        "max": ConfigKey(a_number("seconds", 0, _YEAR), "most"),
-    }
-)
-
-WINDOW: Keys = MappingProxyType(
-    {
-        "days": ConfigKey(read_days, "days"),
-        "from": ConfigKey(read_clock, "begins"),
-        "to": ConfigKey(read_clock, "ends"),
-        "zone": ConfigKey(read_zone, "zone"),
-    }
-)
-
-
-def fields(
-    table: object, keys: Keys, place: Location, *, expected: str = "a table"
-) -> dict[str, Any]:
-    """Parse the values of a table; report unknown keys and invalid values."""
-    if not isinstance(table, dict):
-        raise invalid_value(expected, table)
-    values = {}
-    for name, value in table.items():
-        key = keys.get(name)
-        if key is None:
-            place.below(name, "").refuse(_unknown(name, keys, place))
-            continue
-        at = place.key(name)
-        try:
-            values[key.field] = key.read(value, at)
-        except InvalidInput as error:
-            at.refuse(str(error))
-    return values
-
-
-def _unknown(name: str, keys: Keys, place: Location) -> str:
-    sentence = f'unknown key "{name}"{place.inside}'
-    homes = [home for home, others in TABLES.items() if name in others]
-    if homes:
-        return f"{sentence}; it belongs {' or '.join(homes)}"
-    near = nearest(name, keys)
-    if near is None:
-        return f"{sentence}; known are {', '.join(keys)}"
-    return f'{sentence}; did you mean "{near}"?'
-
-
-def _read_range(value: object, place: Location) -> NumberRange:
-    bounds = NumberRange(**fields(value, RANGE, place, expected=_A_RANGE))
-    if bounds.least is not None and bounds.most is not None:
-        if bounds.least > bounds.most:
-            raise InvalidInput(
-                f"min is {bounds.least:g}, which is more than max, {bounds.most:g}"
-            )
-    elif bounds == NumberRange() and not value:
-        raise InvalidInput("it has neither min nor max; leave the key out")
-    return bounds
-
-
-def _read_window(value: object, place: Location) -> Window:
-    return Window(**fields(value, WINDOW, place, expected=_A_WINDOW))
+# --- keys of each table ------------------------------------------------------
 
 
 TOP: Keys = MappingProxyType(
     {
-        "endpoint": ConfigKey(read_endpoint, "endpoint"),
-        "name": ConfigKey(read_text, "name"),
-        "state": ConfigKey(read_path, "state"),
-        "api_version": ConfigKey(read_version, "api_version"),
-        "poll_seconds": ConfigKey(a_number("seconds", 0.01, _DAY), "poll"),
-        "wait": ConfigKey(read_flag, "wait"),
-        "blind_after_seconds": ConfigKey(a_number("seconds", 0.1, _DAY), "blind_after"),
-        "reserve_seconds": ConfigKey(a_number("seconds", 0, _DAY), "reserve"),
-        "kill_after_seconds": ConfigKey(a_number("seconds", 0, _DAY), "kill_after"),
-        "ready_every_seconds": ConfigKey(
-            a_number("seconds", 0.01, _DAY), "ready_every"
+        "endpoint": ConfigKey(_read_endpoint, "endpoint"),
+        "name": ConfigKey(_read_text, "name"),
+        "state": ConfigKey(_read_path, "state"),
+        "api_version": ConfigKey(_read_version, "api_version"),
+        "poll_seconds": ConfigKey(_a_number("seconds", 0.01, _DAY), "poll"),
+        "wait": ConfigKey(_read_flag, "wait"),
+        "blind_after_seconds": ConfigKey(
+            _a_number("seconds", 0.1, _DAY), "blind_after"
         ),
-        "scripts": ConfigKey(read_path, "scripts"),
-        "log_format": ConfigKey(one_of("text", "json"), "log_format"),
+        "reserve_seconds": ConfigKey(_a_number("seconds", 0, _DAY), "reserve"),
+        "kill_after_seconds": ConfigKey(_a_number("seconds", 0, _DAY), "kill_after"),
+        "ready_every_seconds": ConfigKey(
+            _a_number("seconds", 0.01, _DAY), "ready_every"
+        ),
+        "scripts": ConfigKey(_read_path, "scripts"),
+        "log_format": ConfigKey(_one_of("text", "json"), "log_format"),
         "log_level": ConfigKey(
-            one_of("debug", "info", "warning", "error"), "log_level"
+            _one_of("debug", "info", "warning", "error"), "log_level"
         ),
     }
 )
 
 METRICS: Keys = MappingProxyType(
     {
-        "listen": ConfigKey(read_address, "metrics"),
-        "textfile": ConfigKey(read_path, "textfile"),
+        "listen": ConfigKey(_read_address, "metrics"),
+        "textfile": ConfigKey(_read_path, "textfile"),
     }
 )
 
 HOOK: Keys = MappingProxyType(
     {
-        "command": ConfigKey(read_command, "command"),
-        "python": ConfigKey(read_function, "python"),
-        "timeout_seconds": ConfigKey(a_number("seconds", 0.01, _YEAR), "timeout"),
-        "tries": ConfigKey(a_number("tries", 1, 1000, is_whole=True), "tries"),
-        "retry_after_seconds": ConfigKey(a_number("seconds", 0, _DAY), "retry_after"),
+        "command": ConfigKey(_read_command, "command"),
+        "python": ConfigKey(_read_function, "python"),
+        "timeout_seconds": ConfigKey(_a_number("seconds", 0.01, _YEAR), "timeout"),
+        "tries": ConfigKey(_a_number("tries", 1, 1000, is_whole=True), "tries"),
+        "retry_after_seconds": ConfigKey(_a_number("seconds", 0, _DAY), "retry_after"),
     }
 )
 
 #: The keys of a rule that name hooks; each field is a step.
 STEPS: Keys = MappingProxyType(
     {
-        "prepare": ConfigKey(read_names, "prepare"),
-        "started": ConfigKey(read_names, "started"),
-        "started_without_notice": ConfigKey(read_names, "started-without-notice"),
-        "recover": ConfigKey(read_names, "recover"),
-        "undo": ConfigKey(read_names, "undo"),
+        "prepare": ConfigKey(_read_names, "prepare"),
+        "started": ConfigKey(_read_names, "started"),
+        "started_without_notice": ConfigKey(_read_names, "started-without-notice"),
+        "recover": ConfigKey(_read_names, "recover"),
+        "undo": ConfigKey(_read_names, "undo"),
     }
 )
 
 RULE: Keys = MappingProxyType(
     {
-        "name": ConfigKey(read_text, "name"),
-        "types": ConfigKey(read_types, "types"),
-        "sources": ConfigKey(read_sources, "sources"),
+        "name": ConfigKey(_read_text, "name"),
+        "types": ConfigKey(_read_types, "types"),
+        "sources": ConfigKey(_read_sources, "sources"),
         "duration_seconds": ConfigKey(_read_range, "duration"),
         "notice_seconds": ConfigKey(_read_range, "notice"),
-        "concerns": ConfigKey(member_of(RuleScope), "concerns"),
-        "description": ConfigKey(read_text, "description"),
+        "concerns": ConfigKey(_member_of(RuleScope), "concerns"),
+        "description": ConfigKey(_read_text, "description"),
         "window": ConfigKey(_read_window, "window"),
         **STEPS,
-        "parallel": ConfigKey(read_flag, "parallel"),
-        "approve": ConfigKey(member_of(ApprovalPolicy), "approve"),
-        "together": ConfigKey(member_of(SharedApproval), "together"),
-        "ready": ConfigKey(read_text, "ready"),
+        "parallel": ConfigKey(_read_flag, "parallel"),
+        "approve": ConfigKey(_member_of(ApprovalPolicy), "approve"),
+        "together": ConfigKey(_member_of(SharedApproval), "together"),
+        "ready": ConfigKey(_read_text, "ready"),
     }
 )
 

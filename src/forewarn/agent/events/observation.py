@@ -1,4 +1,4 @@
-"""Comparison of a document with known event states: what appears, changes, ends.
+"""Observation of a document: which events appear, change or are gone.
 
 1. Ids identify events, not the document's counter, which can restart.
 2. An event never goes back: once seen as Started, it stays so until it is gone.
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from forewarn.agent.audit.entries import AuditEntry, event_entry, impact_fields
 from forewarn.agent.events.state import (
-    UNTOUCHED,
+    NO_IMPACT,
     EventState,
     Impact,
     LastStatus,
@@ -32,12 +32,12 @@ _RESTARTS = frozenset(
 class RuleDecision:
     """What to do about an event, and why."""
 
-    course: ResponsePlan | None  # None if nothing
+    plan: ResponsePlan | None  # None if nothing
     why: tuple[str, ...] = ()
 
 
 #: Decides about an event: whether it names this VM, and the seconds of notice left.
-Judge = Callable[[ScheduledEvent, bool, float | None], RuleDecision]
+Decide = Callable[[ScheduledEvent, bool, float | None], RuleDecision]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class Observation:
     now: datetime  # the service's time
     boot: str  # id of this VM's current boot
     position: Callable[[Sequence[str]], int | None]  # index of this VM
-    judge: Judge
-    felt: Impact = UNTOUCHED  # since the last document
+    decide: Decide
+    impact: Impact = NO_IMPACT  # since the last document
     was_away: bool = False  # a document may have been missed
 
 
@@ -56,8 +56,32 @@ class Observation:
 class ObservedEvents:
     """The event states that have changed, and the audit entries about them."""
 
-    lives: tuple[EventState, ...] = ()
-    notes: tuple[AuditEntry, ...] = ()
+    states: tuple[EventState, ...] = ()
+    entries: tuple[AuditEntry, ...] = ()
+
+
+_Change = tuple[EventState | None, Iterable[AuditEntry]]
+_UNCHANGED: _Change = (None, ())
+
+
+def observe(
+    states: Mapping[str, EventState], document: Document, observation: Observation
+) -> ObservedEvents:
+    """Compare `document` with the known states."""
+    listed = {normalize_event_id(event.id): event for event in document.events}
+    changes = [
+        _compare(states.get(name), event, document.incarnation, observation)
+        for name, event in listed.items()
+    ]
+    changes += [
+        _mark_gone(state, observation)
+        for name, state in states.items()
+        if name not in listed and state.seen is not LastStatus.GONE
+    ]
+    return ObservedEvents(
+        states=tuple(state for state, _ in changes if state is not None),
+        entries=tuple(entry for _, entries in changes for entry in entries),
+    )
 
 
 def normalize_event_id(event_id: str) -> str:
@@ -65,149 +89,130 @@ def normalize_event_id(event_id: str) -> str:
     return event_id.upper()
 
 
-def observe(
-    lives: Mapping[str, EventState], document: Document, sight: Observation
-) -> ObservedEvents:
-    """Compare `document` with the known states."""
-    listed = {normalize_event_id(event.id): event for event in document.events}
-    steps = [
-        _see(lives.get(name), event, document.incarnation, sight)
-        for name, event in listed.items()
-    ]
-    steps += [
-        _miss(life, sight)
-        for name, life in lives.items()
-        if name not in listed and life.seen is not LastStatus.GONE
-    ]
-    return ObservedEvents(
-        lives=tuple(life for life, _ in steps if life is not None),
-        notes=tuple(entry for _, notes in steps for entry in notes),
-    )
-
-
-_Step = tuple[EventState | None, Iterable[AuditEntry]]
-_NOTHING: _Step = (None, ())
-
-
-def _see(
-    life: EventState | None, event: ScheduledEvent, incarnation: int, sight: Observation
-) -> _Step:
+def _compare(
+    state: EventState | None,
+    event: ScheduledEvent,
+    incarnation: int,
+    observation: Observation,
+) -> _Change:
     if event.status not in (EventStatus.SCHEDULED, EventStatus.STARTED):
-        return _NOTHING  # a status of a later version, which cannot be handled
-    if life is None or life.seen is LastStatus.GONE:
-        return _begin(life, event, incarnation, sight)
-    if _is_mine_after_all(life, event, sight):
-        return _begin(None, event, incarnation, sight)
-    if life.seen is LastStatus.SCHEDULED and event.status == EventStatus.STARTED:
-        return _start(life, event, sight)
-    latest = event if event.status == life.seen else life.event
-    changed = replace(_touched(life, sight), event=latest)
-    return (None if changed == life else changed), ()
+        return _UNCHANGED  # a status of a later version, which cannot be handled
+    if state is None or state.seen is LastStatus.GONE:
+        return _first_state(state, event, incarnation, observation)
+    if _is_mine_after_all(state, event, observation):
+        return _first_state(None, event, incarnation, observation)
+    if state.seen is LastStatus.SCHEDULED and event.status == EventStatus.STARTED:
+        return _mark_started(state, event, observation)
+    latest = event if event.status == state.seen else state.event
+    changed = replace(_with_impact(state, observation), event=latest)
+    return (None if changed == state else changed), ()
 
 
 def _is_mine_after_all(
-    life: EventState, event: ScheduledEvent, sight: Observation
+    state: EventState, event: ScheduledEvent, observation: Observation
 ) -> bool:
-    is_untouched = not life.is_mine and not life.runs and life.posted_at is None
-    return is_untouched and sight.position(event.resources) is not None
+    has_no_action = not state.is_mine and not state.runs and state.posted_at is None
+    return has_no_action and observation.position(event.resources) is not None
 
 
-def _begin(
+def _first_state(
     former: EventState | None,
     event: ScheduledEvent,
     incarnation: int,
-    sight: Observation,
-) -> _Step:
+    observation: Observation,
+) -> _Change:
     has_started = event.status == EventStatus.STARTED
-    left = None if has_started else _seconds_left(event, sight.now)
-    position = sight.position(event.resources)
-    decision = sight.judge(event, position is not None, left)
-    life = EventState(
+    left = None if has_started else _seconds_left(event, observation.now)
+    position = observation.position(event.resources)
+    decision = observation.decide(event, position is not None, left)
+    state = EventState(
         event=event,
         seen=LastStatus.STARTED if has_started else LastStatus.SCHEDULED,
-        first_at=sight.now,
-        last_at=sight.now,
+        first_at=observation.now,
+        last_at=observation.now,
         notice=left,
         is_sudden=has_started,
         is_mine=position is not None,
         is_leader=position == 0,
-        boot=sight.boot,
-        course=decision.course,
-        started_at=sight.now if has_started else None,
+        boot=observation.boot,
+        course=decision.plan,
+        started_at=observation.now if has_started else None,
     )
-    return life, _beginning(life, former, decision, incarnation)
+    return state, _first_entries(state, former, decision, incarnation)
 
 
-def _beginning(
-    life: EventState,
+def _first_entries(
+    state: EventState,
     former: EventState | None,
     decision: RuleDecision,
     incarnation: int,
 ) -> Iterable[AuditEntry]:
-    at, course = life.first_at, life.course
+    at, plan = state.first_at, state.course
     if former is not None:
-        yield event_entry("came-back", life, at)
+        yield event_entry("came-back", state, at)
     yield event_entry(
         "seen",
-        life,
+        state,
         at,
-        event_as_shown=life.event.raw,
+        event_as_shown=state.event.raw,
         incarnation=incarnation,
-        notice_seconds=life.notice,
-        mine=life.is_mine,
-        leader=life.is_leader,
+        notice_seconds=state.notice,
+        mine=state.is_mine,
+        leader=state.is_leader,
     )
-    if life.started_at is not None:
-        yield _started(life, is_early=False)
+    if state.started_at is not None:
+        yield _started_entry(state, is_early=False)
     yield event_entry(
         "decided",
-        life,
+        state,
         at,
-        rule=None if course is None else course.rule,
+        rule=None if plan is None else plan.rule,
         why=decision.why,
-        approve=None if course is None else course.approve,
-        hooks={} if course is None else course.hooks,
+        approve=None if plan is None else plan.approve,
+        hooks={} if plan is None else plan.hooks,
     )
 
 
-def _start(life: EventState, event: ScheduledEvent, sight: Observation) -> _Step:
-    due = life.event.not_before
-    is_early = due is not None and due - sight.now > _EARLY
+def _mark_started(
+    state: EventState, event: ScheduledEvent, observation: Observation
+) -> _Change:
+    due = state.event.not_before
+    is_early = due is not None and due - observation.now > _EARLY
     started = replace(
-        _touched(life, sight),
+        _with_impact(state, observation),
         event=event,
         seen=LastStatus.STARTED,
-        last_at=sight.now,
-        started_at=sight.now,
-        approved_elsewhere=is_early and life.posted_at is None,
+        last_at=observation.now,
+        started_at=observation.now,
+        approved_elsewhere=is_early and state.posted_at is None,
     )
-    return started, [_started(started, is_early=is_early)]
+    return started, [_started_entry(started, is_early=is_early)]
 
 
-def _started(life: EventState, *, is_early: bool) -> AuditEntry:
+def _started_entry(state: EventState, *, is_early: bool) -> AuditEntry:
     return event_entry(
         "started",
-        life,
-        life.last_at,
+        state,
+        state.last_at,
         early=is_early,
-        approved_elsewhere=life.approved_elsewhere,
-        without_notice=life.is_sudden,
+        approved_elsewhere=state.approved_elsewhere,
+        without_notice=state.is_sudden,
     )
 
 
-def _miss(life: EventState, sight: Observation) -> _Step:
-    happened = _has_happened(life, sight)
+def _mark_gone(state: EventState, observation: Observation) -> _Change:
+    happened = _has_happened(state, observation)
     gone = replace(
-        _touched(life, sight),
+        _with_impact(state, observation),
         seen=LastStatus.GONE,
-        last_at=sight.now,
-        gone_at=sight.now,
-        started_at=life.started_at or (life.last_at if happened else None),
+        last_at=observation.now,
+        gone_at=observation.now,
+        started_at=state.started_at or (state.last_at if happened else None),
     )
     entry = event_entry(
         "gone",
         gone,
-        sight.now,
+        observation.now,
         after_start=happened,
         canceled=not happened,
         impact=impact_fields(gone.impact),
@@ -216,21 +221,21 @@ def _miss(life: EventState, sight: Observation) -> _Step:
     return gone, [entry]
 
 
-def _has_happened(life: EventState, sight: Observation) -> bool:
+def _has_happened(state: EventState, observation: Observation) -> bool:
     """Return whether an event that is gone took place, even if not seen as Started."""
-    if life.started_at is not None or life.boot != sight.boot:
+    if state.started_at is not None or state.boot != observation.boot:
         return True
-    if life.is_mine and life.event.type in _RESTARTS and not sight.was_away:
+    if state.is_mine and state.event.type in _RESTARTS and not observation.was_away:
         return False  # not shown as Started, and this VM would not have survived
-    due = life.event.not_before
-    return life.posted_at is not None or (due is not None and sight.now >= due)
+    due = state.event.not_before
+    return state.posted_at is not None or (due is not None and observation.now >= due)
 
 
-def _touched(life: EventState, sight: Observation) -> EventState:
+def _with_impact(state: EventState, observation: Observation) -> EventState:
     """Add the impact on this VM since the last document."""
-    boots = 0 if life.boot == sight.boot else 1
-    felt = life.impact + sight.felt + Impact(boots=boots)
-    return replace(life, boot=sight.boot, impact=felt)
+    boots = 0 if state.boot == observation.boot else 1
+    impact = state.impact + observation.impact + Impact(boots=boots)
+    return replace(state, boot=observation.boot, impact=impact)
 
 
 def _seconds_left(event: ScheduledEvent, now: datetime) -> float | None:

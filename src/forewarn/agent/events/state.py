@@ -1,7 +1,7 @@
-"""State of one event in the agent, from first sight to its end.
+"""State of one event in the agent, from its first observation to its end.
 
-`Life` is what is stored on disk; decisions depend on nothing else. Times are the
-service's.
+`EventState` is stored on disk field by field, so fields keep their names. Decisions
+depend on nothing else. Times are the service's.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ class Impact:
         )
 
 
-UNTOUCHED = Impact()
+NO_IMPACT = Impact()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class EventState:
     started_at: datetime | None = None  # None if never seen as Started
     gone_at: datetime | None = None  # None while it is in the document
     over_at: datetime | None = None  # None while something is left to do
-    impact: Impact = UNTOUCHED
+    impact: Impact = NO_IMPACT
 
     @property
     def id(self) -> str:

@@ -1,4 +1,4 @@
-"""Hook calls: the event and step, the deadline, and how a call is canceled."""
+"""Hook call: its event and step, its deadline, and its cancellation."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,33 +18,33 @@ class Cancellation:
         """Start without a cancellation."""
         self._lock = RLock()  # a signal handler may interrupt its holder
         self._reason: str | None = None
-        self._awake: set[int] = set()
+        self._wake_fds: set[int] = set()
 
     @property
     def reason(self) -> str | None:
         """Why the calls are canceled, as a sentence; None if they are not."""
         return self._reason
 
-    def cut(self, reason: str) -> None:
+    def cancel(self, reason: str) -> None:
         """Cancel all calls, including later ones; the first `reason` counts."""
         with self._lock:
             if self._reason is None:
                 self._reason = reason
-            for wake_fd in self._awake:
-                os.eventfd_write(wake_fd, 1)
+            for fd in self._wake_fds:
+                os.eventfd_write(fd, 1)
 
     @contextmanager
-    def waking(self) -> Iterator[int]:
+    def wake_fd(self) -> Iterator[int]:
         """Provide a file descriptor that becomes readable on cancellation."""
-        file = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             with self._lock:
-                self._awake.add(file)
-            yield file
+                self._wake_fds.add(fd)
+            yield fd
         finally:
             with self._lock:
-                self._awake.discard(file)
-            os.close(file)
+                self._wake_fds.discard(fd)
+            os.close(fd)
 
 
 def _no_limit() -> float | None:
@@ -69,7 +69,7 @@ class HookCall:
     #: time. None if there is no limit or the clock is manual.
     wait_left: Callable[[], float | None] = _no_limit
     rate: float = 1.0  # service seconds per real second; 0 for a manual clock
-    cut: Cancellation = field(default_factory=Cancellation)
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
     def real(self, seconds: float) -> float:
         """Convert the service's `seconds` to real ones; same for a manual clock."""

@@ -1,4 +1,4 @@
-"""Command lines of hooks, and messages for commands that cannot run."""
+"""Command line of a hook, and messages for commands that cannot run."""
 
 import errno
 import os
@@ -15,10 +15,10 @@ _ENTRY = (
     "import sys; sys.path.append(sys.argv.pop(1));"
     " from forewarn.agent.hooks.python_entry import main; main(sys.argv[1:])"
 )
-_HOME = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
-_LOOKED_AT = 256  # bytes; a script has no zero byte among them
+_PACKAGE_ROOT = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
+_PROBE = 256  # bytes; a script has no zero byte among them
 
-_TROUBLES: Mapping[int, str] = {
+_PROBLEMS: Mapping[int, str] = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist",
     errno.EACCES: "is not executable",
@@ -32,15 +32,15 @@ def command_of(hook: Hook) -> tuple[str, ...]:
     if hook.python is None:
         return hook.command
     # -P: never import from the agent's current directory.
-    return (sys.executable, "-P", "-c", _ENTRY, _HOME, hook.python)
+    return (sys.executable, "-P", "-c", _ENTRY, _PACKAGE_ROOT, hook.python)
 
 
-def by_shell(command: Sequence[str]) -> tuple[str, ...] | None:
+def shell_command(command: Sequence[str]) -> tuple[str, ...] | None:
     """Return a shell command for a script without a #! line; None if it is not one."""
     path = shutil.which(command[0]) or command[0]
     try:
         with open(path, "rb") as file:
-            is_text = b"\0" not in file.read(_LOOKED_AT)
+            is_text = b"\0" not in file.read(_PROBE)
     except OSError:  # a program can be executable but not readable
         return None
     return (_SHELL, path, *command[1:]) if is_text else None
@@ -57,5 +57,5 @@ def command_failure(command: Sequence[str], error: OSError | ValueError) -> str:
         return f"{name} is a directory"
     if error.errno == errno.ENOENT and os.path.exists(name):
         return f"{name} wants an interpreter that does not exist"
-    reason = _TROUBLES.get(error.errno or 0, f"cannot be run: {error.strerror}")
+    reason = _PROBLEMS.get(error.errno or 0, f"cannot be run: {error.strerror}")
     return f"{name} {reason}"

@@ -1,4 +1,4 @@
-"""Environment and standard input of hooks.
+"""Environment variables and standard input of hooks.
 
 1. Data from the service is not trusted. In a variable, every control character becomes
    a space, and its length stays below Linux's limit. The input is complete.
@@ -19,7 +19,7 @@ from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST
 
 #: Variables for the agent only.
-_NOT_HANDED_ON = frozenset(
+_AGENT_ONLY = frozenset(
     (
         "FOREWARN_TOKEN",
         "FOREWARN_AGAIN",
@@ -31,16 +31,16 @@ _NOT_HANDED_ON = frozenset(
         "LISTEN_FDNAMES",
     )
 )
-_LONGEST = 32_000  # bytes; Linux allows 128 kB per variable, often 2 MB in total
+_VARIABLE_LIMIT = 32_000  # bytes; Linux allows 128 kB per variable, often 2 MB in total
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 
 def hook_stdin(call: HookCall) -> bytes:
     """Return the event as the service shows it, on one line."""
     try:
-        text = json.dumps(dict(_shown(call.event)))
+        text = json.dumps(dict(_as_sent(call.event)))
     except RecursionError:  # just within the parser's depth limit
-        text = json.dumps(_made(call.event))
+        text = json.dumps(_rebuilt(call.event))
     return text.encode() + b"\n"
 
 
@@ -51,19 +51,19 @@ def hook_environment(
 
     `tried` is the number of the try, from 1.
     """
-    handed_on = {name: own[name] for name in own if name not in _NOT_HANDED_ON}
-    variables = _event(call.event) | _call(call, hook, tried) | _time(call, hook)
+    inherited = {name: own[name] for name in own if name not in _AGENT_ONLY}
+    variables = _event(call.event) | _call(call, hook, tried) | _time_left(call, hook)
     if call.times > 1:
         variables["FOREWARN_AGAIN"] = "1"
-    return handed_on | {name: _plain(value) for name, value in variables.items()}
+    return inherited | {name: _clean(value) for name, value in variables.items()}
 
 
 # --- variables ---------------------------------------------------------------
 
 
 def _event(event: ScheduledEvent) -> dict[str, str]:
-    shown = _shown(event)
-    resources = _listed(event.resources)
+    shown = _as_sent(event)
+    resources = _join_names(event.resources)
     duration = "" if event.duration is None else f"{event.duration}"
     return {
         "FOREWARN_EVENT_ID": event.id,
@@ -72,7 +72,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_EVENT_SOURCE": event.source or "",
         "FOREWARN_EVENT_DESCRIPTION": event.description,
         "FOREWARN_EVENT_DURATION": duration,
-        "FOREWARN_NOT_BEFORE": _moment(event.not_before),
+        "FOREWARN_NOT_BEFORE": _time_text(event.not_before),
         "FOREWARN_RESOURCES": resources,
         # Names that scripts for another event handler expect.
         "EVENT_ID": event.id,
@@ -97,7 +97,7 @@ def _call(call: HookCall, hook: Hook, tried: int) -> dict[str, str]:
     }
 
 
-def _time(call: HookCall, hook: Hook) -> dict[str, str]:
+def _time_left(call: HookCall, hook: Hook) -> dict[str, str]:
     """Return the remaining time, limited by the hook's own timeout."""
     allowed, wait = call.seconds_left(), call.wait_left()
     left, real, deadline = allowed, wait, call.deadline
@@ -106,52 +106,48 @@ def _time(call: HookCall, hook: Hook) -> dict[str, str]:
         left = hook.timeout if allowed is None else min(allowed, hook.timeout)
         real = own if wait is None else min(wait, own)
     if deadline is not None and allowed is not None and left is not None:
-        deadline = _earlier(deadline, allowed - left)
+        deadline -= timedelta(seconds=allowed - left)
     return {
         "FOREWARN_SECONDS_LEFT": "" if left is None else f"{math.floor(max(left, 0))}",
         "FOREWARN_REAL_SECONDS_LEFT": "" if real is None else f"{max(real, 0):.3f}",
-        "FOREWARN_DEADLINE": _moment(deadline),
+        "FOREWARN_DEADLINE": _time_text(deadline),
     }
 
 
-def _shown(event: ScheduledEvent) -> Mapping[str, object]:
+def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:
     """Return the event as received, or in the newest version's form if that is lost."""
-    return event.raw or _made(event)
+    return event.raw or _rebuilt(event)
 
 
-def _made(event: ScheduledEvent) -> Mapping[str, object]:
+def _rebuilt(event: ScheduledEvent) -> Mapping[str, object]:
     return plain_event(event, NEWEST, NEWEST.date_form)
 
 
 # --- formatting --------------------------------------------------------------
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     """Join names; a name is omitted rather than cut, as it could become another's."""
     kept: list[str] = []
     length = 0
     for name in names:
         length += len(name.encode(errors="replace")) + 1
-        if length > _LONGEST:
+        if length > _VARIABLE_LIMIT:
             break
         kept.append(name)
     return " ".join(kept)
 
 
-def _plain(value: str) -> str:
+def _clean(value: str) -> str:
     clean = value.translate(_CONTROLS).encode(errors="replace")
-    return clean[:_LONGEST].decode(errors="ignore")
+    return clean[:_VARIABLE_LIMIT].decode(errors="ignore")
 
 
-def _moment(moment: datetime | None) -> str:
+def _time_text(moment: datetime | None) -> str:
     try:
         return "" if moment is None else iso8601(moment)
     except OverflowError:  # a year out of range in UTC
         return ""
-
-
-def _earlier(moment: datetime, seconds: float) -> datetime:
-    return moment - timedelta(seconds=seconds)
 
 
 def _text(value: object) -> str:

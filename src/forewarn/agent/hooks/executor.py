@@ -21,7 +21,7 @@ from forewarn.errors import ForewarnError, Unreachable
 
 _log = logging.getLogger("forewarn.agent")
 
-_LAST_WAIT = 5.0  # seconds for hooks to end when the agent stops
+_STOP_TIMEOUT = 5.0  # seconds for hooks to end when the agent stops
 
 
 class ApprovalSender(Protocol):
@@ -57,7 +57,7 @@ class ReadyResult:
     why: str  # the end of its output
 
 
-Report = HookEnded | ApprovalResult | ReadyResult
+ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
@@ -66,113 +66,112 @@ class Executor:
     def __init__(
         self,
         plan: Plan,
-        approver: ApprovalSender,
+        sender: ApprovalSender,
         clock: ServiceClock,
-        hand_on: Callable[[Report], None],
+        deliver: Callable[[ExecutorResult], None],
     ) -> None:
-        """Run the hooks of `plan`; pass each result to `hand_on`."""
+        """Run the hooks of `plan`; pass each result to `deliver`."""
         self.name = plan.name or ""  # of this VM
         self._plan = plan
-        self._approver = approver
+        self._sender = sender
         self._clock = clock
-        self._hand_on = hand_on
-        self._running: dict[str, tuple[str, Cancellation]] = {}  # by token: event, cut
-        self._questions: dict[
-            str, Cancellation
-        ] = {}  # running readiness hooks, by event
+        self._deliver = deliver
+        self._running: dict[str, tuple[str, Cancellation]] = {}  # event id, by token
+        self._ready_checks: dict[str, Cancellation] = {}  # by event id
         self._threads: set[threading.Thread] = set()
 
-    def running(self, event: str) -> frozenset[str]:
+    def running_tokens(self, event: str) -> frozenset[str]:
         """Return the tokens of the hooks that run for one event."""
-        mine = normalize_event_id(event)
+        name = normalize_event_id(event)
         return frozenset(
-            token for token, (name, _) in self._running.items() if name == mine
+            token
+            for token, (its_event, _) in self._running.items()
+            if its_event == name
         )
 
     @property
-    def count(self) -> int:
+    def running_count(self) -> int:
         """The number of running hooks."""
         return len(self._running)
 
-    def begin(self, life: EventState, order: BeginHook) -> None:
+    def start_hook(self, state: EventState, order: BeginHook) -> None:
         """Start a hook."""
-        cut = Cancellation()
-        call = self._call(life, order, cut)
-        self._running[order.run.token] = (normalize_event_id(life.id), cut)
+        name, call = normalize_event_id(state.id), self._call(state, order)
+        self._running[order.run.token] = (name, call.cancellation)
 
-        def without(why: str) -> Report:
+        def run() -> ExecutorResult:
+            return self._ended(state, order.run, self._run_hook(order.run.hook, call))
+
+        def failure(why: str) -> ExecutorResult:
             failed = HookResult(
                 outcome=HookOutcome.FAILED, reason=f"it cannot be run: {why}"
             )
-            return self._ended(life, order.run, failed)
+            return self._ended(state, order.run, failed)
 
-        self._start(lambda: self._run(life, order.run, call), without)
+        self._start(run, failure)
 
-    def cut(self, token: str, reason: str) -> None:
+    def cancel(self, token: str, reason: str) -> None:
         """End a running hook."""
         if token in self._running:
-            self._running[token][1].cut(reason)
+            self._running[token][1].cancel(reason)
 
     def forget(self, token: str) -> None:
         """Drop a hook whose end was processed."""
         self._running.pop(token, None)
 
-    def post(self, life: EventState) -> None:
+    def send_approval(self, state: EventState) -> None:
         """Send the approval of the event."""
 
-        def without(why: str) -> Report:
-            return ApprovalResult(event=life.id, error=Unreachable(why))
+        def failure(why: str) -> ExecutorResult:
+            return ApprovalResult(event=state.id, error=Unreachable(why))
 
-        self._start(lambda: self._post(life), without)
+        self._start(lambda: self._send(state), failure)
 
-    def ask_ready(self, life: EventState, order: BeginHook) -> None:
+    def check_ready(self, state: EventState, order: BeginHook) -> None:
         """Start the readiness hook."""
-        cut = self._questions[normalize_event_id(life.id)] = Cancellation()
-        hook, call = order.run.hook, self._call(life, order, cut)
+        hook, call = order.run.hook, self._call(state, order)
+        self._ready_checks[normalize_event_id(state.id)] = call.cancellation
 
-        def without(why: str) -> Report:
-            return ReadyResult(event=life.id, is_ready=False, why=why)
+        def failure(why: str) -> ExecutorResult:
+            return ReadyResult(event=state.id, is_ready=False, why=why)
 
-        self._start(lambda: self._ask(life, hook, call), without)
+        self._start(lambda: self._check(state, hook, call), failure)
 
-    def ask_no_more(self, event: str, reason: str) -> None:
+    def cancel_ready_check(self, event: str, reason: str) -> None:
         """End the readiness hook of an event if it is running."""
-        if cut := self._questions.pop(normalize_event_id(event), None):
-            cut.cut(reason)
+        if cancellation := self._ready_checks.pop(normalize_event_id(event), None):
+            cancellation.cancel(reason)
 
-    def stop(self, patience: float = _LAST_WAIT) -> None:
-        """End every hook; wait at most `patience` seconds for all threads."""
-        running = [cut for _, cut in self._running.values()]
-        for cut in (*running, *self._questions.values()):
-            cut.cut("the agent is stopping")
-        until = time.monotonic() + patience
+    def stop(self, timeout: float = _STOP_TIMEOUT) -> None:
+        """End every hook; wait at most `timeout` seconds for all threads."""
+        running = [cancellation for _, cancellation in self._running.values()]
+        for cancellation in (*running, *self._ready_checks.values()):
+            cancellation.cancel("the agent is stopping")
+        until = time.monotonic() + timeout
         for thread in [*self._threads]:
             thread.join(max(0.0, until - time.monotonic()))
 
     # --- in other threads -------------------------------------------------------------
 
-    def _run(self, life: EventState, begun: HookRun, call: HookCall) -> Report:
-        return self._ended(life, begun, self._carry_out(begun.hook, call))
-
-    def _ended(self, life: EventState, begun: HookRun, done: HookResult) -> Report:
+    def _ended(self, state: EventState, run: HookRun, result: HookResult) -> HookEnded:
         ended = replace(
-            begun,
-            outcome=done.outcome,
+            run,
+            outcome=result.outcome,
             ended_at=self._clock.now(),
-            tries=done.tries,
-            code=done.code,
-            output=done.output,
-            reason=done.reason,
+            tries=result.tries,
+            code=result.code,
+            output=result.output,
+            reason=result.reason,
         )
-        return HookEnded(event=life.id, run=ended)
+        return HookEnded(event=state.id, run=ended)
 
-    def _ask(self, life: EventState, hook: str, call: HookCall) -> Report:
-        done = self._carry_out(hook, call)
-        is_ready = done.outcome is HookOutcome.DONE
-        why = done.reason or done.output.strip()
-        return ReadyResult(event=life.id, is_ready=is_ready, why=why)
+    def _check(self, state: EventState, hook: str, call: HookCall) -> ReadyResult:
+        result = self._run_hook(hook, call)
+        is_ready = result.outcome is HookOutcome.DONE
+        why = result.reason or result.output.strip()
+        return ReadyResult(event=state.id, is_ready=is_ready, why=why)
 
-    def _carry_out(self, name: str, call: HookCall) -> HookResult:
+    def _run_hook(self, name: str, call: HookCall) -> HookResult:
         hook: Hook | None = self._plan.hooks.get(name)
         if hook is None:
             reason = f"there is no hook {name} in the agent's file any more"
@@ -180,20 +179,21 @@ class Executor:
         kill_after = self._clock.real(self._plan.kill_after)
         return run_hook(hook, call, kill_after=kill_after)
 
-    def _post(self, life: EventState) -> Report:
-        error: ForewarnError | None = None
+    def _send(self, state: EventState) -> ApprovalResult:
         try:
-            self._approver.approve(life.id)
-        except ForewarnError as refused:
-            error = refused
-        return ApprovalResult(event=life.id, error=error)
+            self._sender.approve(state.id)
+        except ForewarnError as error:
+            return ApprovalResult(event=state.id, error=error)
+        return ApprovalResult(event=state.id, error=None)
 
-    def _call(self, life: EventState, order: BeginHook, cut: Cancellation) -> HookCall:
+    # --- starting -----------------------------------------------------------------
+
+    def _call(self, state: EventState, order: BeginHook) -> HookCall:
         deadline, clock = order.deadline, self._clock
         return HookCall(
-            event=life.event,
+            event=state.event,
             step=order.run.step,
-            rule=life.course.rule if life.course else "",
+            rule=state.course.rule if state.course else "",
             name=self.name,
             endpoint=self._plan.endpoint or "",
             token=order.run.token,
@@ -202,27 +202,28 @@ class Executor:
             seconds_left=lambda: clock.seconds_until(deadline) if deadline else None,
             wait_left=lambda: clock.wait_until(deadline) if deadline else None,
             rate=clock.rate,
-            cut=cut,
         )
 
     def _start(
-        self, do: Callable[[], Report], otherwise: Callable[[str], Report]
+        self,
+        work: Callable[[], ExecutorResult],
+        failure: Callable[[str], ExecutorResult],
     ) -> None:
-        """Run `do` in a thread; pass on its result, or `otherwise`'s if it fails."""
+        """Run `work` in a thread; deliver its result, or that of `failure`."""
 
-        def work() -> None:
+        def run() -> None:
             try:
-                self._hand_on(do())
+                self._deliver(work())
             except Exception as error:  # the top of the thread
                 _log.exception("this should not have happened")
-                self._hand_on(otherwise(str(error)))
+                self._deliver(failure(str(error)))
             finally:
                 self._threads.discard(thread)
 
-        thread = threading.Thread(target=work, daemon=True)
+        thread = threading.Thread(target=run, daemon=True)
         self._threads.add(thread)
         try:
             thread.start()
         except RuntimeError as error:  # no memory, or too many threads
             self._threads.discard(thread)
-            self._hand_on(otherwise(str(error)))
+            self._deliver(failure(str(error)))

@@ -12,8 +12,8 @@ from forewarn import processes
 _VARIABLE = "FOREWARN_RUN"
 _AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
 _ROUNDS = 3  # a killed process may have started another meanwhile
-_BLINK = 0.05  # seconds; a process in `exec` briefly has no visible environment
-_MOST = 256  # processes at a time; each uses a file descriptor
+_EXEC_PAUSE = 0.05  # seconds; a process in `exec` briefly has no visible environment
+_BATCH = 256  # processes at a time; each uses a file descriptor
 
 
 def end_orphans(token: str, *, kill_after: float) -> int:
@@ -25,59 +25,59 @@ def end_orphans(token: str, *, kill_after: float) -> int:
     if not token:
         return 0
     ended: set[int] = set()
-    for number, seconds in _steps(kill_after):
-        pids = _end(token, number, seconds)
+    for number, seconds in _signals(kill_after):
+        pids = _end_batch(token, number, seconds)
         if not pids:
-            time.sleep(_BLINK)
-            pids = _end(token, number, seconds)
+            time.sleep(_EXEC_PAUSE)
+            pids = _end_batch(token, number, seconds)
         if not pids:
             break
         ended.update(pids)
     return len(ended)
 
 
-def _end(token: str, number: int, seconds: float) -> set[int]:
+def _end_batch(token: str, number: int, seconds: float) -> set[int]:
     """Signal all matching processes and wait for their end; return their pids."""
-    with _found(token) as pidfds:
-        _signal(pidfds, number, seconds)
+    with _open_processes(token) as pidfds:
+        _signal_all(pidfds, number, seconds)
         return set(pidfds)
 
 
-def _steps(kill_after: float) -> Iterator[tuple[int, float]]:
+def _signals(kill_after: float) -> Iterator[tuple[int, float]]:
     yield signal.SIGTERM, kill_after
     for _ in range(_ROUNDS):
         yield signal.SIGKILL, _AFTER_KILL
 
 
 @contextmanager
-def _found(token: str) -> Iterator[dict[int, int]]:
+def _open_processes(token: str) -> Iterator[dict[int, int]]:
     """Open the processes with `token`, as pids with their pidfds.
 
     A pid may be reused before its pidfd is open, so the token is checked again after
     that.
     """
-    held: dict[int, int] = {}
+    pidfds: dict[int, int] = {}
     with ExitStack() as files:
         for pid in processes.with_variable(_VARIABLE, token):
-            if pid == os.getpid() or len(held) >= _MOST:
+            if pid == os.getpid() or len(pidfds) >= _BATCH:
                 continue
             with suppress(OSError):
-                file = os.pidfd_open(pid)
-                files.callback(os.close, file)
+                pidfd = os.pidfd_open(pid)
+                files.callback(os.close, pidfd)
                 if processes.has_variable(pid, _VARIABLE, token):
-                    held[pid] = file
-        yield held
+                    pidfds[pid] = pidfd
+        yield pidfds
 
 
-def _signal(found: dict[int, int], number: int, seconds: float) -> None:
+def _signal_all(pidfds: dict[int, int], number: int, seconds: float) -> None:
     """Signal all processes; wait until they have ended, at most `seconds`."""
     waiting = poll()
-    for file in found.values():
+    for pidfd in pidfds.values():
         with suppress(OSError):  # it is gone, or belongs to another user
-            signal.pidfd_send_signal(file, number)
-        waiting.register(file, POLLIN)
-    left, until = len(found), time.monotonic() + seconds
+            signal.pidfd_send_signal(pidfd, number)
+        waiting.register(pidfd, POLLIN)
+    left, until = len(pidfds), time.monotonic() + seconds
     while left and (rest := until - time.monotonic()) > 0:
-        for file, _ in waiting.poll(rest * 1000):
-            waiting.unregister(file)
+        for pidfd, _ in waiting.poll(rest * 1000):
+            waiting.unregister(pidfd)
             left -= 1

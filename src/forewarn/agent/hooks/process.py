@@ -19,9 +19,9 @@ from typing import IO, Self
 from forewarn import processes
 
 _CHUNK = 64 * 1024  # bytes
-_MOST_WATCHED = 32  # processes at a time; each uses a file descriptor
+_WATCH_LIMIT = 32  # processes at a time; each uses a file descriptor
 _AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
-_MOST_OUTPUT = 4096  # bytes
+_OUTPUT_LIMIT = 4096  # bytes
 _CONTROLS = {
     code: "\N{REPLACEMENT CHARACTER}"
     for code in (*range(32), *range(127, 160))
@@ -40,8 +40,8 @@ class OutputTail:
     def add(self, data: bytes) -> None:
         """Append output; drop the oldest bytes beyond the limit."""
         whole = self._kept + data
-        self._is_cut = self._is_cut or len(whole) > _MOST_OUTPUT
-        self._kept = whole[-_MOST_OUTPUT:]
+        self._is_cut = self._is_cut or len(whole) > _OUTPUT_LIMIT
+        self._kept = whole[-_OUTPUT_LIMIT:]
 
     def text(self) -> str:
         """Return it as text; control characters are replaced."""
@@ -65,13 +65,13 @@ class HookProcess:
         wake: int,
     ) -> None:
         """Start it with `stdin` as input; output goes to `tail`, `wake` ends a wait."""
-        self._process, self._pidfd = _begin(command, environment)
+        self._process, self._pidfd = _start(command, environment)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._unsent = self._process.stdin, memoryview(stdin)
         self._output, self._tail = self._process.stdout, tail
         self._wake = wake
-        self._others: set[int] = set()
+        self._descendants: set[int] = set()
         self._selector = PollSelector()
         self._selector.register(self._pidfd, EVENT_READ)
         self._selector.register(self._output, EVENT_READ)
@@ -89,33 +89,33 @@ class HookProcess:
         """Reap the process, killing it if it still runs, and close everything."""
         if not self.has_ended:
             self.end(0.0)
-        for pidfd in [*self._others]:
-            self._forget(pidfd)
+        for pidfd in [*self._descendants]:
+            self._unwatch(pidfd)
         self._close(self._input)
         self._close(self._output)
         self._selector.close()
         os.close(self._pidfd)
         if self.has_ended:
-            self.code = _code(self._process.pid)
+            self.code = _exit_code(self._process.pid)
             self._process.wait()
         else:  # it hangs in the kernel, or belongs to another user
             Thread(target=self._process.wait, name="reaper", daemon=True).start()
 
-    def attend(self, seconds: float) -> None:
+    def pump(self, seconds: float) -> None:
         """Move data through the pipes, waiting at most `seconds` for an event."""
         for key, _ in self._selector.select(max(seconds, 0.0)):
             if key.fd == self._pidfd:
                 self._selector.unregister(self._pidfd)
                 self.has_ended = True
             elif key.fileobj is self._output:
-                self._listen()
+                self._read_output()
             elif key.fileobj is self._input:
-                self._tell()
+                self._write_input()
             elif key.fd == self._wake:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._wake)
             else:
-                self._forget(key.fd)
+                self._unwatch(key.fd)
 
     def end(self, kill_after: float) -> None:
         """Terminate it and its descendants; kill them after `kill_after` seconds."""
@@ -130,7 +130,7 @@ class HookProcess:
         """Read remaining output; wait at most `seconds` if the pipe stays open."""
         until = time.monotonic() + seconds
         while not self._output.closed and (left := until - time.monotonic()) > 0:
-            self.attend(left)
+            self.pump(left)
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -142,35 +142,35 @@ class HookProcess:
             left = until - time.monotonic()
             if left <= 0:
                 break
-            self.attend(left)
+            self.pump(left)
         return is_gone
 
     def _is_gone(self) -> bool:
-        if self.has_ended and not self._others:
-            pids = processes.of_group(self._process.pid)
-            for pid in islice(pids, _MOST_WATCHED):
+        if self.has_ended and not self._descendants:
+            pids = processes.group_members(self._process.pid)
+            for pid in islice(pids, _WATCH_LIMIT):
                 self._watch(pid)
-        return self.has_ended and not self._others
+        return self.has_ended and not self._descendants
 
     def _watch(self, pid: int) -> None:
         with suppress(OSError):  # it is gone, or no file descriptor is free
             pidfd = os.pidfd_open(pid)
-            self._others.add(pidfd)
+            self._descendants.add(pidfd)
             self._selector.register(pidfd, EVENT_READ)
 
-    def _forget(self, pidfd: int) -> None:
+    def _unwatch(self, pidfd: int) -> None:
         self._selector.unregister(pidfd)
-        self._others.discard(pidfd)
+        self._descendants.discard(pidfd)
         os.close(pidfd)
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         with suppress(BlockingIOError):
             data = os.read(self._output.fileno(), _CHUNK)
             self._tail.add(data)
             if not data:
                 self._close(self._output)
 
-    def _tell(self) -> None:
+    def _write_input(self) -> None:
         try:
             sent = os.write(self._input.fileno(), self._unsent[:_CHUNK])
         except BlockingIOError:
@@ -188,7 +188,7 @@ class HookProcess:
             pipe.close()
 
 
-def _begin(
+def _start(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], int]:
     process = subprocess.Popen(
@@ -213,7 +213,7 @@ def _begin(
     return process, pidfd
 
 
-def _code(pid: int) -> int | None:
+def _exit_code(pid: int) -> int | None:
     """Return the exit code; unlike `subprocess`, None instead of 0 if it is unknown."""
     try:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -15,7 +15,7 @@ _CHECK = "--check"
 def main(arguments: Sequence[str]) -> None:
     """Call the `module:function` in `arguments`; with --check, only import it."""
     target = arguments[-1]
-    function = find(target)
+    function = _import_function(target)
     if arguments[0] == _CHECK:
         return
     result = function(json.loads(sys.stdin.buffer.read()))
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(f"{target} returned {result!r:.200}; None or True means success")
 
 
-def find(target: str) -> Callable[[object], object]:
+def _import_function(target: str) -> Callable[[object], object]:
     """Import `module:function`; the function may be inside a class."""
     module, _, path = target.partition(":")
     target_object: object = import_module(module)

@@ -1,4 +1,4 @@
-"""JSON serialization of event states.
+"""JSON codec of event states.
 
 The event is stored as the service sent it, so that fields unknown to this version
 survive.
@@ -26,13 +26,13 @@ from forewarn.protocol.types import ScheduledEvent
 VERSION = 1
 
 
-def encode(life: EventState) -> bytes:
-    """Encode `life` as one line."""
+def encode(state: EventState) -> bytes:
+    """Encode `state` as one line."""
     try:
-        return _encode(life)
+        return _encode(state)
     except (RecursionError, Malformed):
         # The event is nested just within the parser's depth limit.
-        return _encode(replace(life, event=replace(life.event, raw={})))
+        return _encode(replace(state, event=replace(state.event, raw={})))
 
 
 def decode(text: bytes) -> EventState:
@@ -45,10 +45,10 @@ def decode(text: bytes) -> EventState:
     if version != VERSION:
         raise Malformed(f"it is of version {version}, and {VERSION} is understood")
     try:
-        life: EventState = _life(plain)
+        state: EventState = _decode_state(plain)
     except (AttributeError, TypeError, ValueError, Malformed) as error:
         raise Malformed(f"it is not the life of an event ({error})") from error
-    return life
+    return state
 
 
 def rfc3339(moment: datetime) -> str:
@@ -59,37 +59,39 @@ def rfc3339(moment: datetime) -> str:
 # --- encoding ----------------------------------------------------------------
 
 
-def _encode(life: EventState) -> bytes:
+def _encode(state: EventState) -> bytes:
     # Escaped: a service may send lone surrogates, which UTF-8 cannot encode.
-    plain = {"version": VERSION, **_plain_fields(life)}
+    plain = {"version": VERSION, **_encode_fields(state)}
     return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
-def _plain_fields(
+def _encode_fields(
     value: EventState | ResponsePlan | HookRun | Impact,
 ) -> dict[str, object]:
-    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return {
+        field.name: _encode_value(getattr(value, field.name)) for field in fields(value)
+    }
 
 
-def _plain(value: object) -> object:
+def _encode_value(value: object) -> object:
     match value:
         case ScheduledEvent():
-            return _shown(value)
+            return _as_sent(value)
         case ResponsePlan() | HookRun() | Impact():
-            return _plain_fields(value)
+            return _encode_fields(value)
         case datetime():
             return rfc3339(value)
         case tuple():
-            return [_plain(item) for item in value]
+            return [_encode_value(item) for item in value]
         case Mapping():
-            return {name: _plain(item) for name, item in value.items()}
+            return {name: _encode_value(item) for name, item in value.items()}
         case _:
             return value
 
 
-def _shown(event: ScheduledEvent) -> Mapping[str, object]:
+def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:
     """Return the event as the service sent it, or as it would have sent it."""
-    if event.raw.get("EventId") == event.id and _event(event.raw) == event:
+    if event.raw.get("EventId") == event.id and _decode_event(event.raw) == event:
         return event.raw
     unknown = codec.UNKNOWN_DURATION
     return {
@@ -108,72 +110,71 @@ def _shown(event: ScheduledEvent) -> Mapping[str, object]:
 # --- decoding ----------------------------------------------------------------
 
 
-def _event(shown: object) -> ScheduledEvent:
+def _decode_event(shown: object) -> ScheduledEvent:
     body = json.dumps({"Events": [shown]}).encode("ascii")
     return codec.decode(body).events[0]
 
 
-def _moment(text: object) -> datetime | None:
+def _decode_time(text: object) -> datetime | None:
     return None if text is None else datetime.fromisoformat(str(text))
 
 
-def _made(
-    kind: Callable[..., Any], reads: Mapping[str, Callable[[Any], object]]
+def _decoder(
+    cls: Callable[..., Any], readers: Mapping[str, Callable[[Any], object]]
 ) -> Any:
-    """Return a decoder for `kind`; fields not in `reads` keep their JSON value.
+    """Return a decoder for `cls`; fields not in `readers` keep their JSON value.
 
     The data has a checksum, so it was written by an agent. A missing field was unknown
     to the version that wrote it and gets its default.
     """
 
-    def read(plain: dict[str, Any] | None) -> object:
+    def decode_fields(plain: dict[str, Any] | None) -> object:
         if plain is None:
             return None
-        values = {name: reads.get(name, _as_it_is)(plain[name]) for name in plain}
-        return kind(**values)
+        values = {
+            name: readers[name](value) if name in readers else value
+            for name, value in plain.items()
+        }
+        return cls(**values)
 
-    return read
+    return decode_fields
 
 
-def _as_it_is(value: object) -> object:
-    return value
-
-
-def _steps(plain: dict[str, list[str]]) -> Mapping[HookPoint, tuple[str, ...]]:
+def _decode_hooks(plain: dict[str, list[str]]) -> Mapping[HookPoint, tuple[str, ...]]:
     return {HookPoint(step): tuple(names) for step, names in plain.items()}
 
 
-_course = _made(
+_decode_plan = _decoder(
     ResponsePlan,
-    {"hooks": _steps, "approve": ApprovalPolicy, "together": SharedApproval},
+    {"hooks": _decode_hooks, "approve": ApprovalPolicy, "together": SharedApproval},
 )
-_run = _made(
+_decode_run = _decoder(
     HookRun,
     {
         "step": HookPoint,
         "outcome": HookOutcome,
-        "begun_at": _moment,
-        "ended_at": _moment,
+        "begun_at": _decode_time,
+        "ended_at": _decode_time,
     },
 )
 
 
-def _runs(plain: list[dict[str, Any]]) -> tuple[HookRun, ...]:
-    return tuple(map(_run, plain))
+def _decode_runs(plain: list[dict[str, Any]]) -> tuple[HookRun, ...]:
+    return tuple(map(_decode_run, plain))
 
 
-_life = _made(
+_decode_state = _decoder(
     EventState,
     {
-        "event": _event,
+        "event": _decode_event,
         "seen": LastStatus,
-        "course": _course,
-        "runs": _runs,
-        "impact": _made(Impact, {}),
+        "course": _decode_plan,
+        "runs": _decode_runs,
+        "impact": _decoder(Impact, {}),
         **{
-            each.name: _moment
-            for each in fields(EventState)
-            if each.name.endswith("_at")
+            field.name: _decode_time
+            for field in fields(EventState)
+            if field.name.endswith("_at")
         },
     },
 )

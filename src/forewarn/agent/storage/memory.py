@@ -1,4 +1,4 @@
-"""State of all events: in memory, and on disk as soon as the disk accepts it."""
+"""Event states in memory, saved to disk as soon as the disk accepts them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -8,92 +8,94 @@ from forewarn.agent.events.state import EventState, LastStatus
 from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
-_KEPT = timedelta(days=7)  # how long a completed event is remembered
+_RETENTION = timedelta(days=7)  # how long a completed event is remembered
 
 
 class StateMemory:
     """Event states, and which of them are not on disk yet."""
 
     def __init__(
-        self, keeping: StateStore, complain: Callable[[Unavailable | None], None]
+        self, store: StateStore, report_error: Callable[[Unavailable | None], None]
     ) -> None:
-        """Store states via `keeping`; pass disk errors to `complain`, None if over."""
-        self._keeping = keeping
-        self._complain = complain
-        self._lives: dict[str, EventState] = {}
+        """Save states in `store`; pass disk errors to `report_error`, None if over."""
+        self._store = store
+        self._report_error = report_error
+        self._states: dict[str, EventState] = {}
         self._unsaved: set[str] = set()
 
-    def recall(self) -> tuple[str, ...]:
-        """Load the states from disk; return what was wrong with them."""
-        loaded = self._keeping.load()
-        self._lives = {
-            normalize_event_id(name): life for name, life in loaded.lives.items()
+    def load(self) -> tuple[str, ...]:
+        """Load the states from disk; return the problems with them, as sentences."""
+        loaded = self._store.load()
+        self._states = {
+            normalize_event_id(name): state for name, state in loaded.states.items()
         }
-        return loaded.complaints
+        return loaded.problems
 
     @property
-    def lives(self) -> Mapping[str, EventState]:
-        """Every state, by the key of its event."""
-        return self._lives
+    def by_id(self) -> Mapping[str, EventState]:
+        """Every state, by normalized event id."""
+        return self._states
 
     def live(self) -> Iterator[EventState]:
         """Return the states of events that are not gone."""
         return (
-            life for life in self._lives.values() if life.seen is not LastStatus.GONE
+            state
+            for state in self._states.values()
+            if state.seen is not LastStatus.GONE
         )
 
     def unfinished(self) -> list[EventState]:
         """Return the states that still need action."""
-        return [life for life in self._lives.values() if life.over_at is None]
+        return [state for state in self._states.values() if state.over_at is None]
 
     def find(self, event: str) -> EventState | None:
         """Return the state of an event; None if it is unknown."""
-        return self._lives.get(normalize_event_id(event))
+        return self._states.get(normalize_event_id(event))
 
-    def keep(self, life: EventState) -> None:
-        """Store a state if it has changed."""
-        name = normalize_event_id(life.id)
-        if self._lives.get(name) == life and name not in self._unsaved:
+    def put(self, state: EventState) -> None:
+        """Set the state of an event; save it if it has changed."""
+        name = normalize_event_id(state.id)
+        if self._states.get(name) == state and name not in self._unsaved:
             return
-        self._lives[name] = life
+        self._states[name] = state
         self._save(name)
 
-    def is_safe(self, life: EventState) -> bool:
+    def is_saved(self, state: EventState) -> bool:
         """Return whether the event's current state is on disk."""
-        return normalize_event_id(life.id) not in self._unsaved
+        return normalize_event_id(state.id) not in self._unsaved
 
     @property
-    def is_full(self) -> bool:
+    def has_unsaved(self) -> bool:
         """Whether some state is not on disk."""
         return bool(self._unsaved)
 
-    def save_again(self) -> None:
+    def retry_unsaved(self) -> None:
         """Retry states that could not be saved."""
         for name in sorted(self._unsaved):
             self._save(name)
 
-    def forget_old(self, now: datetime) -> None:
+    def delete_old(self, now: datetime) -> None:
         """Delete states that have been complete for a week."""
         old = [
             name
-            for name, life in self._lives.items()
-            if life.over_at is not None and now - life.over_at > _KEPT
+            for name, state in self._states.items()
+            if state.over_at is not None and now - state.over_at > _RETENTION
         ]
         for name in old:
-            life = self._lives.pop(name)
+            state = self._states.pop(name)
             self._unsaved.discard(name)
             try:
-                self._keeping.forget(life.id)
+                self._store.delete(state.id)
             except Unavailable as error:
-                self._complain(error)
+                self._report_error(error)
 
     def _save(self, name: str) -> None:
         try:
-            self._keeping.save(self._lives[name])
+            self._store.save(self._states[name])
         except Unavailable as error:
             self._unsaved.add(name)
-            self._complain(error)
+            self._report_error(error)
         else:
             self._unsaved.discard(name)
             if not self._unsaved:
-                self._complain(None)
+                self._report_error(None)

@@ -1,4 +1,11 @@
-"""Lock on the agent's folder: one agent at a time; it ends with the process."""
+"""State store: one file per event in the agent's folder, which is locked.
+
+1. A state is on disk when `save` returns. A power cut leaves the old state or the new
+   one.
+2. Every file starts with a checksum. If it is wrong, the older copy is used and the
+   broken file is moved aside.
+3. One agent at a time uses the folder; its lock ends with the process.
+"""
 
 import errno
 import fcntl
@@ -15,63 +22,17 @@ from forewarn.agent.events.state import EventState
 from forewarn.agent.storage import codec
 from forewarn.errors import CannotStart, Malformed, Unavailable
 
-PATIENCE = 2.0  # seconds
-_LOOK_AGAIN = 0.02  # seconds
-
-
-_FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MODE = 0o600  # the output of hooks is private
 
+_LOCK_TIMEOUT = 2.0  # seconds
+_LOCK_PAUSE = 0.02  # seconds
 
-_SAFE = re.compile(r"[0-9A-Z][0-9A-Z-]{0,99}")
-_KEPT = re.compile(r"([0-9A-Za-z_-]+)\.json(\.old|\.new)?")
-_HEAD = re.compile(rb"sha256 ([0-9a-f]{64})\n(.*)\n", re.DOTALL)
+_SAFE_ID = re.compile(r"[0-9A-Z][0-9A-Z-]{0,99}")
+_STATE_FILE = re.compile(r"([0-9A-Za-z_-]+)\.json(\.old|\.new)?")
+_CHECKED = re.compile(rb"sha256 ([0-9a-f]{64})\n(.*)\n", re.DOTALL)
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-
-
-def lock_folder(
-    folder: Path, patience: float, wait: Callable[[float], None] = time.sleep
-) -> int:
-    """Lock `folder` and return the open lock file; fail if another agent has it.
-
-    It waits up to `patience` seconds for an agent that was just killed: a hook that was
-    being started keeps the agent's files open until its own program runs.
-    """
-    held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    end = time.monotonic() + patience
-    try:
-        while not _is_locked(held):
-            if time.monotonic() >= end:
-                raise CannotStart(
-                    f"{folder} is in use by another agent, process {_holder(held)}"
-                )
-            wait(_LOOK_AGAIN)
-        os.ftruncate(held, 0)
-        os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
-    except BaseException:
-        os.close(held)
-        raise
-    return held
-
-
-def unlock_folder(held: int) -> None:
-    """Release the folder, even while a hook is being started."""
-    fcntl.flock(held, fcntl.LOCK_UN)
-    os.close(held)
-
-
-def _is_locked(held: int) -> bool:
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _holder(held: int) -> str:
-    text = os.pread(held, 20, 0).decode(errors="replace").strip()
-    return text or "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +47,9 @@ class Disk:
     replace: Callable[[Path, Path], None] = os.replace
     unlink: Callable[[Path], None] = os.unlink
 
-    def fill(self, path: Path, content: bytes) -> None:
+    def write_file(self, path: Path, content: bytes) -> None:
         """Write `content` to the file `path`; it is on disk when this returns."""
-        number = self.open(path, _FRESH, _MODE)
+        number = self.open(path, _NEW_FILE, _MODE)
         try:
             left = content
             while left:
@@ -97,7 +58,7 @@ class Disk:
         finally:
             self.close(number)
 
-    def settle(self, folder: Path) -> None:
+    def sync_folder(self, folder: Path) -> None:
         """Sync the names in `folder` to disk."""
         number = self.open(folder, _FOLDER, 0)
         try:
@@ -115,8 +76,8 @@ class Disk:
 class LoadedStates:
     """The states found on disk."""
 
-    lives: Mapping[str, EventState]  # by the `key` of their ids
-    complaints: tuple[str, ...] = ()  # what was wrong and what was done, as sentences
+    states: Mapping[str, EventState]  # by normalized event id
+    problems: tuple[str, ...] = ()  # what was wrong and what was done, as sentences
 
 
 class _Copies:
@@ -124,9 +85,9 @@ class _Copies:
 
     def __init__(self, folder: Path, stem: str) -> None:
         self.stem = stem
-        self.whole = folder / f"{stem}.json"
+        self.current = folder / f"{stem}.json"
         self.older = folder / f"{stem}.json.old"
-        self.fresh = folder / f"{stem}.json.new"
+        self.new = folder / f"{stem}.json.new"
         self.bad = folder / f"{stem}.json.bad"
 
 
@@ -134,25 +95,28 @@ class StateStore:
     """The folder in which an agent stores the state of events."""
 
     def __init__(
-        self, folder: Path, disk: Disk | None = None, patience: float = PATIENCE
+        self,
+        folder: Path,
+        disk: Disk | None = None,
+        lock_timeout: float = _LOCK_TIMEOUT,
     ) -> None:
         """Store states in `folder` via the calls of `disk`.
 
-        `patience` is how many seconds another agent may take to release the folder.
+        `lock_timeout` is how many seconds another agent may take to release the folder.
         """
         self._folder = folder
         self._events = folder / "events"
         self._disk = disk or Disk()
-        self._patience = patience
-        self._held: int | None = None
+        self._lock_timeout = lock_timeout
+        self._lock: int | None = None
 
     def open(self) -> None:
         """Create and lock the folder: no other agent may use it meanwhile."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._held = lock_folder(self._folder, self._patience)
+            self._lock = lock_folder(self._folder, self._lock_timeout)
             self._events.mkdir(mode=0o700, exist_ok=True)
-            self._disk.settle(self._folder)
+            self._disk.sync_folder(self._folder)
         except OSError as error:
             self.close()
             why = error.strerror or error
@@ -162,56 +126,55 @@ class StateStore:
 
     def close(self) -> None:
         """Release the folder."""
-        if self._held is not None:
-            unlock_folder(self._held)
-            self._held = None
+        if self._lock is not None:
+            unlock_folder(self._lock)
+            self._lock = None
 
     def load(self) -> LoadedStates:
         """Read every state; use the older copy of broken ones and report it."""
-        lives: dict[str, EventState] = {}
-        complaints: list[str] = []
-        names = self._names()
-        stems = {match_[1] for name in names if (match_ := _KEPT.fullmatch(name))}
-        for stem in sorted(stems):
-            life, problems = self._load(_Copies(self._events, stem))
-            complaints += problems
-            if life is not None:
-                lives[normalize_event_id(life.id)] = life
-        return LoadedStates(lives=lives, complaints=tuple(complaints))
+        states: dict[str, EventState] = {}
+        problems: list[str] = []
+        files = map(_STATE_FILE.fullmatch, self._names())
+        for stem in sorted({file[1] for file in files if file}):
+            state, more = self._load(_Copies(self._events, stem))
+            problems += more
+            if state is not None:
+                states[normalize_event_id(state.id)] = state
+        return LoadedStates(states=states, problems=tuple(problems))
 
-    def save(self, life: EventState) -> None:
-        """Save `life`; it is on disk when this returns, else the old state stays."""
-        copies = _Copies(self._events, _stem(life.id))
+    def save(self, state: EventState) -> None:
+        """Save `state`; it is on disk when this returns, else the old state stays."""
+        copies = _Copies(self._events, _stem(state.id))
         try:
-            self._disk.fill(copies.fresh, _sealed(codec.encode(life)))
+            self._disk.write_file(copies.new, _with_checksum(codec.encode(state)))
             self._keep_older(copies)
-            self._disk.replace(copies.fresh, copies.whole)
-            self._disk.settle(self._events)
+            self._disk.replace(copies.new, copies.current)
+            self._disk.sync_folder(self._events)
         except OSError as error:
-            self._try(self._disk.remove, copies.fresh)  # it may be what fills the disk
-            raise _cannot(copies, error) from error
+            self._try(self._disk.remove, copies.new)  # it may be what fills the disk
+            raise _cannot_write(copies, error) from error
 
-    def forget(self, event_id: str) -> None:
+    def delete(self, event_id: str) -> None:
         """Delete the state of an event."""
         copies = _Copies(self._events, _stem(event_id))
         try:
             self._disk.remove(copies.older)  # first: alone, it would be used
-            self._disk.remove(copies.whole)
-            self._disk.settle(self._events)
+            self._disk.remove(copies.current)
+            self._disk.sync_folder(self._events)
         except OSError as error:
-            raise _cannot(copies, error) from error
+            raise _cannot_write(copies, error) from error
 
     def _keep_older(self, copies: _Copies) -> None:
         """Keep the previously saved state as the older copy."""
         self._disk.remove(copies.older)
         try:
-            self._disk.link(copies.whole, copies.older)
+            self._disk.link(copies.current, copies.older)
         except FileNotFoundError:
             return  # nothing was saved before
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            self._disk.replace(copies.whole, copies.older)  # where `load` finds it
+            self._disk.replace(copies.current, copies.older)  # where `load` finds it
 
     def _names(self) -> list[str]:
         try:
@@ -222,19 +185,19 @@ class StateStore:
             ) from error
 
     def _load(self, copies: _Copies) -> tuple[EventState | None, list[str]]:
-        problems = self._try(self._disk.remove, copies.fresh)
-        latest = _read(copies.whole, copies.stem)
+        problems = self._try(self._disk.remove, copies.new)
+        latest = _read(copies.current, copies.stem)
         if isinstance(latest, EventState):
             return latest, problems
         former = _read(copies.older, copies.stem)
         if latest is None and former is None:
             return None, problems  # it was never saved
-        problems.append(_complaint(copies, latest, former))
+        problems.append(_problem(copies, latest, former))
         if latest is not None:
-            problems += self._try(self._disk.replace, copies.whole, copies.bad)
+            problems += self._try(self._disk.replace, copies.current, copies.bad)
         if isinstance(former, EventState):
             # `save` must copy this state, not the broken one.
-            problems += self._try(self._disk.replace, copies.older, copies.whole)
+            problems += self._try(self._disk.replace, copies.older, copies.current)
             return former, problems
         if former is not None:
             aside = copies.bad.with_suffix(".bad.old")
@@ -253,16 +216,16 @@ class StateStore:
 def _stem(event_id: str) -> str:
     """Return the base name of an event's files: its id, or a hash if that is unsafe."""
     name = normalize_event_id(event_id)
-    if _SAFE.fullmatch(name):
+    if _SAFE_ID.fullmatch(name):
         return name
-    return f"sha256_{_sum(name.encode(errors='surrogatepass'))}"
+    return f"sha256_{_sha256(name.encode(errors='surrogatepass'))}"
 
 
-def _sealed(text: bytes) -> bytes:
-    return b"sha256 %s\n%s\n" % (_sum(text).encode(), text)
+def _with_checksum(text: bytes) -> bytes:
+    return b"sha256 %s\n%s\n" % (_sha256(text).encode(), text)
 
 
-def _sum(text: bytes) -> str:
+def _sha256(text: bytes) -> str:
     from hashlib import sha256  # 4 MB of memory that an agent without events saves
 
     return sha256(text).hexdigest()
@@ -271,28 +234,75 @@ def _sum(text: bytes) -> str:
 def _read(path: Path, stem: str) -> EventState | str | None:
     """Return the state, or what is wrong with the file; None if there is no file."""
     try:
-        sealed = path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         return str(error.strerror)
-    parts = _HEAD.fullmatch(sealed)
-    if parts is None or _sum(parts[2]).encode() != parts[1]:
-        return "it is not whole" if sealed.strip(b"\0") else "it is empty"
+    parts = _CHECKED.fullmatch(content)
+    if parts is None or _sha256(parts[2]).encode() != parts[1]:
+        return "it is not whole" if content.strip(b"\0") else "it is empty"
     try:
-        life = codec.decode(parts[2])
+        state = codec.decode(parts[2])
     except Malformed as error:
         return str(error)
-    return life if _stem(life.id) == stem else f"it is about event {life.id}"
+    return state if _stem(state.id) == stem else f"it is about event {state.id}"
 
 
-def _complaint(copies: _Copies, found: object, former: object) -> str:
-    wrong = f"{copies.whole} cannot be used: {found or 'it is missing'}"
+def _problem(copies: _Copies, latest: object, former: object) -> str:
+    wrong = f"{copies.current} cannot be used: {latest or 'it is missing'}"
     if isinstance(former, EventState):
         return f"{wrong}; the older copy is used"
     lost = f"nor can the older copy: {former or 'it is missing'}"
     return f"{wrong}; {lost}; both are moved aside, and the event is new again"
 
 
-def _cannot(copies: _Copies, error: OSError) -> Unavailable:
-    return Unavailable(f"{copies.whole} cannot be written: {error.strerror or error}")
+def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
+    return Unavailable(f"{copies.current} cannot be written: {error.strerror or error}")
+
+
+# --- lock --------------------------------------------------------------------
+
+
+def lock_folder(
+    folder: Path, timeout: float, wait: Callable[[float], None] = time.sleep
+) -> int:
+    """Lock `folder` and return the open lock file; fail if another agent has it.
+
+    It waits up to `timeout` seconds for an agent that was just killed: a hook that was
+    being started keeps the agent's files open until its own program runs.
+    """
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + timeout
+    try:
+        while not _is_locked(lock):
+            if time.monotonic() >= until:
+                raise CannotStart(
+                    f"{folder} is in use by another agent, process {_holder(lock)}"
+                )
+            wait(_LOCK_PAUSE)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def unlock_folder(lock: int) -> None:
+    """Release the folder, even while a hook is being started."""
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    os.close(lock)
+
+
+def _is_locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(lock: int) -> str:
+    text = os.pread(lock, 20, 0).decode(errors="replace").strip()
+    return text or "unknown"

@@ -1,7 +1,9 @@
-"""HTTP endpoint of the agent: /metrics and /healthz.
+"""Exporters of the agent's metrics: an HTTP endpoint, and a text file.
 
-One thread serves one request at a time and allows each a few seconds and kilobytes. A
-slow client delays other clients for that long, but never the agent.
+The endpoint serves /metrics and /healthz. One thread serves one request at a time and
+allows each a few seconds and kilobytes. A slow client delays other clients for that
+long, but never the agent. The text file is for the textfile collector of Prometheus'
+node exporter.
 """
 
 import json
@@ -22,14 +24,13 @@ from forewarn.errors import CannotStart, InvalidInput
 #: Conditions under which the agent cannot do its job.
 ALARMS = ("blind", "name-mismatch", "state-unwritable")
 
-_MOST_HEAD = 8192  # bytes
-_PATIENCE = 2.0  # seconds for one request and its response
-_WAITING = 16  # connections that are not served yet
-_RECOVERY = 1.0  # seconds until the next attempt if no file descriptor is free
+_HEAD_LIMIT = 8192  # bytes
+_TIMEOUT = 2.0  # seconds for one request and its response
+_BACKLOG = 16  # connections that are not served yet
+_ACCEPT_PAUSE = 1.0  # seconds until the next attempt if no file descriptor is free
 
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
-
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -40,31 +41,11 @@ _REASONS = {
     503: "Service Unavailable",
 }
 
-_log = logging.getLogger(__name__)
-
-
 #: Seconds between two writes if nothing happens.
-EVERY = 15.0
-
+_INTERVAL = 15.0
 _CONDITION = "textfile-unwritable"
 
-
-def read_address(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT; an IPv6 address is in brackets."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
-    if not host or (":" in host and "[" not in text):
-        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise InvalidInput(f"{text} does not end with a port, such as :9254")
-    return host, int(port)
-
-
-def reaches_others(address: str) -> bool:
-    """Return whether other machines can connect to an IP address."""
-    from ipaddress import ip_address  # half a megabyte that few agents need
-
-    return not ip_address(address.partition("%")[0]).is_loopback
+_log = logging.getLogger(__name__)
 
 
 class HealthServer:
@@ -76,11 +57,11 @@ class HealthServer:
         metrics: AgentMetrics,
         conditions: Conditions,
         *,
-        patience: float = _PATIENCE,
+        timeout: float = _TIMEOUT,
     ) -> None:
         """Listen on `listen`, HOST:PORT, and start serving."""
         self._conditions = conditions
-        self._patience = patience
+        self._timeout = timeout
         self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
             "/metrics": lambda: (200, CONTENT_TYPE, metrics.render()),
             "/healthz": self._health,
@@ -102,113 +83,50 @@ class HealthServer:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # else `accept` waits forever
         self._listener.close()
-        self._thread.join(2 * self._patience)
+        self._thread.join(2 * self._timeout)
 
     def _run(self) -> None:
         while not self._is_closed.is_set():
             try:
-                wire, _ = self._listener.accept()
+                connection, _ = self._listener.accept()
             except OSError:
-                self._is_closed.wait(_RECOVERY)
+                self._is_closed.wait(_ACCEPT_PAUSE)
                 continue
-            with wire:
-                self._attend(wire)
+            with connection:
+                self._serve(connection)
 
-    def _attend(self, wire: socket.socket) -> None:
-        until = time.monotonic() + self._patience
+    def _serve(self, connection: socket.socket) -> None:
+        until = time.monotonic() + self._timeout
         try:
-            head = _read_head(wire, until)
+            head = _read_head(connection, until)
             if head:
-                _send(wire, self._answer(head), until)
+                _send(connection, self._respond(head), until)
         except OSError:
             return  # the client has gone, or was too slow
 
-    def _answer(self, head: bytes) -> bytes:
+    def _respond(self, head: bytes) -> bytes:
         if b"\r\n\r\n" not in head:
-            return _answer(431, _TEXT, "this is too long\n")
+            return _response(431, _TEXT, "this is too long\n")
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-            return _answer(400, _TEXT, "this is not HTTP/1.1\n")
+            return _response(400, _TEXT, "this is not HTTP/1.1\n")
         if words[0] != b"GET":
-            return _answer(405, _TEXT, "only GET is answered\n", "Allow: GET\r\n")
+            return _response(405, _TEXT, "only GET is answered\n", "Allow: GET\r\n")
         page = self._pages.get(words[1].split(b"?", 1)[0].decode("latin-1"))
         if page is None:
-            return _answer(404, _TEXT, "there are /metrics and /healthz\n")
+            return _response(404, _TEXT, "there are /metrics and /healthz\n")
         try:
-            return _answer(*page())
+            return _response(*page())
         except Exception:  # the top of the thread
             _log.exception("cannot tell how the agent is")
-            return _answer(500, _TEXT, "this should not have happened\n")
+            return _response(500, _TEXT, "this should not have happened\n")
 
     def _health(self) -> tuple[int, str, str]:
-        there = self._conditions.are_there()
-        reasons = {name: there[name] for name in ALARMS if name in there}
+        active = self._conditions.active()
+        reasons = {name: active[name] for name in ALARMS if name in active}
         body: dict[str, object] = {"status": "failing" if reasons else "ok"}
         body |= {"version": __version__, "reasons": reasons}
         return 503 if reasons else 200, _JSON, json.dumps(body) + "\n"
-
-
-def _listen(text: str) -> socket.socket:
-    host, port = read_address(text)
-    try:
-        family, kind, _, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind)
-    except OSError as error:
-        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
-    try:
-        # Otherwise a restarted agent would wait for its predecessor's connections.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(_WAITING)
-    except OSError as error:
-        listener.close()
-        reason = error.strerror or error
-        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
-    if reaches_others(str(where[0])):
-        _log.warning("whoever reaches %s can read this agent's metrics", text)
-    return listener
-
-
-# --- bytes -------------------------------------------------------------------
-
-
-def _read_head(wire: socket.socket, until: float) -> bytes:
-    """Read up to the blank line, but at most `_MOST_HEAD` bytes."""
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _MOST_HEAD:
-        wire.settimeout(max(until - time.monotonic(), 0.001))
-        more = wire.recv(_MOST_HEAD - len(head))
-        if not more:
-            return b""
-        head += more
-    return head
-
-
-def _send(wire: socket.socket, answer: bytes, until: float) -> None:
-    """Send `answer` and make sure it arrives before the connection is closed."""
-    wire.settimeout(max(until - time.monotonic(), 0.001))
-    wire.sendall(answer)
-    wire.shutdown(socket.SHUT_WR)
-    # Unread input would make the kernel discard the response in transit.
-    left = 8 * _MOST_HEAD
-    while left > 0:
-        wire.settimeout(max(until - time.monotonic(), 0.001))
-        more = wire.recv(_MOST_HEAD)
-        if not more:
-            return
-        left -= len(more)
-
-
-def _answer(status: int, kind: str, text: str, more: str = "") -> bytes:
-    body = text.encode()
-    head = (
-        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
-        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-        f"Cache-Control: no-store\r\nConnection: close\r\n{more}\r\n"
-    )
-    return head.encode() + body
 
 
 class TextfileExporter:
@@ -220,44 +138,128 @@ class TextfileExporter:
         """Write `metrics` to `path`; report failures to `conditions`."""
         self._path = path
         # Collectors only read names that end with `.prom`.
-        self._beside = path.with_name(f".{path.name}.new")
+        self._new_path = path.with_name(f".{path.name}.new")
         self._metrics = metrics
         self._conditions = conditions
         self._due = 0.0  # on the monotonic clock
-        self._told = 0  # number of condition changes already written
+        self._written_changes = 0  # number of condition changes already written
 
     def due(self, monotonic: float) -> float:
         """Return the seconds until the file is due."""
         return max(self._due - monotonic, 0.0)
 
-    def write(self, monotonic: float, *, is_news: bool = False) -> bool:
+    def write(self, monotonic: float, *, has_changed: bool = False) -> bool:
         """Write the file if it is due or something changed; return False on failure.
 
         A condition that begins or ends always counts as a change. A failure is logged
         once and retried when the file is next due.
         """
-        is_news = is_news or self._conditions.news != self._told
-        if not is_news and monotonic < self._due:
+        has_changed = has_changed or self._conditions.changes != self._written_changes
+        if not has_changed and monotonic < self._due:
             return True
-        self._due = monotonic + EVERY
-        is_good = self._try()
-        self._told = self._conditions.news
-        return is_good
+        self._due = monotonic + _INTERVAL
+        is_written = self._try()
+        self._written_changes = self._conditions.changes
+        return is_written
 
     def _try(self) -> bool:
         try:
             self._replace(self._metrics.render().encode())
         except OSError as error:
             sentence = f"{self._path} cannot be written: {error.strerror or error}"
-            self._conditions.say(_CONDITION, True, sentence, kind=str(error.errno))
+            self._conditions.report(_CONDITION, True, sentence, kind=str(error.errno))
             return False
-        self._conditions.say(_CONDITION, False, f"{self._path} is written again")
+        self._conditions.report(_CONDITION, False, f"{self._path} is written again")
         return True
 
     def _replace(self, text: bytes) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        number = os.open(self._beside, flags, 0o644)
+        number = os.open(self._new_path, flags, 0o644)
         with open(number, "wb") as file:
             os.fchmod(number, 0o644)  # despite the umask; a collector is another user
             file.write(text)
-        self._beside.replace(self._path)
+        self._new_path.replace(self._path)
+
+
+# --- listening ---------------------------------------------------------------
+
+
+def _listen(text: str) -> socket.socket:
+    host, port = read_address(text)
+    try:
+        family, socket_type, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, socket_type)
+    except OSError as error:
+        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
+    try:
+        # Otherwise a restarted agent would wait for its predecessor's connections.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
+    if reaches_others(str(address[0])):
+        _log.warning("whoever reaches %s can read this agent's metrics", text)
+    return listener
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT; an IPv6 address is in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
+    if not host or (":" in host and "[" not in text):
+        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
+    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InvalidInput(f"{text} does not end with a port, such as :9254")
+    return host, int(port)
+
+
+def reaches_others(address: str) -> bool:
+    """Return whether other machines can connect to an IP address."""
+    from ipaddress import ip_address  # half a megabyte that few agents need
+
+    return not ip_address(address.partition("%")[0]).is_loopback
+
+
+# --- bytes -------------------------------------------------------------------
+
+
+def _read_head(connection: socket.socket, until: float) -> bytes:
+    """Read up to the blank line, but at most `_HEAD_LIMIT` bytes."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _HEAD_LIMIT:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        more = connection.recv(_HEAD_LIMIT - len(head))
+        if not more:
+            return b""
+        head += more
+    return head
+
+
+def _send(connection: socket.socket, response: bytes, until: float) -> None:
+    """Send `response` and make sure it arrives before the connection is closed."""
+    connection.settimeout(max(until - time.monotonic(), 0.001))
+    connection.sendall(response)
+    connection.shutdown(socket.SHUT_WR)
+    # Unread input would make the kernel discard the response in transit.
+    left = 8 * _HEAD_LIMIT
+    while left > 0:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        more = connection.recv(_HEAD_LIMIT)
+        if not more:
+            return
+        left -= len(more)
+
+
+def _response(status: int, content_type: str, text: str, headers: str = "") -> bytes:
+    body = text.encode()
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+        f"Cache-Control: no-store\r\nConnection: close\r\n{headers}\r\n"
+    )
+    return head.encode() + body

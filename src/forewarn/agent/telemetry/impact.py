@@ -2,11 +2,11 @@
 
 No single clock sees everything, so three are compared:
 
-1. `Pulse`: a thread that should run four times a second runs late. Nothing ran
+1. `FreezeDetector`: a thread that should run four times a second runs late. Nothing ran
    meanwhile, or the VM was suspended.
-2. `Ahead`: the service's clock is ahead of ours. The VM stood still with all its
-   clocks, as when a hypervisor pauses it.
-3. `Alive`: a file was last touched before a restart. Nothing ran until now.
+2. `ClockJumpDetector`: the service's clock is ahead of ours. The VM stood still with
+   all its clocks, as when a hypervisor pauses it.
+3. `AliveFile`: a file was last touched before a restart. Nothing ran until now.
 """
 
 import threading
@@ -25,7 +25,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 EVERY = 0.25  # seconds between two ticks
 LATE = 0.5  # seconds that a busy machine, or a response, may be late
 _TOUCH_EVERY = 1.0  # seconds
-_FEWEST, _MOST = 2, 16  # number of dates to compare with
+_FEWEST_DATES, _MOST_DATES = 2, 16  # number of dates to compare with
 
 
 def boot_id(path: Path = BOOT_ID) -> str:
@@ -36,7 +36,7 @@ def boot_id(path: Path = BOOT_ID) -> str:
         return ""
 
 
-def lasting(seconds: float) -> Impact:
+def standstill(seconds: float) -> Impact:
     """Return the impact of a period of `seconds` in which nothing ran."""
     return Impact(seconds=seconds, total=seconds)
 
@@ -52,7 +52,7 @@ class ClockReading:
     boottime: float  # continues while the machine is suspended
 
 
-def look() -> ClockReading:
+def read_clocks() -> ClockReading:
     """Read both clocks."""
     return ClockReading(
         monotonic=time.monotonic(), boottime=time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -71,28 +71,28 @@ class FreezeDetector:
 
     def __init__(
         self,
-        alive: "AliveFile",
-        look: Callable[[], ClockReading] = look,
+        alive_file: "AliveFile",
+        read_clocks: Callable[[], ClockReading] = read_clocks,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
-        """Touch `alive`; `look` reads the clocks, `wait` waits for the next tick."""
-        self._alive = alive
-        self._look = look
+        """Touch `alive_file` while it runs; `wait` waits for the next tick."""
+        self._alive_file = alive_file
+        self._read_clocks = read_clocks
         self._wait = wait
         self._lock = threading.Lock()
         self._last: ClockReading | None = None  # None while it is off
-        self._felt = Impact()
-        self._resting = threading.Event()
+        self._impact = Impact()
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self) -> None:
+    def start(self) -> None:
         """Start ticking if it is not already."""
         if self._thread is not None:
             return
-        self._alive.touch()
-        self._last, self._felt = self._look(), Impact()
-        self._resting.clear()
-        thread = threading.Thread(target=self._tick, name="pulse", daemon=True)
+        self._alive_file.touch()
+        self._last, self._impact = self._read_clocks(), Impact()
+        self._stopped.clear()
+        thread = threading.Thread(target=self._run, name="freeze-detector", daemon=True)
         try:
             thread.start()
         except RuntimeError:  # no memory, or too many threads: retried next time
@@ -100,36 +100,36 @@ class FreezeDetector:
         else:
             self._thread = thread
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """Stop ticking."""
         if self._thread is not None:
-            self._resting.set()
+            self._stopped.set()
             self._thread.join()
             self._thread = self._last = None
 
-    def taken(self) -> Impact:
-        """Return the impact since `watch` or since the previous call."""
-        self._note()
+    def take(self) -> Impact:
+        """Return the impact since `start` or since the previous call."""
+        self._measure()
         with self._lock:
-            felt, self._felt = self._felt, Impact()
-        return felt
+            impact, self._impact = self._impact, Impact()
+        return impact
 
-    def _tick(self) -> None:
-        touched = self._look().boottime
-        while not self._wait(self._resting, EVERY):
-            self._note()
-            now = self._look().boottime
+    def _run(self) -> None:
+        touched = self._read_clocks().boottime
+        while not self._wait(self._stopped, EVERY):
+            self._measure()
+            now = self._read_clocks().boottime
             if now - touched >= _TOUCH_EVERY:
-                self._alive.touch()
+                self._alive_file.touch()
                 touched = now
 
-    def _note(self) -> None:
+    def _measure(self) -> None:
         with self._lock:
             if self._last is None:
                 return
-            tick = self._look()
+            tick = self._read_clocks()
             if missed := gap(self._last, tick):
-                self._felt += lasting(missed)
+                self._impact += standstill(missed)
             self._last = tick
 
 
@@ -146,27 +146,27 @@ class ClockJumpDetector:
     def __init__(self) -> None:
         """Start without dates."""
         self._rate = 0.0
-        self._zeros: deque[datetime] = deque(maxlen=_MOST)  # service's time at our 0
+        self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)  # service's at our 0
 
-    def heard(self, reckoning: ClockEstimate, felt: Impact) -> Impact:
-        """Return `felt` plus the impact that only this date reveals."""
-        rate = reckoning.rate
+    def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
+        """Return `impact` plus the impact that only this date reveals."""
+        rate = estimate.rate
         if rate != self._rate:
             self._zeros.clear()
             self._rate = rate
         if not rate:
-            return felt  # a manual clock
-        zero = reckoning.date - timedelta(seconds=reckoning.at * rate)
-        unfelt = self._ahead(zero) - felt.total
-        if unfelt <= 1 / rate + LATE:  # dates have whole seconds
+            return impact  # a manual clock
+        zero = estimate.date - timedelta(seconds=estimate.at * rate)
+        unmeasured = self._ahead(zero) - impact.total
+        if unmeasured <= 1 / rate + LATE:  # dates have whole seconds
             self._zeros.append(zero)
-            return felt
+            return impact
         self._zeros.clear()
         self._zeros.append(zero)
-        return felt + lasting(unfelt)
+        return impact + standstill(unmeasured)
 
     def _ahead(self, zero: datetime) -> float:
-        if len(self._zeros) < _FEWEST:
+        if len(self._zeros) < _FEWEST_DATES:
             return 0.0
         return (zero - max(self._zeros)).total_seconds() / self._rate
 

@@ -11,13 +11,10 @@ from time import gmtime
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 #: Priorities for systemd's journal (sd-daemon(3)).
-_GRAVITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
-
-FORMATS = ("text", "json")
-LEVELS = ("debug", "info", "warning", "error")
+_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
 
-class _Lines(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     """One line per message, whatever a server or hook has written; times in UTC."""
 
     converter = staticmethod(gmtime)
@@ -28,21 +25,21 @@ class _Lines(logging.Formatter):
         line = f"{record.levelname.lower():<7} {_CONTROL.sub(' ', record.getMessage())}"
         if record.exc_info:
             line += f"\n{self.formatException(record.exc_info)}"
-        return self.before(record) + line
+        return self.prefix(record) + line
 
-    def before(self, record: logging.LogRecord) -> str:
+    def prefix(self, record: logging.LogRecord) -> str:
         """Return the prefix of a line."""
         return f"{self.formatTime(record)} "
 
 
-class _Journal(_Lines):
+class _JournalFormatter(_TextFormatter):
     """Lines for systemd, which adds the time itself and keeps the priority."""
 
-    def before(self, record: logging.LogRecord) -> str:
-        return f"<{_GRAVITY.get(record.levelname, 6)}>"
+    def prefix(self, record: logging.LogRecord) -> str:
+        return f"<{_PRIORITIES.get(record.levelname, 6)}>"
 
 
-class _Json(_Lines):
+class _JsonFormatter(_TextFormatter):
     """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -60,11 +57,11 @@ class _Json(_Lines):
         return json.dumps(line)
 
 
-def log_to_stderr(shape: str = "text", level: str = "info") -> None:
-    """Log to standard error in one of the FORMATS."""
+def log_to_stderr(format: str = "text", level: str = "info") -> None:
+    """Log to standard error as lines of text or JSON."""
     handler = logging.StreamHandler(sys.stderr)
-    plain = _Journal() if _is_journal() else _Lines()
-    handler.setFormatter(_Json() if shape == "json" else plain)
+    plain = _JournalFormatter() if _is_journal() else _TextFormatter()
+    handler.setFormatter(_JsonFormatter() if format == "json" else plain)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
@@ -84,11 +81,11 @@ class Conditions:
         """Log to `log`."""
         self._log = log
         self._lock = Lock()
-        self._there: dict[str, tuple[str, str]] = {}  # name: kind, sentence
-        self.news = 0  # number of changes logged
+        self._active: dict[str, tuple[str, str]] = {}  # name: kind, sentence
+        self.changes = 0  # number of changes logged
 
-    def say(
-        self, condition: str, is_there: bool, sentence: str, *, kind: str = ""
+    def report(
+        self, condition: str, is_active: bool, sentence: str, *, kind: str = ""
     ) -> bool:
         """Log `sentence` if the condition has just begun or ended.
 
@@ -96,22 +93,22 @@ class Conditions:
         logged.
         """
         with self._lock:
-            before = self._there.get(condition)
-            if is_there:
-                self._there[condition] = (kind, sentence)
+            before = self._active.get(condition)
+            if is_active:
+                self._active[condition] = (kind, sentence)
             else:
-                self._there.pop(condition, None)
-            if is_there:
-                is_news = before is None or before[0] != kind
+                self._active.pop(condition, None)
+            if is_active:
+                is_change = before is None or before[0] != kind
             else:
-                is_news = before is not None
-            self.news += is_news
-        if is_news:
-            level = logging.WARNING if is_there else logging.INFO
+                is_change = before is not None
+            self.changes += is_change
+        if is_change:
+            level = logging.WARNING if is_active else logging.INFO
             self._log.log(level, "%s", sentence, extra={"condition": condition})
-        return is_news
+        return is_change
 
-    def are_there(self) -> dict[str, str]:
+    def active(self) -> dict[str, str]:
         """Return the current conditions, each with its latest sentence."""
         with self._lock:
-            return {name: sentence for name, (_, sentence) in self._there.items()}
+            return {name: sentence for name, (_, sentence) in self._active.items()}

@@ -1,7 +1,7 @@
-"""Metrics catalog of the agent, as a table.
+"""Metrics of the agent: their catalog as tables, and the registry of their values.
 
 Label values are few and bounded. Values from a server or a file can become labels, but
-`Metrics` limits each metric to a few hundred series.
+`AgentMetrics` limits each metric to a few hundred series.
 """
 
 import math
@@ -15,12 +15,10 @@ from typing import TypeAlias
 
 #: Prefix of every name.
 PREFIX = "forewarn_agent_"
-
-
 #: Content type of `render`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_MOST_SERIES = 256  # of one metric; a server may announce any number of events
+_SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
 
 Labels: TypeAlias = tuple[str, ...]
 #: A number, or a function that returns one; None if there is no value.
@@ -47,7 +45,10 @@ class MetricSpec:
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
-    known: tuple[tuple[str, ...], ...] = ()  # values of each label that start at 0
+    label_values: tuple[tuple[str, ...], ...] = ()  # of series that start at 0
+
+
+# --- catalog -----------------------------------------------------------------
 
 
 _STEPS = ("prepare", "started", "started-without-notice", "recover", "undo")
@@ -162,7 +163,11 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     *(
         MetricSpec(
-            name=name, kind=MetricKind.COUNTER, help=text, labels=labels, known=known
+            name=name,
+            kind=MetricKind.COUNTER,
+            help=text,
+            labels=labels,
+            label_values=known,
         )
         for name, labels, text, known in _COUNTERS
     ),
@@ -173,25 +178,17 @@ AGENT_METRICS: Sequence[MetricSpec] = (
             help=text,
             labels=(label,),
             buckets=buckets,
-            known=(known,),
+            label_values=(known,),
         )
         for name, label, known, buckets, text in _HISTOGRAMS
     ),
 )
 
 
-def series_from_the_start(measure: MetricSpec) -> Iterator[tuple[str, ...]]:
-    """Yield the series that exist before anything has happened.
-
-    A counter that first appears with its first event hides that event from `increase`.
-    """
-    if measure.kind is not MetricKind.GAUGE and len(measure.known) == len(
-        measure.labels
-    ):
-        yield from product(*measure.known)
+# --- registry ----------------------------------------------------------------
 
 
-class _Spread:
+class _HistogramSeries:
     """Bucket counts and sum of one histogram series."""
 
     __slots__ = ("counts", "total")
@@ -204,19 +201,19 @@ class _Spread:
 class AgentMetrics:
     """All metrics of one agent."""
 
-    def __init__(self, measures: Sequence[MetricSpec] = AGENT_METRICS) -> None:
+    def __init__(self, specs: Sequence[MetricSpec] = AGENT_METRICS) -> None:
         """Start with the series that are known to be zero."""
         self._lock = Lock()
-        self._measures = {measure.name: measure for measure in measures}
+        self._specs = {spec.name: spec for spec in specs}
         self._values: dict[str, dict[Labels, Value]] = {}
-        self._spreads: dict[str, dict[Labels, _Spread]] = {}
-        for measure in measures:
-            zeros = [*series_from_the_start(measure)]
-            self._values[measure.name] = dict.fromkeys(zeros, 0.0)
-            if measure.kind is MetricKind.HISTOGRAM:
-                self._values[measure.name] = {}
-                self._spreads[measure.name] = {
-                    labels: _Spread(len(measure.buckets)) for labels in zeros
+        self._histograms: dict[str, dict[Labels, _HistogramSeries]] = {}
+        for spec in specs:
+            zeros = [*_initial_series(spec)]
+            self._values[spec.name] = dict.fromkeys(zeros, 0.0)
+            if spec.kind is MetricKind.HISTOGRAM:
+                self._values[spec.name] = {}
+                self._histograms[spec.name] = {
+                    labels: _HistogramSeries(len(spec.buckets)) for labels in zeros
                 }
 
     def set(self, name: str, value: Value, /, **labels: str) -> None:
@@ -228,9 +225,9 @@ class AgentMetrics:
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge; the keys are its label values."""
-        measure = self._measure(name, MetricKind.GAUGE)
-        if any(len(key) != len(measure.labels) for key in values):
-            raise ValueError(f"{name} has the labels {measure.labels}")
+        spec = self._spec(name, MetricKind.GAUGE)
+        if any(len(key) != len(spec.labels) for key in values):
+            raise ValueError(f"{name} has the labels {spec.labels}")
         with self._lock:
             self._values[name].clear()
             for key, value in values.items():
@@ -241,22 +238,24 @@ class AgentMetrics:
         """Increase a counter."""
         key = self._key(name, MetricKind.COUNTER, labels)
         with self._lock:
-            self._grow(name, key, amount)
+            self._increase(name, key, amount)
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Add a value to a histogram."""
         key = self._key(name, MetricKind.HISTOGRAM, labels)
-        bounds = self._measures[name].buckets
+        bounds = self._specs[name].buckets
         with self._lock:
-            if not self._has_room(self._spreads[name], key):
+            if not self._has_room(self._histograms[name], key):
                 return
-            spread = self._spreads[name].setdefault(key, _Spread(len(bounds)))
-            spread.counts[bisect_left(bounds, value)] += 1
-            spread.total += value
+            histogram = self._histograms[name].setdefault(
+                key, _HistogramSeries(len(bounds))
+            )
+            histogram.counts[bisect_left(bounds, value)] += 1
+            histogram.total += value
 
     def value(self, name: str, /, **labels: str) -> float | None:
         """Return the current value of a series; None if there is none."""
-        key = self._key(name, self._measures[name].kind, labels)
+        key = self._key(name, self._specs[name].kind, labels)
         with self._lock:
             value = self._values[name].get(key)
         return value() if callable(value) else value
@@ -264,88 +263,98 @@ class AgentMetrics:
     def render(self) -> str:
         """Return all metrics in Prometheus text format 0.0.4."""
         return "".join(
-            line for measure in self._measures.values() for line in self._lines(measure)
+            line for spec in self._specs.values() for line in self._lines(spec)
         )
 
-    def _lines(self, measure: MetricSpec) -> Iterator[str]:
-        name = PREFIX + measure.name
+    def _lines(self, spec: MetricSpec) -> Iterator[str]:
+        name = PREFIX + spec.name
         with self._lock:
-            values = {**self._values[measure.name]}
-            spreads = {
-                labels: ([*spread.counts], spread.total)
-                for labels, spread in self._spreads.get(measure.name, {}).items()
+            values = {**self._values[spec.name]}
+            histograms = {
+                labels: ([*histogram.counts], histogram.total)
+                for labels, histogram in self._histograms.get(spec.name, {}).items()
             }
         # Called without the lock: a value function may hold a lock of its own.
         numbers = {
             key: source() if callable(source) else source
             for key, source in values.items()
         }
-        yield f"# HELP {name} {_escaped(measure.help)}\n"
-        yield f"# TYPE {name} {measure.kind}\n"
+        yield f"# HELP {name} {_escape(spec.help)}\n"
+        yield f"# TYPE {name} {spec.kind}\n"
         for labels, value in sorted(numbers.items()):
             if value is not None:
-                yield f"{name}{_shown(measure.labels, labels)} {_number(value)}\n"
-        for labels, (counts, total) in sorted(spreads.items()):
-            yield from _spread_lines(measure, labels, counts, total)
+                shown = _label_text(spec.labels, labels)
+                yield f"{name}{shown} {_format_number(value)}\n"
+        for labels, (counts, total) in sorted(histograms.items()):
+            yield from _histogram_lines(spec, labels, counts, total)
 
     def _key(self, name: str, kind: MetricKind, labels: Mapping[str, str]) -> Labels:
-        measure = self._measure(name, kind)
-        if labels.keys() != {*measure.labels}:
-            raise ValueError(f"{name} has the labels {measure.labels}, not {labels}")
-        return tuple(labels[label] for label in measure.labels)
+        spec = self._spec(name, kind)
+        if labels.keys() != {*spec.labels}:
+            raise ValueError(f"{name} has the labels {spec.labels}, not {labels}")
+        return tuple(labels[label] for label in spec.labels)
 
-    def _measure(self, name: str, kind: MetricKind) -> MetricSpec:
-        measure = self._measures[name]
-        if measure.kind is not kind:
-            raise ValueError(f"{name} is a {measure.kind}, not a {kind}")
-        return measure
+    def _spec(self, name: str, kind: MetricKind) -> MetricSpec:
+        spec = self._specs[name]
+        if spec.kind is not kind:
+            raise ValueError(f"{name} is a {spec.kind}, not a {kind}")
+        return spec
 
     def _has_room(self, series: Mapping[Labels, object], key: Labels) -> bool:
-        if key in series or len(series) < _MOST_SERIES:
+        if key in series or len(series) < _SERIES_LIMIT:
             return True
-        self._grow("series_dropped_total", (), 1.0)
+        self._increase("series_dropped_total", (), 1.0)
         return False
 
-    def _grow(self, name: str, key: Labels, amount: float) -> None:
+    def _increase(self, name: str, key: Labels, amount: float) -> None:
         series = self._values[name]
         if self._has_room(series, key):
             before = series.get(key, 0.0)
             series[key] = (0.0 if callable(before) else before) + amount
 
 
+def _initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
+    """Yield the series that exist before anything has happened.
+
+    A counter that first appears with its first event hides that event from `increase`.
+    """
+    if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
+        yield from product(*spec.label_values)
+
+
 # --- text format -------------------------------------------------------------
 
 
-def _spread_lines(
-    measure: MetricSpec, labels: Labels, counts: Sequence[int], total: float
+def _histogram_lines(
+    spec: MetricSpec, labels: Labels, counts: Sequence[int], total: float
 ) -> Iterator[str]:
-    name = PREFIX + measure.name
+    name = PREFIX + spec.name
     so_far = 0
-    names = (*measure.labels, "le")
-    for bound, count in zip((*measure.buckets, math.inf), counts, strict=True):
+    names = (*spec.labels, "le")
+    for bound, count in zip((*spec.buckets, math.inf), counts, strict=True):
         so_far += count
-        shown = _shown(names, (*labels, _number(bound)))
+        shown = _label_text(names, (*labels, _format_number(bound)))
         yield f"{name}_bucket{shown} {so_far}\n"
-    yield f"{name}_sum{_shown(measure.labels, labels)} {_number(total)}\n"
-    yield f"{name}_count{_shown(measure.labels, labels)} {so_far}\n"
+    yield f"{name}_sum{_label_text(spec.labels, labels)} {_format_number(total)}\n"
+    yield f"{name}_count{_label_text(spec.labels, labels)} {so_far}\n"
 
 
-def _shown(names: Sequence[str], values: Labels) -> str:
+def _label_text(names: Sequence[str], values: Labels) -> str:
     pairs = zip(names, values, strict=True)
     inside = ",".join(
-        '{}="{}"'.format(name, _escaped(value).replace('"', r"\""))
+        '{}="{}"'.format(name, _escape(value).replace('"', r"\""))
         for name, value in pairs
     )
     return f"{{{inside}}}" if inside else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     # One character that cannot be encoded would break the whole page.
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", r"\\").replace("\n", r"\n")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

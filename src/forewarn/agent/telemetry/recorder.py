@@ -1,4 +1,4 @@
-"""Metrics derived from audit entries and event states."""
+"""Recorder: writes what the agent does to the audit log, the log and the metrics."""
 
 import logging
 import time
@@ -16,73 +16,9 @@ from forewarn.client.responses import Reading
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import ForewarnError, Refused, Unavailable
 
-_FIRST_ANSWER = 130.0  # seconds that the first response may take
+_FIRST_RESPONSE = 130.0  # seconds that the first response may take
 
 _log = logging.getLogger("forewarn.agent")
-
-
-def count_entry(
-    note: AuditEntry, life: EventState | None, metrics: AgentMetrics
-) -> None:
-    """Update the metrics for one audit entry."""
-    details, event_type = note.said, "" if life is None else str(life.event.type)
-    match note.what:
-        case "decided":
-            metrics.add("decisions_total", rule=str(details["rule"] or "none"))
-            _observe(metrics, "notice_given_seconds", life and life.notice, event_type)
-        case "hook-ended":
-            step, outcome = str(details["step"]), str(details["outcome"])
-            metrics.add("hooks_total", step=step, outcome=outcome)
-            seconds = details["seconds"]
-            if isinstance(seconds, float):
-                metrics.observe("hook_seconds", seconds, step=step)
-        case "approved":
-            metrics.add("approvals_total", answer="200")
-            _observe(
-                metrics,
-                "notice_used_seconds",
-                details["notice_seconds_used"],
-                event_type,
-            )
-        case "started" if details["approved_elsewhere"]:
-            metrics.add("approved_elsewhere_total")
-        case "gone" if details["after_start"] and life is not None:
-            metrics.add("boots_total", float(life.impact.boots))
-            _observe(metrics, "impact_seconds", life.impact.seconds, event_type)
-
-
-def _observe(metrics: AgentMetrics, name: str, value: object, event_type: str) -> None:
-    if isinstance(value, int | float):
-        metrics.observe(name, float(value), type=event_type)
-
-
-def count_refusal(error: ForewarnError, metrics: AgentMetrics) -> None:
-    """Count a failed approval."""
-    answer = str(error.status) if isinstance(error, Refused) else "unreachable"
-    metrics.add("approvals_total", answer=answer)
-
-
-def show_events(lives: Iterable[EventState], metrics: AgentMetrics) -> None:
-    """Export the events that are in the document."""
-    live = [life for life in lives if life.seen is not LastStatus.GONE]
-    events: Mapping[tuple[str, ...], int] = Counter(
-        (
-            str(state.event.type),
-            state.seen,
-            "1" if state.is_mine else "0",
-        )
-        for state in live
-    )
-    metrics.replace("events", {labels: float(n) for labels, n in events.items()})
-    due: Mapping[tuple[str, ...], float] = {
-        (
-            state.id,
-            str(state.event.type),
-        ): state.event.not_before.timestamp()
-        for state in live
-        if state.event.not_before is not None
-    }
-    metrics.replace("not_before_timestamp_seconds", due)
 
 
 class AgentRecorder:
@@ -116,32 +52,32 @@ class AgentRecorder:
         metrics.set("blind", lambda: float(self._is_blind))
 
     def write(
-        self, notes: Iterable[AuditEntry], find: Callable[[str], EventState | None]
+        self, entries: Iterable[AuditEntry], find: Callable[[str], EventState | None]
     ) -> None:
         """Write audit entries, log and count them; a failing disk is only reported."""
-        for note in notes:
-            life = find(note.event or "")
-            count_entry(note, life, self._metrics)
-            if (saying := log_line(note, life)) is not None:
-                _log.log(saying.level, "%s", saying.text, extra={"event": note.event})
+        for entry in entries:
+            state = find(entry.event or "")
+            count_entry(entry, state, self._metrics)
+            if (line := log_line(entry, state)) is not None:
+                _log.log(line.level, "%s", line.text, extra={"event": entry.event})
             try:
-                self._audit.write(note.line())
+                self._audit.write(entry.line())
             except Unavailable as error:
                 self._metrics.add("state_errors_total")
-                self._conditions.say("audit", True, str(error))
+                self._conditions.report("audit", True, str(error))
             else:
-                self._conditions.say(
+                self._conditions.report(
                     "audit", False, "the audit record is written again"
                 )
 
     # --- polls ------------------------------------------------------------------------
 
-    def saw(self, reading: Reading) -> None:
+    def document_read(self, reading: Reading) -> None:
         """Record that the service responded."""
         if not self._has_read:
             _log.info("documents are read from %s", self._endpoint)
         self._has_read = True
-        self._blind(False)
+        self._set_blind(False)
         self._last = self._monotonic()
         document = reading.document
         result = "unchanged" if document is None else "document"
@@ -153,70 +89,138 @@ class AgentRecorder:
         )
         if document is not None:
             self._metrics.set("document_incarnation", float(document.incarnation))
-        self._conditions.say("reading", False, "documents can be read again")
+        self._conditions.report("reading", False, "documents can be read again")
 
-    def lost(self, error: ForewarnError) -> None:
+    def read_failed(self, error: ForewarnError) -> None:
         """Record that a poll failed."""
         self._has_failed = True
         self._metrics.add("readings_total", result="failed")
         status = error.status if isinstance(error, Refused) else ""
         kind = f"{type(error).__name__} {status}"
-        self._conditions.say("reading", True, f"no document: {error}", kind=kind)
+        self._conditions.report("reading", True, f"no document: {error}", kind=kind)
 
-    def look_out(self) -> float:
+    def check_blind(self) -> float:
         """Raise the alarm if it is due; return the seconds until the next check."""
-        patience = self._blind_after
+        allowed = self._blind_after
         if not self._has_read and not self._has_failed:
-            patience = max(patience, _FIRST_ANSWER)
-        left = self._last + patience - self._monotonic()
+            allowed = max(allowed, _FIRST_RESPONSE)
+        left = self._last + allowed - self._monotonic()
         if left <= 0:
-            self._blind(True)
+            self._set_blind(True)
         return left if left > 0 else self._blind_after
 
-    def _blind(self, is_blind: bool) -> None:
+    def _set_blind(self, is_blind: bool) -> None:
         if is_blind == self._is_blind:
             return
         self._is_blind = is_blind
         seconds = self._monotonic() - self._last
         text = f"no document could be read for {seconds:.0f} s: events would be missed"
-        self._conditions.say("blind", is_blind, text if is_blind else "no longer blind")
-        what = "blind" if is_blind else "sees-again"
-        note = AuditEntry(
-            at=self._clock.now(), what=what, said={"seconds": round(seconds, 1)}
+        self._conditions.report(
+            "blind", is_blind, text if is_blind else "no longer blind"
         )
-        self.write([note], lambda _: None)
+        what = "blind" if is_blind else "sees-again"
+        entry = AuditEntry(
+            at=self._clock.now(), what=what, details={"seconds": round(seconds, 1)}
+        )
+        self.write([entry], lambda _: None)
 
     # --- other ------------------------------------------------------------------------
 
-    def named(self, name: str) -> None:
+    def name_learned(self, name: str) -> None:
         """Record the name of this VM."""
         if name and name != self._name:
             _log.info("this VM is %s", name)
         self._name = name
         self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
 
-    def name_fits(self, trouble: str | None) -> None:
+    def name_checked(self, problem: str | None) -> None:
         """Record whether events may be missed because of this VM's name."""
-        self._metrics.set("name_mismatch", float(trouble is not None))
-        text = trouble or "this VM's names fit now"
-        if self._conditions.say("name-mismatch", trouble is not None, text, kind=text):
-            note = AuditEntry(
-                at=self._clock.now(), what="name-mismatch", said={"reason": trouble}
+        self._metrics.set("name_mismatch", float(problem is not None))
+        text = problem or "this VM's names fit now"
+        if self._conditions.report(
+            "name-mismatch", problem is not None, text, kind=text
+        ):
+            entry = AuditEntry(
+                at=self._clock.now(), what="name-mismatch", details={"reason": problem}
             )
-            self.write([note], lambda _: None)
+            self.write([entry], lambda _: None)
 
-    def disk(self, error: Unavailable | None) -> None:
+    def save_result(self, error: Unavailable | None) -> None:
         """Record whether event states can be saved."""
         if error is not None:
             self._metrics.add("state_errors_total")
         again = "what the agent knows can be kept again"
-        self._conditions.say("state-unwritable", error is not None, str(error or again))
+        self._conditions.report(
+            "state-unwritable", error is not None, str(error or again)
+        )
 
-    def not_taken(self, error: ForewarnError) -> None:
+    def approval_failed(self, error: ForewarnError) -> None:
         """Record a failed approval."""
-        count_refusal(error, self._metrics)
+        count_failed_approval(error, self._metrics)
 
-    def show(self, lives: Iterable[EventState], *, running: int) -> None:
+    def update_gauges(self, states: Iterable[EventState], *, running: int) -> None:
         """Update the metrics of current events and hooks."""
-        show_events(lives, self._metrics)
+        export_events(states, self._metrics)
         self._metrics.set("hook_running", float(running))
+
+
+# --- metrics -----------------------------------------------------------------
+
+
+def count_entry(
+    entry: AuditEntry, state: EventState | None, metrics: AgentMetrics
+) -> None:
+    """Update the metrics for one audit entry."""
+    details, event_type = entry.details, "" if state is None else str(state.event.type)
+    match entry.what:
+        case "decided":
+            metrics.add("decisions_total", rule=str(details["rule"] or "none"))
+            _observe(
+                metrics, "notice_given_seconds", state and state.notice, event_type
+            )
+        case "hook-ended":
+            step, outcome = str(details["step"]), str(details["outcome"])
+            metrics.add("hooks_total", step=step, outcome=outcome)
+            seconds = details["seconds"]
+            if isinstance(seconds, float):
+                metrics.observe("hook_seconds", seconds, step=step)
+        case "approved":
+            metrics.add("approvals_total", answer="200")
+            _observe(
+                metrics,
+                "notice_used_seconds",
+                details["notice_seconds_used"],
+                event_type,
+            )
+        case "started" if details["approved_elsewhere"]:
+            metrics.add("approved_elsewhere_total")
+        case "gone" if details["after_start"] and state is not None:
+            metrics.add("boots_total", float(state.impact.boots))
+            _observe(metrics, "impact_seconds", state.impact.seconds, event_type)
+
+
+def count_failed_approval(error: ForewarnError, metrics: AgentMetrics) -> None:
+    """Count a failed approval."""
+    answer = str(error.status) if isinstance(error, Refused) else "unreachable"
+    metrics.add("approvals_total", answer=answer)
+
+
+def export_events(states: Iterable[EventState], metrics: AgentMetrics) -> None:
+    """Export the events that are in the document."""
+    live = [state for state in states if state.seen is not LastStatus.GONE]
+    events: Mapping[tuple[str, ...], int] = Counter(
+        (str(state.event.type), state.seen, "1" if state.is_mine else "0")
+        for state in live
+    )
+    metrics.replace("events", {labels: float(n) for labels, n in events.items()})
+    due: Mapping[tuple[str, ...], float] = {
+        (state.id, str(state.event.type)): state.event.not_before.timestamp()
+        for state in live
+        if state.event.not_before is not None
+    }
+    metrics.replace("not_before_timestamp_seconds", due)
+
+
+def _observe(metrics: AgentMetrics, name: str, value: object, event_type: str) -> None:
+    if isinstance(value, int | float):
+        metrics.observe(name, float(value), type=event_type)

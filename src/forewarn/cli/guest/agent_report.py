@@ -6,8 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from forewarn.agent import main
-from forewarn.agent.audit.entries import RecordedEntry, span
+from forewarn.agent.audit.entries import RecordedEntry, format_duration
 from forewarn.agent.audit.log import AuditLogReader
 from forewarn.agent.audit.sentences import EventStory, StoryEntry, story_of_event
 from forewarn.agent.audit.summary import EventSummary, summarize
@@ -88,7 +87,7 @@ def _row(account: EventSummary) -> Iterator[str]:
 
 
 def _span(seconds: float | None) -> str:
-    return "" if seconds is None else unbroken(span(seconds))
+    return "" if seconds is None else unbroken(format_duration(seconds))
 
 
 def _outcome(account: EventSummary) -> Iterator[str]:
@@ -121,7 +120,7 @@ def page(story: EventStory) -> str:
 
 
 def _parts(story: EventStory) -> Iterator[str]:
-    account = story.account
+    account = story.summary
     yield clean(f"{account.type} of {some(account.resources) or 'nobody'}")
     yield fields(_facts(account))
     yield "\n".join(_lines(story.entries))
@@ -134,7 +133,7 @@ def _facts(account: EventSummary) -> Iterator[tuple[str, str | None]]:
     yield "source", account.source
     yield "description", account.description
     yield "not before", moment(account.not_before)
-    yield "duration", "unknown" if announced is None else span(announced)
+    yield "duration", "unknown" if announced is None else format_duration(announced)
 
 
 def _lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
@@ -145,8 +144,10 @@ def _lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         if date != day:
             day = date
             yield f"story of {date}, in UTC"
-        after = f" ({unbroken('+' + span(entry.after))})" if entry.after else ""
-        yield paragraph(f"  {time:8}  {entry.said}{after}", _TIME)
+        after = (
+            f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
+        )
+        yield paragraph(f"  {time:8}  {entry.text}{after}", _TIME)
         yield from (f"{'':{_TIME}}| {clean(line)}" for line in entry.output)
 
 
@@ -156,10 +157,10 @@ def _lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
 def plain_story(story: EventStory) -> Mapping[str, object]:
     """Convert the story of an event to JSON values."""
     return {
-        **plain_account(story.account),
+        **plain_account(story.summary),
         "verdict": [*story.verdict],
         "story": [
-            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.said}
+            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.text}
             for entry in story.entries
         ],
     }
@@ -259,16 +260,16 @@ def _folder(args: argparse.Namespace) -> Path:
     if args.state is not None:
         return Path(args.state)
     if args.config is not None:
-        return main.state_of(Path(args.config))
+        return file.state_folder_of(Path(args.config))
     if file.DEFAULT.exists():
-        return main.state_of(file.DEFAULT)
-    return main.state_folder()
+        return file.state_folder_of(file.DEFAULT)
+    return file.default_state_folder()
 
 
 def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     record = AuditLogReader(folder / _FILE)
     try:
-        if not record.is_there():
+        if not record.exists():
             raise NotFound(
                 f"no agent has written anything in {folder}; --state or --config says"
                 " where one has"

@@ -211,7 +211,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
         raise FaultyFile(f"{path}: this is not TOML: {error}") from error
     except RecursionError as error:
         raise FaultyFile(f"{path}: this is nested too deep") from error
-    scenario = _scenario(plain, Location(complaints=complaints))
+    scenario = _scenario(plain, Location(diagnostics=complaints))
     if complaints.errors or scenario is None:
         raise FaultyFile("\n".join(complaints.errors))
     return scenario
@@ -231,7 +231,7 @@ def _scenario(plain: Mapping[str, object], top: Location) -> Scenario | None:
     if row is None or known.fleet is None or always is None:
         return None
     return Scenario(
-        name=top.complaints.file.stem,
+        name=top.diagnostics.file.stem,
         title=row.must(TITLE),
         description=row.get(DESCRIPTION) or "",
         fleet=known.fleet,

@@ -285,7 +285,7 @@ def read_table(
         place.refuse(str(invalid_value("a table", table)))
         return None
     by_name = {key.name: key for key in keys}
-    before = len(place.complaints.errors)
+    before = len(place.diagnostics.errors)
     values: dict[str, object] = {}
     for name, value in table.items():
         if name not in by_name:
@@ -298,7 +298,7 @@ def read_table(
     for key in keys:
         if key.is_needed and key.name not in table:
             place.refuse(f"`{key.name}` is missing: {key.help}")
-    return StepTable(values) if len(place.complaints.errors) == before else None
+    return StepTable(values) if len(place.diagnostics.errors) == before else None
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
