@@ -235,8 +235,10 @@ def _tell_other(step: Step) -> str:
     match step:
         case RecoverStep():
             return f"{step.host} is well again"
-        case CancelStep() | CompleteStep():
-            return f"{type(step).__name__.lower()} {step.event}"
+        case CancelStep():
+            return f"cancel {step.event}"
+        case CompleteStep():
+            return f"complete {step.event}"
         case ApproveStep():
             return f"{step.by} approves {step.event}"
         case AdvanceStep():
