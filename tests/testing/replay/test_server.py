@@ -23,8 +23,8 @@ from tests.recordings.recordings import (
 from forewarn.client import Client
 from forewarn.errors import InvalidInput, Refused
 from forewarn.recordings.format import Line, RecordedDocument, Recording
+from forewarn.testing.replay import Replay
 from forewarn.testing.replay.projection import ReplayApproval
-from forewarn.testing.replay.server import Replay
 
 _LONG = 10.0  # seconds; nothing here takes as long
 FAR = 1e6  # seconds into a recording, later than anything else
