@@ -75,7 +75,7 @@ def outline(document: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def outlines(tape: Recording) -> list[tuple[object, ...]]:
-    return [outline(each.document) for each in tape.showings if each.document]
+    return [outline(each.document) for each in tape.documents if each.document]
 
 
 def record_a_life(path: Path) -> None:
@@ -176,13 +176,13 @@ def test_a_full_disk_keeps_what_was_recorded(tmp_path: Path) -> None:
     with a_small_disk(folder) as disk:
         path = disk.outside / "tape.jsonl"
         long = a_showing(a_raw_event(Resources=["web"] * 2_000))  # many pages
-        with RecordingFile.make(path, a_header()) as tape:
+        with RecordingFile.create(path, a_header()) as tape:
             tape.add(a_showing())
             disk.fill()
             with pytest.raises(Unavailable, match="No space left on device"):
                 tape.add(long)
             with pytest.raises(Unavailable, match="No space left on device"):
-                RecordingFile.make(disk.outside / "other.jsonl", a_header())
+                RecordingFile.create(disk.outside / "other.jsonl", a_header())
             assert not (disk.outside / "other.jsonl").exists()
             assert read_recording(path).lines == [a_showing()]
             disk.free()

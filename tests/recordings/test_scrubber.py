@@ -30,12 +30,12 @@ from forewarn.recordings.scrubber import BEGAN, NO_DESCRIPTION, Scrubber
 
 def scrubbed(tape: Recording) -> Recording:
     scrubber = Scrubber(tape.header)
-    lines = [scrubber.line(line) for line in tape.lines]
+    lines = [scrubber.scrub(line) for line in tape.lines]
     return replace(tape, header=scrubber.header, lines=lines)
 
 
 def the_event(tape: Recording, number: int = 0) -> dict[str, object]:
-    document = tape.showings[number].document
+    document = tape.documents[number].document
     assert document is not None
     (event,) = json.loads(json.dumps(document["Events"]))
     return dict(event)
@@ -96,7 +96,7 @@ def test_an_id_is_replaced_consistently_and_keeps_its_format() -> None:
 def test_times_are_shifted_to_a_fixed_date_and_the_notice_stays() -> None:
     tape = scrubbed(a_tape(a_showing(a_raw_event(), after=5.0)))
     assert tape.header.began == BEGAN
-    assert tape.showings[0].after == 5.0
+    assert tape.documents[0].after == 5.0
     assert the_event(tape)["NotBefore"] == "Wed, 01 Jan 2020 00:15:00 GMT"
 
 
@@ -129,7 +129,7 @@ def test_unknown_fields_are_removed() -> None:
     document = {"DocumentIncarnation": "4", "Events": [event], "Owner": "Contoso"}
     headers = {"etag": '"web-0"', "forewarn-clock": "60", "content-type": "web_0!"}
     line = RecordedDocument(after=0.0, document=document, headers=headers)
-    (kept,) = scrubbed(a_tape(line)).showings
+    (kept,) = scrubbed(a_tape(line)).documents
     assert kept.headers == {"forewarn-clock": "60"}
     assert kept.document is not None
     assert kept.document["DocumentIncarnation"] == 4
@@ -139,7 +139,7 @@ def test_unknown_fields_are_removed() -> None:
 
 def test_only_the_kind_of_an_error_is_kept() -> None:
     lines = [
-        RecordedFailure(after=0.0, what="503", says="http://contoso answered 503"),
+        RecordedFailure(after=0.0, what="503", message="http://contoso answered 503"),
         RecordedFailure(after=1.0, what="contoso"),
         RecordedFailure(after=2.0, what=None),
     ]
@@ -190,5 +190,5 @@ def test_every_time_span_is_kept(after: int, notice: int) -> None:
     tape = scrubbed(a_tape(line))
     moved = parse_date(the_event(tape)["NotBefore"])
     assert moved is not None
-    began = tape.header.began + timedelta(seconds=tape.showings[0].after)
+    began = tape.header.began + timedelta(seconds=tape.documents[0].after)
     assert moved - began == timedelta(seconds=notice)

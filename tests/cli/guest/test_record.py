@@ -67,7 +67,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def documents(path: Path) -> list[object]:
-    return [showing.document for showing in read_recording(path).showings]
+    return [showing.document for showing in read_recording(path).documents]
 
 
 def kinds(lines: Sequence[Line]) -> list[type]:

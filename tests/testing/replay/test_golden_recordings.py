@@ -46,6 +46,6 @@ def test_a_recorded_document_is_served_as_it_was(name: str) -> None:
     tape = parse_recording(written(a_tape(*showings, header=header)), name)
     served = [
         project(showing, tape, number=0, turn=0, by=timedelta())
-        for showing in tape.showings
+        for showing in tape.documents
     ]
     assert [json.loads(showing.bodies[name[:10]]) for showing in served] == recorded

@@ -15,7 +15,7 @@ HOUR = timedelta(hours=1)
 
 
 def projected(tape: Recording, turn: int = 0, by: timedelta = HOUR) -> AudienceView:
-    return project(tape.showings[0], tape, number=3, turn=turn, by=by)
+    return project(tape.documents[0], tape, number=3, turn=turn, by=by)
 
 
 def body(shown: AudienceView, version: str) -> dict[str, object]:
