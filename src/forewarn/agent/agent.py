@@ -236,7 +236,7 @@ class Agent:
     def _saw(self, saw: DocumentRead) -> None:
         reading, felt = saw.reading, self._pulse.taken()
         if reading.reckoning is not None:
-            self._clock.hear(reading.reckoning)
+            self._clock.update(reading.reckoning)
             felt = self._ahead.heard(reading.reckoning, felt)
         self._felt += felt.scaled(self._clock.rate)  # as announced durations are
         self._recording.saw(reading)
