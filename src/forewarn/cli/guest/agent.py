@@ -10,7 +10,7 @@ from forewarn.agent.config import file
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, count, write, write_json
+from forewarn.cli.output import count, write, write_error, write_json
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart, FaultyFile
 
@@ -18,7 +18,7 @@ CONFIG = Option(
     flag="--config",
     metavar="FILE",
     default=str(file.DEFAULT),
-    stand_in=file.VARIABLE,
+    own_variable=file.VARIABLE,
     help="the agent's file",
 )
 
@@ -145,7 +145,7 @@ def run_check(args: argparse.Namespace) -> int:
         write_json({"wrong": wrong, "warnings": [*plan.warnings], **_plain(plan)})
         return 1 if wrong else 0
     for warning in plan.warnings:
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
     if wrong:
         raise FaultyFile("\n".join(wrong))
     rules, hooks = count(len(plan.rules), "rule"), count(len(plan.hooks), "hook")

@@ -21,7 +21,14 @@ from forewarn.agent.identity import VmIdentity, host_name, identify
 from forewarn.agent.rules import MatchReason, RuleMatch, Situation, match_rule
 from forewarn.cli.guest.agent import CONFIG, NAME, plan_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, distance, moment, paragraph, write, write_json
+from forewarn.cli.output import (
+    format_distance,
+    format_time,
+    paragraph,
+    write,
+    write_error,
+    write_json,
+)
 from forewarn.cli.values import read_time
 from forewarn.clocks import SystemClock
 from forewarn.errors import InvalidInput
@@ -138,7 +145,7 @@ def explain(args: argparse.Namespace) -> int:
     identity = identify(explicit=plan.name, compute_name=None, host_name=host_name())
     cases = [_case(plan, event, shown, at, identity) for event in shown.events]
     for warning in plan.warnings:
-        complain(warning)
+        write_error(warning)
     if args.json:
         write_json(_plain(cases, at, identity))
     else:
@@ -175,11 +182,11 @@ def _page(
     shown: ExplainInput,
 ) -> Iterator[str]:
     who = identity.name or "without a name"
-    heading = f"Seen at {moment(at)} by {who}."
+    heading = f"Seen at {format_time(at)} by {who}."
     if plan.name is None and shown.is_mine is None:
         heading = (
-            f"Seen at {moment(at)} by {who}, which is the host name; the agent itself"
-            " asks /metadata/instance. --name gives another."
+            f"Seen at {format_time(at)} by {who}, which is the host name; the agent"
+            " itself asks /metadata/instance. --name gives another."
         )
     yield paragraph(heading, 0)
     if not cases:
@@ -207,8 +214,8 @@ def _head(case: _Case) -> Iterator[str]:
     names = ", ".join(event.resources) or "nobody"
     yield paragraph(f"{event.id}: {event.type} of {names}, {event.status}{source}")
     if event.not_before is not None:
-        far = distance(event.not_before, case.situation.now)
-        yield f"  Not before {moment(event.not_before)}, {far}."
+        far = format_distance(event.not_before, case.situation.now)
+        yield f"  Not before {format_time(event.not_before)}, {far}."
 
 
 def _why(case: _Case, name: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from forewarn.agent.systemd import NAME, program, unit_file
 from forewarn.cli.guest.agent import CONFIG
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, write, write_json
+from forewarn.cli.output import write, write_error, write_json
 from forewarn.errors import Conflict
 
 _DESCRIPTION = """\
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
-        complain(f"there is no {file} yet; without it the agent does not start")
+        write_error(f"there is no {file} yet; without it the agent does not start")
     _tell(path, is_new=is_new, json=args.json)
     return 0
 

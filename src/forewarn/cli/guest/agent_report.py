@@ -17,15 +17,15 @@ from forewarn.agent.storage.codec import rfc3339
 from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
     fields,
-    moment,
+    format_time,
+    join_names,
     paragraph,
-    some,
     table,
     unbroken,
     write,
+    write_error,
     write_json,
 )
 from forewarn.errors import NotFound, Unavailable
@@ -44,14 +44,14 @@ _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
-        stand_in=file.VARIABLE,
+        own_variable=file.VARIABLE,
         help=f"the agent's file, which says where its state is; {file.DEFAULT} if"
         " it is there",
     ),
     Option(
         flag="--state",
         metavar="DIR",
-        stand_in="FOREWARN_AGENT_STATE",
+        own_variable="FOREWARN_AGENT_STATE",
         help="the agent's state directory",
     ),
 )
@@ -79,7 +79,7 @@ def _shortened(ids: Sequence[str]) -> Mapping[str, str]:
 
 def _row(account: EventSummary) -> Iterator[str]:
     yield account.type
-    yield unbroken(moment(account.first_at) or "")
+    yield unbroken(format_time(account.first_at) or "")
     yield _span(account.notice)
     yield _span(account.used)
     ran = len(account.ran or ())
@@ -122,7 +122,7 @@ def page(story: EventStory) -> str:
 
 def _parts(story: EventStory) -> Iterator[str]:
     account = story.account
-    yield clean(f"{account.type} of {some(account.resources) or 'nobody'}")
+    yield clean(f"{account.type} of {join_names(account.resources) or 'nobody'}")
     yield fields(_facts(account))
     yield "\n".join(_lines(story.entries))
     yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
@@ -133,14 +133,14 @@ def _facts(account: EventSummary) -> Iterator[tuple[str, str | None]]:
     yield "event", account.id
     yield "source", account.source
     yield "description", account.description
-    yield "not before", moment(account.not_before)
+    yield "not before", format_time(account.not_before)
     yield "duration", "unknown" if announced is None else span(announced)
 
 
 def _lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
     day = None
     for entry in entries:
-        at = moment(entry.at) or "? ?"
+        at = format_time(entry.at) or "? ?"
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
@@ -225,7 +225,7 @@ def report(args: argparse.Namespace) -> int:
     else:
         _tell(_meant(args.event, events), record, json=args.json)
     if record.broken:
-        complain(f"{count(record.broken, 'line')} of the record could not be read")
+        write_error(f"{count(record.broken, 'line')} of the record could not be read")
     return 0
 
 
@@ -288,5 +288,5 @@ def _meant(given: str, found: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several events begin with {given}: {some(ids)}")
+        raise NotFound(f"several events begin with {given}: {join_names(ids)}")
     raise NotFound(f"the record knows no event {given}; without EVENT it lists all")

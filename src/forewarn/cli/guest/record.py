@@ -17,15 +17,15 @@ from forewarn.cli.guest.watch import ENDPOINT, POLL
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
-    moment,
-    some,
-    span,
+    format_duration,
+    format_time,
+    join_names,
     write,
+    write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, until_signal
+from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.client import Client, Reading
 from forewarn.client.client import random_fraction
@@ -231,7 +231,7 @@ class RecordingSession:
 
     def run(self, first: Reading, poll: float, seconds: float | None) -> None:
         """Record what follows `first`, until a signal or for at most `seconds`."""
-        with until_signal() as stop:
+        with stop_on_signals() as stop:
             thread = Thread(target=self._poll, args=(first, poll, stop), daemon=True)
             thread.start()
             stop.wait(seconds)
@@ -268,7 +268,7 @@ class RecordingSession:
             return
         parts = [count(documents, "document")]
         parts += [count(failures, "trouble")] if failures else []
-        write(f"{self._file.path}: {' and '.join(parts)} in {span(seconds)}")
+        write(f"{self._file.path}: {' and '.join(parts)} in {format_duration(seconds)}")
 
     def _poll(self, first: Reading, poll: float, stop: StopSignal) -> None:
         try:
@@ -277,7 +277,7 @@ class RecordingSession:
         except Exception as error:  # top of the thread: raised by `run`
             self._problem = error
         finally:
-            stop.ring()
+            stop.wake()
 
     def _follow(self, tag: str | None, poll: float) -> None:
         """Poll until closed; raise only errors that retrying cannot fix."""
@@ -314,7 +314,7 @@ class RecordingSession:
 
 def recording_line(line: Line, at: datetime) -> str:
     """Format a line of a recording as one line of text; `at` is its time."""
-    return clean(f"{moment(at)}  {_describe(line)}")
+    return clean(f"{format_time(at)}  {_describe(line)}")
 
 
 def plain_line(line: Line) -> Mapping[str, object]:
@@ -355,7 +355,7 @@ def _document(plain: Mapping[str, object] | None) -> str:
 
 
 def _event(event: ScheduledEvent) -> str:
-    return f"{event.type} {event.status} {some(event.resources, 3)}"
+    return f"{event.type} {event.status} {join_names(event.resources, 3)}"
 
 
 # --- scrubbing ---------------------------------------------------------------
@@ -366,7 +366,7 @@ def _scrub(args: argparse.Namespace, path: Path) -> int:
         raise WrongUsage("--tape is for a tape that is to be scrubbed; add --scrub")
     recording = read_recording(Path(args.tape))
     if recording.is_cut:
-        complain(f"the last line of {args.tape} breaks off, and is left out")
+        write_error(f"the last line of {args.tape} breaks off, and is left out")
     scrubber = Scrubber(recording.header)
     with RecordingFile.create(path, scrubber.header) as scrubbed:
         for line in recording.lines:
@@ -375,5 +375,6 @@ def _scrub(args: argparse.Namespace, path: Path) -> int:
     if args.json:
         write_json({"tape": str(path), "documents": documents, "seconds": seconds})
     else:
-        write(f"{path}: {count(documents, 'document')} in {span(seconds)}, scrubbed")
+        total = count(documents, "document")
+        write(f"{path}: {total} in {format_duration(seconds)}, scrubbed")
     return 0

@@ -7,7 +7,15 @@ from itertools import zip_longest
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_one_of
-from forewarn.cli.output import fields, paragraph, some, span, when, write, write_json
+from forewarn.cli.output import (
+    fields,
+    format_duration,
+    format_when,
+    join_names,
+    paragraph,
+    write,
+    write_json,
+)
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
@@ -150,8 +158,14 @@ def _fields(
     is_known = made.duration is not None and made.duration >= 0
     yield "id", made.id
     yield "starts", _start(made, now)
-    yield "lasts", span(made.duration) if is_known and made.duration else None
-    yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
+    yield (
+        "lasts",
+        format_duration(made.duration) if is_known and made.duration else None,
+    )
+    yield (
+        "told",
+        f"{join_names(groups)} ({made.source}: {made.description or made.cause})",
+    )
 
 
 def _start(made: MaintenanceResponse, now: datetime) -> str:
@@ -159,7 +173,7 @@ def _start(made: MaintenanceResponse, now: datetime) -> str:
         return "at once, without notice"
     if made.not_before is not None and made.not_before <= now:
         return "as soon as the gates are open"
-    latest = when(made.not_before, now)
+    latest = format_when(made.not_before, now)
     return f"when all have approved, at the latest {latest}, unless a gate is shut"
 
 

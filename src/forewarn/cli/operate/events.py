@@ -11,12 +11,12 @@ from forewarn.cli.operate.announce import REASON
 from forewarn.cli.options import Option, Run, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
     fields,
-    moment,
+    format_duration,
+    format_time,
+    format_when,
     paragraph,
-    span,
     table,
     unbroken,
-    when,
     write,
     write_json,
 )
@@ -24,10 +24,10 @@ from forewarn.cli.responses import (
     EventResponse,
     JsonObject,
     MaintenanceResponse,
+    describe_target,
     event_from,
     maintenance_from,
     object_from,
-    target_from,
 )
 from forewarn.errors import Refused
 
@@ -57,15 +57,15 @@ def _about(
     yield "source", f"{found.source} ({found.cause})"
     yield "host", found.host
     yield "VMs", ", ".join(found.vms)
-    yield "not before", when(found.not_before, now)
+    yield "not before", format_when(found.not_before, now)
     unknown = found.duration is None or found.duration < 0
-    yield "duration", "unknown" if unknown else span(found.duration or 0)
+    yield "duration", "unknown" if unknown else format_duration(found.duration or 0)
     yield "description", found.description or None
     yield "reason", found.reason
-    yield "announced", when(found.announced_at, now)
-    yield "started", when(found.started_at, now)
-    yield "stuck since", when(found.stuck_since, now)
-    yield "ended", when(found.ended_at, now)
+    yield "announced", format_when(found.announced_at, now)
+    yield "started", format_when(found.started_at, now)
+    yield "stuck since", format_when(found.stuck_since, now)
+    yield "ended", format_when(found.ended_at, now)
 
 
 def _about_event(
@@ -78,7 +78,7 @@ def _about_event(
         "withdrawn: its VMs have left" if withdrawn else found.status or "gone",
     )
     yield "approved", "not needed" if withdrawn else _approval(found, now)
-    seen = [f"{vm} ({moment(at)})" if at else vm for vm, at in found.seen_by]
+    seen = [f"{vm} ({format_time(at)})" if at else vm for vm, at in found.seen_by]
     yield "seen by", ", ".join(seen) or "nobody yet"
 
 
@@ -86,7 +86,7 @@ def _approval(found: EventResponse, now: datetime) -> str:
     if found.approved_at is None:
         return "not yet" if found.status == "Scheduled" else "by nobody"
     who = f"by {found.approved_by}" if found.approved_by else "by nobody"
-    return f"{who} via {found.approved_via}, {when(found.approved_at, now)}"
+    return f"{who} via {found.approved_via}, {format_when(found.approved_at, now)}"
 
 
 def write_story(api: ControlApi, path: str) -> None:
@@ -111,7 +111,7 @@ def write_sentences(told: JsonObject) -> None:
 def _lines(story: JsonObject) -> Iterator[str]:
     day = None
     for entry in story.parts("entries"):
-        at = moment(entry.time("at")) or ""
+        at = format_time(entry.time("at")) or ""
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
@@ -334,6 +334,6 @@ def _row(found: MaintenanceResponse, now: datetime) -> tuple[str, str, str, str]
     return (
         found.id or "",
         " ".join(words),
-        when(found.not_before, now) or "",
-        target_from(found.host, found.vms),
+        format_when(found.not_before, now) or "",
+        describe_target(found.host, found.vms),
     )

@@ -14,14 +14,14 @@ from typing import TypeAlias
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
-    complain,
     count,
-    distance,
+    format_distance,
+    join_names,
     paragraph,
-    some,
     table,
     unbroken,
     write,
+    write_error,
     write_json,
 )
 from forewarn.cli.responses import JsonObject, object_from
@@ -178,7 +178,7 @@ def _settings(group: JsonObject) -> list[str]:
 
 def _listening(group: JsonObject, now: datetime) -> str:
     last = group.time("last_request")
-    last_poll = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
+    last_poll = f", {unbroken(f'asked {format_distance(last, now)}')}" if last else ""
     if group.text("listening") == "always":
         return f"always{last_poll}"
     listens = last is not None and now - last < _SILENCE
@@ -297,7 +297,7 @@ def _show_difference(found: JsonObject) -> None:
         part = found.part(verb) or JsonObject({})
         names = {noun: part.names(key) for key, noun in _NOUNS.items()}
         kinds = [
-            f"{count(len(listed), noun)} ({some(listed)})"
+            f"{count(len(listed), noun)} ({join_names(listed)})"
             for noun, listed in names.items()
             if listed
         ]
@@ -307,7 +307,7 @@ def _show_difference(found: JsonObject) -> None:
     if not changed:
         write("nothing has changed")
     for warning in found.names("warnings"):
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
 
 
 # --- show and export ---------------------------------------------------------

@@ -16,7 +16,7 @@ from forewarn.cli.options import (
     add_noun,
     add_one_of,
 )
-from forewarn.cli.output import paragraph, when, write, write_json
+from forewarn.cli.output import format_when, paragraph, write, write_json
 from forewarn.cli.responses import MaintenanceResponse, maintenance_from, object_from
 from forewarn.cli.values import read_host_type, read_time_or_duration
 from forewarn.errors import WrongUsage
@@ -171,5 +171,5 @@ def _outcome(command: str, found: MaintenanceResponse, now: datetime) -> str:
 
 def _known(found: MaintenanceResponse, now: datetime) -> str:
     if found.phase == "STARTED":
-        return f"STARTED since {when(found.started_at, now)}"
-    return f"SCHEDULED already, not before {when(found.not_before, now)}"
+        return f"STARTED since {format_when(found.started_at, now)}"
+    return f"SCHEDULED already, not before {format_when(found.not_before, now)}"

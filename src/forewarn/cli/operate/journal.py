@@ -9,8 +9,15 @@ from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
-from forewarn.cli.output import count, moment, paragraph, some, write, write_json
-from forewarn.cli.responses import JsonObject, object_from, target_from
+from forewarn.cli.output import (
+    count,
+    format_time,
+    join_names,
+    paragraph,
+    write,
+    write_json,
+)
+from forewarn.cli.responses import JsonObject, describe_target, object_from
 from forewarn.cli.stream import follow
 from forewarn.cli.values import read_fact, read_number, read_past
 from forewarn.errors import WrongUsage
@@ -198,7 +205,7 @@ def describe(entry: JsonObject) -> str:
     by = entry.text("by")
     parts = [
         f"{entry.text('position'):>5}",
-        moment(entry.time("at")) or "",
+        format_time(entry.time("at")) or "",
         f"{by or _NOBODY:10}",
         fact,
         entry.text("event") or entry.text("maintenance"),
@@ -233,15 +240,14 @@ def _named(entry: JsonObject, prefix: str) -> Iterator[str]:
             for item in listed
         ]
         if names:
-            yield f"{count(len(names), noun)} ({some(names)})"
+            yield f"{count(len(names), noun)} ({join_names(names)})"
 
 
 def _announced(entry: JsonObject) -> str:
     order = entry.part("announced") or entry
-    about = (
-        f"{order.text('type')} of {target_from(order.text('host'), order.names('vms'))}"
-    )
-    not_before = moment(order.time("not_before"))
+    target = describe_target(order.text("host"), order.names("vms"))
+    about = f"{order.text('type')} of {target}"
+    not_before = format_time(order.time("not_before"))
     return f"{about}, not before {not_before}" if not_before else about
 
 
@@ -259,11 +265,11 @@ def _attempt(entry: JsonObject) -> str:
 
 def _work(entry: JsonObject) -> str:
     detail = entry.text("detail")
-    return some(entry.names("vms")) + (f": {detail}" if detail else "")
+    return join_names(entry.names("vms")) + (f": {detail}" if detail else "")
 
 
 def _left(entry: JsonObject) -> str:
-    return f"{some(entry.names('vms'))} left"
+    return f"{join_names(entry.names('vms'))} left"
 
 
 def _withdrawn(entry: JsonObject) -> str:
@@ -287,12 +293,14 @@ def _published(entry: JsonObject) -> str:
 
 def _seen(entry: JsonObject) -> str:
     sights = entry.parts("sights")
-    return some([f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2)
+    return join_names(
+        [f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2
+    )
 
 
 def _outage(entry: JsonObject) -> str:
     outage = entry.part("outage") or entry
-    return f"away since {moment(outage.time('since'))}"
+    return f"away since {format_time(outage.time('since'))}"
 
 
 def _token(entry: JsonObject) -> str:
@@ -303,7 +311,7 @@ def _token(entry: JsonObject) -> str:
 
 def _refused(entry: JsonObject) -> str:
     refusals = entry.parts("refusals")
-    return some(
+    return join_names(
         [
             f"{refusal.text('attempts')} from {refusal.text('address')}"
             for refusal in refusals

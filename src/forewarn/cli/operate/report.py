@@ -8,10 +8,10 @@ from forewarn.cli.api import api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     count,
-    moment,
+    format_duration,
+    format_time,
+    join_names,
     paragraph,
-    some,
-    span,
     table,
     write,
     write_json,
@@ -82,7 +82,7 @@ def _title(made: JsonObject) -> str:
     if at and since and at < since:
         so_far = ", which has not begun"
     elif at and until and at < until:
-        so_far = f", so far: until {moment(at)}"
+        so_far = f", so far: until {format_time(at)}"
     return f"Maintenance in {name}, {whom}{so_far}"
 
 
@@ -118,11 +118,11 @@ def _were_broken(number: int) -> str:
 
 
 def _broken(each: JsonObject) -> str:
-    short = span(max(round(float(each.text("too_soon_seconds") or 0)), 1))
+    short = format_duration(max(round(float(each.text("too_soon_seconds") or 0)), 1))
     return (
         f"  {each.text('maintenance')}: {each.text('type')}, started"
-        f" {moment(each.time('started_at'))}, {short} too soon for"
-        f" {some(each.names('groups'))}"
+        f" {format_time(each.time('started_at'))}, {short} too soon for"
+        f" {join_names(each.names('groups'))}"
     )
 
 
@@ -149,14 +149,20 @@ def _notice(made: JsonObject) -> Iterator[str]:
     saved = made.part("saved_seconds")
     if saved is not None and _number(saved, "total"):
         by_type = saved.part("by_type") or saved
-        parts = [f"{kind} {span(_number(by_type, kind))}" for kind in by_type.plain]
-        total = span(_number(saved, "total"))
+        parts = [
+            f"{kind} {format_duration(_number(by_type, kind))}"
+            for kind in by_type.plain
+        ]
+        total = format_duration(_number(saved, "total"))
         yield paragraph(f"Saved by early approval: {total} ({', '.join(parts)}).", 0)
 
 
 def _spread(spread: JsonObject | None) -> Sequence[str]:
     names = ("least_seconds", "median_seconds", "longest_seconds")
-    return ["" if spread is None else span(_number(spread, name)) for name in names]
+    return [
+        "" if spread is None else format_duration(_number(spread, name))
+        for name in names
+    ]
 
 
 def _approvals(made: JsonObject) -> Iterator[str]:
@@ -188,7 +194,7 @@ def _never_shown(made: JsonObject) -> Iterator[str]:
         f"{count(number, 'event')} started before any VM had been shown it"
         " (--json has the ids):",
         *(
-            f"  {moment(event.time('started_at'))}  {event.text('type')} of group"
+            f"  {format_time(event.time('started_at'))}  {event.text('type')} of group"
             f" {event.text('group')}"
             for event in shown
         ),
@@ -203,12 +209,14 @@ def _troubles(made: JsonObject) -> str:
     lines = []
     if _number(stuck, "maintenances"):
         many = count(_number(stuck, "maintenances"), "maintenance")
-        lines.append(f"Stuck: {many}, for {span(_number(stuck, 'seconds'))} in all.")
+        lines.append(
+            f"Stuck: {many}, for {format_duration(_number(stuck, 'seconds'))} in all."
+        )
     else:
         lines.append("Nothing was stuck.")
     if _number(away, "total"):
         times = count(_number(away, "total"), "time")
-        long = span(_number(away, "seconds"))
+        long = format_duration(_number(away, "seconds"))
         lines.append(f"The service was away {times}, for {long} in all.")
     else:
         lines.append("The service was never away.")

@@ -16,7 +16,7 @@ from forewarn.cli.options import (
     add_noun,
     add_one_of,
 )
-from forewarn.cli.output import distance, paragraph, write, write_json
+from forewarn.cli.output import format_distance, paragraph, write, write_json
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
@@ -167,7 +167,7 @@ def _why(
         return f"group {event.group} has never asked for events"
     return (
         f"group {event.group} has not asked for events in the last 24 h"
-        f" (it last did {distance(last, now)})"
+        f" (it last did {format_distance(last, now)})"
     )
 
 

@@ -12,16 +12,16 @@ from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
     drop_output,
-    moment,
-    some,
-    span,
+    format_duration,
+    format_time,
+    join_names,
     write,
+    write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, until_signal
+from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.errors import CannotStart, InvalidInput, WrongUsage
 from forewarn.protocol.types import ScheduledEvent
@@ -115,15 +115,15 @@ def replay(args: argparse.Namespace) -> int:
         raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
     recording = read_recording(Path(args.tape))
     if recording.is_cut:
-        complain(f"the last line of {args.tape} breaks off, and is left out")
-    with until_signal() as stop:
+        write_error(f"the last line of {args.tape} breaks off, and is left out")
+    with stop_on_signals() as stop:
         display = _Display(stop, as_json=bool(args.json))
         with _open(recording, args, display) as playing:
             display.welcome(args.tape, playing)
             stop.wait()
         missing = playing.unapproved if args.expect_approval else ()
     for event in missing:
-        complain(f"{_describe(event)} was not approved while it was Scheduled")
+        write_error(f"{_describe(event)} was not approved while it was Scheduled")
     return 1 if missing else 0
 
 
@@ -166,14 +166,16 @@ class _Display:
     def welcome(self, name: str, playing: "Replay") -> None:
         """Print the endpoint and how long the replay takes."""
         recording, schedule = playing.recording, playing.schedule
-        documents, length = len(recording.documents), round(recording.length)
+        documents = count(len(recording.documents), "document")
+        length = format_duration(round(recording.length))
+        takes = format_duration(round(schedule.ends))
         self._write(
             f"metadata  {playing.base}\n"
-            f"{name}: {count(documents, 'document')} in {span(length)}, "
-            f"which takes {span(round(schedule.ends))} at speed {schedule.speed:g}",
+            f"{name}: {documents} in {length}, which takes {takes} at speed"
+            f" {schedule.speed:g}",
             {
                 "metadata": [playing.base],
-                "documents": documents,
+                "documents": len(recording.documents),
                 "seconds": round(schedule.ends, 3),
             },
         )
@@ -191,7 +193,7 @@ class _Display:
         late = "" if approval.is_in_time else ", too late"
         name = _describe(approval.event)
         self._write(
-            clean(f"{moment(approval.at)}  {approval.vm} approved {name}{late}"),
+            clean(f"{format_time(approval.at)}  {approval.vm} approved {name}{late}"),
             {
                 "at": approval.at.isoformat(),
                 "approved": approval.event.id,
@@ -203,7 +205,7 @@ class _Display:
     def end(self) -> None:
         """Print that the recording is over, and stop the replay."""
         self._write("the tape is over", {"over": True})
-        self._stop.ring()
+        self._stop.wake()
 
     def _write(self, text: str, plain: Mapping[str, object]) -> None:
         with self._lock:
@@ -218,4 +220,4 @@ class _Display:
 
 
 def _describe(event: ScheduledEvent) -> str:
-    return f"{event.type} {event.id} of {some(event.resources, 3)}"
+    return f"{event.type} {event.id} of {join_names(event.resources, 3)}"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import some, table, write, write_json
+from forewarn.cli.output import join_names, table, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.errors import Misunderstood
@@ -179,7 +179,7 @@ def _row(found: JsonObject) -> tuple[str, ...]:
 
 def _whom(found: JsonObject) -> str:
     names = found.names("vms")
-    return some(names) if names else "all VMs"
+    return join_names(names) if names else "all VMs"
 
 
 def _end(found: JsonObject) -> str:

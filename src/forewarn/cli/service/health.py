@@ -5,7 +5,7 @@ import time
 
 from forewarn.cli.api import ControlApi
 from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, some, write, write_json
+from forewarn.cli.output import join_names, write, write_error, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
@@ -77,7 +77,7 @@ def _tell_ready(found: JsonObject, *, as_json: bool | None) -> int:
     if as_json:
         write_json(found.plain)
     elif faults:
-        write(f"ready, but misbehaving on purpose: {some(faults)}")
+        write(f"ready, but misbehaving on purpose: {join_names(faults)}")
     else:
         write("ready")
     return 0
@@ -87,5 +87,5 @@ def _tell_trouble(error: ForewarnError, *, as_json: bool | None) -> int:
     if as_json:
         write_json({"status": "not ready", "reason": str(error)})
     else:
-        complain(f"not ready: {error}")
+        write_error(f"not ready: {error}")
     return 1
