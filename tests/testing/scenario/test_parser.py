@@ -71,9 +71,9 @@ import sys
 for name in ("httptools", "uvloop", "sqlalchemy", "fastapi", "uvicorn"):
     sys.modules[name] = None
 from pathlib import Path
-from forewarn.cli.rehearse.scenarios import check, list_shipped, show_schema
+from forewarn.cli.rehearse.scenarios import check, list_bundled, show_schema
 assert check(["user-reboot"], as_json=False) == 0
-assert list_shipped(as_json=True) == show_schema() == 0
+assert list_bundled(as_json=True) == show_schema() == 0
 assert "forewarn.service" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE)

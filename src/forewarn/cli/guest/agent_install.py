@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
         write_error(f"there is no {file} yet; without it the agent does not start")
-    _tell(path, is_new=is_new, json=args.json)
+    _write_next_steps(path, is_new=is_new, json=args.json)
     return 0
 
 
@@ -111,7 +111,7 @@ def _show(text: str, path: Path, *, json: bool | None) -> None:
         write(text.rstrip("\n"))
 
 
-def _tell(path: Path, *, is_new: bool, json: bool | None) -> None:
+def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
