@@ -41,7 +41,7 @@ class LintRule:
     hurts: str  # consequence, one sentence
     remedy: str  # what to do, one sentence
     facts: tuple[str, ...]  # of docs/reference/wire.md, on which it is based
-    look: Callable[[Evidence], RuleResult]
+    check: Callable[[Evidence], RuleResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ def play(
             production.command,
             rehearsal.environment,
             output=production.output,
-            on_end=rehearsal.watching.ring,
+            on_end=rehearsal.observer.wake,
         )
         start = rehearsal.now
         stage = ScenarioStage(rehearsal, program)
@@ -164,14 +164,14 @@ class _Player:
         stage = self._stage
 
         def is_so() -> bool:
-            return bool(stage.watching.came_at(stage.vm))
+            return bool(stage.observer.arrivals_of(stage.vm))
 
         self._wait(lambda: is_so() or not stage.program.is_running, _FIRST_REQUEST)
         return None if is_so() else why_unseen(stage.conduct(), stage.program.began)
 
     def _wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
         left = max(0.0, self._deadline - time.monotonic())
-        return self._stage.watching.wait(is_so, min(seconds, left))
+        return self._stage.observer.wait(is_so, min(seconds, left))
 
     def _pause(self, seconds: float) -> None:
         self._wait(lambda: not self._stage.program.is_running, seconds)

@@ -18,7 +18,7 @@ class ScenarioStage:
         """Start without any named events."""
         self.rehearsal = rehearsal
         self.program = program
-        self.watching = rehearsal.watching
+        self.observer = rehearsal.observer
         self.acted = time.monotonic()  # start of the last step that was no expectation
         self.away: list[tuple[float, float]] = []
         self._named: dict[str, Sequence[RehearsedEvent]] = {}
@@ -68,13 +68,15 @@ class ScenarioStage:
     def conduct(self) -> ProgramConduct:
         """Collect what the program has done so far."""
         program = self.program
-        requests = [request for request in self.watching.asked if request.vm == self.vm]
+        requests = [
+            request for request in self.observer.requests if request.vm == self.vm
+        ]
         return ProgramConduct(
             vm=self.vm,
             began=program.began,
             until=program.ended or time.monotonic(),
             away=self.away,
-            came=self.watching.came_at(self.vm),
+            came=self.observer.arrivals_of(self.vm),
             asked=requests,
             approvals=[*self._approvals()],
             has_ended=not program.is_running,

@@ -9,7 +9,7 @@ from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import Fault, FaultKind
+from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.testing.rehearsal.event import BY, too_early
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct
@@ -37,7 +37,7 @@ def carry_out(
             | s.FailStep()
         ):
             maintenances = _announce(stage, step)
-            events = events_of(rehearsal.system, rehearsal.watching, maintenances)
+            events = events_of(rehearsal.system, rehearsal.observer, maintenances)
             stage.call(step.called, events)
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
@@ -98,13 +98,13 @@ def _disturb(
     match step:
         case s.OutageStep():
             began = time.monotonic()
-            refused = rehearsal.set_fault(Fault(kind=FaultKind.REFUSED))
+            refused = rehearsal.fault(FaultKind.REFUSED)
             pause(step.seconds)
             rehearsal.outage(step.lasts)
             rehearsal.clear_faults(refused)
             stage.away.append((began, time.monotonic()))
         case s.SetFaultStep():
-            rehearsal.set_fault(step.fault)
+            rehearsal.system.plane.add_fault(step.fault, by=BY)
         case s.ClearFaultsStep():
             rehearsal.clear_faults()
         case s.WaitStep():
@@ -150,7 +150,7 @@ def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
         return None
     return too_early(
         step.event or "",
-        stage.watching.marks,
+        stage.observer.marks,
         step.after_mark,
         event.announced_at(),
         event.approved_at(),
@@ -168,7 +168,7 @@ def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     since = stage.acted
 
     def is_so() -> bool:
-        came = sum(at > since for at in stage.watching.came_at(stage.vm))
+        came = sum(at > since for at in stage.observer.arrivals_of(stage.vm))
         return came >= step.times and stage.is_shown_the_present()
 
     wait(_until(stage, is_so), step.seconds)
@@ -177,12 +177,12 @@ def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
 
 def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     def is_so() -> bool:
-        return any(mark.name == step.mark for mark in stage.watching.marks)
+        return any(mark.name == step.mark for mark in stage.observer.marks)
 
     wait(_until(stage, is_so), step.seconds)
     if is_so():
         return None
-    names = ", ".join(repr(mark.name) for mark in stage.watching.marks)
+    names = ", ".join(repr(mark.name) for mark in stage.observer.marks)
     return (
         f"the program has marked {names}" if names else "the program has made no mark"
     )
