@@ -1,4 +1,4 @@
-"""Actions of a scenario: every step except expectations."""
+"""Steps of a scenario, carried out: actions, and waiting for expectations."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,15 @@ from forewarn.testing.scenario.stage import ScenarioStage
 Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
 
 
+# --- actions -----------------------------------------------------------------
+
+
 def carry_out(
     stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
 ) -> None:
     """Carry out `step`; `pause` waits a number of real seconds."""
     stage.settle()
-    stage.acted = time.monotonic()
+    stage.last_action_at = time.monotonic()
     rehearsal = stage.rehearsal
     match step:
         case (
@@ -38,7 +41,7 @@ def carry_out(
         ):
             maintenances = _announce(stage, step)
             events = events_of(rehearsal.system, rehearsal.observer, maintenances)
-            stage.call(step.called, events)
+            stage.name_events(step.name, events)
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
             rehearsal.system.causes.recover(order, by=BY)
@@ -102,7 +105,7 @@ def _disturb(
             pause(step.seconds)
             rehearsal.outage(step.lasts)
             rehearsal.clear_faults(refused)
-            stage.away.append((began, time.monotonic()))
+            stage.outages.append((began, time.monotonic()))
         case s.SetFaultStep():
             rehearsal.system.plane.add_fault(step.fault, by=BY)
         case s.ClearFaultsStep():
@@ -113,30 +116,33 @@ def _disturb(
             raise TypeError(f"{type(step).__name__} cannot be carried out")
 
 
+# --- expectations ------------------------------------------------------------
+
+
 def await_expectation(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     """Wait for what `step` expects; return why it failed, or None if it is met."""
-    return _DEMANDS[step.demand](stage, step, wait)
+    return _EXPECTATIONS[step.expectation](stage, step, wait)
 
 
-def _until(stage: ScenarioStage, is_so: Callable[[], bool]) -> Callable[[], bool]:
+def _until(stage: ScenarioStage, is_met: Callable[[], bool]) -> Callable[[], bool]:
     """Stop waiting when the program has ended: nothing more will come."""
-    return lambda: is_so() or not stage.program.is_running
+    return lambda: is_met() or not stage.program.is_running
 
 
 def _seen(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    since = stage.acted
+    since = stage.last_action_at
 
-    def is_so() -> bool:
+    def is_met() -> bool:
         return stage.vm in event.seen_by
 
-    wait(_until(stage, is_so), step.seconds)
-    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+    wait(_until(stage, is_met), step.seconds)
+    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
 
 
 def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    since = stage.acted
+    since = stage.last_action_at
     wait(_until(stage, lambda: event.is_approved), step.seconds)
     if not event.is_approved:
         is_seen = stage.vm in event.seen_by
@@ -165,22 +171,22 @@ def _not_approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | N
 
 
 def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    since = stage.acted
+    since = stage.last_action_at
 
-    def is_so() -> bool:
+    def is_met() -> bool:
         came = sum(at > since for at in stage.observer.arrivals_of(stage.vm))
-        return came >= step.times and stage.is_shown_the_present()
+        return came >= step.times and stage.has_current_document()
 
-    wait(_until(stage, is_so), step.seconds)
-    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+    wait(_until(stage, is_met), step.seconds)
+    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
 
 
 def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    def is_so() -> bool:
+    def is_met() -> bool:
         return any(mark.name == step.mark for mark in stage.observer.marks)
 
-    wait(_until(stage, is_so), step.seconds)
-    if is_so():
+    wait(_until(stage, is_met), step.seconds)
+    if is_met():
         return None
     names = ", ".join(repr(mark.name) for mark in stage.observer.marks)
     return (
@@ -205,7 +211,7 @@ def _ended(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     )
 
 
-_DEMANDS: Mapping[
+_EXPECTATIONS: Mapping[
     Expectation, Callable[[ScenarioStage, ExpectStep, Wait], str | None]
 ] = {
     Expectation.SEEN: _seen,
