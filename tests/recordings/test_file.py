@@ -6,9 +6,9 @@ import pytest
 from tests.recordings.recordings import (
     a_header,
     a_raw_event,
-    a_showing,
-    a_tape,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.errors import CannotStart, FaultyFile
@@ -17,10 +17,10 @@ from forewarn.recordings.file import RecordingFile, read_recording
 
 def test_every_line_is_flushed_immediately(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    with RecordingFile.create(path, a_header()) as tape:
+    with RecordingFile.create(path, a_header()) as recording:
         assert read_recording(path).header == a_header()
-        tape.add(a_showing())
-        assert read_recording(path).lines == [a_showing()]
+        recording.add(a_recorded_document())
+        assert read_recording(path).lines == [a_recorded_document()]
 
 
 def test_a_recording_is_readable_only_by_its_owner(tmp_path: Path) -> None:
@@ -49,12 +49,12 @@ def test_a_recording_is_continued_after_its_last_complete_line(
     tmp_path: Path, end: str
 ) -> None:
     path = tmp_path / "tape.jsonl"
-    path.write_text(written(a_tape()).rstrip("\n") + end)
-    other = a_showing(a_raw_event(), after=7.0)
-    with RecordingFile.append_to(path, read_recording(path)) as tape:
-        tape.add(other)
+    path.write_text(text_of(a_recording()).rstrip("\n") + end)
+    other = a_recorded_document(a_raw_event(), after=7.0)
+    with RecordingFile.append_to(path, read_recording(path)) as recording:
+        recording.add(other)
     continued = read_recording(path)
-    assert continued.lines == [a_showing(), other]
+    assert continued.lines == [a_recorded_document(), other]
     assert not continued.is_cut
 
 

@@ -7,12 +7,12 @@ import pytest
 from tests.client.support.builders import an_answer
 from tests.recordings.recordings import (
     NOON,
+    a_failure,
     a_header,
     a_raw_document,
     a_raw_event,
-    a_showing,
-    a_tape,
-    a_trouble,
+    a_recorded_document,
+    a_recording,
 )
 
 from forewarn.client.responses import Reading, reading_of
@@ -38,19 +38,23 @@ def a_blank() -> Reading:
 def test_a_document_is_recorded_when_it_differs_from_the_last() -> None:
     recorder = Recorder(a_header())
     later = NOON + timedelta(seconds=9.5)
-    assert recorder.record(a_reading(), NOON) == [a_showing()]
+    assert recorder.record(a_reading(), NOON) == [a_recorded_document()]
     assert recorder.record(a_reading(), later) == []
     shown = recorder.record(a_reading(a_raw_event(), incarnation=2), later)
-    assert shown == [a_showing(a_raw_event(), after=9.5, incarnation=2)]
+    assert shown == [a_recorded_document(a_raw_event(), after=9.5, incarnation=2)]
     back = recorder.record(a_reading(), later)
-    assert back == [a_showing(after=9.5)]  # the first document again, after another
+    assert back == [
+        a_recorded_document(after=9.5)
+    ]  # the first document again, after another
     assert recorder.documents == 3
 
 
 def test_a_new_incarnation_alone_is_recorded() -> None:
     recorder = Recorder(a_header())
     recorder.record(a_reading(incarnation=1), NOON)
-    assert recorder.record(a_reading(incarnation=0), NOON) == [a_showing(incarnation=0)]
+    assert recorder.record(a_reading(incarnation=0), NOON) == [
+        a_recorded_document(incarnation=0)
+    ]
 
 
 def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
@@ -89,7 +93,7 @@ def test_an_error_is_recorded_when_it_begins_changes_and_ends() -> None:
     assert recorder.record_failure(busy, NOON) == ()
     (other,) = recorder.record_failure(gone, NOON)
     assert other == RecordedFailure(after=0, what="unreachable", message="gone")
-    assert recorder.record(a_reading(), NOON) == [a_trouble(None)]
+    assert recorder.record(a_reading(), NOON) == [a_failure(None)]
     assert recorder.record(a_reading(), NOON) == []
     assert recorder.failures == 2
 
@@ -114,9 +118,11 @@ def test_a_clock_set_back_does_not_set_the_recording_back() -> None:
 
 
 def test_a_recording_is_resumed_where_it_ended() -> None:
-    tape = a_tape(a_showing(a_raw_event()), a_trouble("503", after=60.0))
-    recorder = Recorder(tape.header)
+    recording = a_recording(
+        a_recorded_document(a_raw_event()), a_failure("503", after=60.0)
+    )
+    recorder = Recorder(recording.header)
     later = NOON + timedelta(hours=1)
-    assert recorder.resume(tape, later) == [RecordingResumed(after=3600.0)]
+    assert recorder.resume(recording, later) == [RecordingResumed(after=3600.0)]
     lines = recorder.record(a_reading(a_raw_event()), later)
-    assert lines == [a_trouble(None, after=3600.0)]  # only the error is over
+    assert lines == [a_failure(None, after=3600.0)]  # only the error is over

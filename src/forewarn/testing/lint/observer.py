@@ -57,10 +57,10 @@ class LintObserver:
         self.forwarded += request.is_forwarded
         if self.future_since is not None and request.is_marked:
             since = time.monotonic()
-            came = request_record(request, body, _OK, self._vm, since)
-            version = VERSIONS.get(came.version)
-            if version is not None and is_for_events(came):
-                return self._future_response(came, version, self.future_since)
+            record = request_record(request, body, _OK, self._vm, since)
+            version = VERSIONS.get(record.version)
+            if version is not None and is_for_events(record):
+                return self._future_response(record, version, self.future_since)
         return self._observer.take(request, body)
 
     def came(self, vm: str | None, at: float) -> None:

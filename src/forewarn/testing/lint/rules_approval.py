@@ -9,10 +9,10 @@ from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -41,7 +41,9 @@ def _unprepared(evidence: Evidence) -> RuleResult:
     if not took:
         return unseen("it approved no Reboot of its own VM by the platform")
     after, event = min(took, key=lambda item: item[0])
-    text = f"approved {_name_of(event)} {seconds(after)} after it was first shown"
+    text = (
+        f"approved {_name_of(event)} {format_seconds(after)} after it was first shown"
+    )
     return found(text) if after < _AT_ONCE else passed(text)
 
 
@@ -52,7 +54,7 @@ def _in_vain(evidence: Evidence) -> RuleResult:
     if refused:
         count = len(evidence.approvals)
         return found(f"{len(refused)} of {count} approvals were refused with 400")
-    return passed(f"approved {times(len(evidence.approvals))}, never refused")
+    return passed(f"approved {format_times(len(evidence.approvals))}, never refused")
 
 
 def _twice(evidence: Evidence) -> RuleResult:
@@ -64,9 +66,9 @@ def _twice(evidence: Evidence) -> RuleResult:
     )
     if not counts:
         return unseen("it approved nothing")
-    most = max(counts.values())
-    text = f"approved one event {times(most)}"
-    return passed("approved each event once") if most == 1 else found(text)
+    highest = max(counts.values())
+    text = f"approved one event {format_times(highest)}"
+    return passed("approved each event once") if highest == 1 else found(text)
 
 
 def _nothing(evidence: Evidence) -> RuleResult:

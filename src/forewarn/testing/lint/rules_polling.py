@@ -11,10 +11,10 @@ from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -27,14 +27,14 @@ _TOLERANCE = 0.25  # seconds by which a timer may fire early
 
 def _never_asks(evidence: Evidence) -> RuleResult:
     if evidence.polls:
-        return passed(f"asked for the document {times(len(evidence.polls))}")
+        return passed(f"asked for the document {format_times(len(evidence.polls))}")
     if evidence.requests:
         first, count = evidence.requests[0], len(evidence.requests)
         return found(
-            f"asked {times(count)}, never for the document;"
+            f"asked {format_times(count)}, never for the document;"
             f" the first was {first.method} {first.path}"
         )
-    waited = seconds(evidence.silence)
+    waited = format_seconds(evidence.silence)
     if evidence.ending is not None:
         return found(f"ended after {waited} and had asked nothing")
     return found(f"asked nothing for {waited}")
@@ -62,7 +62,7 @@ def _no_version(evidence: Evidence) -> RuleResult:
         versions = sorted({e.version for e in requests if e.version in VERSIONS})
         return passed(f"asked with {', '.join(versions) or 'nothing that was refused'}")
     how = f"with {bad[0].version}" if bad[0].version else "without one"
-    return found(f"asked {times(len(bad))} {how}; that was refused")
+    return found(f"asked {format_times(len(bad))} {how}; that was refused")
 
 
 def _old_version(evidence: Evidence) -> RuleResult:
@@ -95,39 +95,43 @@ def _rare_polls(evidence: Evidence) -> RuleResult:
     rest = 0.0 if has_ended else span.ended - polls[-1].since
     longest = max(evidence.pause or 0.0, rest)
     if longest >= _TOO_RARE:
-        return found(f"let {seconds(longest)} pass without a question")
+        return found(f"let {format_seconds(longest)} pass without a question")
     if longest > _RARE:
         return found(
-            f"let {seconds(longest)} pass without a question", Severity.WARNING
+            f"let {format_seconds(longest)} pass without a question", Severity.WARNING
         )
     if evidence.pause is None:
         return unseen("it asked only once before it ended")
-    return passed(f"asks every {seconds(evidence.pause)} at the longest")
+    return passed(f"asks every {format_seconds(evidence.pause)} at the longest")
 
 
 def _frequent_polls(evidence: Evidence) -> RuleResult:
     span = evidence.span(CoursePart.QUIET)
     if span is None or not evidence.polls:
         return unseen("it asked nothing while nothing happened")
-    most = _most([e.since for e in evidence.requests if span.has(e.since)])
-    if most > _ALLOWED:
-        return found(f"sent {most} requests within a second while nothing happened")
-    return passed(f"sent {most} requests at the most within a second")
+    highest = _most_per_second(
+        [e.since for e in evidence.requests if span.has(e.since)]
+    )
+    if highest > _ALLOWED:
+        return found(f"sent {highest} requests within a second while nothing happened")
+    return passed(f"sent {highest} requests at the most within a second")
 
 
 def _hammers(evidence: Evidence) -> RuleResult:
     refused = sorted(e.since for e in evidence.requests if e.status == 429)
     if not refused:
         return unseen("it was never answered 429")
-    most = _most(refused)
-    if most > _ALLOWED:
-        return found(f"sent {most} requests within a second while answered 429")
+    highest = _most_per_second(refused)
+    if highest > _ALLOWED:
+        return found(f"sent {highest} requests within a second while answered 429")
     length = refused[-1] - refused[0]
     rate, usual = _rate(len(refused), length), _usual_rate(evidence)
     if rate > 2 and rate > 2 * usual:
         text = f"asked {rate:.1f} times a second while answered 429, before {usual:.1f}"
         return found(text, Severity.WARNING)
-    return passed(f"asked {times(len(refused))} in {seconds(length)} of 429")
+    return passed(
+        f"asked {format_times(len(refused))} in {format_seconds(length)} of 429"
+    )
 
 
 def _retry_after(evidence: Evidence) -> RuleResult:
@@ -140,13 +144,13 @@ def _retry_after(evidence: Evidence) -> RuleResult:
     if not after:
         return unseen("it did not ask again after a 429")
     required, soonest = evidence.retry_after, min(after)
-    text = f"{seconds(soonest)} after a 429 that asked for {required:.0f} s"
+    text = f"{format_seconds(soonest)} after a 429 that asked for {required:.0f} s"
     if soonest < required - _TOLERANCE:
         return found(f"asked again {text}")
     return passed(f"asked again {text}")
 
 
-def _most(moments: Sequence[float]) -> int:
+def _most_per_second(moments: Sequence[float]) -> int:
     """Return the largest number of `moments` within one second."""
     ordered = sorted(moments)
     return max(

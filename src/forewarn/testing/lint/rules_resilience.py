@@ -9,10 +9,10 @@ from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -101,7 +101,7 @@ def _ends_while_quiet(evidence: Evidence) -> RuleResult:
         return unseen("it asked nothing")
     ending = evidence.ending
     if ending is not None and evidence.last_part is CoursePart.QUIET:
-        count = times(len(evidence.polls_in(CoursePart.QUIET)))
+        count = format_times(len(evidence.polls_in(CoursePart.QUIET)))
         return found(f"{_ended(ending)} when it had asked {count}")
     if evidence.span(CoursePart.SCHEDULED) is None:
         return unseen("nothing came that it could have missed")
@@ -117,7 +117,9 @@ def _stops(after: _After, evidence: Evidence) -> RuleResult:
         return unseen(f"it ended after {after.what}")
     if evidence.silence < evidence.patience:
         return unseen(f"there was no more time after {after.what}")
-    return found(f"asked no more for {seconds(evidence.silence)} after {after.what}")
+    return found(
+        f"asked no more for {format_seconds(evidence.silence)} after {after.what}"
+    )
 
 
 def _ends(after: _After, evidence: Evidence) -> RuleResult:
@@ -125,7 +127,7 @@ def _ends(after: _After, evidence: Evidence) -> RuleResult:
         return unseen(f"it was not shown {after.what}")
     if evidence.ending is None or evidence.last_part is not after.part:
         return passed(f"ran on after {after.what}")
-    waited = seconds(evidence.silence)
+    waited = format_seconds(evidence.silence)
     return found(f"{_ended(evidence.ending)} {waited} after {after.what}")
 
 
@@ -145,7 +147,7 @@ def _gives_up(evidence: Evidence) -> RuleResult:
         return found(f"{_ended(evidence.ending)}; {last}")
     if evidence.silence < evidence.patience:
         return unseen(f"there was no more time; {last}")
-    return found(f"asked no more for {seconds(evidence.silence)}; {last}")
+    return found(f"asked no more for {format_seconds(evidence.silence)}; {last}")
 
 
 def _ended(ending: ProgramExit) -> str:

@@ -116,7 +116,7 @@ _SLOW = (FaultKind.SLOW_FIRST_CALL, FaultKind.SLOW)
 _ASKS_TO_WAIT = (FaultKind.TOO_MANY, FaultKind.UNAVAILABLE)
 _REFUSED = FaultKind.REFUSED
 _REST = tuple(
-    each for each in FaultKind if each not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
+    kind for kind in FaultKind if kind not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
 )
 
 COUNT = StepKey(
@@ -197,7 +197,7 @@ FAULTS: tuple[StepForm, ...] = (
     _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_FILTERS),
     _fault(_REST, "let the service misbehave", *_FILTERS),
     _fault((_REFUSED,), "let nobody listen, whoever asks"),
-    StepForm(verb=CLEAR, make=lambda _row, _known: s.ClearFaultsStep()),
+    StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )
 
 # --- expectations for the whole scenario -------------------------------------

@@ -240,7 +240,7 @@ def _outage(row: StepTable, _: StepNames) -> s.Step:
 
 VERBS: tuple[StepForm, ...] = (
     ANNOUNCING,
-    *(_operate(each) for each in VmOperation),
+    *(_operate(operation) for operation in VmOperation),
     StepForm(
         verb=MAINTAIN,
         keys=(TYPE, AS),
