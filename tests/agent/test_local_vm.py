@@ -29,7 +29,7 @@ RULE = Rule(
 
 def me(*, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)) -> LocalVm:
     clock = ServiceClock()
-    clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+    clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     return LocalVm(Plan(state=Path(), name=name, rules=rules), clock, "host-0")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from tests.cli.support.command_tree import Command, commands
 
-from forewarn.cli.options import Option, settle
+from forewarn.cli.options import Option, apply_environment
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Setting
 from forewarn.errors import InvalidInput
@@ -90,7 +90,7 @@ def test_variable_of_an_option_equals_the_option(
     text = "yes" if option.switch else sample(option.read)
     monkeypatch.setenv(option.variable, text)
     args = argparse.Namespace(options=((option,),))
-    settle(args)
+    apply_environment(args)
     value: object = True if option.switch else option.read(text)
     assert vars(args)[option.name] == ([value] if option.repeated else value)
 

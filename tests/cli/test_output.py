@@ -20,7 +20,7 @@ def test_table_is_only_as_wide_as_needed() -> None:
 
 def test_a_wide_table_fits_80_columns_and_breaks_no_id() -> None:
     vms = ", ".join(f"web-{number}" for number in range(40))
-    when = output.when(NOON + timedelta(minutes=15), NOON) or ""
+    when = output.format_when(NOON + timedelta(minutes=15), NOON) or ""
     text = output.table(("ID", "EVENT", "WHEN", "VMS"), [(M1, "Reboot", when, vms)])
     assert max(map(len, text.splitlines())) <= 80
     assert M1 in text
@@ -61,7 +61,7 @@ def test_fields_are_aligned_and_wrapped() -> None:
 
 def test_time_is_shown_in_utc_with_its_distance() -> None:
     moment = datetime.fromisoformat("2026-01-01T14:14:00+02:00")
-    text = output.fields([("at", output.when(moment, NOON))])
+    text = output.fields([("at", output.format_when(moment, NOON))])
     assert text == "  at  2026-01-01 12:14:00Z (in 14m)"
 
 
@@ -78,12 +78,12 @@ def test_time_is_shown_in_utc_with_its_distance() -> None:
     ],
 )
 def test_distances(seconds: int, shown: str) -> None:
-    assert output.distance(NOON + timedelta(seconds=seconds), NOON) == shown
+    assert output.format_distance(NOON + timedelta(seconds=seconds), NOON) == shown
 
 
 def test_a_long_list_is_cut() -> None:
-    assert output.some(list("abcdef")) == "a, b, c, d, e, f"
-    assert output.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert output.join_names(list("abcdef")) == "a, b, c, d, e, f"
+    assert output.join_names(list("abcdefg")) == "a, b, c, d, e and 2 more"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])

@@ -25,10 +25,10 @@ addresses = ["{VM}"]
 
 ASK = """
 import sys
-from forewarn.client.discovery import ask_dhcp
+from forewarn.client.discovery import query_dhcp
 from forewarn.errors import ForewarnError
 try:
-    print(ask_dhcp(None, float(sys.argv[1])))
+    print(query_dhcp(None, float(sys.argv[1])))
 except ForewarnError as error:
     sys.exit(str(error))
 """

@@ -6,7 +6,7 @@ import pytest
 from tests.client.support.service import EMPTY, a_service, says
 
 from forewarn.client import Client
-from forewarn.client.discovery import ask_dhcp, find
+from forewarn.client.discovery import find, query_dhcp
 from forewarn.client.endpoint import Endpoint
 from forewarn.errors import InvalidInput, Unreachable
 
@@ -68,7 +68,7 @@ def test_an_invalid_stored_address_is_refused() -> None:
 @pytest.mark.parametrize("card", ["../lo", "nosuchcard0", "c" * 99, "lo"])
 def test_an_invalid_network_card_is_refused(card: str) -> None:
     with pytest.raises(Unreachable, match=card):
-        ask_dhcp(card, 0.1)
+        query_dhcp(card, 0.1)
 
 
 def test_discover_returns_a_client_of_the_configured_endpoint(

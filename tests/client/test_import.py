@@ -101,7 +101,7 @@ try:
 except Unreachable as error:
     print("unreachable")
 try:
-    forewarn.client.discovery.ask_dhcp()
+    forewarn.client.discovery.query_dhcp()
 except Unreachable as error:
     print(error)
 """

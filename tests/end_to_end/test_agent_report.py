@@ -39,7 +39,7 @@ def test_the_report_on_a_reboot_tells_its_whole_story(
     parser = argparse.ArgumentParser()
     agent_report.register(parser.add_subparsers())
     args = parser.parse_args(["report", event[:8], "--state", str(folder / "state")])
-    options.settle(args)
+    options.apply_environment(args)
     assert args.run(args) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"Reboot of web-0\n\n  event        {event}\n")

@@ -17,9 +17,9 @@ from tests.recordings.recordings import (
     GUID,
     a_header,
     a_raw_event,
-    a_showing,
-    a_tape,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.cli import main
@@ -76,8 +76,8 @@ def outline(document: Mapping[str, object]) -> tuple[object, ...]:
     return document["DocumentIncarnation"], *states
 
 
-def outlines(tape: Recording) -> list[tuple[object, ...]]:
-    return [outline(each.document) for each in tape.showings if each.document]
+def outlines(recording: Recording) -> list[tuple[object, ...]]:
+    return [outline(each.document) for each in recording.documents if each.document]
 
 
 def record_a_life(path: Path) -> None:
@@ -113,13 +113,16 @@ def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
 ) -> None:
     path = tmp_path / "tape.jsonl"
     record_a_life(path)
-    tape = read_recording(path)
-    assert [each[0] for each in outlines(tape)] == [0, 1, 2, 3, 4, 5, 0]
-    troubles = [each for each in tape.lines if isinstance(each, RecordedFailure)]
+    recording = read_recording(path)
+    assert [each[0] for each in outlines(recording)] == [0, 1, 2, 3, 4, 5, 0]
+    troubles = [each for each in recording.lines if isinstance(each, RecordedFailure)]
     assert troubles[-1].what is None
     heard: list[tuple[object, ...]] = []
     refused: set[int] = set()
-    with Replay(tape, speed=10_000, shown=1) as replay, Client(replay.base) as client:
+    with (
+        Replay(recording, speed=10_000, shown=1) as replay,
+        Client(replay.base) as client,
+    ):
         tag: str | None = None
         while not replay.is_over.wait(0.02):
             try:
@@ -130,7 +133,7 @@ def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
             if reading.document is not None and reading.answer is not None:
                 heard.append(outline(json.loads(reading.answer.body)))
             tag = reading.tag
-    assert heard == outlines(tape)
+    assert heard == outlines(recording)
     assert refused == {503}  # while it was away
 
 
@@ -168,7 +171,7 @@ def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> N
 @pytest.mark.full
 def test_an_approval_of_a_replay_is_told_with_who_gave_it(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    path.write_text(written(a_tape(a_showing(a_raw_event()))))
+    path.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     words = ["--metadata", "127.0.0.1:0", "--expect-approval"]
     with running("replay", path, *words) as it:
         endpoint = it.until("metadata").split()[1]
@@ -183,16 +186,16 @@ def test_a_full_disk_keeps_what_was_recorded(tmp_path: Path) -> None:
     folder.mkdir()
     with a_small_disk(folder) as disk:
         path = disk.outside / "tape.jsonl"
-        long = a_showing(a_raw_event(Resources=["web"] * 2_000))  # many pages
-        with RecordingFile.make(path, a_header()) as tape:
-            tape.add(a_showing())
+        long = a_recorded_document(a_raw_event(Resources=["web"] * 2_000))  # many pages
+        with RecordingFile.create(path, a_header()) as recording:
+            recording.add(a_recorded_document())
             disk.fill()
             with pytest.raises(Unavailable, match="No space left on device"):
-                tape.add(long)
+                recording.add(long)
             with pytest.raises(Unavailable, match="No space left on device"):
-                RecordingFile.make(disk.outside / "other.jsonl", a_header())
+                RecordingFile.create(disk.outside / "other.jsonl", a_header())
             assert not (disk.outside / "other.jsonl").exists()
-            assert read_recording(path).lines == [a_showing()]
+            assert read_recording(path).lines == [a_recorded_document()]
             disk.free()
-            tape.add(long)
-        assert read_recording(path).lines == [a_showing(), long]
+            recording.add(long)
+        assert read_recording(path).lines == [a_recorded_document(), long]

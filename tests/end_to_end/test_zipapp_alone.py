@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.recordings.recordings import a_raw_event, a_showing, a_tape, written
+from tests.recordings.recordings import (
+    a_raw_event,
+    a_recorded_document,
+    a_recording,
+    text_of,
+)
 
 from forewarn.cli import main
 
@@ -163,12 +168,12 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
 
 @pytest.mark.full
 def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
-    tape = tmp_path / "tape.jsonl"
-    tape.write_text(written(a_tape(a_showing(a_raw_event()))))
+    recording = tmp_path / "tape.jsonl"
+    recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     scrubbed = tmp_path / "scrubbed.jsonl"
-    alone(archive, "record", "--scrub", "--tape", str(tape), "-o", str(scrubbed))
+    alone(archive, "record", "--scrub", "--tape", str(recording), "-o", str(scrubbed))
     assert "web-0" not in scrubbed.read_text()
-    words = ("-I", "-S", archive, "replay", tape)
+    words = ("-I", "-S", archive, "replay", recording)
     done = run(sys.executable, *words, folder=archive.parent)
     assert done.returncode == 1
     assert "replay needs the server extra" in done.stderr

@@ -54,22 +54,24 @@ def a_raw_document(
     return {"DocumentIncarnation": incarnation, "Events": [*events]}
 
 
-def a_showing(
+def a_recorded_document(
     *events: Mapping[str, object], after: float = 0.0, incarnation: int = 1
 ) -> RecordedDocument:
     document = a_raw_document(*events, incarnation=incarnation)
     return RecordedDocument(after=after, document=document)
 
 
-def a_trouble(what: str | None = "503", after: float = 0.0) -> RecordedFailure:
+def a_failure(what: str | None = "503", after: float = 0.0) -> RecordedFailure:
     return RecordedFailure(after=after, what=what)
 
 
-def a_tape(*lines: Line, header: RecordingHeader | None = None) -> Recording:
-    return Recording(header=header or a_header(), lines=lines or (a_showing(),))
+def a_recording(*lines: Line, header: RecordingHeader | None = None) -> Recording:
+    return Recording(
+        header=header or a_header(), lines=lines or (a_recorded_document(),)
+    )
 
 
-def written(tape: Recording) -> str:
+def text_of(recording: Recording) -> str:
     """Return a whole recording as text."""
-    lines = [write_line(line, tape.header.began) for line in tape.lines]
-    return write_header(tape.header) + "".join(lines)
+    lines = [write_line(line, recording.header.began) for line in recording.lines]
+    return write_header(recording.header) + "".join(lines)

@@ -6,9 +6,9 @@ import pytest
 from tests.recordings.recordings import (
     a_header,
     a_raw_event,
-    a_showing,
-    a_tape,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.errors import CannotStart, FaultyFile
@@ -17,15 +17,15 @@ from forewarn.recordings.file import RecordingFile, read_recording
 
 def test_every_line_is_flushed_immediately(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    with RecordingFile.make(path, a_header()) as tape:
+    with RecordingFile.create(path, a_header()) as recording:
         assert read_recording(path).header == a_header()
-        tape.add(a_showing())
-        assert read_recording(path).lines == [a_showing()]
+        recording.add(a_recorded_document())
+        assert read_recording(path).lines == [a_recorded_document()]
 
 
 def test_a_recording_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    RecordingFile.make(path, a_header()).close()
+    RecordingFile.create(path, a_header()).close()
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -33,13 +33,13 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text("dear")
     with pytest.raises(CannotStart, match="there already; --append"):
-        RecordingFile.make(path, a_header())
+        RecordingFile.create(path, a_header())
     assert path.read_text() == "dear"
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="cannot be made: No such file"):
-        RecordingFile.make(tmp_path / "no" / "tape.jsonl", a_header())
+        RecordingFile.create(tmp_path / "no" / "tape.jsonl", a_header())
     with pytest.raises(CannotStart, match="cannot be read: No such file"):
         read_recording(tmp_path / "no" / "tape.jsonl")
 
@@ -49,12 +49,12 @@ def test_a_recording_is_continued_after_its_last_complete_line(
     tmp_path: Path, end: str
 ) -> None:
     path = tmp_path / "tape.jsonl"
-    path.write_text(written(a_tape()).rstrip("\n") + end)
-    other = a_showing(a_raw_event(), after=7.0)
-    with RecordingFile.go_on(path, read_recording(path)) as tape:
-        tape.add(other)
+    path.write_text(text_of(a_recording()).rstrip("\n") + end)
+    other = a_recorded_document(a_raw_event(), after=7.0)
+    with RecordingFile.append_to(path, read_recording(path)) as recording:
+        recording.add(other)
     continued = read_recording(path)
-    assert continued.lines == [a_showing(), other]
+    assert continued.lines == [a_recorded_document(), other]
     assert not continued.is_cut
 
 
@@ -67,9 +67,9 @@ def test_binary_data_is_not_a_recording(tmp_path: Path) -> None:
 
 def test_a_recording_has_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    with RecordingFile.make(path, a_header()):
+    with RecordingFile.create(path, a_header()):
         before = path.read_bytes()
         with pytest.raises(CannotStart, match="written by another recording"):
-            RecordingFile.go_on(path, read_recording(path))
+            RecordingFile.append_to(path, read_recording(path))
         assert path.read_bytes() == before
-    RecordingFile.go_on(path, read_recording(path)).close()
+    RecordingFile.append_to(path, read_recording(path)).close()

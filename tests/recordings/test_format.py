@@ -6,12 +6,12 @@ from datetime import timedelta, timezone
 import pytest
 from tests.recordings.recordings import (
     NOON,
+    a_failure,
     a_header,
     a_raw_event,
-    a_showing,
-    a_tape,
-    a_trouble,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.errors import FaultyFile
@@ -23,11 +23,11 @@ from forewarn.recordings.format import (
     write_line,
 )
 
-WHOLE = a_tape(
-    a_showing(after=0.25, incarnation=0),
-    a_trouble(after=3.0),
-    a_trouble(None, after=4.5),
-    a_showing(a_raw_event(), after=60.0),
+WHOLE = a_recording(
+    a_recorded_document(after=0.25, incarnation=0),
+    a_failure(after=3.0),
+    a_failure(None, after=4.5),
+    a_recorded_document(a_raw_event(), after=60.0),
     RecordedDocument(after=61.0, document=None, headers={"server": "IMDS"}),
     RecordingEnd(after=62.0),
     RecordingResumed(after=90.0),
@@ -36,13 +36,13 @@ WHOLE = a_tape(
 
 
 def test_a_recording_is_read_back_unchanged() -> None:
-    tape = parse_recording(written(WHOLE), "tape.jsonl")
-    assert tape.header == WHOLE.header
-    assert [*tape.lines] == [*WHOLE.lines]
+    recording = parse_recording(text_of(WHOLE), "tape.jsonl")
+    assert recording.header == WHOLE.header
+    assert [*recording.lines] == [*WHOLE.lines]
 
 
 def test_every_line_is_json_with_relative_and_absolute_time() -> None:
-    header, first, *_ = map(json.loads, written(WHOLE).splitlines())
+    header, first, *_ = map(json.loads, text_of(WHOLE).splitlines())
     assert header["tape"] == 1
     assert header["began"] == "2026-01-31T12:00:00Z"
     assert first["after_seconds"] == 0.25
@@ -51,7 +51,7 @@ def test_every_line_is_json_with_relative_and_absolute_time() -> None:
 
 
 def test_unknown_header_values_are_omitted() -> None:
-    header = json.loads(written(a_tape()).splitlines()[0])
+    header = json.loads(text_of(a_recording()).splitlines()[0])
     assert not {"endpoint", "vm"} & header.keys()
 
 
@@ -63,33 +63,37 @@ def test_times_are_written_in_utc_with_milliseconds() -> None:
 
 
 def test_the_length_is_the_time_of_the_last_line() -> None:
-    assert (WHOLE.length, a_tape().length) == (90.0, 0.0)
+    assert (WHOLE.length, a_recording().length) == (90.0, 0.0)
 
 
 @pytest.mark.parametrize("missing", [2, 10, 40])
 def test_a_truncated_last_line_is_skipped(missing: int) -> None:
-    text = written(a_tape(a_showing(), a_showing(a_raw_event(), after=1.0)))
-    tape = parse_recording(text[:-missing], "tape.jsonl")
-    assert tape.is_cut
-    assert tape.lines == [a_showing()]
+    text = text_of(
+        a_recording(
+            a_recorded_document(), a_recorded_document(a_raw_event(), after=1.0)
+        )
+    )
+    recording = parse_recording(text[:-missing], "tape.jsonl")
+    assert recording.is_cut
+    assert recording.lines == [a_recorded_document()]
 
 
 def test_the_last_line_may_lack_its_newline() -> None:
-    tape = parse_recording(written(a_tape()).rstrip("\n"), "tape.jsonl")
-    assert not tape.is_cut
-    assert tape.lines == [a_showing()]
+    recording = parse_recording(text_of(a_recording()).rstrip("\n"), "tape.jsonl")
+    assert not recording.is_cut
+    assert recording.lines == [a_recorded_document()]
 
 
 def test_lone_surrogates_and_blank_lines_are_accepted() -> None:
-    odd = a_tape(a_showing(a_raw_event(Description="\ud800 half")))
-    assert parse_recording(written(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
+    odd = a_recording(a_recorded_document(a_raw_event(Description="\ud800 half")))
+    assert parse_recording(text_of(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
 
 
 def test_lines_and_keys_of_later_versions_are_skipped() -> None:
-    text = written(a_tape())
+    text = text_of(a_recording())
     later = '{"after_seconds":5,"weather":"fine"}\n{"after_seconds":6,"end":1,"x":2}\n'
     assert parse_recording(text + later, "t").lines == [
-        a_showing(),
+        a_recorded_document(),
         RecordingEnd(after=6.0),
     ]
 
@@ -111,7 +115,7 @@ def test_lines_and_keys_of_later_versions_are_skipped() -> None:
     ],
 )
 def test_an_invalid_line_is_named(line: str, sentence: str) -> None:
-    text = written(a_tape(a_showing(after=2.0)))
+    text = text_of(a_recording(a_recorded_document(after=2.0)))
     end = write_line(RecordingEnd(after=100.0), NOON)
     with pytest.raises(FaultyFile, match=f"^tape.jsonl:3: .*{sentence}"):
         parse_recording(f"{text}{line}\n{end}", "tape.jsonl")

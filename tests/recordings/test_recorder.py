@@ -7,12 +7,12 @@ import pytest
 from tests.client.support.builders import an_answer
 from tests.recordings.recordings import (
     NOON,
+    a_failure,
     a_header,
     a_raw_document,
     a_raw_event,
-    a_showing,
-    a_tape,
-    a_trouble,
+    a_recorded_document,
+    a_recording,
 )
 
 from forewarn.client.responses import Reading, reading_of
@@ -38,26 +38,30 @@ def a_blank() -> Reading:
 def test_a_document_is_recorded_when_it_differs_from_the_last() -> None:
     recorder = Recorder(a_header())
     later = NOON + timedelta(seconds=9.5)
-    assert recorder.heard(a_reading(), NOON) == [a_showing()]
-    assert recorder.heard(a_reading(), later) == []
-    shown = recorder.heard(a_reading(a_raw_event(), incarnation=2), later)
-    assert shown == [a_showing(a_raw_event(), after=9.5, incarnation=2)]
-    back = recorder.heard(a_reading(), later)
-    assert back == [a_showing(after=9.5)]  # the first document again, after another
+    assert recorder.record(a_reading(), NOON) == [a_recorded_document()]
+    assert recorder.record(a_reading(), later) == []
+    shown = recorder.record(a_reading(a_raw_event(), incarnation=2), later)
+    assert shown == [a_recorded_document(a_raw_event(), after=9.5, incarnation=2)]
+    back = recorder.record(a_reading(), later)
+    assert back == [
+        a_recorded_document(after=9.5)
+    ]  # the first document again, after another
     assert recorder.documents == 3
 
 
 def test_a_new_incarnation_alone_is_recorded() -> None:
     recorder = Recorder(a_header())
-    recorder.heard(a_reading(incarnation=1), NOON)
-    assert recorder.heard(a_reading(incarnation=0), NOON) == [a_showing(incarnation=0)]
+    recorder.record(a_reading(incarnation=1), NOON)
+    assert recorder.record(a_reading(incarnation=0), NOON) == [
+        a_recorded_document(incarnation=0)
+    ]
 
 
 def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
     recorder = Recorder(a_header())
     body = b'{"Events":[],"DocumentIncarnation":"7","Later":{"x":1.5}}'
     answer = an_answer(body, server="IMDS", set_cookie="x")
-    (line,) = recorder.heard(reading_of(answer, "http://x"), NOON)
+    (line,) = recorder.record(reading_of(answer, "http://x"), NOON)
     assert line == RecordedDocument(
         after=0.0, document=json.loads(body), headers={"server": "IMDS"}
     )
@@ -65,33 +69,33 @@ def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
 
 def test_an_empty_body_is_recorded_once() -> None:
     recorder = Recorder(a_header())
-    recorder.heard(a_reading(), NOON)
-    assert recorder.heard(a_blank(), NOON) == [
+    recorder.record(a_reading(), NOON)
+    assert recorder.record(a_blank(), NOON) == [
         RecordedDocument(after=0.0, document=None)
     ]
-    assert recorder.heard(a_blank(), NOON) == []
+    assert recorder.record(a_blank(), NOON) == []
 
 
 def test_an_unchanged_response_is_not_recorded() -> None:
     recorder = Recorder(a_header())
-    recorder.heard(a_reading(), NOON)
+    recorder.record(a_reading(), NOON)
     same = reading_of(an_answer(b"", 304), "http://x")
-    assert recorder.heard(same, NOON) == []
+    assert recorder.record(same, NOON) == []
 
 
 def test_an_error_is_recorded_when_it_begins_changes_and_ends() -> None:
     recorder = Recorder(a_header())
-    recorder.heard(a_reading(), NOON)
+    recorder.record(a_reading(), NOON)
     busy, gone = Refused("busy", 503), Unreachable("gone")
-    assert recorder.failed(busy, NOON) == [
-        RecordedFailure(after=0, what="503", says="busy")
+    assert recorder.record_failure(busy, NOON) == [
+        RecordedFailure(after=0, what="503", message="busy")
     ]
-    assert recorder.failed(busy, NOON) == ()
-    (other,) = recorder.failed(gone, NOON)
-    assert other == RecordedFailure(after=0, what="unreachable", says="gone")
-    assert recorder.heard(a_reading(), NOON) == [a_trouble(None)]
-    assert recorder.heard(a_reading(), NOON) == []
-    assert recorder.troubles == 2
+    assert recorder.record_failure(busy, NOON) == ()
+    (other,) = recorder.record_failure(gone, NOON)
+    assert other == RecordedFailure(after=0, what="unreachable", message="gone")
+    assert recorder.record(a_reading(), NOON) == [a_failure(None)]
+    assert recorder.record(a_reading(), NOON) == []
+    assert recorder.failures == 2
 
 
 @pytest.mark.parametrize(
@@ -109,14 +113,16 @@ def test_every_error_has_a_name(error: ForewarnError, word: str) -> None:
 
 def test_a_clock_set_back_does_not_set_the_recording_back() -> None:
     recorder = Recorder(a_header())
-    recorder.heard(a_reading(), NOON + timedelta(seconds=50))
+    recorder.record(a_reading(), NOON + timedelta(seconds=50))
     assert recorder.end(NOON) == RecordingEnd(after=50.0)
 
 
 def test_a_recording_is_resumed_where_it_ended() -> None:
-    tape = a_tape(a_showing(a_raw_event()), a_trouble("503", after=60.0))
-    recorder = Recorder(tape.header)
+    recording = a_recording(
+        a_recorded_document(a_raw_event()), a_failure("503", after=60.0)
+    )
+    recorder = Recorder(recording.header)
     later = NOON + timedelta(hours=1)
-    assert recorder.resume(tape, later) == [RecordingResumed(after=3600.0)]
-    lines = recorder.heard(a_reading(a_raw_event()), later)
-    assert lines == [a_trouble(None, after=3600.0)]  # only the error is over
+    assert recorder.resume(recording, later) == [RecordingResumed(after=3600.0)]
+    lines = recorder.record(a_reading(a_raw_event()), later)
+    assert lines == [a_failure(None, after=3600.0)]  # only the error is over

@@ -104,7 +104,7 @@ def test_of_an_event(scheduled_events):
 
 def test_of_a_program(scheduled_events):
     with scheduled_events.run("sh", "-c", "echo no disk; exit 3") as program:
-        scheduled_events.watching.wait(lambda: not program.is_running, 30)
+        scheduled_events.observer.wait(lambda: not program.is_running, 30)
         scheduled_events.wait_marked("ready", within="10ms")
 
 

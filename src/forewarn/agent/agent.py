@@ -180,7 +180,7 @@ class Agent:
     def _document_read(self, message: DocumentRead) -> None:
         reading, impact = message.reading, self._freeze_detector.take()
         if reading.reckoning is not None:
-            self._clock.hear(reading.reckoning)
+            self._clock.update(reading.reckoning)
             impact = self._clock_jumps.add(reading.reckoning, impact)
         self._impact += impact.scaled(self._clock.rate)  # as announced durations are
         self._recorder.document_read(reading)

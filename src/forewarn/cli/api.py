@@ -1,4 +1,4 @@
-"""TLS trust: certificate checks, and errors that explain what is wrong."""
+"""Client of the control API: requests, pages, streams, TLS and errors that explain."""
 
 import json
 import os
@@ -26,7 +26,10 @@ from forewarn.cli.responses import object_from
 from forewarn.config.load import state_directory
 from forewarn.errors import Lost, Misunderstood, Refused, Unreachable, WrongUsage
 
-_STRANGER = (
+_PAGE_SIZE = 1000  # items; the largest page that the service returns
+_TIMEOUT = 60.0  # seconds for one response
+
+_UNKNOWN_AUTHORITY = (
     "is signed by an authority that is not known here; name that authority's"
     " certificate with --ca FILE"
 )
@@ -36,58 +39,16 @@ _OTHER_NAME = (
 )
 
 #: OpenSSL's verification error codes.
-_WRONG: Mapping[int, str] = {
+_CERTIFICATE_PROBLEMS: Mapping[int, str] = {
     9: "is not valid yet; are the clocks of both machines right?",
     10: "has expired; the service needs a new one (--tls-cert)",
-    18: _STRANGER,
-    19: _STRANGER,
-    20: _STRANGER,
-    21: _STRANGER,
+    18: _UNKNOWN_AUTHORITY,
+    19: _UNKNOWN_AUTHORITY,
+    20: _UNKNOWN_AUTHORITY,
+    21: _UNKNOWN_AUTHORITY,
     62: _OTHER_NAME,
     64: _OTHER_NAME,
 }
-
-
-_PAGE = 1000  # items; the largest page that the service returns
-_TIMEOUT = 60.0  # seconds for one response
-
-
-def trusting(ca: str | None) -> ssl.SSLContext:
-    """Trust the certificate authority in the file `ca`, or those of this machine."""
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except ssl.SSLError as error:
-        raise WrongUsage(f"--ca: there is no certificate in PEM in {ca}") from error
-    except OSError as error:
-        raise WrongUsage(f"--ca: {ca} cannot be read: {error.strerror}") from error
-
-
-def distrust(error: ssl.SSLError, url: str) -> Unreachable:
-    """Return the error that explains why TLS with `url` failed."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        why = _WRONG.get(error.verify_code, f"is refused: {error.verify_message}")
-        return Unreachable(f"the certificate of {url} {why}")
-    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return Lost(f"the connection to {url} broke before it had answered")
-    plain = url.replace("https:", "http:", 1)
-    return Unreachable(
-        f"what answers at {url} does not speak TLS ({error.reason or error}); if the"
-        f" service has no certificate, write {plain}"
-    )
-
-
-def is_it_tls(url: str) -> str:
-    """Return a hint to use https, if `url` does not."""
-    if url.startswith("https:"):
-        return ""
-    return f"; if it has a certificate, write {url.replace('http:', 'https:', 1)}"
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Rejects redirects, which would send the token to another server."""
-
-    def redirect_request(self, *args: object, **kwargs: object) -> None:
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +100,17 @@ class ControlApi:
             return self._exchange(request, timeout)
 
     def items(
-        self, path: str, query: Sequence[tuple[str, str]] = (), *, size: int = _PAGE
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        size: int = _PAGE_SIZE,
     ) -> Iterator[object]:
         """Read a list page by page to its end; a page holds at most `size` items."""
         after: str | None = dict(query).get("after")
         fixed = [(name, value) for name, value in query if name != "after"]
         while True:
-            pairs = [*fixed, ("limit", str(min(size, _PAGE)))]
+            pairs = [*fixed, ("limit", str(min(size, _PAGE_SIZE)))]
             if after is not None:
                 pairs.append(("after", after))
             page = object_from(self.request("GET", f"{path}?{urlencode(pairs)}"))
@@ -169,7 +134,7 @@ class ControlApi:
         """Read server-sent events line by line, starting after position `after`."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         request = self._request("GET", path, headers)
-        with self._troubles(timeout), self._open(request, timeout) as response:
+        with self._translated_errors(timeout), self._open(request, timeout) as response:
             yield response
 
     def _request(
@@ -190,12 +155,12 @@ class ControlApi:
     def _open(self, request: Request, timeout: float) -> HTTPResponse:
         handlers: list[BaseHandler] = [ProxyHandler({}), _NoRedirects()]
         if self.url.startswith("https:"):
-            handlers.append(HTTPSHandler(context=trusting(self.ca)))
+            handlers.append(HTTPSHandler(context=_tls_context(self.ca)))
         response: HTTPResponse = build_opener(*handlers).open(request, timeout=timeout)
         return response
 
     def _exchange(self, request: Request, timeout: float) -> ApiReply:
-        with self._troubles(timeout), self._open(request, timeout) as response:
+        with self._translated_errors(timeout), self._open(request, timeout) as response:
             body = response.read()
         try:
             plain = json.loads(body) if body else None
@@ -206,19 +171,19 @@ class ControlApi:
             ) from error
 
     @contextmanager
-    def _troubles(self, timeout: float) -> Iterator[None]:
+    def _translated_errors(self, timeout: float) -> Iterator[None]:
         try:
             yield
         except HTTPError as error:
             with error:
                 raise self._refusal(error) from None
         except URLError as error:
-            raise self._trouble(error.reason, timeout) from error
+            raise self._connection_error(error.reason, timeout) from error
         except (OSError, HTTPException) as error:
-            raise self._trouble(error, timeout) from error
+            raise self._connection_error(error, timeout) from error
 
     def _refusal(self, error: HTTPError) -> Refused:
-        reason = _said(error)
+        reason = _problem_message(error)
         if error.code == 401:
             had = f"was not accepted ({reason})" if self.token else "is needed"
             return Refused(
@@ -228,9 +193,9 @@ class ControlApi:
             )
         return Refused(reason or f"{self.url} answered {error}", error.code)
 
-    def _trouble(self, reason: object, timeout: float) -> Unreachable:
+    def _connection_error(self, reason: object, timeout: float) -> Unreachable:
         if isinstance(reason, ssl.SSLError):
-            return distrust(reason, self.url)
+            return _tls_error(reason, self.url)
         if isinstance(reason, ConnectionRefusedError):
             return Unreachable(
                 f"nothing answers at {self.url}; is `forewarn serve` running? (--url)"
@@ -240,7 +205,7 @@ class ControlApi:
         if isinstance(reason, ConnectionError | IncompleteRead):
             return Lost(
                 f"the connection to {self.url} broke before it had answered"
-                + is_it_tls(self.url)
+                + _https_hint(self.url)
             )
         if isinstance(reason, HTTPException):
             return Unreachable(f"what answers at {self.url} does not speak HTTP")
@@ -250,7 +215,7 @@ class ControlApi:
 def api_of(args: Namespace) -> ControlApi:
     """Return the API that the arguments point to."""
     typed: str = args.token or ""
-    token = typed.strip() or _kept_token()
+    token = typed.strip() or _stored_token()
     if token is not None and not (token.isascii() and token.isprintable()):
         raise WrongUsage("the token has characters that no token has")
     return ControlApi(args.url, token, args.ca)
@@ -261,7 +226,7 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _kept_token() -> str | None:
+def _stored_token() -> str | None:
     path = state_directory(os.environ) / "token"
     try:
         return path.read_text("utf-8", "replace").strip() or None
@@ -271,7 +236,7 @@ def _kept_token() -> str | None:
         raise WrongUsage(f"the token in {path} cannot be read: {error}") from error
 
 
-def _said(error: HTTPError) -> str | None:
+def _problem_message(error: HTTPError) -> str | None:
     """Extract the message from an RFC 9457 problem or a /readyz response."""
     try:
         plain = json.loads(error.read())
@@ -281,3 +246,46 @@ def _said(error: HTTPError) -> str | None:
         return None
     message = plain.get("detail") or plain.get("reason") or plain.get("title")
     return message if isinstance(message, str) else None
+
+
+# --- TLS ---------------------------------------------------------------------
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Rejects redirects, which would send the token to another server."""
+
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None
+
+
+def _tls_context(ca: str | None) -> ssl.SSLContext:
+    """Trust the certificate authority in the file `ca`, or those of this machine."""
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except ssl.SSLError as error:
+        raise WrongUsage(f"--ca: there is no certificate in PEM in {ca}") from error
+    except OSError as error:
+        raise WrongUsage(f"--ca: {ca} cannot be read: {error.strerror}") from error
+
+
+def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
+    """Return the error that explains why TLS with `url` failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = _CERTIFICATE_PROBLEMS.get(
+            error.verify_code, f"is refused: {error.verify_message}"
+        )
+        return Unreachable(f"the certificate of {url} {why}")
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return Lost(f"the connection to {url} broke before it had answered")
+    plain = url.replace("https:", "http:", 1)
+    return Unreachable(
+        f"what answers at {url} does not speak TLS ({error.reason or error}); if the"
+        f" service has no certificate, write {plain}"
+    )
+
+
+def _https_hint(url: str) -> str:
+    """Return a hint to use https, if `url` does not."""
+    if url.startswith("https:"):
+        return ""
+    return f"; if it has a certificate, write {url.replace('http:', 'https:', 1)}"

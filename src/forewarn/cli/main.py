@@ -14,7 +14,7 @@ from traceback import extract_tb
 
 from forewarn import __version__
 from forewarn.cli import options
-from forewarn.cli.output import complain, drop_output
+from forewarn.cli.output import drop_output, write_error
 from forewarn.errors import FaultyFile, ForewarnError, WrongUsage
 
 #: Commands and the packages of their modules, in the order in which a new user needs
@@ -43,13 +43,13 @@ COMMANDS: Mapping[str, str] = {
 }
 
 #: Commands that run a program: the words after `--` belong to that program.
-_RUN_A_PROGRAM = ("rehearse",)
+_PROGRAM_COMMANDS = ("rehearse",)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = [*sys.argv[1:]] if argv is None else [*argv]
-    _open_what_is_closed()
+    _open_closed_streams()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -59,17 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_output()
         return 141
     except WrongUsage as error:
-        complain(str(error))
+        write_error(str(error))
         return 2
     except ForewarnError as error:
-        _complain_of(error)
+        _write_errors(error)
         return 1
     except OSError as error:
         drop_output()
-        complain(str(error))
+        write_error(str(error))
         return 1
     except Exception as error:  # last resort: report a bug without a traceback
-        complain(_bug(error))
+        write_error(_bug(error))
         return 1
     return code
 
@@ -88,13 +88,13 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     own, program = _split(words)
     args = parser(own).parse_args(own)
     args.program = program
-    options.settle(args)
+    options.apply_environment(args)
     return args
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Separate forewarn's own arguments from those of the program to run."""
-    if words[:1] and words[0] in _RUN_A_PROGRAM and "--" in words:
+    if words[:1] and words[0] in _PROGRAM_COMMANDS and "--" in words:
         cut = words.index("--")
         return words[:cut], words[cut + 1 :]
     return words, ()
@@ -113,19 +113,19 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     subcommands = top.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for name in _needed(words):
+    for name in _needed_commands(words):
         import_module(f"forewarn.cli.{COMMANDS[name]}.{name}").register(subcommands)
     return top
 
 
-def _needed(words: Sequence[str]) -> Collection[str]:
+def _needed_commands(words: Sequence[str]) -> Collection[str]:
     first = words[0] if words else ""
     if first == "--version":
         return ()
     return [first] if first in COMMANDS else COMMANDS
 
 
-def _open_what_is_closed() -> None:
+def _open_closed_streams() -> None:
     """Open `os.devnull` for each standard stream that the caller has closed.
 
     Otherwise the first file or socket opened would get the number of such a stream.
@@ -135,17 +135,17 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  # stays open
 
 
-def _complain_of(error: ForewarnError) -> None:
+def _write_errors(error: ForewarnError) -> None:
     """Print an error; each problem of a faulty file gets its own line."""
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
-        complain(sentence)
+        write_error(sentence)
 
 
 def _bug(error: Exception) -> str:
     where = extract_tb(error.__traceback__)[-1]
-    place = f"{PurePath(where.filename).name}:{where.lineno}"
+    location = f"{PurePath(where.filename).name}:{where.lineno}"
     return (
         f"this should not have happened, please report it: {type(error).__name__}:"
-        f" {error} ({place}, version {__version__})"
+        f" {error} ({location}, version {__version__})"
     )

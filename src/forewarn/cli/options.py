@@ -1,7 +1,7 @@
 """Command-line options and the environment variables that replace them.
 
 1. Every option has an environment variable: FOREWARN_<OPTION>, or the one in
-   `stand_in`.
+   `own_variable`.
 2. The command line takes precedence. An empty variable counts as unset.
 3. An option that is set nowhere and has no default is None.
 4. An invalid value, from either source, gives a one-sentence error and exit code 2.
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from forewarn.cli.values import read_truth, read_url
+from forewarn.cli.values import read_boolean, read_url
 from forewarn.errors import WrongUsage
 
 Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -32,7 +32,7 @@ class Option:
     switch: bool = False  # takes no value
     repeated: bool = False  # takes several values and may be repeated
     default: object = None
-    stand_in: str | None = None  # its variable; None for FOREWARN_<OPTION>
+    own_variable: str | None = None  # its variable; None for FOREWARN_<OPTION>
     short: str | None = None  # such as -o; None if there is no short form
 
     @property
@@ -43,7 +43,7 @@ class Option:
     @property
     def variable(self) -> str:
         """Environment variable that replaces the option."""
-        return self.stand_in or f"FOREWARN_{self.name.upper()}"
+        return self.own_variable or f"FOREWARN_{self.name.upper()}"
 
     def from_environment(self) -> object:
         """Read the value from the environment; None if the variable is not set."""
@@ -52,7 +52,7 @@ class Option:
             return None
         try:
             if self.switch:
-                return read_truth(text)
+                return read_boolean(text)
             if self.repeated:
                 return [self.read(word) for word in re.split(r"[,\s]+", text.strip())]
             return self.read(text)
@@ -117,8 +117,41 @@ def add_command(
     group = parser.add_argument_group("options of every command")
     for option in common:
         _add(group, option)
-        _remember(parser, (option,))
+        _declare(parser, (option,))
     return parser
+
+
+def add(parser: argparse.ArgumentParser, *options: Option) -> None:
+    """Add options to `parser`."""
+    for option in options:
+        _add(parser, option)
+        _declare(parser, (option,))
+
+
+def add_one_of(
+    parser: argparse.ArgumentParser, *options: Option, required: bool = False
+) -> None:
+    """Add mutually exclusive options to `parser`."""
+    is_set = any(os.environ.get(option.variable) for option in options)
+    group = parser.add_mutually_exclusive_group(required=required and not is_set)
+    for option in options:
+        _add(group, option)
+    _declare(parser, options)
+
+
+def apply_environment(args: argparse.Namespace) -> None:
+    """Fill in options that were not typed, from the environment or their defaults."""
+    for exclusive in getattr(args, "options", ()):
+        typed = [option for option in exclusive if hasattr(args, option.name)]
+        for option in exclusive:
+            setattr(args, option.name, getattr(args, option.name, None))
+        if not typed:
+            values = {option: option.from_environment() for option in exclusive}
+            _check_exclusive(
+                [option for option in exclusive if values[option] is not None]
+            )
+            for option, value in values.items():
+                setattr(args, option.name, option.default if value is None else value)
 
 
 def _parser(
@@ -132,24 +165,6 @@ def _parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-
-
-def add(parser: argparse.ArgumentParser, *options: Option) -> None:
-    """Add options to `parser`."""
-    for option in options:
-        _add(parser, option)
-        _remember(parser, (option,))
-
-
-def add_one_of(
-    parser: argparse.ArgumentParser, *options: Option, required: bool = False
-) -> None:
-    """Add mutually exclusive options to `parser`."""
-    is_set = any(os.environ.get(option.variable) for option in options)
-    group = parser.add_mutually_exclusive_group(required=required and not is_set)
-    for option in options:
-        _add(group, option)
-    _remember(parser, options)
 
 
 def _add(
@@ -183,25 +198,12 @@ def _add(
         )
 
 
-def _remember(parser: argparse.ArgumentParser, rivals: tuple[Option, ...]) -> None:
+def _declare(parser: argparse.ArgumentParser, exclusive: tuple[Option, ...]) -> None:
     earlier = parser.get_default("options") or ()
-    parser.set_defaults(options=(*earlier, rivals))
+    parser.set_defaults(options=(*earlier, exclusive))
 
 
-def settle(args: argparse.Namespace) -> None:
-    """Fill in options that were not typed, from the environment or their defaults."""
-    for rivals in getattr(args, "options", ()):
-        typed = [rival for rival in rivals if hasattr(args, rival.name)]
-        for option in rivals:
-            setattr(args, option.name, getattr(args, option.name, None))
-        if not typed:
-            values = {rival: rival.from_environment() for rival in rivals}
-            _refuse_rivals([rival for rival in rivals if values[rival] is not None])
-            for option, value in values.items():
-                setattr(args, option.name, option.default if value is None else value)
-
-
-def _refuse_rivals(options: list[Option]) -> None:
+def _check_exclusive(options: list[Option]) -> None:
     if len(options) > 1:
         names = " and ".join(f"${option.variable}" for option in options)
         raise WrongUsage(f"{names} exclude each other; set one of them")

@@ -44,7 +44,7 @@ def _escaped(character: str) -> str:
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def complain(text: str) -> None:
+def write_error(text: str) -> None:
     """Print a sentence to standard error."""
     sys.stderr.write(f"forewarn: {clean(text)}\n")
     sys.stderr.flush()
@@ -155,11 +155,11 @@ def unbroken(text: str) -> str:
     return text.replace(" ", _HARD_SPACE)
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
-    """List `names`; of more than `most` + 1, list `most` and count the rest."""
-    if len(names) <= most + 1:
+def join_names(names: Sequence[str], limit: int = 5) -> str:
+    """List `names`; of more than `limit` + 1, list `limit` and count the rest."""
+    if len(names) <= limit + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
 def count(number: int, noun: str) -> str:
@@ -170,26 +170,26 @@ def count(number: int, noun: str) -> str:
 # --- times -------------------------------------------------------------------
 
 
-def moment(time: datetime | None) -> str | None:
+def format_time(time: datetime | None) -> str | None:
     """Format a time in UTC."""
     if time is None:
         return None
     return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')}Z"
 
 
-def when(time: datetime | None, now: datetime) -> str | None:
+def format_when(time: datetime | None, now: datetime) -> str | None:
     """Format a time and its distance from `now`, the service's time."""
     if time is None:
         return None
-    return f"{moment(time)} ({unbroken(distance(time, now))})"
+    return f"{format_time(time)} ({unbroken(format_distance(time, now))})"
 
 
-def distance(time: datetime, now: datetime) -> str:
+def format_distance(time: datetime, now: datetime) -> str:
     """Format how far `time` is from `now`, such as "in 5m" or "2h ago"."""
     seconds = round((time - now).total_seconds())
     if seconds == 0:
         return "now"
-    shown = span(_rounded(abs(seconds)))
+    shown = format_duration(_rounded(abs(seconds)))
     return f"in {shown}" if seconds > 0 else f"{shown} ago"
 
 
@@ -199,7 +199,7 @@ def _rounded(seconds: int) -> int:
     return (seconds + step // 2) // step * step
 
 
-def span(seconds: int) -> str:
+def format_duration(seconds: int) -> str:
     """Format a duration, such as "1h 30m"."""
     parts = []
     rest = seconds

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from forewarn.cli.output import some
+from forewarn.cli.output import join_names
 from forewarn.errors import Misunderstood
 
 
@@ -105,12 +105,12 @@ class MaintenanceResponse:
     @property
     def title(self) -> str:
         """What is done to which host or VMs."""
-        return f"{self.type} of {target_from(self.host, self.vms)}"
+        return f"{self.type} of {describe_target(self.host, self.vms)}"
 
 
-def target_from(host: str | None, vms: tuple[str, ...]) -> str:
+def describe_target(host: str | None, vms: tuple[str, ...]) -> str:
     """Describe what a maintenance operation affects."""
-    return f"{host} ({some(vms)})" if host else some(vms)
+    return f"{host} ({join_names(vms)})" if host else join_names(vms)
 
 
 def maintenance_from(plain: object) -> MaintenanceResponse:
@@ -147,11 +147,11 @@ def event_from(plain: object) -> EventResponse:
         approved_by=response.text("approved_by"),
         approved_via=response.text("approved_via"),
         approved_at=response.time("approved_at"),
-        seen_by=tuple(map(_sight, response.list("seen_by"))),
+        seen_by=tuple(map(_seen_by, response.list("seen_by"))),
     )
 
 
-def _sight(plain: object) -> tuple[str, datetime | None]:
+def _seen_by(plain: object) -> tuple[str, datetime | None]:
     if not isinstance(plain, dict):
         return str(plain), None
     sight = JsonObject(plain)

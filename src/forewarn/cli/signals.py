@@ -8,7 +8,42 @@ from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
 
 #: Signals that stop the program, except those that the caller ignores, as nohup does.
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class StopSignal:
+    """Waits for a stop signal or for a call of `wake`."""
+
+    def __init__(self, read_end: int, write_end: int) -> None:
+        """Wait on the pipe from `write_end` to `read_end`."""
+        self._read_end = read_end
+        self._write_end = write_end
+
+    def wake(self) -> None:
+        """Wake the waiter, from any thread."""
+        with suppress(BlockingIOError):  # the pipe is full: the waiter is already woken
+            os.write(self._write_end, b"\0")
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, at most `seconds`; return whether it has come."""
+        limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
+        return bool(select.select([self._read_end], [], [], limit)[0])
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopSignal]:
+    """Handle stop signals within the block; restore the old handlers after it."""
+    read_end, write_end = os.pipe()
+    before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
+    _install_handlers(write_end)
+    try:
+        yield StopSignal(read_end, write_end)
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(read_end)
+        os.close(write_end)
 
 
 def stop_signal_file() -> int:
@@ -17,49 +52,14 @@ def stop_signal_file() -> int:
     Unlike with an `Event`, a signal just before the wait is not missed. A second
     signal cannot deadlock on a lock that the first one holds.
     """
-    end, write_end = os.pipe()
-    _tell(write_end)
-    return end
+    read_end, write_end = os.pipe()
+    _install_handlers(write_end)
+    return read_end
 
 
-class StopSignal:
-    """Waits for a stop signal or for a call of `ring`."""
-
-    def __init__(self, end: int, told: int) -> None:
-        """Wait on the pipe from `told` to `end`."""
-        self._end = end
-        self._told = told
-
-    def ring(self) -> None:
-        """Wake the waiter, from any thread."""
-        with suppress(BlockingIOError):  # the pipe is full: the waiter is already woken
-            os.write(self._told, b"\0")
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, at most `seconds`; return whether it has come."""
-        limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
-        return bool(select.select([self._end], [], [], limit)[0])
-
-
-@contextmanager
-def until_signal() -> Iterator[StopSignal]:
-    """Handle stop signals within the block; restore the old handlers after it."""
-    end, write_end = os.pipe()
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    _tell(write_end)
-    try:
-        yield StopSignal(end, write_end)
-    finally:
-        signal.set_wakeup_fd(-1)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        os.close(end)
-        os.close(write_end)
-
-
-def _tell(told: int) -> None:
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    for signal_number in _ENDING:
+def _install_handlers(write_end: int) -> None:
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    for signal_number in _STOP_SIGNALS:
         if signal.getsignal(signal_number) is not signal.SIG_IGN:
             signal.signal(signal_number, lambda number, frame: None)

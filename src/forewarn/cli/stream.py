@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from forewarn.cli.api import ControlApi
-from forewarn.cli.output import complain
+from forewarn.cli.output import write_error
 from forewarn.errors import Misunderstood, Refused, Unreachable
 
 #: Seconds between attempts; the last value is repeated.
@@ -36,12 +36,12 @@ def follow(
     while True:
         try:
             with api.stream(path, after=after, timeout=_SILENCE) as lines:
-                for sent in read(lines):
-                    position = int(sent.id) if sent.id and sent.id.isdecimal() else 0
+                for event in read(lines):
+                    position = int(event.id) if event.id and event.id.isdecimal() else 0
                     if position > after:
                         after, attempt = position, 0
-                        if sent.data:
-                            yield _entry(sent.data)
+                        if event.data:
+                            yield _entry(event.data)
         except Refused as refusal:
             if refusal.status < 500:
                 raise
@@ -50,26 +50,26 @@ def follow(
         wait = BACKOFF[min(attempt, len(BACKOFF) - 1)]
         attempt += 1
         later = f"again in {wait} s" if wait else "again"
-        complain(f"the connection was lost after position {after}; trying {later}")
+        write_error(f"the connection was lost after position {after}; trying {later}")
         pause(wait)
 
 
 def read(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
     """Parse server-sent events; drop an incomplete one at the end."""
     last: str | None = None
-    has_come: bool = False  # whether `last` belongs to this event
+    has_id: bool = False  # whether `last` belongs to this event
     data: list[str] = []
     for raw in lines:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if not line:
-            if data or has_come:
+            if data or has_id:
                 yield StreamEvent(id=last, data="\n".join(data))
-            data, has_come = [], False
+            data, has_id = [], False
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "id":
-            last, has_come = value, True
+            last, has_id = value, True
         elif name == "data":
             data.append(value)
 

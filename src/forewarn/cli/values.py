@@ -13,7 +13,7 @@ from forewarn.errors import InvalidInput
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
 
-_TRUTH: Mapping[str, bool] = {
+_BOOLEANS: Mapping[str, bool] = {
     "1": True,
     "true": True,
     "yes": True,
@@ -24,12 +24,12 @@ _TRUTH: Mapping[str, bool] = {
     "off": False,
 }
 
-_FOR_HOSTS = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
+_HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 
-def read_truth(text: str) -> bool:
+def read_boolean(text: str) -> bool:
     """Parse a Boolean."""
-    value = _TRUTH.get(text.strip().lower())
+    value = _BOOLEANS.get(text.strip().lower())
     if value is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither 1, true, yes, on nor 0, false, no, off"
@@ -37,13 +37,15 @@ def read_truth(text: str) -> bool:
     return value
 
 
-def one_of(*known: str) -> Callable[[str], str]:
-    """Return a parser that accepts the words in `known`, ignoring case."""
+def one_of(*words: str, noun: str | None = None) -> Callable[[str], str]:
+    """Return a parser that accepts `words`, ignoring case; errors name the `noun`."""
+    listed = ", ".join(words)
+    wrong = f"none of {listed}" if noun is None else f"not {noun}; known are {listed}"
 
     def read(text: str) -> str:
-        if text.lower() in known:
+        if text.lower() in words:
             return text.lower()
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+        raise argparse.ArgumentTypeError(f"{text!r} is {wrong}")
 
     return read
 
@@ -175,9 +177,9 @@ def read_type(text: str) -> EventType:
 def read_host_type(text: str) -> EventType:
     """Parse an event type that a host's maintenance can have, ignoring case."""
     event_type = read_type(text)
-    if event_type in _FOR_HOSTS:
+    if event_type in _HOST_TYPES:
         return event_type
-    names = ", ".join(allowed.value for allowed in _FOR_HOSTS)
+    names = ", ".join(allowed.value for allowed in _HOST_TYPES)
     raise argparse.ArgumentTypeError(
         f"a host is maintained by one of {names}, not {event_type.value}"
     )

@@ -45,10 +45,10 @@ class Client:
         patience: float = 30.0,
     ) -> None:
         """Set up a client; the arguments are those of `forewarn.client.Client`."""
-        where = endpoints.find(endpoint, os.environ)
-        self._endpoint = str(where)
-        self._connections = AsyncConnectionPool(where, connect_timeout=timeout)
-        self._talks = Conversation(
+        location = endpoints.find(endpoint, os.environ)
+        self._endpoint = str(location)
+        self._pool = AsyncConnectionPool(location, connect_timeout=timeout)
+        self._conversation = Conversation(
             ClientSettings(
                 endpoint=self._endpoint,
                 timeout=timeout,
@@ -86,30 +86,30 @@ class Client:
 
     async def document(self) -> Document:
         """Fetch the document of scheduled events."""
-        return await self._hold(self._talks.document())
+        return await self._run(self._conversation.document())
 
     async def approve(self, *events: ScheduledEvent | str) -> None:
         """Approve `events` so that they can start early; all of them or none."""
-        await self._hold(self._talks.approve(events))
+        await self._run(self._conversation.approve(events))
 
     async def instance(self, api_version: str = "2021-02-01") -> Instance:
         """Fetch the metadata of this VM."""
-        return await self._hold(self._talks.instance(api_version))
+        return await self._run(self._conversation.instance(api_version))
 
     async def watch(
         self, poll: float = 1.0, *, since: Document | None = None
     ) -> AsyncIterator[Change]:
         """Yield the current document, then each change, until the client is closed."""
-        talk = self._talks.watch(poll, since)
+        exchange = self._conversation.watch(poll, since)
         reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = advance(talk, reply)
+                action = advance(exchange, reply)
                 reply = None
-                if isinstance(act, Change):
-                    yield act
+                if isinstance(action, Change):
+                    yield action
                 else:
-                    reply = await self._do(act)
+                    reply = await self._perform(action)
             except ClientClosed:
                 return
 
@@ -117,19 +117,19 @@ class Client:
         self, *, tag: str | None = None, wait: float | None = None
     ) -> Reading:
         """Send exactly one request for the document, without retries."""
-        return await self._hold(self._talks.read(tag, wait))
+        return await self._run(self._conversation.read(tag, wait))
 
     def now(self) -> datetime:
         """Return the service's current time, based on its responses, not this clock."""
-        return self._talks.now()
+        return self._conversation.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
         """Return the time until `event` may start; None if it has started."""
-        return self._talks.time_left(event)
+        return self._conversation.time_left(event)
 
     async def close(self) -> None:
         """Abort running requests; a closed client sends no more."""
-        self._connections.close()
+        self._pool.close()
         await asyncio.sleep(0)  # lets the event loop drop the sockets
 
     async def __aenter__(self) -> Self:
@@ -145,27 +145,27 @@ class Client:
         """Close the client."""
         await self.close()
 
-    async def _hold(self, talk: Exchange[T]) -> T:
-        """Run `talk` to its end and return its result."""
+    async def _run(self, exchange: Exchange[T]) -> T:
+        """Run `exchange` to its end and return its result."""
         reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = advance(talk, reply)
+                action = advance(exchange, reply)
             except StopIteration as done:
                 result: T = done.value
                 return result
-            reply = await self._do(act)
+            reply = await self._perform(action)
 
-    async def _do(
-        self, act: ClientRequest | Pause
+    async def _perform(
+        self, action: ClientRequest | Pause
     ) -> HttpResponse | ForewarnError | None:
-        match act:
+        match action:
             case ClientRequest():
                 try:
-                    return await self._connections.ask(act)
+                    return await self._pool.send(action)
                 except ForewarnError as error:
                     return error
             case Pause():
-                return await self._connections.pause(act.seconds)
+                return await self._pool.pause(action.seconds)
             case _:
-                assert_never(act)
+                assert_never(action)

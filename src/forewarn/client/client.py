@@ -35,7 +35,7 @@ from forewarn.errors import (
 )
 from forewarn.protocol.types import Document, ScheduledEvent
 
-_KNOCK = 2.0  # seconds to connect to an address that may not exist
+_CONNECT_TIMEOUT = 2.0  # seconds to connect to an address that may not exist
 
 T = TypeVar("T")
 
@@ -71,11 +71,11 @@ class Client:
         `first_timeout`: Azure needs up to two minutes for it. Temporary failures are
         retried for `patience` seconds.
         """
-        where = endpoints.find(endpoint, os.environ)
-        self._endpoint = str(where)
-        self._connections = ConnectionPool(where, connect_timeout=timeout)
+        location = endpoints.find(endpoint, os.environ)
+        self._endpoint = str(location)
+        self._pool = ConnectionPool(location, connect_timeout=timeout)
         self._closing = Event()
-        self._talks = Conversation(
+        self._conversation = Conversation(
             ClientSettings(
                 endpoint=self._endpoint,
                 timeout=timeout,
@@ -107,8 +107,8 @@ class Client:
         location = discovery.find(
             endpoint,
             os.environ,
-            lambda where: _answers(where, **options),
-            lambda: discovery.ask_dhcp(interface, dhcp_timeout),
+            lambda candidate: _responds(candidate, **options),
+            lambda: discovery.query_dhcp(interface, dhcp_timeout),
         )
         return cls(str(location), **options)
 
@@ -119,15 +119,15 @@ class Client:
 
     def document(self) -> Document:
         """Fetch the document of scheduled events."""
-        return self._hold(self._talks.document())
+        return self._run(self._conversation.document())
 
     def approve(self, *events: ScheduledEvent | str) -> None:
         """Approve `events` so that they can start early; all of them or none."""
-        self._hold(self._talks.approve(events))
+        self._run(self._conversation.approve(events))
 
     def instance(self, api_version: str = "2021-02-01") -> Instance:
         """Fetch the metadata of this VM."""
-        return self._hold(self._talks.instance(api_version))
+        return self._run(self._conversation.instance(api_version))
 
     def watch(
         self, poll: float = 1.0, *, since: Document | None = None
@@ -139,16 +139,16 @@ class Client:
         patience. To continue after that, pass the last change to a new watch as
         `since`.
         """
-        talk = self._talks.watch(poll, since)
+        exchange = self._conversation.watch(poll, since)
         reply: HttpResponse | ForewarnError | None = None
         while True:
             try:
-                act = advance(talk, reply)
+                action = advance(exchange, reply)
                 reply = None
-                if isinstance(act, Change):
-                    yield act
+                if isinstance(action, Change):
+                    yield action
                 else:
-                    reply = self._do(act)
+                    reply = self._perform(action)
             except ClientClosed:
                 return
 
@@ -158,20 +158,20 @@ class Client:
         With the `tag` of an earlier reading, the service can omit an unchanged
         document, and may `wait` that many seconds for a change.
         """
-        return self._hold(self._talks.read(tag, wait))
+        return self._run(self._conversation.read(tag, wait))
 
     def now(self) -> datetime:
         """Return the service's current time, based on its responses, not this clock."""
-        return self._talks.now()
+        return self._conversation.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
         """Return the time until `event` may start; None if it has started."""
-        return self._talks.time_left(event)
+        return self._conversation.time_left(event)
 
     def close(self) -> None:
         """Abort running requests; a closed client sends no more."""
         self._closing.set()
-        self._connections.close()
+        self._pool.close()
 
     def __enter__(self) -> Self:
         """Return this client; leaving the block closes it."""
@@ -186,42 +186,46 @@ class Client:
         """Close the client."""
         self.close()
 
-    def _hold(self, talk: Exchange[T]) -> T:
-        """Run `talk` to its end and return its result."""
+    def _run(self, exchange: Exchange[T]) -> T:
+        """Run `exchange` to its end and return its result."""
         reply: HttpResponse | ForewarnError | None = None
         try:
             while True:
-                reply = self._do(advance(talk, reply))
+                reply = self._perform(advance(exchange, reply))
         except StopIteration as done:
             result: T = done.value
             return result
 
-    def _do(self, act: ClientRequest | Pause) -> HttpResponse | ForewarnError | None:
-        match act:
+    def _perform(
+        self, action: ClientRequest | Pause
+    ) -> HttpResponse | ForewarnError | None:
+        match action:
             case ClientRequest():
                 try:
-                    return self._connections.ask(act)
+                    return self._pool.send(action)
                 except ForewarnError as error:
                     return error
             case Pause():
-                if self._closing.wait(act.seconds):
+                if self._closing.wait(action.seconds):
                     return ClientClosed("this client was closed")
                 return None
             case _:
-                assert_never(act)
+                assert_never(action)
 
 
-def _answers(where: endpoints.Endpoint, **options: Unpack[ClientOptions]) -> bool:
-    """Return whether a metadata service responds at `where`.
+def _responds(location: endpoints.Endpoint, **options: Unpack[ClientOptions]) -> bool:
+    """Return whether a metadata service responds at `location`.
 
     Temporary failures such as 429 or 5xx also count as a response.
     """
     try:
-        socket.create_connection((where.host, where.port), _KNOCK).close()
+        socket.create_connection(
+            (location.host, location.port), _CONNECT_TIMEOUT
+        ).close()
     except OSError:
         return False
     try:
-        with Client(str(where), **options) as client:
+        with Client(str(location), **options) as client:
             client.read()
     except Refused as refusal:
         return refusal.status != 404 and rule_for(refusal) is not None

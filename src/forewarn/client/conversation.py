@@ -1,7 +1,7 @@
 """Conversations with the service, without I/O: requests, retries, pauses, long polls.
 
-A talk is a generator: it yields a request or a pause and receives the response. The
-threaded and the asyncio client share this logic.
+An exchange is a generator: it yields a request or a pause and receives the response.
+The threaded and the asyncio client share this logic.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -34,6 +34,9 @@ HOLD = 30.0
 _SILENCE = requests.DAY  # without a poll; then the service disables events
 _BLANKS = 2  # consecutive empty bodies before events count as gone
 
+T = TypeVar("T")
+Action = TypeVar("Action")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
@@ -42,8 +45,6 @@ class Pause:
     seconds: float
 
 
-T = TypeVar("T")
-Act = TypeVar("Act")
 Exchange: TypeAlias = Generator[ClientRequest | Pause, HttpResponse | None, T]
 Watch: TypeAlias = Generator[ClientRequest | Pause | Change, HttpResponse | None, None]
 
@@ -77,12 +78,12 @@ class ClientSettings:
 class Conversation:
     """All requests of a client, and its estimate of the service's clock."""
 
-    def __init__(self, manner: ClientSettings) -> None:
-        """Use the settings in `manner`."""
-        self._manner = manner
+    def __init__(self, settings: ClientSettings) -> None:
+        """Use `settings`."""
+        self._settings = settings
         self._lock = Lock()
-        self._reckoning: ClockEstimate | None = None
-        self._heard: float | None = None  # last events response; None if none yet
+        self._clock_estimate: ClockEstimate | None = None
+        self._last_response_at: float | None = None  # for events; None if none yet
 
     # --- requests ------------------------------------------------------------
 
@@ -90,49 +91,49 @@ class Conversation:
         self, tag: str | None = None, wait: float | None = None
     ) -> Exchange[Reading]:
         """Request the document once, without retries."""
-        manner = self._manner
-        question = requests.for_document(
-            manner.api_version, tag=tag, wait=wait, timeout=self._timeout()
+        settings = self._settings
+        request = requests.for_document(
+            settings.api_version, tag=tag, wait=wait, timeout=self._timeout()
         )
-        reading = reading_of((yield from self._ask(question)), manner.endpoint)
-        self._heard = manner.monotonic()
+        reading = reading_of((yield from self._send(request)), settings.endpoint)
+        self._last_response_at = settings.monotonic()
         if reading.document is not None:
             return reading
         if tag is None:
             raise Misunderstood(
-                f"{manner.endpoint} says that nothing has changed, and was not told"
+                f"{settings.endpoint} says that nothing has changed, and was not told"
                 " since when"
             )
         return replace(reading, tag=reading.tag or tag)
 
     def document(self) -> Exchange[Document]:
         """Request the document, with retries."""
-        reading = yield from self._patiently(self.read)
+        reading = yield from self._with_retries(self.read)
         assert reading.document is not None  # no tag was sent
         return reading.document
 
     def approve(self, events: Sequence[ScheduledEvent | str]) -> Exchange[None]:
         """Approve `events`; a rejected approval is not retried."""
-        manner = self._manner
+        settings = self._settings
 
-        def once() -> Exchange[None]:
-            question = requests.for_approval(
-                manner.api_version, events, timeout=self._timeout()
+        def attempt_once() -> Exchange[None]:
+            request = requests.for_approval(
+                settings.api_version, events, timeout=self._timeout()
             )
-            check_status((yield from self._ask(question)), manner.endpoint)
-            self._heard = manner.monotonic()
+            check_status((yield from self._send(request)), settings.endpoint)
+            self._last_response_at = settings.monotonic()
 
-        yield from self._patiently(once)
+        yield from self._with_retries(attempt_once)
 
     def instance(self, version: str) -> Exchange[Instance]:
         """Request the metadata of this VM, with retries."""
-        question = requests.for_instance(version, timeout=self._manner.timeout)
+        request = requests.for_instance(version, timeout=self._settings.timeout)
 
-        def once() -> Exchange[Instance]:
-            answer = yield from self._ask(question)
-            return instance_of(answer, self._manner.endpoint)
+        def attempt_once() -> Exchange[Instance]:
+            response = yield from self._send(request)
+            return instance_of(response, self._settings.endpoint)
 
-        return (yield from self._patiently(once))
+        return (yield from self._with_retries(attempt_once))
 
     def watch(self, poll: float, since: Document | None) -> Watch:
         """Yield every change, without end."""
@@ -142,46 +143,46 @@ class Conversation:
         tag: str | None = None
         blanks = 0
         while True:
-            asked_at, asked_with = self._manner.monotonic(), tag
-            reading = yield from self._patiently(partial(self.read, tag, HOLD))
+            began, sent_tag = self._settings.monotonic(), tag
+            reading = yield from self._with_retries(partial(self.read, tag, HOLD))
             blanks = blanks + 1 if reading.is_blank else 0
-            change = _news(latest, reading, blanks)
+            change = _change_since(latest, reading, blanks)
             if change is not None:
                 yield change
                 latest = change
             tag = reading.tag
-            may_hold = tag is not None and (asked_with is None or reading.is_held)
+            may_hold = tag is not None and (sent_tag is None or reading.is_held)
             if change is None or not may_hold:
                 # A long poll has already used up that time.
-                passed = self._manner.monotonic() - asked_at
+                passed = self._settings.monotonic() - began
                 yield Pause(seconds=max(0.0, poll - passed))
 
     def _timeout(self) -> float:
         """Return the timeout in seconds of a request for events."""
-        manner, heard = self._manner, self._heard
-        is_awake = heard is not None and manner.monotonic() - heard < _SILENCE
-        return manner.timeout if is_awake else manner.first_timeout
+        settings, last = self._settings, self._last_response_at
+        is_enabled = last is not None and settings.monotonic() - last < _SILENCE
+        return settings.timeout if is_enabled else settings.first_timeout
 
-    def _ask(self, question: ClientRequest) -> Exchange[HttpResponse]:
-        answer = yield question
-        assert answer is not None
-        if (heard := clock_estimate_of(answer)) is not None:
+    def _send(self, request: ClientRequest) -> Exchange[HttpResponse]:
+        response = yield request
+        assert response is not None
+        if (latest := clock_estimate_of(response)) is not None:
             with self._lock:
-                self._reckoning = better_estimate(self._reckoning, heard)
-        return answer
+                self._clock_estimate = better_estimate(self._clock_estimate, latest)
+        return response
 
-    def _patiently(self, talk: Callable[[], Exchange[T]]) -> Exchange[T]:
-        """Repeat `talk` until it succeeds, as the retry rules allow."""
-        manner = self._manner
-        began, attempt = manner.monotonic(), 0
+    def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
+        """Repeat `exchange` until it succeeds, as the retry rules allow."""
+        settings = self._settings
+        began, attempt = settings.monotonic(), 0
         while True:
             try:
-                return (yield from talk())
+                return (yield from exchange())
             except ForewarnError as error:
-                pause = delay(error, attempt, manner.chance())
-                passed = manner.monotonic() - began
-                most = patience_for(error, manner.patience)
-                if pause is None or passed + pause > most:
+                pause = delay(error, attempt, settings.chance())
+                passed = settings.monotonic() - began
+                limit = patience_for(error, settings.patience)
+                if pause is None or passed + pause > limit:
                     raise
             attempt += 1
             yield Pause(seconds=pause)
@@ -190,10 +191,10 @@ class Conversation:
 
     def now(self) -> datetime:
         """Return the service's time, or the local time if it never sent one."""
-        reckoning = self._reckoning
-        if reckoning is None:
-            return _own_time()
-        return reckoning.now(self._manner.monotonic())
+        estimate = self._clock_estimate
+        if estimate is None:
+            return datetime.now(UTC)  # noqa: TID251  # the service never sent a Date
+        return estimate.now(self._settings.monotonic())
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
         """Return the time until `event` may start; None if it has no start time."""
@@ -201,23 +202,21 @@ class Conversation:
 
 
 def advance(
-    talk: Generator[Act, HttpResponse | None, object],
+    exchange: Generator[Action, HttpResponse | None, object],
     reply: HttpResponse | ForewarnError | None,
-) -> Act:
-    """Send `reply` to `talk` and return what it wants next."""
+) -> Action:
+    """Send `reply` to `exchange` and return what it wants next."""
     if isinstance(reply, ForewarnError):
-        return talk.throw(reply)
-    return talk.send(reply)
+        return exchange.throw(reply)
+    return exchange.send(reply)
 
 
-def _news(known: Document | None, reading: Reading, blanks: int) -> Change | None:
-    """Return what differs from `known`; None if nothing does."""
-    is_doubtful = known is not None and known.events and 0 < blanks < _BLANKS
+def _change_since(
+    previous: Document | None, reading: Reading, blanks: int
+) -> Change | None:
+    """Return what differs from `previous`; None if nothing does."""
+    is_doubtful = previous is not None and previous.events and 0 < blanks < _BLANKS
     if reading.document is None or is_doubtful:
         return None
-    change = compare(known, reading.document)
-    return change if known is None or change.is_news else None
-
-
-def _own_time() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251  # no other clock without a Date header
+    change = compare(previous, reading.document)
+    return change if previous is None or change.is_news else None

@@ -1,7 +1,7 @@
-"""DHCP messages that find the metadata service: a DISCOVER and the OFFER it gets.
+"""Discovery of the metadata service: well-known address, environment, then DHCP.
 
-Option 245 of an offer is the service's address where no virtual network has a route to
-169.254.169.254. Nothing is leased: a DISCOVER without a REQUEST reserves no address.
+Option 245 of a DHCP offer is the service's address where no virtual network has a route
+to 169.254.169.254. Nothing is leased: a DISCOVER without a REQUEST reserves no address.
 """
 
 import os
@@ -15,52 +15,170 @@ from typing import Final
 from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
 from forewarn.errors import InvalidInput, Malformed, Unreachable
 
-CLIENT_PORT: Final = 68
-SERVER_PORT: Final = 67
-
-_QUESTION, _ANSWER = 1, 2
-_HARDWARE_ETHERNET, _MAC_SIZE = 1, 6
-_ANSWER_TO_ALL = 0x8000  # a broadcast, which reaches a machine without an address
-_COOKIE = b"\x63\x82\x53\x63"
-_OPTIONS_AT = 240  # bytes before the options
-_LEAST = 300  # bytes; some relays drop smaller packets
-
-_PAD, _MESSAGE, _WANTED, _SERVICE, _END = 0, 53, 55, 245, 255
-_DISCOVER, _OFFER = 1, 2
-
-#: op, htype, hlen, hops, xid, secs, flags, four addresses, chaddr, sname, file, cookie.
-_HEAD = struct.Struct("!4BIHH16s16s192s4s")
-
-
 #: Environment variable in which Azure's scripts keep an address found earlier.
-KEPT = "SCHEDULEDEVENTSIP"
+KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
 #: Ports of the service at such an address; some clients know only the second.
 PORTS = (80, 8080)
 
-_FLAGS, _MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR of netdevice(7)
-_SIZE, _BEHIND_NAME = 40, 16  # bytes of an ifreq, and of the name in it
-_UP, _LOOPBACK, _ETHERNET = 0x1, 0x8, 1
+#: Ports of DHCP.
+CLIENT_PORT: Final = 68
+SERVER_PORT: Final = 67
+
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
-_PACKET = 65_536  # bytes; no packet is larger
+_MAX_PACKET = 65_536  # bytes; no packet is larger
+
+# Messages, as in RFC 2131 and 2132.
+_BOOT_REQUEST, _BOOT_REPLY = 1, 2
+_ETHERNET, _MAC_SIZE = 1, 6
+_BROADCAST = 0x8000  # a flag: a broadcast reaches a machine without an address
+_COOKIE = b"\x63\x82\x53\x63"
+_OPTIONS_AT = 240  # bytes before the options
+_MIN_SIZE = 300  # bytes; some relays drop smaller packets
+_PAD, _MESSAGE_TYPE, _REQUESTED, _SERVICE, _END = 0, 53, 55, 245, 255
+_DISCOVER, _OFFER = 1, 2
+#: op, htype, hlen, hops, xid, secs, flags, four addresses, chaddr, sname, file, cookie.
+_HEAD = struct.Struct("!4BIHH16s16s192s4s")
+
+# Network cards, as in netdevice(7).
+_GET_FLAGS, _GET_MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR
+_IFREQ_SIZE, _NAME_SIZE = 40, 16  # bytes of an ifreq, and of the name in it
+_UP, _LOOPBACK = 0x1, 0x8
+
+
+def find(
+    given: str | None,
+    environment: Mapping[str, str],
+    responds: Callable[[Endpoint], bool],
+    query: Callable[[], str],
+) -> Endpoint:
+    """Return the named endpoint, else the first candidate that `responds`.
+
+    `query` returns the address that DHCP offers and is called last.
+    """
+    if named := given or environment.get(VARIABLE):
+        return parse(named)
+    tried: list[Endpoint] = []
+    for candidate in _candidates(environment, query):
+        if responds(candidate):
+            return candidate
+        tried.append(candidate)
+    listed = ", ".join(map(str, tried))
+    raise Unreachable(
+        f"no metadata service answers at any of {listed}; if you know where it is,"
+        f" set ${VARIABLE}"
+    )
+
+
+def _candidates(
+    environment: Mapping[str, str], query: Callable[[], str]
+) -> Iterator[Endpoint]:
+    yield parse(DEFAULT)
+    if kept := environment.get(KEPT_ADDRESS, "").strip():
+        yield from _both_ports(kept)
+    yield from _both_ports(query())
+
+
+def _both_ports(host: str) -> Iterator[Endpoint]:
+    try:
+        endpoints = [parse(f"http://{host}:{port}") for port in PORTS]
+    except InvalidInput as error:
+        raise InvalidInput(f"${KEPT_ADDRESS} is not an address: {host!r}") from error
+    yield from endpoints
+
+
+# --- DHCP --------------------------------------------------------------------
+
+
+def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
+    """Return the service's address from the DHCP server (option 245).
+
+    The request goes out via `interface`, by default the first network card that is up.
+    """
+    if sys.platform != "linux":
+        raise Unreachable(
+            "a DHCP server can be asked on Linux only; name the endpoint instead"
+            f" (${VARIABLE}, or ${KEPT_ADDRESS})"
+        )
+    card = interface or _first_card()
+    mac = _mac_of(card)
+    try:
+        with _open_socket(card) as udp:
+            return _discover(udp, card, mac, time.monotonic() + seconds)
+    except PermissionError as error:
+        raise Unreachable(
+            "asking a DHCP server takes root, or the capabilities net_raw and"
+            " net_bind_service"
+        ) from error
+    except OSError as error:
+        raise Unreachable(f"DHCP cannot be asked on {card}: {error}") from error
+
+
+def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str:
+    """Broadcast DISCOVERs at growing intervals until an offer has the address."""
+    number = int.from_bytes(os.urandom(4))
+    offers = 0
+    for attempt in range(1000):
+        udp.sendto(discover_message(number, mac), ("<broadcast>", SERVER_PORT))
+        pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
+        until = min(deadline, time.monotonic() + pause)
+        for packet in _packets(udp, until):
+            try:
+                address = address_in(packet, number, mac)
+            except Malformed:
+                continue  # for another machine, or not DHCP
+            if address is not None:
+                return address
+            offers += 1
+        if time.monotonic() >= deadline:
+            break
+    outcome = "tells no metadata service (option 245)" if offers else "has answered"
+    who = "the DHCP server" if offers else "no DHCP server"
+    raise Unreachable(f"{who} on {card} {outcome}")
+
+
+def _packets(udp: socket.socket, until: float) -> Iterator[bytes]:
+    """Yield the packets that arrive before `until`."""
+    while (left := until - time.monotonic()) > 0:
+        udp.settimeout(left)
+        try:
+            yield udp.recv(_MAX_PACKET)
+        except TimeoutError:
+            return
+
+
+def _open_socket(card: str) -> socket.socket:
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
+        udp.bind(("", CLIENT_PORT))
+    except BaseException:
+        udp.close()
+        raise
+    return udp
+
+
+# --- DHCP messages -----------------------------------------------------------
 
 
 def discover_message(number: int, mac: bytes) -> bytes:
     """Build a DISCOVER from the network card `mac`; `number` is its transaction id."""
     head = _HEAD.pack(
-        _QUESTION,
-        _HARDWARE_ETHERNET,
+        _BOOT_REQUEST,
+        _ETHERNET,
         _MAC_SIZE,
         0,
         number,
         0,
-        _ANSWER_TO_ALL,
+        _BROADCAST,
         b"",
         mac,
         b"",
         _COOKIE,
     )
-    options = bytes([_MESSAGE, 1, _DISCOVER, _WANTED, 2, 1, _SERVICE, _END])
-    return (head + options).ljust(_LEAST, b"\0")
+    options = bytes([_MESSAGE_TYPE, 1, _DISCOVER, _REQUESTED, 2, 1, _SERVICE, _END])
+    return (head + options).ljust(_MIN_SIZE, b"\0")
 
 
 def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
@@ -71,12 +189,12 @@ def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
     if len(packet) < _OPTIONS_AT:
         raise Malformed("the packet is too short for DHCP")
     kind, _, _, _, its_number, _, _, _, chaddr, _, cookie = _HEAD.unpack_from(packet)
-    if kind != _ANSWER or cookie != _COOKIE:
+    if kind != _BOOT_REPLY or cookie != _COOKIE:
         raise Malformed("the packet is no answer of a DHCP server")
     if its_number != number or chaddr[:_MAC_SIZE] != mac:
         raise Malformed("the packet is an answer to somebody else")
     options = _options(packet[_OPTIONS_AT:])
-    if options.get(_MESSAGE) != bytes([_OFFER]):
+    if options.get(_MESSAGE_TYPE) != bytes([_OFFER]):
         raise Malformed("the packet is not an offer")
     address = options.get(_SERVICE)
     return None if address is None else _address(address)
@@ -106,77 +224,12 @@ def _address(data: bytes) -> str:
     return ".".join(map(str, data))
 
 
-def find(
-    given: str | None,
-    environment: Mapping[str, str],
-    answers: Callable[[Endpoint], bool],
-    ask: Callable[[], str],
-) -> Endpoint:
-    """Return the named endpoint, else the first candidate that `answers`.
-
-    `ask` queries DHCP and is called last.
-    """
-    if named := given or environment.get(VARIABLE):
-        return parse(named)
-    tried: list[Endpoint] = []
-    for candidate in _candidates(environment, ask):
-        if answers(candidate):
-            return candidate
-        tried.append(candidate)
-    listed = ", ".join(map(str, tried))
-    raise Unreachable(
-        f"no metadata service answers at any of {listed}; if you know where it is,"
-        f" set ${VARIABLE}"
-    )
-
-
-def _candidates(
-    environment: Mapping[str, str], ask: Callable[[], str]
-) -> Iterator[Endpoint]:
-    yield parse(DEFAULT)
-    if kept := environment.get(KEPT, "").strip():
-        yield from _both_ports(kept)
-    yield from _both_ports(ask())
-
-
-def _both_ports(host: str) -> Iterator[Endpoint]:
-    try:
-        endpoints = [parse(f"http://{host}:{port}") for port in PORTS]
-    except InvalidInput as error:
-        raise InvalidInput(f"${KEPT} is not an address: {host!r}") from error
-    yield from endpoints
-
-
-# --- DHCP --------------------------------------------------------------------
-
-
-def ask_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
-    """Return the service's address from the DHCP server (option 245).
-
-    The request goes out via `interface`, by default the first network card that is up.
-    """
-    if sys.platform != "linux":
-        raise Unreachable(
-            "a DHCP server can be asked on Linux only; name the endpoint instead"
-            f" (${VARIABLE}, or ${KEPT})"
-        )
-    card = interface or _first_card()
-    mac = _mac_of(card)
-    try:
-        with _on(card) as asking:
-            return _converse(asking, card, mac, time.monotonic() + seconds)
-    except PermissionError as error:
-        raise Unreachable(
-            "asking a DHCP server takes root, or the capabilities net_raw and"
-            " net_bind_service"
-        ) from error
-    except OSError as error:
-        raise Unreachable(f"DHCP cannot be asked on {card}: {error}") from error
+# --- network cards -----------------------------------------------------------
 
 
 def _first_card() -> str:
     for _, card in socket.if_nameindex():
-        (flags,) = struct.unpack_from("H", _told_of(card, _FLAGS), _BEHIND_NAME)
+        (flags,) = struct.unpack_from("H", _ioctl(card, _GET_FLAGS), _NAME_SIZE)
         if flags & _UP and not flags & _LOOPBACK:
             return card
     raise Unreachable("no network card is up, so no DHCP server can be asked")
@@ -184,65 +237,19 @@ def _first_card() -> str:
 
 def _mac_of(card: str) -> bytes:
     try:
-        reply = _told_of(card, _MAC)
+        reply = _ioctl(card, _GET_MAC)
     except OSError as error:
         raise Unreachable(f"there is no network card {card!r}") from error
-    kind, mac = struct.unpack_from("H6s", reply, _BEHIND_NAME)
+    kind, mac = struct.unpack_from("H6s", reply, _NAME_SIZE)
     if kind != _ETHERNET:
         raise Unreachable(f"the network card {card!r} does not speak DHCP")
     return bytes(mac)
 
 
-def _told_of(card: str, question: int) -> bytes:
+def _ioctl(card: str, operation: int) -> bytes:
     """Query the kernel about `card`: it reports this namespace, /sys might not."""
     import fcntl  # available on Linux
 
-    ifreq = card.encode()[: _BEHIND_NAME - 1].ljust(_SIZE, b"\0")
+    ifreq = card.encode()[: _NAME_SIZE - 1].ljust(_IFREQ_SIZE, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
-        return fcntl.ioctl(kernel, question, ifreq)
-
-
-def _on(card: str) -> socket.socket:
-    udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
-        udp_socket.bind(("", CLIENT_PORT))
-    except BaseException:
-        udp_socket.close()
-        raise
-    return udp_socket
-
-
-def _converse(asking: socket.socket, card: str, mac: bytes, deadline: float) -> str:
-    """Broadcast DISCOVERs at growing intervals until an offer has the address."""
-    number = int.from_bytes(os.urandom(4))
-    offers = 0
-    for attempt in range(1000):
-        asking.sendto(discover_message(number, mac), ("<broadcast>", SERVER_PORT))
-        pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
-        until = min(deadline, time.monotonic() + pause)
-        for packet in _heard(asking, until):
-            try:
-                address = address_in(packet, number, mac)
-            except Malformed:
-                continue  # for another machine, or not DHCP
-            if address is not None:
-                return address
-            offers += 1
-        if time.monotonic() >= deadline:
-            break
-    outcome = "tells no metadata service (option 245)" if offers else "has answered"
-    who = "the DHCP server" if offers else "no DHCP server"
-    raise Unreachable(f"{who} on {card} {outcome}")
-
-
-def _heard(asking: socket.socket, until: float) -> Iterator[bytes]:
-    """Yield the packets that arrive before `until`."""
-    while (left := until - time.monotonic()) > 0:
-        asking.settimeout(left)
-        try:
-            yield asking.recv(_PACKET)
-        except TimeoutError:
-            return
+        return fcntl.ioctl(kernel, operation, ifreq)

@@ -13,7 +13,7 @@ DAY = 86_400.0  # seconds; the longest wait, also the limit of sockets and locks
 _EVENTS = "/metadata/scheduledevents"
 _INSTANCE = "/metadata/instance"
 
-_ALWAYS: Mapping[str, str] = {
+_COMMON_HEADERS: Mapping[str, str] = {
     "Metadata": "true",
     "Accept": "application/json",
     "User-Agent": f"forewarn/{__version__}",
@@ -39,7 +39,7 @@ def for_document(
     With `tag`, the service responds 304 if nothing has changed since. With `wait`, it
     may hold the request for that many seconds until something does.
     """
-    headers = dict(_ALWAYS)
+    headers = dict(_COMMON_HEADERS)
     if tag is not None:
         headers["If-None-Match"] = _printable(tag, "a tag")
     if wait is not None:
@@ -68,7 +68,7 @@ def for_approval(
         method="POST",
         path=f"{_EVENTS}?api-version={checked_version(version)}",
         timeout=timeout,
-        headers={**_ALWAYS, "Content-Type": "application/json"},
+        headers={**_COMMON_HEADERS, "Content-Type": "application/json"},
         body=encode_start_requests(dict.fromkeys(ids)),
     )
 
@@ -79,7 +79,7 @@ def for_instance(version: str, *, timeout: float) -> ClientRequest:
         method="GET",
         path=f"{_INSTANCE}?api-version={checked_version(version)}",
         timeout=timeout,
-        headers=_ALWAYS,
+        headers=_COMMON_HEADERS,
     )
 
 

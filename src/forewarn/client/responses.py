@@ -1,4 +1,4 @@
-"""Result of one request for the document."""
+"""Parsed responses of the service: a document, an instance, or an error."""
 
 import json
 from collections.abc import Mapping
@@ -27,6 +27,23 @@ _REDIRECT = (
     "it sends its clients elsewhere, which no metadata service does; is the endpoint"
     " right, or does a proxy answer?"
 )
+
+#: Path of each field within `compute`.
+_COMPUTE_PATHS: Mapping[str, tuple[str, ...]] = {
+    "vm_id": ("vmId",),
+    "computer_name": ("osProfile", "computerName"),
+    "location": ("location",),
+    "zone": ("zone",),
+    "resource_group": ("resourceGroupName",),
+    "subscription": ("subscriptionId",),
+    "resource_id": ("resourceId",),
+    "scale_set": ("vmScaleSetName",),
+    "placement_group": ("placementGroupId",),
+    "update_domain": ("platformUpdateDomain",),
+    "fault_domain": ("platformFaultDomain",),
+    "size": ("vmSize",),
+    "priority": ("priority",),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +85,124 @@ class Instance:
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
-#: Path of each field within `compute`.
-_PLACES: Mapping[str, tuple[str, ...]] = {
-    "vm_id": ("vmId",),
-    "computer_name": ("osProfile", "computerName"),
-    "location": ("location",),
-    "zone": ("zone",),
-    "resource_group": ("resourceGroupName",),
-    "subscription": ("subscriptionId",),
-    "resource_id": ("resourceId",),
-    "scale_set": ("vmScaleSetName",),
-    "placement_group": ("placementGroupId",),
-    "update_domain": ("platformUpdateDomain",),
-    "fault_domain": ("platformFaultDomain",),
-    "size": ("vmSize",),
-    "priority": ("priority",),
-}
+# --- responses ---------------------------------------------------------------
+
+
+def reading_of(response: HttpResponse, endpoint: str) -> Reading:
+    """Parse the response to a request for the document."""
+    is_same = response.status == _NOT_MODIFIED
+    if not is_same:
+        check_status(response, endpoint)
+    is_blank = not is_same and not response.body.strip()
+    try:
+        document = None if is_same else decode(response.body)
+    except Malformed as error:
+        raise Misunderstood(
+            _misunderstanding(response, endpoint, str(error))
+        ) from error
+    return Reading(
+        document=document,
+        tag=_tag(response.headers.get("etag")),
+        is_held="wait" in response.headers.get("preference-applied", "").lower(),
+        is_blank=is_blank,
+        reckoning=clock_estimate_of(response),
+        answer=response,
+    )
+
+
+def instance_of(response: HttpResponse, endpoint: str) -> Instance:
+    """Parse the response to a request for the instance metadata."""
+    check_status(response, endpoint)
+    try:
+        return instance_from(json.loads(response.body))
+    except Malformed as error:
+        raise Misunderstood(
+            _misunderstanding(response, endpoint, str(error))
+        ) from error
+    except (ValueError, RecursionError) as error:
+        why = "the body is not valid JSON"
+        raise Misunderstood(_misunderstanding(response, endpoint, why)) from error
+
+
+def check_status(response: HttpResponse, endpoint: str) -> None:
+    """Raise `Refused` unless the status is 2xx."""
+    if 200 <= response.status < 300:
+        return
+    advice = _ADVICE.get(response.status, "")
+    if 300 <= response.status < 400:
+        advice = _REDIRECT
+    elif response.status >= 500:
+        advice = "the service has trouble of its own; ask again later"
+    message = _error_message(response.body)
+    sentence = f"{endpoint} answered {response.status}" + (
+        f" ({message})" if message else ""
+    )
+    raise Refused(
+        f"{sentence}: {advice}" if advice else sentence,
+        response.status,
+        retry_after=_retry_after(response),
+    )
+
+
+def _misunderstanding(response: HttpResponse, endpoint: str, why: str) -> str:
+    kind = response.headers.get("content-type", "").split(";")[0].strip()
+    if kind == "text/html" or response.body.lstrip()[:1] == b"<":
+        return (
+            f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
+            " does a proxy answer?"
+        )
+    return f"{endpoint} does not answer as a metadata service does: {why}"
+
+
+def _error_message(body: bytes) -> str | None:
+    """Return the error message in the body of an error response."""
+    try:
+        plain = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    message = plain.get("error") if isinstance(plain, dict) else None
+    return message[:500] if isinstance(message, str) else None
+
+
+def _tag(text: str | None) -> str | None:
+    is_fit = text and text.isascii() and text.isprintable()
+    return text if is_fit else None
+
+
+# --- time --------------------------------------------------------------------
+
+
+def clock_estimate_of(response: HttpResponse) -> ClockEstimate | None:
+    """Return the service's clock from the Date header; None without a usable one."""
+    date = parse_date(response.headers.get("date"))
+    if date is None or date.year not in _YEARS:
+        return None
+    rate = _rate(response.headers.get("forewarn-clock", "").strip().lower())
+    return ClockEstimate(date=date.astimezone(UTC), at=response.at, rate=rate)
+
+
+def _rate(text: str) -> float:
+    if text == "manual":
+        return 0.0
+    try:
+        rate = float(text)
+    except ValueError:
+        return 1.0
+    return rate if 0 < rate < 1e9 else 1.0
+
+
+def _retry_after(response: HttpResponse) -> float | None:
+    """Return the seconds until the next attempt: Retry-After is seconds or a date."""
+    text = response.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    moment, estimate = parse_date(text), clock_estimate_of(response)
+    if moment is None or estimate is None:
+        return None
+    return estimate.wait_until(moment, response.at)
+
+
+# --- instance metadata -------------------------------------------------------
 
 
 def instance_from(plain: object) -> Instance:
@@ -92,7 +211,9 @@ def instance_from(plain: object) -> Instance:
     name = _text(_at(compute, "name"))
     if not isinstance(plain, dict) or not name:
         raise Malformed("it does not tell the name of this VM (compute.name)")
-    texts = {field: _text(_at(compute, *place)) for field, place in _PLACES.items()}
+    texts = {
+        field: _text(_at(compute, *path)) for field, path in _COMPUTE_PATHS.items()
+    }
     return Instance(
         name=name,
         tags=_tags(compute),
@@ -100,16 +221,6 @@ def instance_from(plain: object) -> Instance:
         raw=plain,
         **texts,
     )
-
-
-def _at(plain: object, *path: str) -> object:
-    for name in path:
-        plain = plain.get(name) if isinstance(plain, dict) else None
-    return plain
-
-
-def _text(value: object) -> str:
-    return "" if value is None or isinstance(value, dict | list) else str(value)
 
 
 def _tags(compute: object) -> Mapping[str, str]:
@@ -134,118 +245,15 @@ def _addresses(plain: object) -> list[str]:
     return [address for address in addresses if address]
 
 
+def _at(plain: object, *path: str) -> object:
+    for name in path:
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain
+
+
+def _text(value: object) -> str:
+    return "" if value is None or isinstance(value, dict | list) else str(value)
+
+
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-# --- responses ---------------------------------------------------------------
-
-
-def reading_of(answer: HttpResponse, endpoint: str) -> Reading:
-    """Parse the response to a request for the document."""
-    is_same = answer.status == _NOT_MODIFIED
-    if not is_same:
-        check_status(answer, endpoint)
-    is_blank = not is_same and not answer.body.strip()
-    try:
-        document = None if is_same else decode(answer.body)
-    except Malformed as error:
-        raise Misunderstood(_strange(answer, endpoint, str(error))) from error
-    return Reading(
-        document=document,
-        tag=_tag(answer.headers.get("etag")),
-        is_held="wait" in answer.headers.get("preference-applied", "").lower(),
-        is_blank=is_blank,
-        reckoning=clock_estimate_of(answer),
-        answer=answer,
-    )
-
-
-def instance_of(answer: HttpResponse, endpoint: str) -> Instance:
-    """Parse the response to a request for the instance metadata."""
-    check_status(answer, endpoint)
-    try:
-        return instance_from(json.loads(answer.body))
-    except Malformed as error:
-        raise Misunderstood(_strange(answer, endpoint, str(error))) from error
-    except (ValueError, RecursionError) as error:
-        why = "the body is not valid JSON"
-        raise Misunderstood(_strange(answer, endpoint, why)) from error
-
-
-def check_status(answer: HttpResponse, endpoint: str) -> None:
-    """Raise `Refused` unless the status is 2xx."""
-    if 200 <= answer.status < 300:
-        return
-    advice = _ADVICE.get(answer.status, "")
-    if 300 <= answer.status < 400:
-        advice = _REDIRECT
-    elif answer.status >= 500:
-        advice = "the service has trouble of its own; ask again later"
-    message = _said(answer.body)
-    sentence = f"{endpoint} answered {answer.status}" + (
-        f" ({message})" if message else ""
-    )
-    raise Refused(
-        f"{sentence}: {advice}" if advice else sentence,
-        answer.status,
-        retry_after=_retry_after(answer),
-    )
-
-
-def _strange(answer: HttpResponse, endpoint: str, why: str) -> str:
-    kind = answer.headers.get("content-type", "").split(";")[0].strip()
-    if kind == "text/html" or answer.body.lstrip()[:1] == b"<":
-        return (
-            f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
-            " does a proxy answer?"
-        )
-    return f"{endpoint} does not answer as a metadata service does: {why}"
-
-
-def _said(body: bytes) -> str | None:
-    """Return the error message in the body of an error response."""
-    try:
-        plain = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    message = plain.get("error") if isinstance(plain, dict) else None
-    return message[:500] if isinstance(message, str) else None
-
-
-def _tag(text: str | None) -> str | None:
-    is_fit = text and text.isascii() and text.isprintable()
-    return text if is_fit else None
-
-
-# --- time --------------------------------------------------------------------
-
-
-def clock_estimate_of(answer: HttpResponse) -> ClockEstimate | None:
-    """Return the service's clock from the Date header; None without a usable one."""
-    date = parse_date(answer.headers.get("date"))
-    if date is None or date.year not in _YEARS:
-        return None
-    rate = _rate(answer.headers.get("forewarn-clock", "").strip().lower())
-    return ClockEstimate(date=date.astimezone(UTC), at=answer.at, rate=rate)
-
-
-def _rate(text: str) -> float:
-    if text == "manual":
-        return 0.0
-    try:
-        rate = float(text)
-    except ValueError:
-        return 1.0
-    return rate if 0 < rate < 1e9 else 1.0
-
-
-def _retry_after(answer: HttpResponse) -> float | None:
-    """Return the seconds until the next attempt: Retry-After is seconds or a date."""
-    text = answer.headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdecimal():
-        return float(text[:9])
-    moment, reckoning = parse_date(text), clock_estimate_of(answer)
-    if moment is None or reckoning is None:
-        return None
-    return reckoning.wait_until(moment, answer.at)

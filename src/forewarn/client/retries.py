@@ -11,8 +11,8 @@ from forewarn.errors import ForewarnError, Misunderstood, Refused, Unreachable
 
 #: The longest delay that Retry-After can impose, in seconds.
 LONGEST = 60.0
-#: Largest random addition to a delay (jitter), so that VMs do not retry in step.
-SPREAD = 0.25
+#: Largest random addition to a delay, as a fraction, so that VMs do not retry in step.
+JITTER = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | No
     pause = rule.delays[min(attempt, len(rule.delays) - 1)]
     if retry_after is not None:
         pause = min(max(retry_after, pause), LONGEST)
-    return pause * (1 + SPREAD * chance)
+    return pause * (1 + JITTER * chance)
 
 
 def patience_for(error: ForewarnError, patience: float) -> float:

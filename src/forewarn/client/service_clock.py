@@ -9,6 +9,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+_GRAIN = 1.0  # seconds; the resolution of a Date header
+_SLACK = 1.0  # real seconds that a response may be in transit
+_MAX_AGE = 600.0  # real seconds after which two clocks may have drifted apart
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEstimate:
@@ -37,23 +41,20 @@ class ClockEstimate:
         return seconds / self.rate if self.rate else None
 
 
-_GRAIN = 1.0  # seconds; the resolution of a Date header
-_SLACK = 1.0  # real seconds that a response may be in transit
-_LONGEST = 600.0  # real seconds after which two clocks may have drifted apart
-
-
-def better_estimate(known: ClockEstimate | None, heard: ClockEstimate) -> ClockEstimate:
+def better_estimate(
+    previous: ClockEstimate | None, latest: ClockEstimate
+) -> ClockEstimate:
     """Return the better of two estimates of the same service's clock.
 
     A Date header is cut to the whole second and then in transit, so the true time is
     never earlier. If two estimates nearly agree, the later time is closer to the truth.
     If they do not, the clock was set, and the newer estimate counts.
     """
-    if known is None or known.rate != heard.rate:
-        return heard
-    ahead = (known.now(heard.at) - heard.date).total_seconds()
-    is_near = 0 < ahead < _GRAIN + _SLACK * heard.rate
-    return known if is_near and heard.at - known.at < _LONGEST else heard
+    if previous is None or previous.rate != latest.rate:
+        return latest
+    ahead = (previous.now(latest.at) - latest.date).total_seconds()
+    is_near = 0 < ahead < _GRAIN + _SLACK * latest.rate
+    return previous if is_near and latest.at - previous.at < _MAX_AGE else latest
 
 
 class ServiceClock:
@@ -65,29 +66,29 @@ class ServiceClock:
     def __init__(self) -> None:
         """Start with this machine's time."""
         here = datetime.now(UTC)  # noqa: TID251  # no better clock is known yet
-        self._reckoning = ClockEstimate(date=here, at=time.monotonic())
-        self._heard: ClockEstimate | None = None  # None before the first response
+        self._estimate = ClockEstimate(date=here, at=time.monotonic())
+        self._received: ClockEstimate | None = None  # None before the first response
 
-    def hear(self, reckoning: ClockEstimate) -> None:
+    def update(self, estimate: ClockEstimate) -> None:
         """Use the estimate from a response, unless an earlier one is more precise."""
-        self._reckoning = self._heard = better_estimate(self._heard, reckoning)
+        self._estimate = self._received = better_estimate(self._received, estimate)
 
     @property
     def rate(self) -> float:
         """Service seconds per real second; 0 for a manual clock."""
-        return self._reckoning.rate
+        return self._estimate.rate
 
     def now(self) -> datetime:
         """Return the service's time."""
-        return self._reckoning.now(time.monotonic())
+        return self._estimate.now(time.monotonic())
 
     def seconds_until(self, moment: datetime) -> float:
         """Return the service's seconds until `moment`."""
-        return self._reckoning.seconds_until(moment, time.monotonic())
+        return self._estimate.seconds_until(moment, time.monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
         """Return real seconds until `moment`; None if a manual clock is before it."""
-        return self._reckoning.wait_until(moment, time.monotonic())
+        return self._estimate.wait_until(moment, time.monotonic())
 
     def real(self, seconds: float) -> float:
         """Convert the service's seconds to real ones."""

@@ -21,6 +21,8 @@ from forewarn.protocol.types import (
 )
 from forewarn.protocol.versions import ApiVersion, DateForm
 
+UNKNOWN_DURATION = -1
+
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = (
     "Jan",
@@ -42,7 +44,7 @@ _RFC1123 = re.compile(
     r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
 
-UNKNOWN_DURATION = -1
+_Word = TypeVar("_Word", EventType, EventStatus, EventSource)
 
 
 # --- documents ---------------------------------------------------------------
@@ -59,7 +61,7 @@ def encode(
         if event.type in version.types
     ]
     plain = {"DocumentIncarnation": document.incarnation, "Events": events}
-    return _compact(plain)
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def plain_event(
@@ -126,9 +128,6 @@ def _event(entry: object) -> ScheduledEvent:
         duration=None if duration == UNKNOWN_DURATION else duration,
         raw=entry,
     )
-
-
-_Word = TypeVar("_Word", EventType, EventStatus, EventSource)
 
 
 def _word(kind: type[_Word], value: object) -> _Word | str:
@@ -245,10 +244,6 @@ def _email(text: str) -> datetime:
 
 
 # --- JSON --------------------------------------------------------------------
-
-
-def _compact(plain: object) -> bytes:
-    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _parse(body: bytes) -> object:

@@ -28,20 +28,20 @@ def read_recording(path: Path) -> Recording:
 class RecordingFile:
     """A recording that is being written; the file is valid at any time."""
 
-    def __init__(self, path: Path, number: int, header: RecordingHeader) -> None:
-        """Write to the open file `number`, a recording with that `header`."""
+    def __init__(self, path: Path, descriptor: int, header: RecordingHeader) -> None:
+        """Write to the open file `descriptor`, a recording with that `header`."""
         self.path = path
         self.header = header
-        self._number = number
-        self._length = os.fstat(number).st_size
+        self._descriptor = descriptor
+        self._length = os.fstat(descriptor).st_size
 
     @classmethod
-    def make(cls, path: Path, header: RecordingHeader) -> Self:
+    def create(cls, path: Path, header: RecordingHeader) -> Self:
         """Create a recording; an existing file is left alone."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
-            tape_file = cls(path, os.open(path, flags, 0o600), header)
-            tape_file._hold()
+            file = cls(path, os.open(path, flags, 0o600), header)
+            file._lock()
         except FileExistsError as error:
             raise CannotStart(
                 f"{path} is there already; --append goes on with it, or choose another"
@@ -50,76 +50,31 @@ class RecordingFile:
         except OSError as error:
             raise CannotStart(f"{path} cannot be made: {error.strerror}") from error
         try:
-            tape_file.put(write_header(header))
+            file._write(write_header(header))
         except Unavailable:
-            tape_file.close()
+            file.close()
             path.unlink()  # an empty file would block the next attempt
             raise
-        return tape_file
+        return file
 
     @classmethod
-    def go_on(cls, path: Path, tape: Recording) -> Self:
-        """Append to `tape`, stored at `path`, after its last complete line."""
+    def append_to(cls, path: Path, recording: Recording) -> Self:
+        """Append to `recording`, stored at `path`, after its last complete line."""
         try:
-            number = os.open(path, os.O_RDWR)
-            tape_file = cls(path, number, tape.header)
-            tape_file._hold()
-            tape_file._mend(is_cut=tape.is_cut)
+            file = cls(path, os.open(path, os.O_RDWR), recording.header)
+            file._lock()
+            file._repair_end(is_cut=recording.is_cut)
         except OSError as error:
             raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
-        return tape_file
-
-    def _hold(self) -> None:
-        """Lock the file against other writers while it is open."""
-        if os.name != "posix":
-            return
-        import fcntl  # POSIX only
-
-        try:
-            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self.close()
-            raise CannotStart(
-                f"{self.path} is being written by another recording; choose another"
-                " name"
-            ) from error
-        except OSError:  # a file system without locks
-            return
-
-    def _mend(self, *, is_cut: bool) -> None:
-        """Remove an incomplete last line, or add its missing line end."""
-        kept = self.path.read_bytes()
-        if is_cut:
-            self._length = kept.rfind(b"\n") + 1
-            os.ftruncate(self._number, self._length)
-        os.lseek(self._number, 0, os.SEEK_END)
-        if not is_cut and not kept.endswith(b"\n"):
-            self.put("\n")
+        return file
 
     def add(self, line: Line) -> None:
         """Append a line; it is on disk when this returns."""
-        self.put(write_line(line, self.header.began))
-
-    def put(self, text: str) -> None:
-        """Append `text`, all of it or nothing."""
-        data = text.encode("ascii")
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(self._number, data[written:])
-            os.fsync(self._number)
-        except OSError as error:
-            os.ftruncate(self._number, self._length)
-            os.lseek(self._number, self._length, os.SEEK_SET)  # else a gap follows
-            raise Unavailable(
-                f"{self.path} cannot be written: {error.strerror}; what was recorded"
-                " so far is on it"
-            ) from error
-        self._length += len(data)
+        self._write(write_line(line, self.header.began))
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._number)
+        os.close(self._descriptor)
 
     def __enter__(self) -> Self:
         """Return this file; leaving the block closes it."""
@@ -133,3 +88,47 @@ class RecordingFile:
     ) -> None:
         """Close the file."""
         self.close()
+
+    def _lock(self) -> None:
+        """Lock the file against other writers while it is open."""
+        if os.name != "posix":
+            return
+        import fcntl  # POSIX only
+
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise CannotStart(
+                f"{self.path} is being written by another recording; choose another"
+                " name"
+            ) from error
+        except OSError:  # a file system without locks
+            return
+
+    def _repair_end(self, *, is_cut: bool) -> None:
+        """Remove an incomplete last line, or add its missing line end."""
+        content = self.path.read_bytes()
+        if is_cut:
+            self._length = content.rfind(b"\n") + 1
+            os.ftruncate(self._descriptor, self._length)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        if not is_cut and not content.endswith(b"\n"):
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        """Append `text`, all of it or nothing."""
+        data = text.encode("ascii")
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, self._length)
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)  # else a gap follows
+            raise Unavailable(
+                f"{self.path} cannot be written: {error.strerror}; what was recorded"
+                " so far is on it"
+            ) from error
+        self._length += len(data)

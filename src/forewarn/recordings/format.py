@@ -6,7 +6,7 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -19,11 +19,8 @@ from forewarn.protocol.versions import NEWEST
 #: The version of the format.
 VERSION = 1
 
-
 _LONGEST = 100 * 365 * 86_400.0  # seconds; beyond that, dates overflow
 _YEARS = range(1970, 9000)
-
-
 _NOT_BEFORE = "NotBefore"
 
 
@@ -58,7 +55,7 @@ class RecordedFailure:
 
     after: float
     what: str | None  # a status, or why there is no response; None if it is over
-    says: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +84,7 @@ class Recording:
     is_cut: bool = False  # its last line is incomplete
 
     @property
-    def showings(self) -> Sequence[RecordedDocument]:
+    def documents(self) -> Sequence[RecordedDocument]:
         """Every response that differs from the one before."""
         return [line for line in self.lines if isinstance(line, RecordedDocument)]
 
@@ -105,7 +102,7 @@ def write_header(header: RecordingHeader) -> str:
     plain = {
         "tape": VERSION,
         "recorded_with": header.recorded_with,
-        "began": _written(header.began),
+        "began": _format_time(header.began),
         "api_version": header.api_version,
         "endpoint": header.endpoint,
         "vm": header.vm,
@@ -117,7 +114,7 @@ def write_header(header: RecordingHeader) -> str:
 def write_line(line: Line, began: datetime) -> str:
     """Return one line of a recording that `began` then."""
     date = began + timedelta(seconds=line.after)
-    plain = {"after_seconds": round(line.after, 3), "date": _written(date)}
+    plain = {"after_seconds": round(line.after, 3), "date": _format_time(date)}
     return _line({**plain, **_content(line)})
 
 
@@ -130,7 +127,7 @@ def _content(line: Line) -> Mapping[str, object]:
                 "document": line.document,
             }
         case RecordedFailure():
-            details = {"says": line.says} if line.says else {}
+            details = {"says": line.message} if line.message else {}
             return {"trouble": line.what, **details}
         case RecordingResumed():
             return {"resumed": True}
@@ -145,27 +142,32 @@ def _line(plain: Mapping[str, object]) -> str:
     return json.dumps(plain, separators=(",", ":")) + "\n"
 
 
-def _written(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
     return text.replace(".000", "").replace("+00:00", "Z")
 
 
+# --- parsing -----------------------------------------------------------------
+
+
 def parse_recording(text: str, name: str) -> Recording:
     """Parse a recording; `name` appears in errors."""
-    written, _, rest = text.rpartition("\n")
+    complete, _, rest = text.rpartition("\n")
     if rest and _is_json(rest):  # only its line end is missing
-        written, rest = text, ""
-    first, *others = written.split("\n")
+        complete, rest = text, ""
+    first, *others = complete.split("\n")
     try:
-        header = _header(_parse(first))
+        header = _parse_header(first)
     except Malformed as error:
         raise FaultyFile(f"{name}:1: {error}") from error
     lines: list[Line] = []
-    for number, line in enumerate(others, 2):
+    for number, line_text in enumerate(others, 2):
         try:
-            lines += _some(line, lines[-1].after if lines else 0.0)
+            line = _parse_line(line_text, lines[-1].after if lines else 0.0)
         except Malformed as error:
             raise FaultyFile(f"{name}:{number}: {error}") from error
+        if line is not None:
+            lines.append(line)
     return Recording(header=header, lines=lines, is_cut=bool(rest))
 
 
@@ -177,24 +179,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _parse(text: str) -> Mapping[str, object]:
-    try:
-        plain = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Malformed("this is not a line of JSON") from error
-    if not isinstance(plain, dict):
-        raise Malformed("this is not a JSON object")
-    return plain
-
-
-def _header(plain: Mapping[str, object]) -> RecordingHeader:
+def _parse_header(text: str) -> RecordingHeader:
+    plain = _parse_object(text)
     if plain.get("tape") != VERSION:
         raise Malformed(
             f'a tape begins with {{"tape": {VERSION}}}; is this one, and of a version'
             " that this forewarn knows?"
         )
     return RecordingHeader(
-        began=_moment(plain.get("began")),
+        began=_time(plain.get("began")),
         api_version=_text(plain, "api_version") or NEWEST.name,
         recorded_with=_text(plain, "recorded_with") or "",
         endpoint=_text(plain, "endpoint"),
@@ -203,29 +196,39 @@ def _header(plain: Mapping[str, object]) -> RecordingHeader:
     )
 
 
-def _some(text: str, before: float) -> Iterator[Line]:
-    """Parse a line that follows one at `before`; yield nothing for unknown kinds."""
+def _parse_line(text: str, before: float) -> Line | None:
+    """Parse a line that follows one at `before`; None if blank or of unknown kind."""
     if not text.strip():
-        return
-    plain = _parse(text)
+        return None
+    plain = _parse_object(text)
     after = _seconds(plain.get("after_seconds"))
     if after < before:
         raise Malformed("it goes back in time: after_seconds is less than before")
     if "document" in plain:
         status = plain.get("status", 200)
-        yield RecordedDocument(
+        return RecordedDocument(
             after=after,
             document=_document(plain["document"]),
             status=status if isinstance(status, int) else 200,
             headers=_headers(plain.get("headers")),
         )
-    elif "trouble" in plain:
-        says = _text(plain, "says") or ""
-        yield RecordedFailure(after=after, what=_text(plain, "trouble"), says=says)
-    elif "resumed" in plain:
-        yield RecordingResumed(after=after)
-    elif "end" in plain:
-        yield RecordingEnd(after=after)
+    if "trouble" in plain:
+        message = _text(plain, "says") or ""
+        what = _text(plain, "trouble")
+        return RecordedFailure(after=after, what=what, message=message)
+    if "resumed" in plain:
+        return RecordingResumed(after=after)
+    return RecordingEnd(after=after) if "end" in plain else None
+
+
+def _parse_object(text: str) -> Mapping[str, object]:
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("this is not a line of JSON") from error
+    if not isinstance(plain, dict):
+        raise Malformed("this is not a JSON object")
+    return plain
 
 
 def _document(value: object) -> Mapping[str, object] | None:
@@ -250,7 +253,7 @@ def _seconds(value: object) -> float:
     return number
 
 
-def _moment(value: object) -> datetime:
+def _time(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -267,29 +270,34 @@ def _text(plain: Mapping[str, object], name: str) -> str | None:
     return value
 
 
-def shifted(document: Mapping[str, object], by: timedelta) -> Mapping[str, object]:
+# --- shifting in time --------------------------------------------------------
+
+
+def shift_document(
+    document: Mapping[str, object], by: timedelta
+) -> Mapping[str, object]:
     """Move every NotBefore of `document`; values that are not times stay."""
     listed = document.get("Events")
     if not isinstance(listed, list):
         return document
-    return {**document, "Events": [_shifted(event, by) for event in listed]}
+    return {**document, "Events": [_shift_event(event, by) for event in listed]}
 
 
-def _shifted(event: object, by: timedelta) -> object:
+def _shift_event(event: object, by: timedelta) -> object:
     if not isinstance(event, dict):
         return event
-    moved = shifted_time(event.get(_NOT_BEFORE), by)
+    moved = shift_time(event.get(_NOT_BEFORE), by)
     return event if moved is None else {**event, _NOT_BEFORE: moved}
 
 
-def shifted_time(written: object, by: timedelta) -> str | None:
+def shift_time(value: object, by: timedelta) -> str | None:
     """Move a document's time; None if it is not a time or gets out of range."""
-    moment = parse_date(written)
+    moment = parse_date(value)
     if moment is None:
         return None
     try:
         moved = moment + by
     except OverflowError:
         return None
-    is_iso = str(written).strip()[:1].isdigit()
+    is_iso = str(value).strip()[:1].isdigit()
     return iso8601(moved) if is_iso else rfc1123(moved)

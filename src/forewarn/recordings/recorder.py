@@ -1,7 +1,8 @@
 """Recorder: decides which responses add a line to a recording, without I/O."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from forewarn.client.responses import Reading
@@ -20,7 +21,7 @@ from forewarn.recordings.format import (
 HEADERS = ("content-type", "etag", "server", "preference-applied", "forewarn-clock")
 
 #: Names of failures without a status; the first match counts.
-_TROUBLES: Sequence[tuple[type[ForewarnError], str]] = (
+_FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
     (Lost, "lost"),
     (Unreachable, "unreachable"),
     (Misunderstood, "misunderstood"),
@@ -33,57 +34,53 @@ class Recorder:
     def __init__(self, header: RecordingHeader) -> None:
         """Start a recording with this `header`."""
         self.header = header
-        self.documents = 0
-        self.troubles = 0
+        self.documents = 0  # recorded so far
+        self.failures = 0  # recorded so far
         self._last: RecordedDocument | None = None  # None before the first document
-        self._trouble: str | None = None  # the current failure; None if there is none
+        self._failure: str | None = None  # the current failure; None if there is none
         self._after = 0.0
 
-    def resume(self, tape: Recording, now: datetime) -> Sequence[Line]:
-        """Continue where `tape` ends."""
-        self._after = tape.length
-        self._last = next(reversed(tape.showings), None)
-        troubles = [
-            line.what for line in tape.lines if isinstance(line, RecordedFailure)
+    def resume(self, recording: Recording, now: datetime) -> Sequence[Line]:
+        """Continue where `recording` ends."""
+        self._after = recording.length
+        self._last = next(reversed(recording.documents), None)
+        failures = [
+            line.what for line in recording.lines if isinstance(line, RecordedFailure)
         ]
-        self._trouble = troubles[-1] if troubles else None
-        return [RecordingResumed(after=self._reach(now))]
+        self._failure = failures[-1] if failures else None
+        return [RecordingResumed(after=self._seconds_at(now))]
 
-    def heard(self, reading: Reading, now: datetime) -> Sequence[Line]:
+    def record(self, reading: Reading, now: datetime) -> Sequence[Line]:
         """Record a response: the document if it changed, and the end of a failure."""
         lines: list[Line] = []
-        if self._trouble is not None:
-            self._trouble = None
-            lines.append(RecordedFailure(after=self._reach(now), what=None))
-        shown = None if reading.document is None else _shown(reading)
-        if shown is not None and not self._is_known(shown.document):
-            self._last = RecordedDocument(
-                after=self._reach(now),
-                document=shown.document,
-                status=shown.status,
-                headers=shown.headers,
-            )
+        if self._failure is not None:
+            self._failure = None
+            lines.append(RecordedFailure(after=self._seconds_at(now), what=None))
+        shown = None if reading.document is None else _recorded(reading)
+        if shown is not None and not self._is_repeated(shown):
+            self._last = replace(shown, after=self._seconds_at(now))
             self.documents += 1
             lines.append(self._last)
         return lines
 
-    def failed(self, error: ForewarnError, now: datetime) -> Sequence[Line]:
+    def record_failure(self, error: ForewarnError, now: datetime) -> Sequence[Line]:
         """Record a failed request, unless the same failure is already recorded."""
         what = failure_name(error)
-        if what == self._trouble:
+        if what == self._failure:
             return ()
-        self._trouble = what
-        self.troubles += 1
-        return [RecordedFailure(after=self._reach(now), what=what, says=str(error))]
+        self._failure = what
+        self.failures += 1
+        after = self._seconds_at(now)
+        return [RecordedFailure(after=after, what=what, message=str(error))]
 
     def end(self, now: datetime) -> RecordingEnd:
         """Return the line that ends the recording."""
-        return RecordingEnd(after=self._reach(now))
+        return RecordingEnd(after=self._seconds_at(now))
 
-    def _is_known(self, document: Mapping[str, object] | None) -> bool:
-        return self._last is not None and self._last.document == document
+    def _is_repeated(self, shown: RecordedDocument) -> bool:
+        return self._last is not None and self._last.document == shown.document
 
-    def _reach(self, now: datetime) -> float:
+    def _seconds_at(self, now: datetime) -> float:
         """Return the seconds recorded so far; they never go back if the clock does."""
         passed = (now - self.header.began).total_seconds()
         self._after = max(self._after, round(passed, 3))
@@ -94,16 +91,20 @@ def failure_name(error: ForewarnError) -> str:
     """Name a failure: its status if there was a response, else one word."""
     if isinstance(error, Refused):
         return str(error.status)
-    words = (word for kind, word in _TROUBLES if isinstance(error, kind))
-    return next(words, "unreachable")
+    names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))
+    return next(names, "unreachable")
 
 
-def _shown(reading: Reading) -> RecordedDocument | None:
-    answer = reading.answer
-    if answer is None:
+def _recorded(reading: Reading) -> RecordedDocument | None:
+    """Return what to record of a response; its time is set later."""
+    response = reading.answer
+    if response is None:
         return None
-    headers = {name: answer.headers[name] for name in HEADERS if name in answer.headers}
-    document = None if reading.is_blank else json.loads(answer.body)
     return RecordedDocument(
-        after=0.0, document=document, status=answer.status, headers=headers
+        after=0.0,
+        document=None if reading.is_blank else json.loads(response.body),
+        status=response.status,
+        headers={
+            name: response.headers[name] for name in HEADERS if name in response.headers
+        },
     )

@@ -20,7 +20,7 @@ from forewarn.recordings.format import (
     RecordingEnd,
     RecordingHeader,
     RecordingResumed,
-    shifted_time,
+    shift_time,
 )
 
 #: When every redacted recording begins.
@@ -47,7 +47,7 @@ _HEADERS = frozenset({"content-type", "forewarn-clock", "preference-applied"})
 _HEADER_TEXT = re.compile(r"[a-z0-9/=;., -]{1,60}", re.IGNORECASE)
 _GUID = re.compile(r"[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}", re.IGNORECASE)
 _NAME = re.compile(r"(_?)(.*?)((?:_[0-9]{1,6})?)", re.DOTALL)
-_TROUBLE = re.compile(r"[0-9]{3}|lost|unreachable|misunderstood")
+_FAILURE = re.compile(r"[0-9]{3}|lost|unreachable|misunderstood")
 _WORD = re.compile(r"[A-Za-z]{1,20}")
 _WORDS = ("EventStatus", "EventType", "ResourceType", "EventSource")
 
@@ -71,7 +71,7 @@ class Scrubber:
             is_scrubbed=True,
         )
 
-    def line(self, line: Line) -> Line:
+    def scrub(self, line: Line) -> Line:
         """Redact the next line."""
         match line:
             case RecordedDocument():
@@ -83,8 +83,8 @@ class Scrubber:
                 document = line.document and self._document(line.document)
                 return replace(line, headers=headers, document=document)
             case RecordedFailure():
-                is_known = line.what is None or _TROUBLE.fullmatch(line.what)
-                return replace(line, what=line.what if is_known else "lost", says="")
+                is_known = line.what is None or _FAILURE.fullmatch(line.what)
+                return replace(line, what=line.what if is_known else "lost", message="")
             case RecordingResumed() | RecordingEnd():
                 return line
             case _:
@@ -119,7 +119,7 @@ class Scrubber:
                 names = value if isinstance(value, list) else []
                 return [self._name(str(resource)) for resource in names]
             case "NotBefore":
-                return shifted_time(value, self._shift) or ""
+                return shift_time(value, self._shift) or ""
             case "Description":
                 is_known = isinstance(value, str) and value in DESCRIPTIONS
                 return value if is_known else NO_DESCRIPTION

@@ -25,7 +25,7 @@ _HELP = (
 #: Exit codes of a program that was stopped at the end of its block.
 _BY_US = (-15, -9)
 
-_running = pytest.StashKey[list["Rehearsal"]]()
+_rehearsals = pytest.StashKey[list["Rehearsal"]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,8 +41,8 @@ def make_scheduled_events(
 
     They take what the marker takes. The environment names none of them.
     """
-    with ExitStack() as running:
-        yield lambda **arguments: _open(request, running, arguments)
+    with ExitStack() as cleanup:
+        yield lambda **arguments: _open(request, cleanup, arguments)
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def scheduled_events(
     if marker is not None and marker.args:
         why = f"the marker {_MARKER} takes keywords alone, as in vms=['a', 'b']"
         pytest.fail(why, pytrace=False)
-    with ExitStack() as running:
-        rehearsal = _open(request, running, marker.kwargs if marker else {})
+    with ExitStack() as cleanup:
+        rehearsal = _open(request, cleanup, marker.kwargs if marker else {})
         for name, value in rehearsal.environment.items():
             monkeypatch.setenv(name, value)
         yield rehearsal
@@ -70,19 +70,21 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the timelines of the services to the report of a failed test."""
     report = yield
-    rehearsals = item.stash.get(_running, None)
+    rehearsals = item.stash.get(_rehearsals, None)
     if rehearsals and report.failed and call.excinfo is not None:
-        _tell(report, rehearsals, call.excinfo.exconly())
+        _add_sections(report, rehearsals, call.excinfo.exconly())
     return report
 
 
-def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -> None:
+def _add_sections(
+    report: pytest.TestReport, rehearsals: "list[Rehearsal]", message: str
+) -> None:
     from forewarn.errors import ForewarnError
     from forewarn.testing.rehearsal.timeline import TITLE
 
     for rehearsal in rehearsals:
         with suppress(ForewarnError):  # the test's own failure matters more
-            if TITLE not in said:
+            if TITLE not in message:
                 report.sections.append((_SECTION, rehearsal.timeline()))
         for program in rehearsal.programs:
             end = "ended by the test" if program.code in _BY_US else "which had ended"
@@ -91,19 +93,19 @@ def _tell(report: pytest.TestReport, rehearsals: "list[Rehearsal]", said: str) -
 
 
 def _open(
-    request: pytest.FixtureRequest, running: ExitStack, arguments: dict[str, object]
+    request: pytest.FixtureRequest, cleanup: ExitStack, arguments: dict[str, object]
 ) -> "Rehearsal":
-    rehearsal = _made(request, running, arguments)
+    rehearsal = _start(request, cleanup, arguments)
     if isinstance(rehearsal, str):
         pytest.fail(f"{_MARKER}: {rehearsal}", pytrace=False)
-    rehearsals = request.node.stash.setdefault(_running, [])
+    rehearsals = request.node.stash.setdefault(_rehearsals, [])
     rehearsals.append(rehearsal)
-    running.callback(rehearsals.remove, rehearsal)
+    cleanup.callback(rehearsals.remove, rehearsal)
     return rehearsal
 
 
-def _made(
-    request: pytest.FixtureRequest, running: ExitStack, arguments: dict[str, object]
+def _start(
+    request: pytest.FixtureRequest, cleanup: ExitStack, arguments: dict[str, object]
 ) -> "Rehearsal | str":
     """Start a rehearsal, or return why it cannot be started."""
     if unknown := sorted(arguments.keys() - set(_ARGUMENTS)):
@@ -120,6 +122,6 @@ def _made(
 
     try:
         rehearsal = Rehearsal(**arguments)  # type: ignore[arg-type]  # a marker may hold anything
-        return running.enter_context(rehearsal)
+        return cleanup.enter_context(rehearsal)
     except ForewarnError as error:
         return str(error)

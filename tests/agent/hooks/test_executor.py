@@ -31,7 +31,7 @@ class Grip:
         self.approver = Approver()
         self._reports: SimpleQueue[ExecutorResult] = SimpleQueue()
         clock = ServiceClock()
-        clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+        clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
         plan = Plan(
             state=Path(),
             name="web-0",

@@ -43,7 +43,7 @@ class Told:
 
 def telling(folder: Path) -> Told:
     metrics, clock, clocks = AgentMetrics(), ServiceClock(), Clocks()
-    clock.hear(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
+    clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     record = folder / "audit.jsonl"
     recorder = AgentRecorder(
         audit=AuditLog(record),

@@ -69,7 +69,7 @@ def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     agent_explain.register(parser.add_subparsers())
     args = parser.parse_args(["explain", *words])
-    options.settle(args)
+    options.apply_environment(args)
     return args
 
 

@@ -20,7 +20,7 @@ def install(folder: Path, *words: str) -> int:
     parser = argparse.ArgumentParser()
     agent_install.register(parser.add_subparsers())
     args = parser.parse_args(["install", "--unit-directory", str(folder), *words])
-    options.settle(args)
+    options.apply_environment(args)
     return agent_install.run(args)
 
 

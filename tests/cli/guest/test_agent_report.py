@@ -47,7 +47,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
         parser = argparse.ArgumentParser()
         agent_report.register(parser.add_subparsers())
         args = parser.parse_args(["report", *words, *where])
-        options.settle(args)
+        options.apply_environment(args)
         assert args.run(args) == 0
         return capsys.readouterr().out
 
@@ -289,7 +289,7 @@ def test_broken_lines_are_skipped_with_a_warning(
     parser = argparse.ArgumentParser()
     agent_report.register(parser.add_subparsers())
     args = parser.parse_args(["report", "--state", str(state)])
-    options.settle(args)
+    options.apply_environment(args)
     assert args.run(args) == 0
     captured = capsys.readouterr()
     assert "0A4B7C1E" in captured.out

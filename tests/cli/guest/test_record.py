@@ -16,9 +16,9 @@ from tests.recordings.recordings import (
     a_header,
     a_raw_document,
     a_raw_event,
-    a_showing,
-    a_tape,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.cli import main
@@ -68,7 +68,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def documents(path: Path) -> list[object]:
-    return [showing.document for showing in read_recording(path).showings]
+    return [showing.document for showing in read_recording(path).documents]
 
 
 def kinds(lines: Sequence[Line]) -> list[type]:
@@ -90,15 +90,15 @@ def test_every_changed_document_is_recorded(path: Path, capsys: Capture) -> None
     ]
     assert record(path, acts) == 0
     assert documents(path) == [EMPTY, SCHEDULED, EMPTY]
-    tape = read_recording(path)
-    assert kinds(tape.lines) == [
+    recording = read_recording(path)
+    assert kinds(recording.lines) == [
         RecordedDocument,
         RecordedDocument,
         RecordedDocument,
         RecordingEnd,
     ]
-    assert tape.header.vm == "web-0"
-    assert tape.header.began == NOON
+    assert recording.header.vm == "web-0"
+    assert recording.header.began == NOON
     out = capsys.readouterr().out
     assert out == (
         "2026-01-31 12:00:00Z  document 0  nothing is coming\n"
@@ -183,14 +183,14 @@ def test_existing_recording_is_not_overwritten(path: Path, capsys: Capture) -> N
 
 def test_append_continues_a_recording_without_repeating_documents(path: Path) -> None:
     header = a_header(api_version="2019-08-01")
-    text = written(a_tape(a_showing(a_raw_event()), header=header))
+    text = text_of(a_recording(a_recorded_document(a_raw_event()), header=header))
     path.write_text(f'{text}{{"after_sec')  # the recorder was killed here
     with a_service(says_then(SCHEDULED), says_then(EMPTY), ENDS) as service:
         words = ["--append", "--endpoint", service.url, "--poll", "0.001"]
         assert main.main(["record", "-o", str(path), *words]) == 0
         assert "api-version=2019-08-01" in service.line(0)
-    tape = read_recording(path)
-    assert kinds(tape.lines) == [
+    recording = read_recording(path)
+    assert kinds(recording.lines) == [
         RecordedDocument,
         RecordingResumed,
         RecordedDocument,
@@ -234,7 +234,10 @@ def test_finished_recording_is_scrubbed_like_a_new_one(
     path: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     path.write_text(
-        written(a_tape(a_showing(a_raw_event()), RecordingEnd(after=90.0))) + "{"
+        text_of(
+            a_recording(a_recorded_document(a_raw_event()), RecordingEnd(after=90.0))
+        )
+        + "{"
     )
     target = tmp_path / "scrubbed.jsonl"
     words = ["record", "--scrub", "--tape", str(path), "-o", str(target)]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.recordings.recordings import (
     GUID,
+    a_failure,
     a_raw_event,
-    a_showing,
-    a_tape,
-    a_trouble,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.cli import main
@@ -25,14 +25,14 @@ ALL = ("--at-once", "--once", "--metadata", "127.0.0.1:0", "--shown", "0")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "tape.jsonl"
-    tape = a_tape(
-        a_showing(),
-        a_showing(a_raw_event(), after=60.0, incarnation=2),
-        a_trouble(after=120.0),
-        a_trouble(None, after=121.0),
-        a_showing(after=180.0, incarnation=3),
+    recording = a_recording(
+        a_recorded_document(),
+        a_recorded_document(a_raw_event(), after=60.0, incarnation=2),
+        a_failure(after=120.0),
+        a_failure(None, after=121.0),
+        a_recorded_document(after=180.0, incarnation=3),
     )
-    path.write_text(written(tape))
+    path.write_text(text_of(recording))
     return path
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request
+from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request_bytes
 from forewarn.errors import Lost, Misunderstood
 
 LINES = st.sampled_from(
@@ -27,14 +27,14 @@ STREAMS = st.one_of(st.binary(max_size=60), st.lists(LINES, max_size=9).map(b"".
 
 def read(pieces: Sequence[bytes]) -> HttpResponse | str:
     """Feed pieces until the response is complete or the stream has ended."""
-    incoming = ResponseParser()
+    parser = ResponseParser()
     try:
         for piece in (*pieces, b""):
-            if not incoming.is_complete:
-                incoming.feed(piece)
+            if not parser.is_complete:
+                parser.feed(piece)
     except (Lost, Misunderstood) as error:
         return type(error).__name__
-    return incoming.answer(0.0)
+    return parser.response(0.0)
 
 
 @given(STREAMS, st.integers(1, 9))
@@ -49,6 +49,6 @@ def test_any_bytes_give_a_response_or_an_error_regardless_of_fragments(
 
 
 def test_a_request_with_a_body_has_a_content_length() -> None:
-    assert request("POST", "/x", {"Host": "h"}, b"{}") == (
+    assert request_bytes("POST", "/x", {"Host": "h"}, b"{}") == (
         b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"
     )

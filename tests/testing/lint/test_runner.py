@@ -21,12 +21,12 @@ CLIENTS = ROOT / "tests" / "testing" / "bad_clients"
 #: For programs that poll every quarter of a second.
 FAST = LintPace(
     first_request=8.0,
-    first_answer=1.0,
+    first_response=1.0,
     longest_pause=3.0,
     longest_quiet=2.5,
     shortest_quiet=0.5,
-    least_patience=3.0,
-    most_patience=4.0,
+    min_patience=3.0,
+    max_patience=4.0,
     moment=0.3,
     refusal=0.8,
 )

@@ -218,8 +218,8 @@ def test_rehearsal_ends_while_responses_are_delayed() -> None:
 
         asking = Thread(target=ask)
         asking.start()
-        assert played.watching.wait(
-            lambda: bool(played.watching.came_at("web-0")), PATIENCE
+        assert played.observer.wait(
+            lambda: bool(played.observer.arrivals_of("web-0")), PATIENCE
         )
     asking.join(PATIENCE)
     assert incarnations == [0]

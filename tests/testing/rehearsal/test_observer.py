@@ -21,7 +21,7 @@ def test_wait_may_exceed_the_limit_of_threads() -> None:
 
     def ring() -> None:
         while not end.is_set():
-            watching.ring()
+            watching.wake()
 
     ringing = Thread(target=ring)
     ringing.start()
@@ -56,4 +56,4 @@ def test_requests_are_kept_per_vm() -> None:
     watching.came("web-0", 1.0)
     watching.came("web-1", 2.0)
     watching.came(None, 3.0)
-    assert [*watching.came_at("web-1")] == [2.0]
+    assert [*watching.arrivals_of("web-1")] == [2.0]

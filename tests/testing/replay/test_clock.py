@@ -2,14 +2,16 @@
 
 from datetime import timedelta
 
-from tests.recordings.recordings import a_showing, a_tape
+from tests.recordings.recordings import a_recorded_document, a_recording
 
 from forewarn.clocks import END, SystemClock
 from forewarn.testing.replay.schedule import ReplayClock, schedule_of
 
 
 def a_clock(speed: float = 1.0) -> ReplayClock:
-    return ReplayClock(schedule_of(a_tape(a_showing()), speed=speed, shown=0.0))
+    return ReplayClock(
+        schedule_of(a_recording(a_recorded_document()), speed=speed, shown=0.0)
+    )
 
 
 def test_clock_is_the_system_clock_until_the_replay_begins() -> None:

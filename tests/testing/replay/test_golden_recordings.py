@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.recordings.recordings import a_header, a_tape, written
+from tests.recordings.recordings import a_header, a_recording, text_of
 
 from forewarn.recordings.format import RecordedDocument, parse_recording
 from forewarn.testing.replay.projection import project
@@ -43,9 +43,9 @@ def test_a_recorded_document_is_served_as_it_was(name: str) -> None:
         RecordedDocument(after=float(n), document=d) for n, d in enumerate(recorded)
     ]
     header = a_header(api_version=name[:10])
-    tape = parse_recording(written(a_tape(*showings, header=header)), name)
+    recording = parse_recording(text_of(a_recording(*showings, header=header)), name)
     served = [
-        project(showing, tape, number=0, turn=0, by=timedelta())
-        for showing in tape.showings
+        project(showing, recording, number=0, turn=0, by=timedelta())
+        for showing in recording.documents
     ]
     assert [json.loads(showing.bodies[name[:10]]) for showing in served] == recorded

@@ -1,6 +1,11 @@
 """The schedule of a replay: when each line of a recording is shown."""
 
-from tests.recordings.recordings import a_raw_event, a_showing, a_tape, a_trouble
+from tests.recordings.recordings import (
+    a_failure,
+    a_raw_event,
+    a_recorded_document,
+    a_recording,
+)
 
 from forewarn.recordings.format import (
     Line,
@@ -12,7 +17,7 @@ from forewarn.testing.replay.schedule import ReplaySchedule, schedule_of
 
 
 def a_reel(*lines: Line, speed: float = 1.0, shown: float = 0.0) -> ReplaySchedule:
-    return schedule_of(a_tape(*lines), speed=speed, shown=shown)
+    return schedule_of(a_recording(*lines), speed=speed, shown=shown)
 
 
 def starts(reel: ReplaySchedule) -> list[float]:
@@ -20,9 +25,9 @@ def starts(reel: ReplaySchedule) -> list[float]:
 
 
 LIFE = (
-    a_showing(after=2.0),
-    a_showing(a_raw_event(), after=62.0),
-    a_showing(after=662.0),
+    a_recorded_document(after=2.0),
+    a_recorded_document(a_raw_event(), after=62.0),
+    a_recorded_document(after=662.0),
     RecordingEnd(after=722.0),
 )
 
@@ -46,7 +51,12 @@ def test_each_document_is_shown_for_a_minimum_time() -> None:
 
 
 def test_trouble_has_a_minimum_time_but_its_end_has_none() -> None:
-    lines = a_showing(), a_trouble(), a_trouble(None), a_showing(incarnation=2)
+    lines = (
+        a_recorded_document(),
+        a_failure(),
+        a_failure(None),
+        a_recorded_document(incarnation=2),
+    )
     assert starts(a_reel(*lines, shown=1.0)) == [0.0, 1.0, 2.0, 2.0]
 
 
@@ -67,9 +77,14 @@ def test_clock_continues_after_the_last_line() -> None:
 
 def test_lines_without_a_visible_effect_get_no_frame() -> None:
     blank = RecordedDocument(after=1.0, document=None)
-    lines = a_showing(), blank, RecordingEnd(after=2.0), RecordingResumed(after=50.0)
+    lines = (
+        a_recorded_document(),
+        blank,
+        RecordingEnd(after=2.0),
+        RecordingResumed(after=50.0),
+    )
     reel = a_reel(*lines, shown=1.0)
-    assert [frame.line for frame in reel.frames] == [a_showing()]
+    assert [frame.line for frame in reel.frames] == [a_recorded_document()]
     assert reel.ends == 50.0
 
 

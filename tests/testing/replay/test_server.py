@@ -13,19 +13,19 @@ import pytest
 from tests.patience import PATIENCE
 from tests.recordings.recordings import (
     GUID,
+    a_failure,
     a_header,
     a_raw_event,
-    a_showing,
-    a_tape,
-    a_trouble,
-    written,
+    a_recorded_document,
+    a_recording,
+    text_of,
 )
 
 from forewarn.client import Client
 from forewarn.errors import InvalidInput, Refused
 from forewarn.recordings.format import Line, RecordedDocument, Recording
+from forewarn.testing.replay import Replay
 from forewarn.testing.replay.projection import ReplayApproval
-from forewarn.testing.replay.server import Replay
 
 _LONG = PATIENCE
 FAR = 1e6  # seconds into a recording, later than anything else
@@ -49,12 +49,16 @@ class Seen:
 
 @contextmanager
 def playing(
-    tape: Recording | Path, *, lines: int = 1, speed: float = 1.0, **options: bool | str
+    recording: Recording | Path,
+    *,
+    lines: int = 1,
+    speed: float = 1.0,
+    **options: bool | str,
 ) -> Iterator[tuple[Replay, Seen]]:
-    """Replay `tape`; if it starts immediately, wait until `lines` lines were shown."""
+    """Replay `recording`; if it starts at once, wait until `lines` lines were shown."""
     seen = Seen(count=lines)
     replay = Replay(
-        tape,
+        recording,
         speed=speed,
         shown=0.0,
         is_eager=bool(options.get("is_eager", True)),
@@ -77,17 +81,19 @@ def ask(url: str, version: str = "2020-07-01", **headers: str) -> dict[str, obje
 
 
 def test_first_recorded_document_is_served_immediately() -> None:
-    tape = a_tape(a_showing(a_raw_event(), incarnation=7))
-    with playing(tape) as (replay, _), Client(replay.base) as client:
+    recording = a_recording(a_recorded_document(a_raw_event(), incarnation=7))
+    with playing(recording) as (replay, _), Client(replay.base) as client:
         document = client.document()
     assert document.incarnation == 7
     assert [shown.id for shown in document.events] == [GUID]
 
 
 def test_notice_is_as_long_as_recorded() -> None:
-    line = a_showing(a_raw_event(), after=300.0)  # ten minutes before NotBefore
+    line = a_recorded_document(
+        a_raw_event(), after=300.0
+    )  # ten minutes before NotBefore
     with (
-        playing(a_tape(line), speed=0.001) as (replay, _),
+        playing(a_recording(line), speed=0.001) as (replay, _),
         Client(replay.base) as client,
     ):
         (event,) = client.document().events
@@ -97,8 +103,11 @@ def test_notice_is_as_long_as_recorded() -> None:
 
 
 def test_replay_starts_with_the_first_poll() -> None:
-    lines = [a_showing(), a_showing(a_raw_event(), after=0.01, incarnation=2)]
-    with playing(a_tape(*lines), lines=2, is_eager=False) as (replay, seen):
+    lines = [
+        a_recorded_document(),
+        a_recorded_document(a_raw_event(), after=0.01, incarnation=2),
+    ]
+    with playing(a_recording(*lines), lines=2, is_eager=False) as (replay, seen):
         with Client(replay.base) as client:
             assert client.instance().name == "web-0"
             assert seen.lines == []
@@ -108,9 +117,12 @@ def test_replay_starts_with_the_first_poll() -> None:
 
 
 def test_long_poll_returns_the_next_document() -> None:
-    lines = [a_showing(), a_showing(a_raw_event(), after=0.05, incarnation=2)]
+    lines = [
+        a_recorded_document(),
+        a_recorded_document(a_raw_event(), after=0.05, incarnation=2),
+    ]
     with (
-        playing(a_tape(*lines), is_eager=False) as (replay, _),
+        playing(a_recording(*lines), is_eager=False) as (replay, _),
         Client(replay.base) as client,
     ):
         tag = client.read().tag
@@ -120,8 +132,15 @@ def test_long_poll_returns_the_next_document() -> None:
 
 
 def test_document_with_an_unchanged_incarnation_is_still_new() -> None:
-    lines = [a_showing(), a_showing(a_raw_event(), after=0.05), a_showing(after=0.1)]
-    with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
+    lines = [
+        a_recorded_document(),
+        a_recorded_document(a_raw_event(), after=0.05),
+        a_recorded_document(after=0.1),
+    ]
+    with (
+        playing(a_recording(*lines), lines=3) as (replay, _),
+        Client(replay.base) as client,
+    ):
         old = client.read()
         assert client.read(tag=old.tag).document is None
     assert old.document is not None
@@ -130,7 +149,7 @@ def test_document_with_an_unchanged_incarnation_is_still_new() -> None:
 
 
 def test_every_version_is_served_and_the_header_is_required() -> None:
-    with playing(a_tape(a_showing(a_raw_event()))) as (replay, _):
+    with playing(a_recording(a_recorded_document(a_raw_event()))) as (replay, _):
         (old,) = json.loads(json.dumps(ask(replay.base, "2017-03-01")["Events"]))
         assert old["Resources"] == ["_web-0"]
         with pytest.raises(HTTPError, match="400") as refusal:
@@ -140,7 +159,7 @@ def test_every_version_is_served_and_the_header_is_required() -> None:
 
 def test_other_recorded_vms_poll_by_name() -> None:
     event = a_raw_event(Resources=["web-0", "web-1"])
-    with playing(a_tape(a_showing(event)), vm="db") as (replay, _):
+    with playing(a_recording(a_recorded_document(event)), vm="db") as (replay, _):
         for vm, endpoint in (("web-1", replay.endpoint_of("web-1")), ("db", "")):
             with Client(endpoint or replay.base) as client:
                 assert client.instance().name == vm
@@ -151,7 +170,7 @@ def test_other_recorded_vms_poll_by_name() -> None:
 
 
 def test_approval_is_reported_and_changes_nothing() -> None:
-    with playing(a_tape(a_showing(a_raw_event()))) as (replay, seen):
+    with playing(a_recording(a_recorded_document(a_raw_event()))) as (replay, seen):
         with Client(replay.endpoint_of("web-0")) as client:
             assert [shown.id for shown in replay.unapproved] == [GUID]
             client.approve(GUID.lower())
@@ -164,8 +183,8 @@ def test_approval_is_reported_and_changes_nothing() -> None:
 
 def test_event_that_was_never_shown_cannot_be_approved() -> None:
     later = a_raw_event(EventId="E2")
-    lines = [a_showing(a_raw_event()), a_showing(later, after=FAR)]
-    with playing(a_tape(*lines)) as (replay, seen), Client(replay.base) as client:
+    lines = [a_recorded_document(a_raw_event()), a_recorded_document(later, after=FAR)]
+    with playing(a_recording(*lines)) as (replay, seen), Client(replay.base) as client:
         with pytest.raises(Refused, match="E2 is not an event of this VM") as refusal:
             client.approve(GUID, "E2")
         assert refusal.value.status == 400
@@ -177,8 +196,8 @@ def test_event_that_was_never_shown_cannot_be_approved() -> None:
 def test_approval_after_the_start_or_the_end_is_too_late(
     last: list[dict[str, object]],
 ) -> None:
-    lines = [a_showing(a_raw_event()), a_showing(*last, after=0.01)]
-    with playing(a_tape(*lines), lines=2) as (replay, seen):
+    lines = [a_recorded_document(a_raw_event()), a_recorded_document(*last, after=0.01)]
+    with playing(a_recording(*lines), lines=2) as (replay, seen):
         with Client(replay.base) as client:
             client.approve(GUID)
         assert [entry.is_in_time for entry in seen.approvals] == [False]
@@ -186,7 +205,9 @@ def test_approval_after_the_start_or_the_end_is_too_late(
 
 
 def test_event_recorded_as_started_needs_no_approval() -> None:
-    with playing(a_tape(a_showing(a_raw_event(EventStatus="Started")))) as (replay, _):
+    with playing(
+        a_recording(a_recorded_document(a_raw_event(EventStatus="Started")))
+    ) as (replay, _):
         assert replay.unapproved == []
 
 
@@ -198,9 +219,9 @@ def test_event_recorded_as_started_needs_no_approval() -> None:
     [("410", 410), ("429", 429), ("503", 503), ("unreachable", 503), ("418", 503)],
 )
 def test_trouble_is_replayed_or_served_as_503(trouble: str, status: int) -> None:
-    lines: list[Line] = [a_showing(), a_trouble(trouble, after=0.01)]
+    lines: list[Line] = [a_recorded_document(), a_failure(trouble, after=0.01)]
     with (
-        playing(a_tape(*lines), lines=2) as (replay, _),
+        playing(a_recording(*lines), lines=2) as (replay, _),
         Client(replay.base, patience=0) as client,
     ):
         with pytest.raises(Refused) as refusal:
@@ -210,15 +231,20 @@ def test_trouble_is_replayed_or_served_as_503(trouble: str, status: int) -> None
 
 
 def test_document_returns_after_the_trouble() -> None:
-    trouble = a_trouble(after=0.01), a_trouble(None, after=0.02)
-    lines: list[Line] = [a_showing(), *trouble]
-    with playing(a_tape(*lines), lines=3) as (replay, _), Client(replay.base) as client:
+    trouble = a_failure(after=0.01), a_failure(None, after=0.02)
+    lines: list[Line] = [a_recorded_document(), *trouble]
+    with (
+        playing(a_recording(*lines), lines=3) as (replay, _),
+        Client(replay.base) as client,
+    ):
         assert client.document().incarnation == 1
 
 
 def test_looped_replay_has_new_events_in_each_turn() -> None:
-    tape = a_tape(a_showing(a_raw_event()), a_showing(after=0.01))
-    with playing(tape, lines=4, is_looped=True) as (replay, seen):
+    recording = a_recording(
+        a_recorded_document(a_raw_event()), a_recorded_document(after=0.01)
+    )
+    with playing(recording, lines=4, is_looped=True) as (replay, seen):
         assert replay.is_over.is_set()
         assert len(replay.unapproved) >= 2
     assert len({event.id for event in replay.unapproved}) == len(replay.unapproved)
@@ -226,7 +252,7 @@ def test_looped_replay_has_new_events_in_each_turn() -> None:
 
 
 def test_replay_is_over_after_its_last_document() -> None:
-    with playing(a_tape(a_showing())) as (replay, _):
+    with playing(a_recording(a_recorded_document())) as (replay, _):
         assert replay.is_over.wait(_LONG)
         with Client(replay.base) as client:
             assert client.document().incarnation == 1  # still served
@@ -234,11 +260,11 @@ def test_replay_is_over_after_its_last_document() -> None:
 
 def test_recording_can_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    path.write_text(written(a_tape(header=a_header(vm="lone"))))
+    path.write_text(text_of(a_recording(header=a_header(vm="lone"))))
     with playing(path) as (replay, _), Client(replay.base) as client:
         assert client.instance().name == "lone"
 
 
 def test_recording_without_a_document_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no document on this tape"):
-        Replay(a_tape(a_trouble()))
+        Replay(a_recording(a_failure()))

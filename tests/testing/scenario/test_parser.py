@@ -71,9 +71,9 @@ import sys
 for name in ("httptools", "uvloop", "sqlalchemy", "fastapi", "uvicorn"):
     sys.modules[name] = None
 from pathlib import Path
-from forewarn.cli.rehearse.scenarios import check, list_shipped, show_schema
+from forewarn.cli.rehearse.scenarios import check, list_bundled, show_schema
 assert check(["user-reboot"], as_json=False) == 0
-assert list_shipped(as_json=True) == show_schema() == 0
+assert list_bundled(as_json=True) == show_schema() == 0
 assert "forewarn.service" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE)
@@ -96,7 +96,7 @@ def test_an_announcement_is_an_order() -> None:
             description="d",
             source=EventSource.PLATFORM,
         ),
-        called="a",
+        name="a",
     )
 
 
@@ -116,7 +116,7 @@ def test_an_emergency_needs_no_notice() -> None:
     [
         (
             '{evict = "batch_0", as = "a"}',
-            s.OperateStep(operation=VmOperation.EVICT, vm="batch_0", called="a"),
+            s.OperateStep(operation=VmOperation.EVICT, vm="batch_0", name="a"),
         ),
         ('{maintain = "host-a"}', s.MaintainStep(host="host-a")),
         (
@@ -187,7 +187,7 @@ def test_expectation_waits_for_the_patience_of_the_scenario() -> None:
     for top, seconds in (("", 10.0), ('patience = "3s"', 3.0)):
         scenario = read(a_scenario(REBOOT, step, top=top))
         assert scenario.steps[-1] == s.ExpectStep(
-            demand=s.Expectation.SEEN, seconds=seconds, event="a"
+            expectation=s.Expectation.SEEN, seconds=seconds, event="a"
         )
 
 
@@ -198,7 +198,7 @@ def test_expectation_waits_for_the_patience_of_the_scenario() -> None:
             'expect = "approved", event = "a", by = "web-0", after_mark = "done",'
             ' within = "0s"',
             s.ExpectStep(
-                demand=s.Expectation.APPROVED,
+                expectation=s.Expectation.APPROVED,
                 seconds=0.0,
                 event="a",
                 by="web-0",
@@ -207,24 +207,31 @@ def test_expectation_waits_for_the_patience_of_the_scenario() -> None:
         ),
         (
             'expect = "not-approved", event = "a"',
-            s.ExpectStep(demand=s.Expectation.NOT_APPROVED, seconds=0.0, event="a"),
+            s.ExpectStep(
+                expectation=s.Expectation.NOT_APPROVED, seconds=0.0, event="a"
+            ),
         ),
         (
             'expect = "not-approved", event = "a", for = "1s"',
-            s.ExpectStep(demand=s.Expectation.NOT_APPROVED, seconds=1.0, event="a"),
+            s.ExpectStep(
+                expectation=s.Expectation.NOT_APPROVED, seconds=1.0, event="a"
+            ),
         ),
         (
             'expect = "polled", times = 2',
-            s.ExpectStep(demand=s.Expectation.POLLED, seconds=10.0, times=2),
+            s.ExpectStep(expectation=s.Expectation.POLLED, seconds=10.0, times=2),
         ),
         (
             'expect = "marked", mark = "done"',
-            s.ExpectStep(demand=s.Expectation.MARKED, seconds=10.0, mark="done"),
+            s.ExpectStep(expectation=s.Expectation.MARKED, seconds=10.0, mark="done"),
         ),
-        ('expect = "running"', s.ExpectStep(demand=s.Expectation.RUNNING, seconds=0.0)),
+        (
+            'expect = "running"',
+            s.ExpectStep(expectation=s.Expectation.RUNNING, seconds=0.0),
+        ),
         (
             'expect = "ended", code = 0',
-            s.ExpectStep(demand=s.Expectation.ENDED, seconds=10.0, code=0),
+            s.ExpectStep(expectation=s.Expectation.ENDED, seconds=10.0, code=0),
         ),
     ],
 )

@@ -33,10 +33,10 @@ def an_asked(
 
 def a_conduct(
     *,
-    came: Sequence[float] | None = None,
-    asked: Sequence[RequestRecord] = (),
+    arrivals: Sequence[float] | None = None,
+    requests: Sequence[RequestRecord] = (),
     until: float = 10.0,
-    away: Sequence[tuple[float, float]] = (),
+    outages: Sequence[tuple[float, float]] = (),
     approvals: Sequence[ProgramApproval] = (),
     has_ended: bool = False,
     code: int | None = None,
@@ -46,9 +46,11 @@ def a_conduct(
         vm="web-0",
         began=0.0,
         until=until,
-        away=away,
-        came=[request.since for request in asked] if came is None else came,
-        asked=asked,
+        outages=outages,
+        arrivals=[request.since for request in requests]
+        if arrivals is None
+        else arrivals,
+        requests=requests,
         approvals=approvals,
         has_ended=has_ended,
         code=code,
@@ -58,4 +60,4 @@ def a_conduct(
 def an_approval(
     called: str | None = "reboot", resources: tuple[str, ...] = ("web-0",)
 ) -> ProgramApproval:
-    return ProgramApproval(event="E0", called=called, resources=resources)
+    return ProgramApproval(event="E0", name=called, resources=resources)

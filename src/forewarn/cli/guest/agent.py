@@ -1,4 +1,4 @@
-"""Options shared by the `forewarn agent` commands: configuration file and VM name."""
+"""`forewarn agent`: run the agent, or check its file with `agent check`."""
 
 import argparse
 import sys
@@ -10,27 +10,9 @@ from forewarn.agent.config import file
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, count, write, write_json
+from forewarn.cli.output import count, write, write_error, write_json
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart, FaultyFile
-
-CONFIG = Option(
-    flag="--config",
-    metavar="FILE",
-    default=str(file.DEFAULT),
-    stand_in=file.VARIABLE,
-    help="the agent's file",
-)
-
-NAME = Option(
-    flag="--name",
-    metavar="NAME",
-    help="what events call this VM; wins over the file",
-)
-
-
-#: Subcommands with a module of their own, in the order in which a new user needs them.
-_SUBCOMMANDS = ("explain", "report", "install")
 
 _DESCRIPTION = """\
 Watch the events of this VM: run hooks when one is announced, has started, or is
@@ -44,6 +26,28 @@ example:
   forewarn agent check
   forewarn agent --dry-run
   forewarn agent explain document.json"""
+
+_CHECK_DESCRIPTION = """\
+Read the agent's file, and look whether all that it needs is on this machine:
+commands, interpreters, functions, folders. Nothing is run and nobody is asked.
+What is wrong is told with its line, and the exit code is 1."""
+
+#: Subcommands with a module of their own, in the order in which a new user needs them.
+_SUBCOMMANDS = ("explain", "report", "install")
+
+CONFIG = Option(
+    flag="--config",
+    metavar="FILE",
+    default=str(file.DEFAULT),
+    own_variable=file.VARIABLE,
+    help="the agent's file",
+)
+
+NAME = Option(
+    flag="--name",
+    metavar="NAME",
+    help="what events call this VM; wins over the file",
+)
 
 OPTIONS = (
     CONFIG,
@@ -69,18 +73,6 @@ OPTIONS = (
 )
 
 
-_CHECK_DESCRIPTION = """\
-Read the agent's file, and look whether all that it needs is on this machine:
-commands, interpreters, functions, folders. Nothing is run and nobody is asked.
-What is wrong is told with its line, and the exit code is 1."""
-
-
-def plan_of(args: argparse.Namespace) -> Plan:
-    """Read the file given by --config; --name overrides the name in it."""
-    plan = file.read_plan(Path(args.config))
-    return replace(plan, name=args.name or plan.name)
-
-
 def register(subcommands: Subcommands) -> None:
     """Add `agent` and its subcommands."""
     parser = subcommands.add_parser(
@@ -96,7 +88,7 @@ def register(subcommands: Subcommands) -> None:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="agent_command", required=False
     )
-    register_check(commands)
+    _register_check(commands)
     for name in _SUBCOMMANDS:
         import_module(f"forewarn.cli.guest.agent_{name}").register(commands)
 
@@ -123,12 +115,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def register_check(subcommands: Subcommands) -> None:
+def plan_of(args: argparse.Namespace) -> Plan:
+    """Read the file given by --config; --name overrides the name in it."""
+    plan = file.read_plan(Path(args.config))
+    return replace(plan, name=args.name or plan.name)
+
+
+# --- check -------------------------------------------------------------------
+
+
+def _register_check(subcommands: Subcommands) -> None:
     """Add `agent check`."""
     parser = add_command(
         subcommands,
         "check",
-        run_check,
+        _run_check,
         summary="say whether the agent's file is good, and run nothing",
         description=_CHECK_DESCRIPTION,
         example="forewarn agent check --config agent.toml",
@@ -137,7 +138,7 @@ def register_check(subcommands: Subcommands) -> None:
     add(parser, CONFIG, NAME)
 
 
-def run_check(args: argparse.Namespace) -> int:
+def _run_check(args: argparse.Namespace) -> int:
     """Print the problems of the agent's file; exit code 1 if there are any."""
     plan = plan_of(args)
     wrong = check_machine(plan)
@@ -145,7 +146,7 @@ def run_check(args: argparse.Namespace) -> int:
         write_json({"wrong": wrong, "warnings": [*plan.warnings], **_plain(plan)})
         return 1 if wrong else 0
     for warning in plan.warnings:
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
     if wrong:
         raise FaultyFile("\n".join(wrong))
     rules, hooks = count(len(plan.rules), "rule"), count(len(plan.hooks), "hook")

@@ -1,4 +1,4 @@
-"""Input of `forewarn agent explain`: events read from a file."""
+"""`forewarn agent explain`: which rule each event falls under, and why."""
 
 import argparse
 import json
@@ -21,7 +21,14 @@ from forewarn.agent.identity import VmIdentity, host_name, identify
 from forewarn.agent.rules import MatchReason, RuleMatch, Situation, match_rule
 from forewarn.cli.guest.agent import CONFIG, NAME, plan_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, distance, moment, paragraph, write, write_json
+from forewarn.cli.output import (
+    format_distance,
+    format_time,
+    paragraph,
+    write,
+    write_error,
+    write_json,
+)
 from forewarn.cli.values import read_time
 from forewarn.clocks import SystemClock
 from forewarn.errors import InvalidInput
@@ -39,61 +46,23 @@ _APPROVES: Mapping[ApprovalPolicy, str] = {
     ApprovalPolicy.AT_ONCE: "approved at once",
     ApprovalPolicy.NEVER: "never approved by this agent",
 }
-_WHO: Mapping[SharedApproval, str] = {
+_APPROVERS: Mapping[SharedApproval, str] = {
     SharedApproval.LEADER: "by {first}, the first of its resources",
     SharedApproval.EACH: "by every VM for itself",
     SharedApproval.WHEN_READY: "when {ready} says that all are ready",
 }
+
 #: Steps that are skipped once an event has started.
-_BEFORE = frozenset({HookPoint.PREPARE, HookPoint.UNDO})
+_BEFORE_START = frozenset({HookPoint.PREPARE, HookPoint.UNDO})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainInput:
+class _Input:
     """Events to explain, with the time and the VM if the file names them."""
 
     events: tuple[ScheduledEvent, ...]
     at: datetime | None = None  # None if the file has no time
     is_mine: bool | None = None  # None if the file has no such field
-
-
-def read_explain_input(name: str) -> ExplainInput:
-    """Read a document, an event or an audit line; `-` is standard input."""
-    where = "the standard input" if name == "-" else name
-    try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        plain = json.loads(content)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InvalidInput(f"{where} cannot be read: {why}") from error
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"{where} is not one JSON document") from None
-    if not isinstance(plain, dict):
-        raise InvalidInput(f"{where} is not a JSON object")
-    if "Events" in plain or "EventId" in plain:
-        return ExplainInput(events=_events(plain, where))
-    event = plain.get("event_as_shown")
-    if isinstance(event, dict):
-        mine = plain.get("mine")
-        return ExplainInput(
-            events=_events(event, where),
-            at=parse_date(plain.get("at")),
-            is_mine=mine if isinstance(mine, bool) else None,
-        )
-    if "what" in plain:
-        raise InvalidInput(
-            f"{where} is a line of the audit record that shows no event; take one"
-            ' with "what": "seen"'
-        )
-    raise InvalidInput(f"{where} has neither Events nor an EventId")
-
-
-def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
-    document = plain if "Events" in plain else {"Events": [plain]}
-    try:
-        return decode(json.dumps(document).encode()).events
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,35 +102,77 @@ def register(subcommands: Subcommands) -> None:
 def explain(args: argparse.Namespace) -> int:
     """Print what the agent would do about each event, and why."""
     plan = plan_of(args)
-    shown = read_explain_input(args.document)
-    at = args.at or shown.at or SystemClock().now()
+    given = _read_input(args.document)
+    at = args.at or given.at or SystemClock().now()
     identity = identify(explicit=plan.name, compute_name=None, host_name=host_name())
-    cases = [_case(plan, event, shown, at, identity) for event in shown.events]
+    cases = [_case(plan, event, given, at, identity) for event in given.events]
     for warning in plan.warnings:
-        complain(warning)
+        write_error(warning)
     if args.json:
         write_json(_plain(cases, at, identity))
     else:
-        write("\n\n".join(_page(plan, cases, at, identity, shown)))
+        write("\n\n".join(_page(plan, cases, at, identity, given)))
     return 0
 
 
 def _case(
     plan: Plan,
     event: ScheduledEvent,
-    shown: ExplainInput,
+    given: _Input,
     at: datetime,
     identity: VmIdentity,
 ) -> _Case:
     is_mine = identity.position(event.resources) is not None
-    if plan.name is None and shown.is_mine is not None:
-        is_mine = shown.is_mine
+    if plan.name is None and given.is_mine is not None:
+        is_mine = given.is_mine
     notice = None
     if event.not_before is not None and event.status != EventStatus.STARTED:
         notice = max((event.not_before - at).total_seconds(), 0.0)
     situation = Situation(is_mine=is_mine, notice=notice, now=at)
     verdict = match_rule(plan.rules, event, situation)
     return _Case(event=event, situation=situation, verdict=verdict)
+
+
+# --- input -------------------------------------------------------------------
+
+
+def _read_input(name: str) -> _Input:
+    """Read a document, an event or an audit line; `-` is standard input."""
+    where = "the standard input" if name == "-" else name
+    try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        plain = json.loads(content)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InvalidInput(f"{where} cannot be read: {why}") from error
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{where} is not one JSON document") from None
+    if not isinstance(plain, dict):
+        raise InvalidInput(f"{where} is not a JSON object")
+    if "Events" in plain or "EventId" in plain:
+        return _Input(events=_events(plain, where))
+    event = plain.get("event_as_shown")
+    if isinstance(event, dict):
+        mine = plain.get("mine")
+        return _Input(
+            events=_events(event, where),
+            at=parse_date(plain.get("at")),
+            is_mine=mine if isinstance(mine, bool) else None,
+        )
+    if "what" in plain:
+        raise InvalidInput(
+            f"{where} is a line of the audit record that shows no event; take one"
+            ' with "what": "seen"'
+        )
+    raise InvalidInput(f"{where} has neither Events nor an EventId")
+
+
+def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
+    document = plain if "Events" in plain else {"Events": [plain]}
+    try:
+        return decode(json.dumps(document).encode()).events
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
 
 
 # --- text output -------------------------------------------------------------
@@ -172,63 +183,65 @@ def _page(
     cases: list[_Case],
     at: datetime,
     identity: VmIdentity,
-    shown: ExplainInput,
+    given: _Input,
 ) -> Iterator[str]:
     who = identity.name or "without a name"
-    heading = f"Seen at {moment(at)} by {who}."
-    if plan.name is None and shown.is_mine is None:
+    heading = f"Seen at {format_time(at)} by {who}."
+    if plan.name is None and given.is_mine is None:
         heading = (
-            f"Seen at {moment(at)} by {who}, which is the host name; the agent itself"
-            " asks /metadata/instance. --name gives another."
+            f"Seen at {format_time(at)} by {who}, which is the host name; the agent"
+            " itself asks /metadata/instance. --name gives another."
         )
     yield paragraph(heading, 0)
     if not cases:
         yield "There are no events."
     for case in cases:
-        yield "\n".join(_lines(plan, case))
+        yield "\n".join(_case_lines(plan, case))
 
 
-def _lines(plan: Plan, case: _Case) -> Iterator[str]:
-    yield from _head(case)
+def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
+    yield from _event_lines(case)
     rule = case.verdict.rule
     if rule is None:
         yield paragraph("  No rule matches: nothing is done, and it is not approved.")
     else:
-        yield paragraph(f'  Rule "{rule.name}" matches: {_and(_why(case, rule.name))}.')
+        yield paragraph(
+            f'  Rule "{rule.name}" matches: {_joined(_why(case, rule.name))}.'
+        )
         yield from _consequences(plan, rule, case.event)
     for reason in case.verdict.reasons:
         if rule is None or reason.rule != rule.name:
-            yield paragraph(f'  Rule "{reason.rule}" {_other(reason)}.')
+            yield paragraph(f'  Rule "{reason.rule}" {_other_rule(reason)}.')
 
 
-def _head(case: _Case) -> Iterator[str]:
+def _event_lines(case: _Case) -> Iterator[str]:
     event = case.event
     source = f", by {event.source}" if event.source else ""
     names = ", ".join(event.resources) or "nobody"
     yield paragraph(f"{event.id}: {event.type} of {names}, {event.status}{source}")
     if event.not_before is not None:
-        far = distance(event.not_before, case.situation.now)
-        yield f"  Not before {moment(event.not_before)}, {far}."
+        far = format_distance(event.not_before, case.situation.now)
+        yield f"  Not before {format_time(event.not_before)}, {far}."
 
 
 def _why(case: _Case, name: str) -> tuple[str, ...]:
     return next(reason.why for reason in case.verdict.reasons if reason.rule == name)
 
 
-def _other(reason: MatchReason) -> str:
+def _other_rule(reason: MatchReason) -> str:
     if reason.holds:
-        return f"would match, too, but comes later: {_and(reason.why)}"
-    return f"does not match: {_and(reason.why)}"
+        return f"would match, too, but comes later: {_joined(reason.why)}"
+    return f"does not match: {_joined(reason.why)}"
 
 
-def _and(sentences: tuple[str, ...]) -> str:
+def _joined(sentences: tuple[str, ...]) -> str:
     return "; ".join(sentences)
 
 
 def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str]:
     has_started = event.status == EventStatus.STARTED
     for step, names in rule.hooks.items():
-        if has_started and step in _BEFORE:
+        if has_started and step in _BEFORE_START:
             continue
         together = " (all at once)" if rule.parallel and len(names) > 1 else ""
         yield f"    {step}{together}:"
@@ -238,7 +251,7 @@ def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str
         yield "    It has started, so there is nothing to approve."
         return
     first = event.resources[0] if event.resources else "nobody"
-    who = _WHO[rule.together].format(ready=rule.ready, first=first)
+    who = _APPROVERS[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is ApprovalPolicy.NEVER else f", {who}"
     yield paragraph(f"    It is {_APPROVES[rule.approve]}{ending}.", 6)
 

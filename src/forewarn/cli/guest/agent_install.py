@@ -8,7 +8,7 @@ from pathlib import Path
 from forewarn.agent.systemd import NAME, program, unit_file
 from forewarn.cli.guest.agent import CONFIG
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, write, write_json
+from forewarn.cli.output import write, write_error, write_json
 from forewarn.errors import Conflict
 
 _DESCRIPTION = """\
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
-        complain(f"there is no {file} yet; without it the agent does not start")
-    _tell(path, is_new=is_new, json=args.json)
+        write_error(f"there is no {file} yet; without it the agent does not start")
+    _write_next_steps(path, is_new=is_new, json=args.json)
     return 0
 
 
@@ -111,7 +111,7 @@ def _show(text: str, path: Path, *, json: bool | None) -> None:
         write(text.rstrip("\n"))
 
 
-def _tell(path: Path, *, is_new: bool, json: bool | None) -> None:
+def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return

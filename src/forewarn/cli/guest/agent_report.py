@@ -1,4 +1,4 @@
-"""Output of `forewarn agent report`: a table of events, a page per event, JSON."""
+"""`forewarn agent report`: what the agent did about events, from its audit record."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,22 +16,18 @@ from forewarn.agent.storage.codec import rfc3339
 from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
     fields,
-    moment,
+    format_time,
+    join_names,
     paragraph,
-    some,
     table,
     unbroken,
     write,
+    write_error,
     write_json,
 )
 from forewarn.errors import NotFound, Unavailable
-
-_SHORTEST = 8  # characters of a shortened id
-_TIME = len("  12:15:00  ")
-
 
 _DESCRIPTION = """\
 Tell what the agent did about events, from the record in its state directory:
@@ -43,159 +39,22 @@ _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
-        stand_in=file.VARIABLE,
+        own_variable=file.VARIABLE,
         help=f"the agent's file, which says where its state is; {file.DEFAULT} if"
         " it is there",
     ),
     Option(
         flag="--state",
         metavar="DIR",
-        stand_in="FOREWARN_AGENT_STATE",
+        own_variable="FOREWARN_AGENT_STATE",
         help="the agent's state directory",
     ),
 )
+
 _FILE = "audit.jsonl"
 
-
-# --- all events ----------------------------------------------------------------
-
-
-def summary(listed: Sequence[EventSummary]) -> str:
-    """Lay out a table with one row per event."""
-    header = ("EVENT", "TYPE", "FIRST SEEN", "NOTICE", "USED", "HOOKS", "OUTCOME")
-    short = _shortened([account.id for account in listed])
-    return table(header, [(short[account.id], *_row(account)) for account in listed])
-
-
-def _shortened(ids: Sequence[str]) -> Mapping[str, str]:
-    """Shorten ids as far as they stay distinct."""
-    longest = max(map(len, ids))
-    for length in range(_SHORTEST, longest + 1):
-        if len({normalize_event_id(id_)[:length] for id_ in ids}) == len(ids):
-            return {id_: id_[:length] for id_ in ids}
-    return {id_: id_ for id_ in ids}
-
-
-def _row(account: EventSummary) -> Iterator[str]:
-    yield account.type
-    yield unbroken(moment(account.first_at) or "")
-    yield _span(account.notice)
-    yield _span(account.used)
-    ran = len(account.ran or ())
-    yield unbroken(f"{ran - len(account.failed)} of {ran}") if ran else ""
-    yield ", ".join(_outcome(account))
-
-
-def _span(seconds: float | None) -> str:
-    return "" if seconds is None else unbroken(format_duration(seconds))
-
-
-def _outcome(account: EventSummary) -> Iterator[str]:
-    if account.approved_at is not None:
-        yield "approved"
-    elif account.approved_elsewhere:
-        yield "approved by others"
-    yield _end(account)
-    felt = account.impact
-    if felt is not None and felt.boots:
-        yield f"restarted, down {_span(felt.total)}"
-    elif felt is not None and felt.total:
-        yield f"still for {_span(felt.total)}"
-
-
-def _end(account: EventSummary) -> str:
-    if account.is_canceled:
-        return "called off"
-    if account.gone_at is not None:
-        return "took place"
-    return "not started yet" if account.started_at is None else "under way"
-
-
-# --- one event -----------------------------------------------------------------
-
-
-def page(story: EventStory) -> str:
-    """Lay out the story of one event as text."""
-    return "\n\n".join(_parts(story))
-
-
-def _parts(story: EventStory) -> Iterator[str]:
-    account = story.summary
-    yield clean(f"{account.type} of {some(account.resources) or 'nobody'}")
-    yield fields(_facts(account))
-    yield "\n".join(_lines(story.entries))
-    yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
-
-
-def _facts(account: EventSummary) -> Iterator[tuple[str, str | None]]:
-    announced = account.announced
-    yield "event", account.id
-    yield "source", account.source
-    yield "description", account.description
-    yield "not before", moment(account.not_before)
-    yield "duration", "unknown" if announced is None else format_duration(announced)
-
-
-def _lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
-    day = None
-    for entry in entries:
-        at = moment(entry.at) or "? ?"
-        date, _, time = at.removesuffix("Z").partition(" ")
-        if date != day:
-            day = date
-            yield f"story of {date}, in UTC"
-        after = (
-            f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
-        )
-        yield paragraph(f"  {time:8}  {entry.text}{after}", _TIME)
-        yield from (f"{'':{_TIME}}| {clean(line)}" for line in entry.output)
-
-
-# --- JSON output -------------------------------------------------------------
-
-
-def plain_story(story: EventStory) -> Mapping[str, object]:
-    """Convert the story of an event to JSON values."""
-    return {
-        **plain_account(story.summary),
-        "verdict": [*story.verdict],
-        "story": [
-            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.text}
-            for entry in story.entries
-        ],
-    }
-
-
-def plain_account(account: EventSummary) -> Mapping[str, object]:
-    """Convert the summary of an event to JSON values."""
-    felt = account.impact
-    return {
-        "id": account.id,
-        "type": account.type,
-        "source": account.source,
-        "resources": [*account.resources],
-        "description": account.description,
-        "not_before": _text(account.not_before),
-        "first_seen_at": _text(account.first_at),
-        "mine": account.is_mine,
-        "rule": account.rule,
-        "notice_seconds_given": account.notice,
-        "notice_seconds_used": account.used,
-        "approved_at": _text(account.approved_at),
-        "approved_elsewhere": account.approved_elsewhere,
-        "not_approved": account.not_approved,
-        "started_at": _text(account.started_at),
-        "gone_at": _text(account.gone_at),
-        "canceled": account.is_canceled,
-        "announced_seconds": account.announced,
-        "impact": None if felt is None else asdict(felt),
-        "hooks": [asdict(run) for run in (account.ran or {}).values()],
-        "outcome": account.outcome,
-    }
-
-
-def _text(time: datetime | None) -> str | None:
-    return None if time is None else rfc3339(time)
+_MIN_ID = 8  # characters of a shortened id
+_MARGIN = len("  12:15:00  ")
 
 
 def register(subcommands: Subcommands) -> None:
@@ -222,38 +81,38 @@ def report(args: argparse.Namespace) -> int:
     """List all events, or print the story of one."""
     record, events = _read(_folder(args))
     if args.event is None:
-        _list(events, json=args.json)
+        _write_list(events, json=args.json)
     else:
-        _tell(_meant(args.event, events), record, json=args.json)
+        _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
-        complain(f"{count(record.broken, 'line')} of the record could not be read")
+        write_error(f"{count(record.broken, 'line')} of the record could not be read")
     return 0
 
 
-def _list(found: Mapping[str, EventSummary], *, json: bool) -> None:
-    listed = [*found.values()]
+def _write_list(events: Mapping[str, EventSummary], *, json: bool) -> None:
+    summaries = [*events.values()]
     if json:
-        write_json([plain_account(account) for account in listed])
+        write_json([_plain_summary(summary) for summary in summaries])
     else:
-        write(summary(listed) if listed else "No events so far.")
+        write(_events_table(summaries) if summaries else "No events so far.")
 
 
-def _tell(event_id: str, record: AuditLogReader, *, json: bool) -> None:
+def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
     story = story_of_event(event_id, map(RecordedEntry, record))
     if json:
-        own = [line for line in record if _is_on(event_id, line)]
-        write_json({**plain_story(story), "lines": own})
+        own = [line for line in record if _concerns(event_id, line)]
+        write_json({**_plain_story(story), "lines": own})
     else:
-        write(page(story))
+        write(_story_text(story))
 
 
-def _is_on(event_id: str, line: Mapping[str, object]) -> bool:
+def _concerns(event_id: str, line: Mapping[str, object]) -> bool:
     return normalize_event_id(RecordedEntry(line).event or "") == normalize_event_id(
         event_id
     )
 
 
-# --- finding the record ------------------------------------------------------
+# --- the record and its events -----------------------------------------------
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -279,15 +138,156 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
         raise Unavailable(f"{folder} cannot be read: {error.strerror}") from error
 
 
-def _meant(given: str, found: Mapping[str, EventSummary]) -> str:
+def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     """Return the full id of the only event whose id starts with `given`."""
-    if normalize_event_id(given) in found:
-        return found[normalize_event_id(given)].id
+    if normalize_event_id(given) in events:
+        return events[normalize_event_id(given)].id
     ids = [
-        found[name].id for name in found if name.startswith(normalize_event_id(given))
+        events[name].id for name in events if name.startswith(normalize_event_id(given))
     ]
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several events begin with {given}: {some(ids)}")
+        raise NotFound(f"several events begin with {given}: {join_names(ids)}")
     raise NotFound(f"the record knows no event {given}; without EVENT it lists all")
+
+
+# --- table of all events -----------------------------------------------------
+
+
+def _events_table(summaries: Sequence[EventSummary]) -> str:
+    """Lay out a table with one row per event."""
+    header = ("EVENT", "TYPE", "FIRST SEEN", "NOTICE", "USED", "HOOKS", "OUTCOME")
+    short = _short_ids([summary.id for summary in summaries])
+    return table(header, [(short[summary.id], *_row(summary)) for summary in summaries])
+
+
+def _short_ids(ids: Sequence[str]) -> Mapping[str, str]:
+    """Shorten ids as far as they stay distinct."""
+    longest = max(map(len, ids))
+    for length in range(_MIN_ID, longest + 1):
+        if len({normalize_event_id(id_)[:length] for id_ in ids}) == len(ids):
+            return {id_: id_[:length] for id_ in ids}
+    return {id_: id_ for id_ in ids}
+
+
+def _row(summary: EventSummary) -> Iterator[str]:
+    yield summary.type
+    yield unbroken(format_time(summary.first_at) or "")
+    yield _span(summary.notice)
+    yield _span(summary.used)
+    ran = len(summary.ran or ())
+    yield unbroken(f"{ran - len(summary.failed)} of {ran}") if ran else ""
+    yield ", ".join(_outcome(summary))
+
+
+def _span(seconds: float | None) -> str:
+    return "" if seconds is None else unbroken(format_duration(seconds))
+
+
+def _outcome(summary: EventSummary) -> Iterator[str]:
+    if summary.approved_at is not None:
+        yield "approved"
+    elif summary.approved_elsewhere:
+        yield "approved by others"
+    yield _state(summary)
+    impact = summary.impact
+    if impact is not None and impact.boots:
+        yield f"restarted, down {_span(impact.total)}"
+    elif impact is not None and impact.total:
+        yield f"still for {_span(impact.total)}"
+
+
+def _state(summary: EventSummary) -> str:
+    if summary.is_canceled:
+        return "called off"
+    if summary.gone_at is not None:
+        return "took place"
+    return "not started yet" if summary.started_at is None else "under way"
+
+
+# --- story of one event ------------------------------------------------------
+
+
+def _story_text(story: EventStory) -> str:
+    """Lay out the story of one event as text."""
+    return "\n\n".join(_story_parts(story))
+
+
+def _story_parts(story: EventStory) -> Iterator[str]:
+    summary = story.summary
+    yield clean(f"{summary.type} of {join_names(summary.resources) or 'nobody'}")
+    yield fields(_story_fields(summary))
+    yield "\n".join(_story_lines(story.entries))
+    yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
+
+
+def _story_fields(summary: EventSummary) -> Iterator[tuple[str, str | None]]:
+    announced = summary.announced
+    yield "event", summary.id
+    yield "source", summary.source
+    yield "description", summary.description
+    yield "not before", format_time(summary.not_before)
+    yield "duration", "unknown" if announced is None else format_duration(announced)
+
+
+def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
+    day = None
+    for entry in entries:
+        at = format_time(entry.at) or "? ?"
+        date, _, time = at.removesuffix("Z").partition(" ")
+        if date != day:
+            day = date
+            yield f"story of {date}, in UTC"
+        after = (
+            f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
+        )
+        yield paragraph(f"  {time:8}  {entry.text}{after}", _MARGIN)
+        yield from (f"{'':{_MARGIN}}| {clean(line)}" for line in entry.output)
+
+
+# --- JSON output -------------------------------------------------------------
+
+
+def _plain_story(story: EventStory) -> Mapping[str, object]:
+    """Convert the story of an event to JSON values."""
+    return {
+        **_plain_summary(story.summary),
+        "verdict": [*story.verdict],
+        "story": [
+            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.text}
+            for entry in story.entries
+        ],
+    }
+
+
+def _plain_summary(summary: EventSummary) -> Mapping[str, object]:
+    """Convert the summary of an event to JSON values."""
+    impact = summary.impact
+    return {
+        "id": summary.id,
+        "type": summary.type,
+        "source": summary.source,
+        "resources": [*summary.resources],
+        "description": summary.description,
+        "not_before": _text(summary.not_before),
+        "first_seen_at": _text(summary.first_at),
+        "mine": summary.is_mine,
+        "rule": summary.rule,
+        "notice_seconds_given": summary.notice,
+        "notice_seconds_used": summary.used,
+        "approved_at": _text(summary.approved_at),
+        "approved_elsewhere": summary.approved_elsewhere,
+        "not_approved": summary.not_approved,
+        "started_at": _text(summary.started_at),
+        "gone_at": _text(summary.gone_at),
+        "canceled": summary.is_canceled,
+        "announced_seconds": summary.announced,
+        "impact": None if impact is None else asdict(impact),
+        "hooks": [asdict(run) for run in (summary.ran or {}).values()],
+        "outcome": summary.outcome,
+    }
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else rfc3339(time)

@@ -17,7 +17,7 @@ VMs starts for all of them. Operators use `forewarn events approve` instead."""
 _ALL = Option(
     flag="--all",
     switch=True,
-    stand_in="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
+    own_variable="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
     help="all events that wait for approval",
 )
 

@@ -1,4 +1,4 @@
-"""Lines of a recording as text and as JSON."""
+"""`forewarn record`: record what a metadata service responds, or scrub a recording."""
 
 import argparse
 import json
@@ -17,15 +17,15 @@ from forewarn.cli.guest.watch import ENDPOINT, POLL
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
-    moment,
-    some,
-    span,
+    format_duration,
+    format_time,
+    join_names,
     write,
+    write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, until_signal
+from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.client import Client, Reading
 from forewarn.client.client import random_fraction
@@ -55,9 +55,6 @@ from forewarn.recordings.format import (
 from forewarn.recordings.recorder import Recorder
 from forewarn.recordings.scrubber import Scrubber
 
-_LAST = 5.0  # seconds for the request in flight when the recording ends
-
-
 _DESCRIPTION = """\
 Run in a VM, here or on Azure: write down every document that differs from the
 one before, and what went wrong, until Ctrl-C. `forewarn replay` serves the
@@ -65,166 +62,7 @@ tape again. Nothing is ever approved. With --scrub names, ids and times are
 replaced, so that the tape can be shown to others; with --tape a finished tape
 is scrubbed instead of asking a service."""
 
-
-def recording_line(line: Line, at: datetime) -> str:
-    """Format a line of a recording as one line of text; `at` is its time."""
-    return clean(f"{moment(at)}  {_told(line)}")
-
-
-def plain_line(line: Line) -> Mapping[str, object]:
-    """Convert a line of a recording to JSON values."""
-    match line:
-        case RecordedDocument():
-            return {"document": line.document}
-        case RecordedFailure():
-            return {"trouble": line.what}
-        case RecordingResumed():
-            return {"resumed": True}
-        case RecordingEnd():
-            return {"end": True}
-        case _:
-            assert_never(line)
-
-
-def _told(line: Line) -> str:
-    match line:
-        case RecordedDocument():
-            return _document(line.document)
-        case RecordedFailure():
-            return f"trouble: {line.what}" if line.what else "the trouble is over"
-        case RecordingResumed():
-            return "recording goes on"
-        case RecordingEnd():
-            return "recording has ended"
-        case _:
-            assert_never(line)
-
-
-def _document(plain: Mapping[str, object] | None) -> str:
-    if plain is None:
-        return "a body without a byte"
-    document = decode(json.dumps(plain).encode())
-    events = "; ".join(map(_event, document.events)) or "nothing is coming"
-    return f"document {document.incarnation}  {events}"
-
-
-def _event(event: ScheduledEvent) -> str:
-    return f"{event.type} {event.status} {some(event.resources, 3)}"
-
-
-class RecordingSession:
-    """Polls a metadata service and writes what changes to a file."""
-
-    def __init__(
-        self,
-        client: Client,
-        tape: RecordingFile,
-        recorder: Recorder,
-        scrubber: Scrubber | None,
-        *,
-        as_json: bool,
-    ) -> None:
-        """Poll `client` and write to `tape` the lines that `recorder` produces."""
-        self._client = client
-        self._tape = tape
-        self._recorder = recorder
-        self._scrubber = scrubber
-        self._as_json = as_json
-        self._closing = Event()
-        self._problem: Exception | None = None
-        self._began = time.monotonic()
-
-    def __enter__(self) -> Self:
-        """Close the file at the end of the block."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self._tape.close()
-
-    def run(self, first: Reading, poll: float, seconds: float | None) -> None:
-        """Record what follows `first`, until a signal or for at most `seconds`."""
-        with until_signal() as ending:
-            thread = Thread(target=self._work, args=(first, poll, ending), daemon=True)
-            thread.start()
-            ending.wait(seconds)
-            self._closing.set()
-            self._client.close()
-            thread.join(_LAST)
-        if self._problem is not None:
-            raise self._problem
-        self.put([self._recorder.end(self._client.now())])
-
-    def put(self, lines: Sequence[Line]) -> None:
-        """Write lines to the file and print them."""
-        for line in lines:
-            scrubbed = self._scrubber.line(line) if self._scrubber else line
-            self._tape.add(scrubbed)
-            if not self._as_json:
-                at = self._tape.header.began + timedelta(seconds=line.after)
-                write(recording_line(scrubbed, at))
-                sys.stdout.flush()
-
-    def sum_up(self) -> None:
-        """Print how many documents and failures were recorded."""
-        seconds = round(time.monotonic() - self._began)
-        documents, troubles = self._recorder.documents, self._recorder.troubles
-        if self._as_json:
-            write_json(
-                {
-                    "tape": str(self._tape.path),
-                    "documents": documents,
-                    "troubles": troubles,
-                    "seconds": seconds,
-                }
-            )
-            return
-        parts = [count(documents, "document")]
-        parts += [count(troubles, "trouble")] if troubles else []
-        write(f"{self._tape.path}: {' and '.join(parts)} in {span(seconds)}")
-
-    def _work(self, first: Reading, poll: float, ending: StopSignal) -> None:
-        try:
-            self.put(self._recorder.heard(first, self._client.now()))
-            self._follow(first.tag, poll)
-        except Exception as error:  # top of the thread: raised by `run`
-            self._problem = error
-        finally:
-            ending.ring()
-
-    def _follow(self, tag: str | None, poll: float) -> None:
-        """Poll until closed; raise only errors that retrying cannot fix."""
-        failures, pause = 0, 0.0
-        while not self._closing.wait(pause):
-            asked_at, asked_with = time.monotonic(), tag
-            try:
-                reading = self._client.read(tag=tag, wait=HOLD)
-            except ClientClosed:
-                return
-            except ForewarnError as error:
-                pause = self._fail(error, failures)
-                failures += 1
-                continue
-            lines = self._recorder.heard(reading, self._client.now())
-            self.put(lines)
-            tag, failures = reading.tag, 0
-            may_hold = tag is not None and (asked_with is None or reading.is_held)
-            passed = time.monotonic() - asked_at
-            # A held request has already waited for the change.
-            pause = 0.0 if lines and may_hold else max(0.0, poll - passed)
-
-    def _fail(self, error: ForewarnError, failures: int) -> float:
-        """Record a failed poll and return the seconds until the next one."""
-        self.put(self._recorder.failed(error, self._client.now()))
-        pause = delay(error, failures, random_fraction())
-        if pause is None:
-            raise error
-        return pause
+_LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 
 def _read_version(text: str) -> str:
@@ -287,20 +125,21 @@ def record(args: argparse.Namespace) -> int:
     path = Path(args.output)
     if args.tape is not None:
         return _scrub(args, path)
-    tape = _found(path, is_appended=bool(args.append))
-    version = args.api_version or (tape.header.api_version if tape else NEWEST.name)
+    earlier = _earlier_recording(path, is_appended=bool(args.append))
+    default = earlier.header.api_version if earlier else NEWEST.name
+    version = args.api_version or default
     with Client(args.endpoint, api_version=version, patience=0) as client:
         first = client.read()
-        with _recording(client, path, tape, version, args) as recording:
-            recording.run(first, args.poll, args.duration)
-        recording.sum_up()
+        with _session(client, path, earlier, version, args) as session:
+            session.run(first, args.poll, args.duration)
+        session.write_summary()
     return 0
 
 
 # --- the file to write -------------------------------------------------------
 
 
-def _found(path: Path, *, is_appended: bool) -> Recording | None:
+def _earlier_recording(path: Path, *, is_appended: bool) -> Recording | None:
     """Read the recording to append to; None if a new one is created."""
     if not path.exists():
         return None
@@ -308,35 +147,35 @@ def _found(path: Path, *, is_appended: bool) -> Recording | None:
         raise CannotStart(
             f"{path} is there already; --append goes on with it, or choose another name"
         )
-    tape = read_recording(path)
-    if tape.header.is_scrubbed:
+    recording = read_recording(path)
+    if recording.header.is_scrubbed:
         raise CannotStart(
             f"{path} is scrubbed and does not say who was who; record on another tape"
         )
-    return tape
+    return recording
 
 
-def _recording(
+def _session(
     client: Client,
     path: Path,
-    found: Recording | None,
+    earlier: Recording | None,
     version: str,
     args: argparse.Namespace,
-) -> RecordingSession:
-    header = found.header if found else _header(client, version)
+) -> "RecordingSession":
+    header = earlier.header if earlier else _header(client, version)
     scrubber = Scrubber(header) if args.scrub else None
     recorder = Recorder(header)
-    if found is None:
-        file = RecordingFile.make(path, scrubber.header if scrubber else header)
+    if earlier is None:
+        file = RecordingFile.create(path, scrubber.header if scrubber else header)
         lines: Sequence[Line] = ()
     else:
-        file = RecordingFile.go_on(path, found)
-        lines = recorder.resume(found, client.now())
-    recording = RecordingSession(
+        file = RecordingFile.append_to(path, earlier)
+        lines = recorder.resume(earlier, client.now())
+    session = RecordingSession(
         client, file, recorder, scrubber, as_json=bool(args.json)
     )
-    recording.put(lines)
-    return recording
+    session.put(lines)
+    return session
 
 
 def _header(client: Client, version: str) -> RecordingHeader:
@@ -352,22 +191,190 @@ def _header(client: Client, version: str) -> RecordingHeader:
     )
 
 
+# --- polling and writing -----------------------------------------------------
+
+
+class RecordingSession:
+    """Polls a metadata service and writes what changes to a file."""
+
+    def __init__(
+        self,
+        client: Client,
+        file: RecordingFile,
+        recorder: Recorder,
+        scrubber: Scrubber | None,
+        *,
+        as_json: bool,
+    ) -> None:
+        """Poll `client` and write to `file` the lines that `recorder` produces."""
+        self._client = client
+        self._file = file
+        self._recorder = recorder
+        self._scrubber = scrubber
+        self._as_json = as_json
+        self._closing = Event()
+        self._problem: Exception | None = None
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Close the file at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def run(self, first: Reading, poll: float, seconds: float | None) -> None:
+        """Record what follows `first`, until a signal or for at most `seconds`."""
+        with stop_on_signals() as stop:
+            thread = Thread(target=self._poll, args=(first, poll, stop), daemon=True)
+            thread.start()
+            stop.wait(seconds)
+            self._closing.set()
+            self._client.close()
+            thread.join(_LAST_REQUEST)
+        if self._problem is not None:
+            raise self._problem
+        self.put([self._recorder.end(self._client.now())])
+
+    def put(self, lines: Sequence[Line]) -> None:
+        """Write lines to the file and print them."""
+        for line in lines:
+            scrubbed = self._scrubber.scrub(line) if self._scrubber else line
+            self._file.add(scrubbed)
+            if not self._as_json:
+                at = self._file.header.began + timedelta(seconds=line.after)
+                write(recording_line(scrubbed, at))
+                sys.stdout.flush()
+
+    def write_summary(self) -> None:
+        """Print how many documents and failures were recorded."""
+        seconds = round(time.monotonic() - self._began)
+        documents, failures = self._recorder.documents, self._recorder.failures
+        if self._as_json:
+            write_json(
+                {
+                    "tape": str(self._file.path),
+                    "documents": documents,
+                    "troubles": failures,
+                    "seconds": seconds,
+                }
+            )
+            return
+        parts = [count(documents, "document")]
+        parts += [count(failures, "trouble")] if failures else []
+        write(f"{self._file.path}: {' and '.join(parts)} in {format_duration(seconds)}")
+
+    def _poll(self, first: Reading, poll: float, stop: StopSignal) -> None:
+        try:
+            self.put(self._recorder.record(first, self._client.now()))
+            self._follow(first.tag, poll)
+        except Exception as error:  # top of the thread: raised by `run`
+            self._problem = error
+        finally:
+            stop.wake()
+
+    def _follow(self, tag: str | None, poll: float) -> None:
+        """Poll until closed; raise only errors that retrying cannot fix."""
+        failures, pause = 0, 0.0
+        while not self._closing.wait(pause):
+            began, sent_tag = time.monotonic(), tag
+            try:
+                reading = self._client.read(tag=tag, wait=HOLD)
+            except ClientClosed:
+                return
+            except ForewarnError as error:
+                pause = self._fail(error, failures)
+                failures += 1
+                continue
+            lines = self._recorder.record(reading, self._client.now())
+            self.put(lines)
+            tag, failures = reading.tag, 0
+            may_hold = tag is not None and (sent_tag is None or reading.is_held)
+            passed = time.monotonic() - began
+            # A held request has already waited for the change.
+            pause = 0.0 if lines and may_hold else max(0.0, poll - passed)
+
+    def _fail(self, error: ForewarnError, failures: int) -> float:
+        """Record a failed poll and return the seconds until the next one."""
+        self.put(self._recorder.record_failure(error, self._client.now()))
+        pause = delay(error, failures, random_fraction())
+        if pause is None:
+            raise error
+        return pause
+
+
+# --- lines as text and as JSON -----------------------------------------------
+
+
+def recording_line(line: Line, at: datetime) -> str:
+    """Format a line of a recording as one line of text; `at` is its time."""
+    return clean(f"{format_time(at)}  {_describe(line)}")
+
+
+def plain_line(line: Line) -> Mapping[str, object]:
+    """Convert a line of a recording to JSON values."""
+    match line:
+        case RecordedDocument():
+            return {"document": line.document}
+        case RecordedFailure():
+            return {"trouble": line.what}
+        case RecordingResumed():
+            return {"resumed": True}
+        case RecordingEnd():
+            return {"end": True}
+        case _:
+            assert_never(line)
+
+
+def _describe(line: Line) -> str:
+    match line:
+        case RecordedDocument():
+            return _document(line.document)
+        case RecordedFailure():
+            return f"trouble: {line.what}" if line.what else "the trouble is over"
+        case RecordingResumed():
+            return "recording goes on"
+        case RecordingEnd():
+            return "recording has ended"
+        case _:
+            assert_never(line)
+
+
+def _document(plain: Mapping[str, object] | None) -> str:
+    if plain is None:
+        return "a body without a byte"
+    document = decode(json.dumps(plain).encode())
+    events = "; ".join(map(_event, document.events)) or "nothing is coming"
+    return f"document {document.incarnation}  {events}"
+
+
+def _event(event: ScheduledEvent) -> str:
+    return f"{event.type} {event.status} {join_names(event.resources, 3)}"
+
+
 # --- scrubbing ---------------------------------------------------------------
 
 
 def _scrub(args: argparse.Namespace, path: Path) -> int:
     if not args.scrub:
         raise WrongUsage("--tape is for a tape that is to be scrubbed; add --scrub")
-    tape = read_recording(Path(args.tape))
-    if tape.is_cut:
-        complain(f"the last line of {args.tape} breaks off, and is left out")
-    scrubber = Scrubber(tape.header)
-    with RecordingFile.make(path, scrubber.header) as scrubbed:
-        for line in tape.lines:
-            scrubbed.add(scrubber.line(line))
-    documents, seconds = len(tape.showings), round(tape.length)
+    recording = read_recording(Path(args.tape))
+    if recording.is_cut:
+        write_error(f"the last line of {args.tape} breaks off, and is left out")
+    scrubber = Scrubber(recording.header)
+    with RecordingFile.create(path, scrubber.header) as scrubbed:
+        for line in recording.lines:
+            scrubbed.add(scrubber.scrub(line))
+    documents, seconds = len(recording.documents), round(recording.length)
     if args.json:
         write_json({"tape": str(path), "documents": documents, "seconds": seconds})
     else:
-        write(f"{path}: {count(documents, 'document')} in {span(seconds)}, scrubbed")
+        total = count(documents, "document")
+        write(f"{path}: {total} in {format_duration(seconds)}, scrubbed")
     return 0

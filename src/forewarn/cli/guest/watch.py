@@ -8,11 +8,11 @@ from datetime import datetime
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     clean,
-    complain,
-    distance,
-    moment,
-    some,
+    format_distance,
+    format_time,
+    join_names,
     write,
+    write_error,
     write_json,
 )
 from forewarn.client import Change, Client
@@ -115,7 +115,7 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
         except ForewarnError as error:
             if rule_for(error) is None:
                 raise
-            complain(f"{error}; still trying")
+            write_error(f"{error}; still trying")
 
 
 # --- text and JSON output ----------------------------------------------------
@@ -123,12 +123,12 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
 
 def _lines(change: Change, now: datetime) -> Iterator[str]:
     if not change.is_news:
-        yield f"{moment(now)}  nothing is coming"
+        yield f"{format_time(now)}  nothing is coming"
     for kind in _KINDS:
         for event in getattr(change, kind):
             is_repeated = kind == "started" and event in change.appeared
             if not is_repeated:
-                yield f"{moment(now)}  {kind:9}  {describe(event, now)}"
+                yield f"{format_time(now)}  {kind:9}  {describe(event, now)}"
 
 
 def describe(event: ScheduledEvent, now: datetime) -> str:
@@ -137,7 +137,7 @@ def describe(event: ScheduledEvent, now: datetime) -> str:
         event.id,
         f"{event.type:9}",
         f"{event.status:9}",
-        some(event.resources),
+        join_names(event.resources),
         _not_before(event.not_before, now),
         event.description,
     ]
@@ -145,7 +145,9 @@ def describe(event: ScheduledEvent, now: datetime) -> str:
 
 
 def _not_before(time: datetime | None, now: datetime) -> str:
-    return f"not before {moment(time)} ({distance(time, now)})" if time else ""
+    return (
+        f"not before {format_time(time)} ({format_distance(time, now)})" if time else ""
+    )
 
 
 def _plain(change: Change, client: Client) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Options for announcing maintenance, and the request body built from them."""
+"""`forewarn announce`: announce maintenance, and the options that announcing takes."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,15 @@ from itertools import zip_longest
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_one_of
-from forewarn.cli.output import fields, paragraph, some, span, when, write, write_json
+from forewarn.cli.output import (
+    fields,
+    format_duration,
+    format_when,
+    join_names,
+    paragraph,
+    write,
+    write_json,
+)
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
@@ -16,6 +24,14 @@ from forewarn.cli.responses import (
 )
 from forewarn.cli.values import read_duration, read_source, read_time, read_type
 from forewarn.errors import WrongUsage
+
+_DESCRIPTION = """\
+Announce maintenance. Every group concerned sees it as an event, gets at least
+the notice that its type promises (Freeze and Reboot 15 minutes, Redeploy 10,
+Terminate 5, Preempt 30 seconds), and may approve it early.
+
+TYPE is freeze, reboot, redeploy, preempt or terminate. A host is one act and
+starts as one; VMs and groups are taken one update domain after the other."""
 
 TIMES = (
     Option(
@@ -31,6 +47,7 @@ TIMES = (
         help="when it starts at the latest, such as 2026-01-31T12:15:00Z",
     ),
 )
+
 DURATION = Option(
     flag="--duration",
     metavar="DURATION",
@@ -39,6 +56,7 @@ DURATION = Option(
 )
 DESCRIPTION = Option(flag="--description", metavar="TEXT", help="what the VMs are told")
 REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
+
 EMERGENCY = (
     Option(
         flag="--emergency",
@@ -49,6 +67,31 @@ EMERGENCY = (
         flag="--ignore-gates",
         switch=True,
         help="with --emergency: start even while a gate is shut",
+    ),
+)
+
+
+def source_option(help: str) -> Option:
+    """Return the --source option with a help text of its own."""
+    return Option(flag="--source", metavar="platform|user", read=read_source, help=help)
+
+
+_TARGETS = (
+    Option(flag="--vm", metavar="NAME", repeated=True, help="these VMs"),
+    Option(flag="--host", metavar="NAME", help="everything on this host, as one act"),
+    Option(flag="--group", metavar="NAME", help="all VMs of this group"),
+)
+
+_DETAILS = (
+    DURATION,
+    DESCRIPTION,
+    source_option("who causes it: platform, unless it is a terminate"),
+    REASON,
+    *EMERGENCY,
+    Option(
+        flag="--preview",
+        switch=True,
+        help="show what would be announced, and announce nothing",
     ),
 )
 
@@ -69,126 +112,7 @@ _KEYS: Mapping[str, str] = {
     "ignore_gates": "ignore_gates",
 }
 
-
-_HOST_TROUBLES = ("degraded", "host-failure")  # causes ended by `host recovered`
-
-
-_DESCRIPTION = """\
-Announce maintenance. Every group concerned sees it as an event, gets at least
-the notice that its type promises (Freeze and Reboot 15 minutes, Redeploy 10,
-Terminate 5, Preempt 30 seconds), and may approve it early.
-
-TYPE is freeze, reboot, redeploy, preempt or terminate. A host is one act and
-starts as one; VMs and groups are taken one update domain after the other."""
-
-_TARGETS = (
-    Option(flag="--vm", metavar="NAME", repeated=True, help="these VMs"),
-    Option(flag="--host", metavar="NAME", help="everything on this host, as one act"),
-    Option(flag="--group", metavar="NAME", help="all VMs of this group"),
-)
-
-
-def source(help: str) -> Option:
-    """Return the --source option with a help text of its own."""
-    return Option(flag="--source", metavar="platform|user", read=read_source, help=help)
-
-
-def body_of(args: argparse.Namespace) -> dict[str, object]:
-    """Build the request body from the given options, omitting absent ones."""
-    values = vars(args)
-    if values.get("emergency") and not values.get("reason"):
-        raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
-    if values.get("ignore_gates") and not values.get("emergency"):
-        raise WrongUsage("--ignore-gates is only possible with --emergency")
-    return {
-        key: value.isoformat() if isinstance(value, datetime) else value
-        for name, key in _KEYS.items()
-        if (value := values.get(name)) is not None
-    }
-
-
-def write_announced(made: Sequence[MaintenanceResponse], now: datetime) -> None:
-    """Print what was announced, one maintenance operation after another."""
-    _tell("announced", made, now, [None] * len(made))
-
-
-def write_preview(
-    made: Sequence[MaintenanceResponse], now: datetime, explained: Sequence[JsonObject]
-) -> None:
-    """Print what would be announced, and what would block its start."""
-    _tell("would be announced", made, now, explained)
-
-
-def _tell(
-    verb: str,
-    made: Sequence[MaintenanceResponse],
-    now: datetime,
-    explained: Sequence[JsonObject | None],
-) -> None:
-    for number, (operation, waits) in enumerate(zip_longest(made, explained), 1):
-        place = f" ({number} of {len(made)})" if len(made) > 1 else ""
-        write(paragraph(f"{verb}{place}: {operation.title}"))
-        write(fields([*_fields(operation, now), *_gates(waits)]))
-
-
-def _gates(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:
-    for wait in explained.parts("waits") if explained else ():
-        if wait.text("kind") == "gate":
-            yield "gate", wait.text("what")
-
-
-def write_next_steps(made: Sequence[MaintenanceResponse]) -> None:
-    """Print the commands that are useful next for the first operation."""
-    if made:
-        write("\n".join(_next_commands(made[0])))
-
-
-def _fields(
-    made: MaintenanceResponse, now: datetime
-) -> Iterator[tuple[str, str | None]]:
-    groups = tuple(dict.fromkeys(event.group for event in made.events))
-    is_known = made.duration is not None and made.duration >= 0
-    yield "id", made.id
-    yield "starts", _start(made, now)
-    yield "lasts", span(made.duration) if is_known and made.duration else None
-    yield "told", f"{some(groups)} ({made.source}: {made.description or made.cause})"
-
-
-def _start(made: MaintenanceResponse, now: datetime) -> str:
-    if made.phase == "STARTED":
-        return "at once, without notice"
-    if made.not_before is not None and made.not_before <= now:
-        return "as soon as the gates are open"
-    latest = when(made.not_before, now)
-    return f"when all have approved, at the latest {latest}, unless a gate is shut"
-
-
-def _next_commands(made: MaintenanceResponse) -> Iterator[str]:
-    scheduled = made.phase == "SCHEDULED"
-    yield "next:"
-    yield f"  forewarn events show {made.id}"
-    if scheduled:
-        yield f"  forewarn events explain {made.id}"
-        yield f"  forewarn events approve {made.id}"
-    if made.cause in _HOST_TROUBLES:
-        yield f"  forewarn host recovered {made.host}"
-    else:
-        yield f"  forewarn events {'cancel' if scheduled else 'complete'} {made.id}"
-    yield "  forewarn journal --follow"
-
-
-_DETAILS = (
-    DURATION,
-    DESCRIPTION,
-    source("who causes it: platform, unless it is a terminate"),
-    REASON,
-    *EMERGENCY,
-    Option(
-        flag="--preview",
-        switch=True,
-        help="show what would be announced, and announce nothing",
-    ),
-)
+_HOST_CAUSES = ("degraded", "host-failure")  # causes ended by `host recovered`
 
 
 def register(subcommands: Subcommands) -> None:
@@ -219,10 +143,95 @@ def announce(args: argparse.Namespace) -> int:
         write_json(plain)
         return 0
     response = object_from(plain)
-    announced = [maintenance_from(item) for item in response.list("maintenances")]
+    maintenances = [maintenance_from(item) for item in response.list("maintenances")]
     if args.preview:
-        write_preview(announced, api.now(), response.parts("explained"))
+        explained = response.parts("explained")
+        _write("would be announced", maintenances, api.now(), explained)
     else:
-        write_announced(announced, api.now())
-        write_next_steps(announced)
+        write_announced(maintenances, api.now())
+        write_next_steps(maintenances)
     return 0
+
+
+# --- shared with `forewarn host` and `forewarn vm` ---------------------------
+
+
+def body_of(args: argparse.Namespace) -> dict[str, object]:
+    """Build the request body from the given options, omitting absent ones."""
+    values = vars(args)
+    if values.get("emergency") and not values.get("reason"):
+        raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
+    if values.get("ignore_gates") and not values.get("emergency"):
+        raise WrongUsage("--ignore-gates is only possible with --emergency")
+    return {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for name, key in _KEYS.items()
+        if (value := values.get(name)) is not None
+    }
+
+
+def write_announced(maintenances: Sequence[MaintenanceResponse], now: datetime) -> None:
+    """Print what was announced, one maintenance operation after another."""
+    _write("announced", maintenances, now, [None] * len(maintenances))
+
+
+def write_next_steps(maintenances: Sequence[MaintenanceResponse]) -> None:
+    """Print the commands that are useful next for the first operation."""
+    if maintenances:
+        write("\n".join(_next_commands(maintenances[0])))
+
+
+def _write(
+    verb: str,
+    maintenances: Sequence[MaintenanceResponse],
+    now: datetime,
+    explained: Sequence[JsonObject | None],
+) -> None:
+    for number, (maintenance, waits) in enumerate(
+        zip_longest(maintenances, explained), 1
+    ):
+        place = f" ({number} of {len(maintenances)})" if len(maintenances) > 1 else ""
+        write(paragraph(f"{verb}{place}: {maintenance.title}"))
+        write(fields([*_fields(maintenance, now), *_gate_fields(waits)]))
+
+
+def _fields(
+    maintenance: MaintenanceResponse, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    groups = tuple(dict.fromkeys(event.group for event in maintenance.events))
+    duration = maintenance.duration
+    about = maintenance.description or maintenance.cause
+    yield "id", maintenance.id
+    yield "starts", _start(maintenance, now)
+    yield "lasts", format_duration(duration) if duration and duration > 0 else None
+    yield "told", f"{join_names(groups)} ({maintenance.source}: {about})"
+
+
+def _start(maintenance: MaintenanceResponse, now: datetime) -> str:
+    if maintenance.phase == "STARTED":
+        return "at once, without notice"
+    if maintenance.not_before is not None and maintenance.not_before <= now:
+        return "as soon as the gates are open"
+    latest = format_when(maintenance.not_before, now)
+    return f"when all have approved, at the latest {latest}, unless a gate is shut"
+
+
+def _gate_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:
+    for wait in explained.parts("waits") if explained else ():
+        if wait.text("kind") == "gate":
+            yield "gate", wait.text("what")
+
+
+def _next_commands(maintenance: MaintenanceResponse) -> Iterator[str]:
+    scheduled = maintenance.phase == "SCHEDULED"
+    yield "next:"
+    yield f"  forewarn events show {maintenance.id}"
+    if scheduled:
+        yield f"  forewarn events explain {maintenance.id}"
+        yield f"  forewarn events approve {maintenance.id}"
+    if maintenance.cause in _HOST_CAUSES:
+        yield f"  forewarn host recovered {maintenance.host}"
+    else:
+        verb = "cancel" if scheduled else "complete"
+        yield f"  forewarn events {verb} {maintenance.id}"
+    yield "  forewarn journal --follow"

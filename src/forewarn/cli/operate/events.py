@@ -1,4 +1,4 @@
-"""Text layout of a maintenance operation and its events."""
+"""`forewarn events`: list, show, explain and change maintenance operations."""
 
 import argparse
 import re
@@ -11,12 +11,12 @@ from forewarn.cli.operate.announce import REASON
 from forewarn.cli.options import Option, Run, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
     fields,
-    moment,
+    format_duration,
+    format_time,
+    format_when,
     paragraph,
-    span,
     table,
     unbroken,
-    when,
     write,
     write_json,
 )
@@ -24,104 +24,18 @@ from forewarn.cli.responses import (
     EventResponse,
     JsonObject,
     MaintenanceResponse,
+    describe_target,
     event_from,
     maintenance_from,
     object_from,
-    target_from,
 )
 from forewarn.errors import Refused
 
-_LIVE_PHASES = ("SCHEDULED", "STARTED")
-
+#: Phases of maintenance operations that are announced or under way.
+_LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
 _MARGIN = len("  12:15:00  ")
-
-
-_LIVE = (("phase", "SCHEDULED"), ("phase", "STARTED"))
-
-
-def maintenance_table(found: MaintenanceResponse, now: datetime) -> str:
-    """Lay out all details of a maintenance operation."""
-    parts = [paragraph(f"{found.title}, {found.phase}"), fields(_about(found, now))]
-    for event in found.events:
-        parts.append(paragraph(f"event {event.id} of group {event.group}"))
-        parts.append(fields(_about_event(event, found.phase in _LIVE_PHASES, now)))
-    return "\n".join(parts)
-
-
-def _about(
-    found: MaintenanceResponse, now: datetime
-) -> Iterator[tuple[str, str | None]]:
-    yield "id", found.id
-    yield "source", f"{found.source} ({found.cause})"
-    yield "host", found.host
-    yield "VMs", ", ".join(found.vms)
-    yield "not before", when(found.not_before, now)
-    unknown = found.duration is None or found.duration < 0
-    yield "duration", "unknown" if unknown else span(found.duration or 0)
-    yield "description", found.description or None
-    yield "reason", found.reason
-    yield "announced", when(found.announced_at, now)
-    yield "started", when(found.started_at, now)
-    yield "stuck since", when(found.stuck_since, now)
-    yield "ended", when(found.ended_at, now)
-
-
-def _about_event(
-    found: EventResponse, is_live: bool, now: datetime
-) -> Iterator[tuple[str, str | None]]:
-    withdrawn = is_live and found.status is None
-    yield "resources", ", ".join(found.resources)
-    yield (
-        "status",
-        "withdrawn: its VMs have left" if withdrawn else found.status or "gone",
-    )
-    yield "approved", "not needed" if withdrawn else _approval(found, now)
-    seen = [f"{vm} ({moment(at)})" if at else vm for vm, at in found.seen_by]
-    yield "seen by", ", ".join(seen) or "nobody yet"
-
-
-def _approval(found: EventResponse, now: datetime) -> str:
-    if found.approved_at is None:
-        return "not yet" if found.status == "Scheduled" else "by nobody"
-    who = f"by {found.approved_by}" if found.approved_by else "by nobody"
-    return f"{who} via {found.approved_via}, {when(found.approved_at, now)}"
-
-
-def write_story(api: ControlApi, path: str) -> None:
-    """Print the story of the maintenance operation at `path`, if there is one."""
-    try:
-        story = object_from(api.request("GET", f"{path}/story"))
-    except Refused as refusal:
-        if refusal.status != 404:
-            raise
-        return  # the service is older than this command
-    for line in _lines(story):
-        write(line)
-    write_sentences(story)
-
-
-def write_sentences(told: JsonObject) -> None:
-    """Print each sentence, wrapped, on a new line."""
-    for sentence in told.names("sentences"):
-        write(_wrapped(sentence))
-
-
-def _lines(story: JsonObject) -> Iterator[str]:
-    day = None
-    for entry in story.parts("entries"):
-        at = moment(entry.time("at")) or ""
-        date, _, time = at.removesuffix("Z").partition(" ")
-        if date != day:
-            day = date
-            yield f"story of {date}, in UTC"
-        yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
-
-
-def _wrapped(sentence: str, indent: int = 2) -> str:
-    """Wrap a sentence, but never inside a command, so that it can be copied."""
-    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +149,8 @@ def _register_one(
 def list_(args: argparse.Namespace) -> int:
     """List maintenance operations; without --all, only the live ones."""
     api = api_of(args)
-    items = list(api.items("/v1/maintenances", () if args.all else _LIVE))
+    phases = () if args.all else [("phase", phase) for phase in _LIVE]
+    items = list(api.items("/v1/maintenances", phases))
     if args.json:
         write_json(items)
         return 0
@@ -255,8 +170,8 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    write(maintenance_table(maintenance_from(plain), api.now()))
-    write_story(api, _path(args.id))
+    write(_maintenance_text(maintenance_from(plain), api.now()))
+    _write_story(api, _path(args.id))
     return 0
 
 
@@ -266,22 +181,22 @@ def explain(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
     else:
-        write_sentences(object_from(plain))
+        _write_sentences(object_from(plain))
     return 0
 
 
 def approve(args: argparse.Namespace) -> int:
     """Approve one event, or all events of a maintenance operation."""
     api = api_of(args)
-    operation = maintenance_from(api.request("GET", _path(args.id)))
-    events = _meant(operation.events, args.id)
-    responses = [_approve(api, chosen) for chosen in events]
+    maintenance = maintenance_from(api.request("GET", _path(args.id)))
+    events = _chosen(maintenance.events, args.id)
+    responses = [_approve(api, event) for event in events]
     if args.json:
         write_json(responses)
         return 0
-    for chosen in map(event_from, responses):
-        write(paragraph(f"approved: event {chosen.id} of group {chosen.group}"))
-    _say(maintenance_from(api.request("GET", _path(args.id))))
+    for event in map(event_from, responses):
+        write(paragraph(f"approved: event {event.id} of group {event.group}"))
+    _write_line(maintenance_from(api.request("GET", _path(args.id))))
     return 0
 
 
@@ -294,7 +209,7 @@ def change(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
     else:
-        _say(maintenance_from(plain))
+        _write_line(maintenance_from(plain))
     return 0
 
 
@@ -305,35 +220,136 @@ def _path(any_id: str) -> str:
     return f"/v1/maintenances/{segment(any_id)}"
 
 
-def _meant(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
+def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
     """Return the event with that id, else all that are still shown, else all."""
     named = [item for item in events if (item.id or "").upper() == any_id.upper()]
     return named or [item for item in events if item.status is not None] or events
 
 
-def _approve(api: ControlApi, meant: EventResponse) -> object:
-    return api.request("POST", f"/v1/events/{segment(meant.id or '')}/approve")
+def _approve(api: ControlApi, event: EventResponse) -> object:
+    return api.request("POST", f"/v1/events/{segment(event.id or '')}/approve")
 
 
-# --- one-line output ---------------------------------------------------------
+# --- one line of text --------------------------------------------------------
 
 
-def _say(found: MaintenanceResponse) -> None:
-    left = len(found.events) - found.approved
-    waits = found.phase == "SCHEDULED" and left
-    still = f"; {left} of {len(found.events)} events not approved" if waits else ""
-    write(paragraph(f"{found.title} is {found.phase}{still} ({found.id})"))
-
-
-def _row(found: MaintenanceResponse, now: datetime) -> tuple[str, str, str, str]:
-    words = [found.type, found.phase]
-    if found.stuck_since and found.phase == "STARTED":
-        words.append("stuck")
-    if found.phase == "SCHEDULED":
-        words.append(f"approved {found.approved}/{len(found.events)}")
-    return (
-        found.id or "",
-        " ".join(words),
-        when(found.not_before, now) or "",
-        target_from(found.host, found.vms),
+def _write_line(maintenance: MaintenanceResponse) -> None:
+    left = len(maintenance.events) - maintenance.approved
+    waits = maintenance.phase == "SCHEDULED" and left
+    still = (
+        f"; {left} of {len(maintenance.events)} events not approved" if waits else ""
     )
+    write(
+        paragraph(
+            f"{maintenance.title} is {maintenance.phase}{still} ({maintenance.id})"
+        )
+    )
+
+
+def _row(maintenance: MaintenanceResponse, now: datetime) -> tuple[str, str, str, str]:
+    words = [maintenance.type, maintenance.phase]
+    if maintenance.stuck_since and maintenance.phase == "STARTED":
+        words.append("stuck")
+    if maintenance.phase == "SCHEDULED":
+        words.append(f"approved {maintenance.approved}/{len(maintenance.events)}")
+    return (
+        maintenance.id or "",
+        " ".join(words),
+        format_when(maintenance.not_before, now) or "",
+        describe_target(maintenance.host, maintenance.vms),
+    )
+
+
+# --- all details of a maintenance operation ----------------------------------
+
+
+def _maintenance_text(maintenance: MaintenanceResponse, now: datetime) -> str:
+    """Lay out all details of a maintenance operation."""
+    parts = [
+        paragraph(f"{maintenance.title}, {maintenance.phase}"),
+        fields(_maintenance_fields(maintenance, now)),
+    ]
+    for event in maintenance.events:
+        parts.append(paragraph(f"event {event.id} of group {event.group}"))
+        parts.append(fields(_event_fields(event, maintenance.phase in _LIVE, now)))
+    return "\n".join(parts)
+
+
+def _maintenance_fields(
+    maintenance: MaintenanceResponse, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    yield "id", maintenance.id
+    yield "source", f"{maintenance.source} ({maintenance.cause})"
+    yield "host", maintenance.host
+    yield "VMs", ", ".join(maintenance.vms)
+    yield "not before", format_when(maintenance.not_before, now)
+    unknown = maintenance.duration is None or maintenance.duration < 0
+    yield (
+        "duration",
+        "unknown" if unknown else format_duration(maintenance.duration or 0),
+    )
+    yield "description", maintenance.description or None
+    yield "reason", maintenance.reason
+    yield "announced", format_when(maintenance.announced_at, now)
+    yield "started", format_when(maintenance.started_at, now)
+    yield "stuck since", format_when(maintenance.stuck_since, now)
+    yield "ended", format_when(maintenance.ended_at, now)
+
+
+def _event_fields(
+    event: EventResponse, is_live: bool, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    withdrawn = is_live and event.status is None
+    yield "resources", ", ".join(event.resources)
+    yield (
+        "status",
+        "withdrawn: its VMs have left" if withdrawn else event.status or "gone",
+    )
+    yield "approved", "not needed" if withdrawn else _approval(event, now)
+    seen = [f"{vm} ({format_time(at)})" if at else vm for vm, at in event.seen_by]
+    yield "seen by", ", ".join(seen) or "nobody yet"
+
+
+def _approval(event: EventResponse, now: datetime) -> str:
+    if event.approved_at is None:
+        return "not yet" if event.status == "Scheduled" else "by nobody"
+    who = f"by {event.approved_by}" if event.approved_by else "by nobody"
+    return f"{who} via {event.approved_via}, {format_when(event.approved_at, now)}"
+
+
+# --- story and explanation ---------------------------------------------------
+
+
+def _write_story(api: ControlApi, path: str) -> None:
+    """Print the story of the maintenance operation at `path`, if there is one."""
+    try:
+        story = object_from(api.request("GET", f"{path}/story"))
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return  # the service is older than this command
+    for line in _story_lines(story):
+        write(line)
+    _write_sentences(story)
+
+
+def _story_lines(story: JsonObject) -> Iterator[str]:
+    day = None
+    for entry in story.parts("entries"):
+        at = format_time(entry.time("at")) or ""
+        date, _, time = at.removesuffix("Z").partition(" ")
+        if date != day:
+            day = date
+            yield f"story of {date}, in UTC"
+        yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
+
+
+def _write_sentences(response: JsonObject) -> None:
+    """Print each sentence, wrapped, on a new line."""
+    for sentence in response.names("sentences"):
+        write(_wrapped(sentence))
+
+
+def _wrapped(sentence: str, indent: int = 2) -> str:
+    """Wrap a sentence, but never inside a command, so that it can be copied."""
+    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)

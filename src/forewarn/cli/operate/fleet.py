@@ -1,4 +1,4 @@
-"""Fleet file (TOML) written from the API's fleet, without default values."""
+"""`forewarn fleet`: apply a fleet file, show the fleet, or export it as a file."""
 
 import argparse
 import json
@@ -14,38 +14,20 @@ from typing import TypeAlias
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
-    complain,
     count,
-    distance,
+    format_distance,
+    join_names,
     paragraph,
-    some,
     table,
     unbroken,
     write,
+    write_error,
     write_json,
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.errors import Refused, WrongUsage
 
 Table: TypeAlias = Mapping[str, object]
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-#: Keys of a group that only the service sets.
-_READ_ONLY = frozenset({"listening_since", "last_request"})
-
-_LISTENING = "on-demand"  # the default
-
-
-_SILENCE = timedelta(hours=24)  # without a request; then Scheduled Events is disabled
-
-_HOSTS = ("HOST", "VMS")
-_GROUPS = ("GROUP", "KIND", "SETTINGS", "LISTENING", "VMS")
-_VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
-
-
-_TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
-_NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
 
 _APPLY = """\
 Make FILE (TOML; - for standard input) the whole truth about hosts, groups and
@@ -56,144 +38,21 @@ _EXPORT = """\
 Print the fleet as a fleet file, which `fleet apply` takes back unchanged; with
 --json as the API takes it."""
 
+_TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
+_NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
 
-def without_defaults(
-    hosts: Sequence[Table], groups: Sequence[Table], vms: Sequence[Table]
-) -> dict[str, list[dict[str, object]]]:
-    """Reduce hosts, groups and VMs to what a fleet file must contain.
+_HOSTS = ("HOST", "VMS")
+_GROUPS = ("GROUP", "KIND", "SETTINGS", "LISTENING", "VMS")
+_VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
 
-    Default values are omitted, and so are groups that exist implicitly for one VM.
-    """
-    alone = {str(vm["name"]).lower() for vm in vms if _is_alone(vm)}
-    fleet = {
-        "hosts": [_said(host) for host in hosts],
-        "groups": [_said(group) for group in groups if not _is_implied(group, alone)],
-        "vms": [_said(vm) for vm in vms],
-    }
-    return {name: tables for name, tables in fleet.items() if tables}
+#: Without a request for so long, Scheduled Events is disabled for a group.
+_DISABLED_AFTER = timedelta(hours=24)
 
+#: Keys of a group that only the service sets.
+_READ_ONLY = frozenset({"listening_since", "last_request"})
+_LISTENING = "on-demand"  # the default
 
-def toml_text(fleet: Mapping[str, Sequence[Table]]) -> str:
-    """Format a fleet as TOML."""
-    blocks = [
-        "\n".join([f"[[{name}]]", *_lines(table)])
-        for name, tables in fleet.items()
-        for table in tables
-    ]
-    return "\n\n".join(blocks)
-
-
-# --- omitting defaults -------------------------------------------------------
-
-
-def _is_alone(vm: Table) -> bool:
-    group = vm.get("group")
-    return group is None or str(group).lower() == str(vm["name"]).lower()
-
-
-def _is_implied(group: Table, alone: set[str]) -> bool:
-    """Return whether the group exists implicitly, for a VM of the same name."""
-    own = str(group["name"]).lower() in alone
-    return own and set(_said(group)) <= {"name", "kind"}
-
-
-def _said(table: Table) -> dict[str, object]:
-    return {
-        key: value
-        for key, value in table.items()
-        if key not in _READ_ONLY
-        and not _is_default(key, value)
-        and not (key == "group" and _is_alone(table))
-    }
-
-
-def _is_default(key: str, value: object) -> bool:
-    if key == "listening":
-        return value == _LISTENING
-    return value is None or value is False or value == [] or value == {}
-
-
-# --- TOML --------------------------------------------------------------------
-
-
-def _lines(table: Table) -> Iterator[str]:
-    for key, value in table.items():
-        yield f"{_key(key)} = {_value(value)}"
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _value(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        pairs = (f"{_key(str(key))} = {_value(item)}" for key, item in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    # For these values JSON and TOML differ only in one character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def fleet_table(fleet: Mapping[str, Sequence[Table]], now: datetime) -> str:
-    """Lay out the tables of a fleet, omitting empty ones."""
-    vms = [JsonObject(vm) for vm in fleet["vms"]]
-    on_host = Counter(vm.text("host") for vm in vms)
-    in_group = Counter(vm.text("group") for vm in vms)
-    hosts = [host.text("name") or "" for host in map(JsonObject, fleet["hosts"])]
-    tables = (
-        (_HOSTS, [(name, str(on_host[name])) for name in hosts]),
-        (
-            _GROUPS,
-            [
-                _group(group, in_group, now)
-                for group in map(JsonObject, fleet["groups"])
-            ],
-        ),
-        (_VMS, [_vm(vm) for vm in vms]),
-    )
-    return "\n\n".join(table(header, rows) for header, rows in tables if rows)
-
-
-def _group(
-    group: JsonObject, members: Mapping[str | None, int], now: datetime
-) -> tuple[str, ...]:
-    name = group.text("name") or ""
-    return (
-        name,
-        group.text("kind") or "",
-        ", ".join(_settings(group)),
-        _listening(group, now),
-        str(members[name]),
-    )
-
-
-def _settings(group: JsonObject) -> list[str]:
-    notice = group.number("terminate_notice_seconds")
-    settings = [] if notice is None else [f"terminate notice {notice} s"]
-    settings += [f"approves {text}" for text in group.names("auto_approve")]
-    settings += ["isolated"] if group.plain.get("isolated") else []
-    return [unbroken(text) for text in settings]
-
-
-def _listening(group: JsonObject, now: datetime) -> str:
-    last = group.time("last_request")
-    last_poll = f", {unbroken(f'asked {distance(last, now)}')}" if last else ""
-    if group.text("listening") == "always":
-        return f"always{last_poll}"
-    listens = last is not None and now - last < _SILENCE
-    return f"{'listening' if listens else 'silent'}{last_poll}"
-
-
-def _vm(vm: JsonObject) -> tuple[str, ...]:
-    return (
-        vm.text("name") or "",
-        vm.text("group") or "",
-        vm.text("host") or "",
-        vm.text("update_domain") or "",
-        ", ".join(vm.names("addresses")),
-        ", ".join(flag for flag in ("spot", "paas") if vm.plain.get(flag)),
-    )
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def register(subcommands: Subcommands) -> None:
@@ -255,7 +114,7 @@ def apply(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    _show_difference(object_from(plain))
+    _write_difference(object_from(plain))
     return 0
 
 
@@ -291,13 +150,13 @@ def _refuse(value: object, file: str) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _show_difference(found: JsonObject) -> None:
+def _write_difference(difference: JsonObject) -> None:
     changed = False
     for verb in ("added", "changed", "removed"):
-        part = found.part(verb) or JsonObject({})
+        part = difference.part(verb) or JsonObject({})
         names = {noun: part.names(key) for key, noun in _NOUNS.items()}
         kinds = [
-            f"{count(len(listed), noun)} ({some(listed)})"
+            f"{count(len(listed), noun)} ({join_names(listed)})"
             for noun, listed in names.items()
             if listed
         ]
@@ -306,11 +165,11 @@ def _show_difference(found: JsonObject) -> None:
             write(paragraph(f"{verb}: {', '.join(kinds)}"))
     if not changed:
         write("nothing has changed")
-    for warning in found.names("warnings"):
-        complain(f"warning: {warning}")
+    for warning in difference.names("warnings"):
+        write_error(f"warning: {warning}")
 
 
-# --- show and export ---------------------------------------------------------
+# --- show --------------------------------------------------------------------
 
 
 def show(args: argparse.Namespace) -> int:
@@ -320,19 +179,8 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         write_json(fleet)
         return 0
-    shown = fleet_table(fleet, api.now())
-    write(shown or "the fleet is empty; `forewarn fleet apply FILE` fills it")
-    return 0
-
-
-def export(args: argparse.Namespace) -> int:
-    """Print the fleet as a fleet file."""
-    fleet = _fleet(api_of(args))
-    fields = without_defaults(fleet["hosts"], fleet["groups"], fleet["vms"])
-    if args.json:
-        write_json(fields)
-    else:
-        write(toml_text(fields))
+    text = _fleet_text(fleet, api.now())
+    write(text or "the fleet is empty; `forewarn fleet apply FILE` fills it")
     return 0
 
 
@@ -341,3 +189,152 @@ def _fleet(api: ControlApi) -> dict[str, list[Mapping[str, object]]]:
         noun: [object_from(item).plain for item in api.items(f"/v1/{noun}")]
         for noun in _NOUNS
     }
+
+
+def _fleet_text(fleet: Mapping[str, Sequence[Table]], now: datetime) -> str:
+    """Lay out the tables of a fleet, omitting empty ones."""
+    vms = [JsonObject(vm) for vm in fleet["vms"]]
+    on_host = Counter(vm.text("host") for vm in vms)
+    in_group = Counter(vm.text("group") for vm in vms)
+    hosts = [host.text("name") or "" for host in map(JsonObject, fleet["hosts"])]
+    tables = (
+        (_HOSTS, [(name, str(on_host[name])) for name in hosts]),
+        (
+            _GROUPS,
+            [
+                _group_row(group, in_group, now)
+                for group in map(JsonObject, fleet["groups"])
+            ],
+        ),
+        (_VMS, [_vm_row(vm) for vm in vms]),
+    )
+    return "\n\n".join(table(header, rows) for header, rows in tables if rows)
+
+
+def _group_row(
+    group: JsonObject, members: Mapping[str | None, int], now: datetime
+) -> tuple[str, ...]:
+    name = group.text("name") or ""
+    return (
+        name,
+        group.text("kind") or "",
+        ", ".join(_settings(group)),
+        _enabled_state(group, now),
+        str(members[name]),
+    )
+
+
+def _settings(group: JsonObject) -> list[str]:
+    notice = group.number("terminate_notice_seconds")
+    settings = [] if notice is None else [f"terminate notice {notice} s"]
+    settings += [f"approves {text}" for text in group.names("auto_approve")]
+    settings += ["isolated"] if group.plain.get("isolated") else []
+    return [unbroken(text) for text in settings]
+
+
+def _enabled_state(group: JsonObject, now: datetime) -> str:
+    last = group.time("last_request")
+    last_poll = f", {unbroken(f'asked {format_distance(last, now)}')}" if last else ""
+    if group.text("listening") == "always":
+        return f"always{last_poll}"
+    listens = last is not None and now - last < _DISABLED_AFTER
+    return f"{'listening' if listens else 'silent'}{last_poll}"
+
+
+def _vm_row(vm: JsonObject) -> tuple[str, ...]:
+    return (
+        vm.text("name") or "",
+        vm.text("group") or "",
+        vm.text("host") or "",
+        vm.text("update_domain") or "",
+        ", ".join(vm.names("addresses")),
+        ", ".join(flag for flag in ("spot", "paas") if vm.plain.get(flag)),
+    )
+
+
+# --- export ------------------------------------------------------------------
+
+
+def export(args: argparse.Namespace) -> int:
+    """Print the fleet as a fleet file."""
+    fleet = _fleet(api_of(args))
+    fields = _without_defaults(fleet["hosts"], fleet["groups"], fleet["vms"])
+    if args.json:
+        write_json(fields)
+    else:
+        write(_toml_text(fields))
+    return 0
+
+
+def _without_defaults(
+    hosts: Sequence[Table], groups: Sequence[Table], vms: Sequence[Table]
+) -> dict[str, list[dict[str, object]]]:
+    """Reduce hosts, groups and VMs to what a fleet file must contain.
+
+    Default values are omitted, and so are groups that exist implicitly for one VM.
+    """
+    alone = {str(vm["name"]).lower() for vm in vms if _is_alone(vm)}
+    fleet = {
+        "hosts": [_explicit(host) for host in hosts],
+        "groups": [
+            _explicit(group) for group in groups if not _is_implied(group, alone)
+        ],
+        "vms": [_explicit(vm) for vm in vms],
+    }
+    return {name: tables for name, tables in fleet.items() if tables}
+
+
+def _is_alone(vm: Table) -> bool:
+    group = vm.get("group")
+    return group is None or str(group).lower() == str(vm["name"]).lower()
+
+
+def _is_implied(group: Table, alone: set[str]) -> bool:
+    """Return whether the group exists implicitly, for a VM of the same name."""
+    own = str(group["name"]).lower() in alone
+    return own and set(_explicit(group)) <= {"name", "kind"}
+
+
+def _explicit(table: Table) -> dict[str, object]:
+    return {
+        key: value
+        for key, value in table.items()
+        if key not in _READ_ONLY
+        and not _is_default(key, value)
+        and not (key == "group" and _is_alone(table))
+    }
+
+
+def _is_default(key: str, value: object) -> bool:
+    if key == "listening":
+        return value == _LISTENING
+    return value is None or value is False or value == [] or value == {}
+
+
+def _toml_text(fleet: Mapping[str, Sequence[Table]]) -> str:
+    """Format a fleet as TOML."""
+    blocks = [
+        "\n".join([f"[[{name}]]", *_lines(table)])
+        for name, tables in fleet.items()
+        for table in tables
+    ]
+    return "\n\n".join(blocks)
+
+
+def _lines(table: Table) -> Iterator[str]:
+    for key, value in table.items():
+        yield f"{_key(key)} = {_value(value)}"
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        pairs = (f"{_key(str(key))} = {_value(item)}" for key, item in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    # For these values JSON and TOML differ only in one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

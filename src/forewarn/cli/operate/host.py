@@ -16,7 +16,7 @@ from forewarn.cli.options import (
     add_noun,
     add_one_of,
 )
-from forewarn.cli.output import paragraph, when, write, write_json
+from forewarn.cli.output import format_when, paragraph, write, write_json
 from forewarn.cli.responses import MaintenanceResponse, maintenance_from, object_from
 from forewarn.cli.values import read_host_type, read_time_or_duration
 from forewarn.errors import WrongUsage
@@ -121,14 +121,14 @@ def report(args: argparse.Namespace) -> int:
     if args.json:
         write_json(reply.plain)
         return 0
-    operations = [
+    maintenances = [
         maintenance_from(item) for item in object_from(reply.plain).list("maintenances")
     ]
     if reply.status == 201:
-        write_announced(operations, api.now())
-        write_next_steps(operations)
+        write_announced(maintenances, api.now())
+        write_next_steps(maintenances)
         return 0
-    for line in _unannounced(command, args.name, operations, api.now()):
+    for line in _unannounced(command, args.name, maintenances, api.now()):
         write(paragraph(line))
     return 0
 
@@ -148,28 +148,28 @@ def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:
 
 
 def _unannounced(
-    command: str, host: str, concerned: Sequence[MaintenanceResponse], now: datetime
+    command: str, host: str, maintenances: Sequence[MaintenanceResponse], now: datetime
 ) -> Iterator[str]:
-    if concerned:
-        for operation in concerned:
-            yield f"{_outcome(command, operation, now)} ({operation.id})"
+    if maintenances:
+        for maintenance in maintenances:
+            yield f"{_outcome(command, maintenance, now)} ({maintenance.id})"
     elif command == "recovered":
         yield f"nothing to do: {host} is neither degraded nor failed"
     else:
         yield f"{host} has no VMs; nobody was told"
 
 
-def _outcome(command: str, found: MaintenanceResponse, now: datetime) -> str:
-    if found.phase in ("CANCELED", "COMPLETED"):
-        return f"{found.phase.lower()}: {found.title}"
+def _outcome(command: str, maintenance: MaintenanceResponse, now: datetime) -> str:
+    if maintenance.phase in ("CANCELED", "COMPLETED"):
+        return f"{maintenance.phase.lower()}: {maintenance.title}"
     if command != "recovered":
-        return f"nothing new: {found.title} is {_known(found, now)}"
-    if found.cause == "host-failure":
-        return f"ending: {found.title}, once it has been shown long enough"
-    return f"{found.phase.lower()}: {found.title}"
+        return f"nothing new: {maintenance.title} is {_state(maintenance, now)}"
+    if maintenance.cause == "host-failure":
+        return f"ending: {maintenance.title}, once it has been shown long enough"
+    return f"{maintenance.phase.lower()}: {maintenance.title}"
 
 
-def _known(found: MaintenanceResponse, now: datetime) -> str:
-    if found.phase == "STARTED":
-        return f"STARTED since {when(found.started_at, now)}"
-    return f"SCHEDULED already, not before {when(found.not_before, now)}"
+def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
+    if maintenance.phase == "STARTED":
+        return f"STARTED since {format_when(maintenance.started_at, now)}"
+    return f"SCHEDULED already, not before {format_when(maintenance.not_before, now)}"

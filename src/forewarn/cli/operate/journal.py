@@ -1,4 +1,4 @@
-"""Journal search: its options and the query built from them."""
+"""`forewarn journal`: search the journal, and follow it."""
 
 import argparse
 import sys
@@ -9,25 +9,30 @@ from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
-from forewarn.cli.output import count, moment, paragraph, some, write, write_json
-from forewarn.cli.responses import JsonObject, object_from, target_from
+from forewarn.cli.output import (
+    count,
+    format_time,
+    join_names,
+    paragraph,
+    write,
+    write_json,
+)
+from forewarn.cli.responses import JsonObject, describe_target, object_from
 from forewarn.cli.stream import follow
 from forewarn.cli.values import read_fact, read_number, read_past
 from forewarn.errors import WrongUsage
 
 Query: TypeAlias = Sequence[tuple[str, str]]
 
-#: Options that filter by name, and their API field names.
-_NAMES: Mapping[str, str] = {
-    "group": "group",
-    "vm": "vm",
-    "by": "by",
-    "who": "by",
-    "fact": "fact",
-    "maintenance": "maintenance",
-}
+_DESCRIPTION = """\
+Show the journal: every fact, in order, with its position and whose doing it was
+(forewarn's, where nobody is named). Options that name something leave out what
+does not concern it; several names of one option are any of them. --since and
+--until take a time, a date, or how long ago: 2h. With --json each fact is one
+line of JSON. --follow shows what there is and then waits for more; it survives
+a restart of the service, and ends with Ctrl-C."""
 
-SEARCH = (
+_SEARCH = (
     Option(
         flag="--group", metavar="NAME", repeated=True, help="what concerns this group"
     ),
@@ -62,55 +67,18 @@ SEARCH = (
     Option(flag="--until", metavar="T", read=read_past, help="only before this time"),
 )
 
-
-_DESCRIPTION = """\
-Show the journal: every fact, in order, with its position and whose doing it was
-(forewarn's, where nobody is named). Options that name something leave out what
-does not concern it; several names of one option are any of them. --since and
---until take a time, a date, or how long ago: 2h. With --json each fact is one
-line of JSON. --follow shows what there is and then waits for more; it survives
-a restart of the service, and ends with Ctrl-C."""
+#: Options that filter by name, and their API field names.
+_FILTERS: Mapping[str, str] = {
+    "group": "group",
+    "vm": "vm",
+    "by": "by",
+    "who": "by",
+    "fact": "fact",
+    "maintenance": "maintenance",
+}
 
 _LONGEST_LINE = 70  # characters of a driver's output line; --json has all of it
-_NOBODY = "forewarn"  # shown if an entry names nobody
-
-
-def search_names(args: argparse.Namespace) -> Query:
-    """Return the query parameters of the options that filter by name."""
-    return [
-        (name, str(value))
-        for option, name in _NAMES.items()
-        for value in getattr(args, option) or ()
-    ]
-
-
-def search_times(api: ControlApi, args: argparse.Namespace) -> Query:
-    """Return the query parameters of --since and --until.
-
-    A duration is subtracted from the service's time, not this machine's.
-    """
-    times = {"since": args.since, "until": args.until}
-    if not any(isinstance(time, int) for time in times.values()):
-        return [*_written(times)]
-    now = api.now()
-    ago = {
-        name: _before(now, time, name) if isinstance(time, int) else time
-        for name, time in times.items()
-    }
-    return [*_written(ago)]
-
-
-def _written(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:
-    for name, time in times.items():
-        if time is not None:
-            yield name, time.isoformat()
-
-
-def _before(now: datetime, seconds: int, name: str) -> datetime:
-    try:
-        return now - timedelta(seconds=seconds)
-    except OverflowError as error:
-        raise WrongUsage(f"--{name} is longer ago than there was time") from error
+_SERVICE = "forewarn"  # shown if an entry names nobody
 
 
 def register(subcommands: Subcommands) -> None:
@@ -125,7 +93,7 @@ def register(subcommands: Subcommands) -> None:
     )
     add(
         parser,
-        *SEARCH,
+        *_SEARCH,
         Option(
             flag="--last",
             metavar="N",
@@ -149,15 +117,15 @@ def journal(args: argparse.Namespace) -> int:
         if args.json:
             write_json(plain, indent=None)
         else:
-            write(describe(object_from(plain)))
+            write(_describe(object_from(plain)))
         if args.follow:
             sys.stdout.flush()
     return 0
 
 
 def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
-    _refuse_nonsense(args)
-    names, times = search_names(args), search_times(api, args)
+    _check_options(args)
+    names, times = _name_filters(args), _time_filters(api, args)
     # --follow shows older entries first, but never those before --after.
     begin = max(_newest(api), args.after) if args.follow else 0
     if args.last is None:
@@ -172,16 +140,16 @@ def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
         yield from follow(api, begin, query=names)
 
 
-def _refuse_nonsense(args: argparse.Namespace) -> None:
+def _check_options(args: argparse.Namespace) -> None:
     if args.last is not None and args.after:
         raise WrongUsage("--last and --after exclude each other; give one of them")
     if args.follow and args.until is not None:
         raise WrongUsage("--follow goes on for ever; leave --until away")
 
 
-def _last(api: ControlApi, query: Query, most: int) -> Iterator[object]:
+def _last(api: ControlApi, query: Query, limit: int) -> Iterator[object]:
     newest_first = [*query, ("order", "newest")]
-    newest = islice(api.items("/v1/journal", newest_first, size=most), most)
+    newest = islice(api.items("/v1/journal", newest_first, size=limit), limit)
     return reversed([*newest])
 
 
@@ -191,28 +159,77 @@ def _newest(api: ControlApi) -> int:
     return 0
 
 
-def describe(entry: JsonObject) -> str:
+# --- filters -----------------------------------------------------------------
+
+
+def _name_filters(args: argparse.Namespace) -> Query:
+    """Return the query parameters of the options that filter by name."""
+    return [
+        (name, str(value))
+        for option, name in _FILTERS.items()
+        for value in getattr(args, option) or ()
+    ]
+
+
+def _time_filters(api: ControlApi, args: argparse.Namespace) -> Query:
+    """Return the query parameters of --since and --until.
+
+    A duration is subtracted from the service's time, not this machine's.
+    """
+    times = {"since": args.since, "until": args.until}
+    if not any(isinstance(time, int) for time in times.values()):
+        return [*_time_pairs(times)]
+    now = api.now()
+    ago = {
+        name: _before(now, time, name) if isinstance(time, int) else time
+        for name, time in times.items()
+    }
+    return [*_time_pairs(ago)]
+
+
+def _time_pairs(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:
+    for name, time in times.items():
+        if time is not None:
+            yield name, time.isoformat()
+
+
+def _before(now: datetime, seconds: int, name: str) -> datetime:
+    try:
+        return now - timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise WrongUsage(f"--{name} is longer ago than there was time") from error
+
+
+# --- text of an entry --------------------------------------------------------
+
+
+def _describe(entry: JsonObject) -> str:
     """Lay out one journal entry in one or two lines."""
     fact = entry.text("fact") or "?"
-    about = _ABOUT.get(fact, _nothing)(entry)
+    details = _DETAILS.get(fact, _no_details)(entry)
     by = entry.text("by")
     parts = [
         f"{entry.text('position'):>5}",
-        moment(entry.time("at")) or "",
-        f"{by or _NOBODY:10}",
+        format_time(entry.time("at")) or "",
+        f"{by or _SERVICE:10}",
         fact,
         entry.text("event") or entry.text("maintenance"),
-        about,
+        details,
         None if by else _BY_NOBODY.get(fact),
         f"via {entry.text('via')}" if entry.text("via") else None,
     ]
     return paragraph("  ".join(part for part in parts if part), indent=7)
 
 
-# --- details by kind of entry ------------------------------------------------
+#: The actor shown for entries of these kinds that name nobody.
+_BY_NOBODY: Mapping[str, str] = {
+    "FleetChanged": "by the service, after a deletion",
+    "WorkRetried": "by the service, as it is set to",
+    "TokenRevoked": "by the service, as its group is gone",
+}
 
 
-def _nothing(entry: JsonObject) -> str:
+def _no_details(entry: JsonObject) -> str:
     del entry
     return ""
 
@@ -233,15 +250,14 @@ def _named(entry: JsonObject, prefix: str) -> Iterator[str]:
             for item in listed
         ]
         if names:
-            yield f"{count(len(names), noun)} ({some(names)})"
+            yield f"{count(len(names), noun)} ({join_names(names)})"
 
 
 def _announced(entry: JsonObject) -> str:
     order = entry.part("announced") or entry
-    about = (
-        f"{order.text('type')} of {target_from(order.text('host'), order.names('vms'))}"
-    )
-    not_before = moment(order.time("not_before"))
+    target = describe_target(order.text("host"), order.names("vms"))
+    about = f"{order.text('type')} of {target}"
+    not_before = format_time(order.time("not_before"))
     return f"{about}, not before {not_before}" if not_before else about
 
 
@@ -259,11 +275,11 @@ def _attempt(entry: JsonObject) -> str:
 
 def _work(entry: JsonObject) -> str:
     detail = entry.text("detail")
-    return some(entry.names("vms")) + (f": {detail}" if detail else "")
+    return join_names(entry.names("vms")) + (f": {detail}" if detail else "")
 
 
 def _left(entry: JsonObject) -> str:
-    return f"{some(entry.names('vms'))} left"
+    return f"{join_names(entry.names('vms'))} left"
 
 
 def _withdrawn(entry: JsonObject) -> str:
@@ -287,12 +303,14 @@ def _published(entry: JsonObject) -> str:
 
 def _seen(entry: JsonObject) -> str:
     sights = entry.parts("sights")
-    return some([f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2)
+    return join_names(
+        [f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2
+    )
 
 
 def _outage(entry: JsonObject) -> str:
     outage = entry.part("outage") or entry
-    return f"away since {moment(outage.time('since'))}"
+    return f"away since {format_time(outage.time('since'))}"
 
 
 def _token(entry: JsonObject) -> str:
@@ -303,7 +321,7 @@ def _token(entry: JsonObject) -> str:
 
 def _refused(entry: JsonObject) -> str:
     refusals = entry.parts("refusals")
-    return some(
+    return join_names(
         [
             f"{refusal.text('attempts')} from {refusal.text('address')}"
             for refusal in refusals
@@ -312,7 +330,7 @@ def _refused(entry: JsonObject) -> str:
     )
 
 
-_ABOUT: Mapping[str, Callable[[JsonObject], str]] = {
+_DETAILS: Mapping[str, Callable[[JsonObject], str]] = {
     "FleetChanged": _fleet_changed,
     "ListeningBegan": _group,
     "Announced": _announced,
@@ -331,11 +349,4 @@ _ABOUT: Mapping[str, Callable[[JsonObject], str]] = {
     "TokenCreated": _token,
     "TokenRevoked": _token,
     "AccessRefused": _refused,
-}
-
-#: The actor shown for entries of these kinds that name nobody.
-_BY_NOBODY: Mapping[str, str] = {
-    "FleetChanged": "by the service, after a deletion",
-    "WorkRetried": "by the service, as it is set to",
-    "TokenRevoked": "by the service, as its group is gone",
 }

@@ -8,10 +8,10 @@ from forewarn.cli.api import api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     count,
-    moment,
+    format_duration,
+    format_time,
+    join_names,
     paragraph,
-    some,
-    span,
     table,
     write,
     write_json,
@@ -25,7 +25,7 @@ there was, who approved, who was never shown an event, and whether every promise
 of notice was kept. Ends with 1 if one was broken."""
 
 _HAPPENED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
-_MOST_UNSEEN = 20
+_MAX_UNSEEN = 20
 _TIMEOUT = 600.0  # seconds; a month can have very many maintenance operations
 
 
@@ -64,30 +64,30 @@ def report(args: argparse.Namespace) -> int:
     return 1 if response.list("broken_promises") else 0
 
 
-def _sections(made: JsonObject) -> Iterator[str]:
-    yield _title(made)
-    yield _promises(made)
-    yield from _happened(made)
-    yield from _notice(made)
-    yield from _approvals(made)
-    yield from _never_shown(made)
-    yield _troubles(made)
+def _sections(response: JsonObject) -> Iterator[str]:
+    yield _title(response)
+    yield _promises(response)
+    yield from _happened(response)
+    yield from _notice(response)
+    yield from _approvals(response)
+    yield from _never_shown(response)
+    yield _disruptions(response)
 
 
-def _title(made: JsonObject) -> str:
-    since, until, at = (made.time(name) for name in ("since", "until", "made_at"))
-    whom = f"group {made.text('group')}" if made.text("group") else "all groups"
-    name = f"{since:%B %Y}" if since else made.text("month")
+def _title(response: JsonObject) -> str:
+    since, until, at = (response.time(name) for name in ("since", "until", "made_at"))
+    whom = f"group {response.text('group')}" if response.text("group") else "all groups"
+    name = f"{since:%B %Y}" if since else response.text("month")
     so_far = ""
     if at and since and at < since:
         so_far = ", which has not begun"
     elif at and until and at < until:
-        so_far = f", so far: until {moment(at)}"
+        so_far = f", so far: until {format_time(at)}"
     return f"Maintenance in {name}, {whom}{so_far}"
 
 
-def _promises(made: JsonObject) -> str:
-    starts = made.part("starts") or made
+def _promises(response: JsonObject) -> str:
+    starts = response.part("starts") or response
     total = _number(starts, "total")
     if not total:
         return "Nothing started, so no promise was broken."
@@ -102,65 +102,71 @@ def _promises(made: JsonObject) -> str:
         if _number(starts, name)
     ]
     text = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
-    broken = made.parts("broken_promises")
+    broken = response.parts("broken_promises")
     if not broken:
         return paragraph(f"Every promise of notice was kept. {text}", 0)
     return "\n".join(
-        [paragraph(f"{_were_broken(_number(starts, 'broken'))} {text}", 0), ""]
-        + [paragraph(_broken(promise)) for promise in broken]
+        [paragraph(f"{_broken_heading(_number(starts, 'broken'))} {text}", 0), ""]
+        + [paragraph(_broken_promise(promise)) for promise in broken]
     )
 
 
-def _were_broken(number: int) -> str:
+def _broken_heading(number: int) -> str:
     if number == 1:
         return "ONE PROMISE OF NOTICE WAS BROKEN; this should never be, report it."
     return f"{number} PROMISES OF NOTICE WERE BROKEN; this should never be, report it."
 
 
-def _broken(each: JsonObject) -> str:
-    short = span(max(round(float(each.text("too_soon_seconds") or 0)), 1))
+def _broken_promise(promise: JsonObject) -> str:
+    short = format_duration(max(round(float(promise.text("too_soon_seconds") or 0)), 1))
     return (
-        f"  {each.text('maintenance')}: {each.text('type')}, started"
-        f" {moment(each.time('started_at'))}, {short} too soon for"
-        f" {some(each.names('groups'))}"
+        f"  {promise.text('maintenance')}: {promise.text('type')}, started"
+        f" {format_time(promise.time('started_at'))}, {short} too soon for"
+        f" {join_names(promise.names('groups'))}"
     )
 
 
-def _happened(made: JsonObject) -> Iterator[str]:
+def _happened(response: JsonObject) -> Iterator[str]:
     rows = [
         [
             f"{kind.text('type')}, {kind.text('cause')}",
             *(str(_number(kind, name) or "") for name in _HAPPENED),
         ]
-        for kind in made.parts("maintenances")
+        for kind in response.parts("maintenances")
     ]
     if rows:
         yield table(["MAINTENANCES", *map(str.upper, _HAPPENED)], rows)
 
 
-def _notice(made: JsonObject) -> Iterator[str]:
-    notice = made.part("notice")
+def _notice(response: JsonObject) -> Iterator[str]:
+    notice = response.part("notice")
     if notice is None:
         return
     rows = [
-        [name, *_spread(notice.part(name))] for name in ("promised", "given", "used")
+        [name, *_quantiles(notice.part(name))] for name in ("promised", "given", "used")
     ]
     yield table(["NOTICE", "LEAST", "MEDIAN", "LONGEST"], rows)
-    saved = made.part("saved_seconds")
+    saved = response.part("saved_seconds")
     if saved is not None and _number(saved, "total"):
         by_type = saved.part("by_type") or saved
-        parts = [f"{kind} {span(_number(by_type, kind))}" for kind in by_type.plain]
-        total = span(_number(saved, "total"))
+        parts = [
+            f"{kind} {format_duration(_number(by_type, kind))}"
+            for kind in by_type.plain
+        ]
+        total = format_duration(_number(saved, "total"))
         yield paragraph(f"Saved by early approval: {total} ({', '.join(parts)}).", 0)
 
 
-def _spread(spread: JsonObject | None) -> Sequence[str]:
+def _quantiles(quantiles: JsonObject | None) -> Sequence[str]:
     names = ("least_seconds", "median_seconds", "longest_seconds")
-    return ["" if spread is None else span(_number(spread, name)) for name in names]
+    return [
+        "" if quantiles is None else format_duration(_number(quantiles, name))
+        for name in names
+    ]
 
 
-def _approvals(made: JsonObject) -> Iterator[str]:
-    approvals = made.part("approvals")
+def _approvals(response: JsonObject) -> Iterator[str]:
+    approvals = response.part("approvals")
     if approvals is None or not _number(approvals, "total"):
         return
     rows = [
@@ -178,17 +184,17 @@ def _approvals(made: JsonObject) -> Iterator[str]:
     yield paragraph(f"{total} in all: {', '.join(ways)}.", 0)
 
 
-def _never_shown(made: JsonObject) -> Iterator[str]:
-    unseen = made.part("never_shown")
+def _never_shown(response: JsonObject) -> Iterator[str]:
+    unseen = response.part("never_shown")
     number = 0 if unseen is None else _number(unseen, "total")
     if unseen is None or not number:
         return
-    shown = unseen.parts("events")[:_MOST_UNSEEN]
+    shown = unseen.parts("events")[:_MAX_UNSEEN]
     lines = [
         f"{count(number, 'event')} started before any VM had been shown it"
         " (--json has the ids):",
         *(
-            f"  {moment(event.time('started_at'))}  {event.text('type')} of group"
+            f"  {format_time(event.time('started_at'))}  {event.text('type')} of group"
             f" {event.text('group')}"
             for event in shown
         ),
@@ -198,22 +204,27 @@ def _never_shown(made: JsonObject) -> Iterator[str]:
     yield "\n".join(map(paragraph, lines))
 
 
-def _troubles(made: JsonObject) -> str:
-    stuck, away = made.part("stuck") or made, made.part("outages") or made
+def _disruptions(response: JsonObject) -> str:
+    stuck, away = (
+        response.part("stuck") or response,
+        response.part("outages") or response,
+    )
     lines = []
     if _number(stuck, "maintenances"):
         many = count(_number(stuck, "maintenances"), "maintenance")
-        lines.append(f"Stuck: {many}, for {span(_number(stuck, 'seconds'))} in all.")
+        lines.append(
+            f"Stuck: {many}, for {format_duration(_number(stuck, 'seconds'))} in all."
+        )
     else:
         lines.append("Nothing was stuck.")
     if _number(away, "total"):
         times = count(_number(away, "total"), "time")
-        long = span(_number(away, "seconds"))
+        long = format_duration(_number(away, "seconds"))
         lines.append(f"The service was away {times}, for {long} in all.")
     else:
         lines.append("The service was never away.")
     return "\n".join(lines)
 
 
-def _number(found: JsonObject, name: str) -> int:
-    return found.number(name) or 0
+def _number(part: JsonObject, name: str) -> int:
+    return part.number(name) or 0

@@ -16,7 +16,7 @@ from forewarn.cli.options import (
     add_noun,
     add_one_of,
 )
-from forewarn.cli.output import distance, paragraph, write, write_json
+from forewarn.cli.output import format_distance, paragraph, write, write_json
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
@@ -65,7 +65,9 @@ _OPERATIONS: Mapping[str, _Operation] = {
         done="reimaged",
         plural="new images",
         options=(
-            announce.source("who wants it: user, unless the platform renews images"),
+            announce.source_option(
+                "who wants it: user, unless the platform renews images"
+            ),
         ),
     ),
     "evict": _Operation(
@@ -119,31 +121,31 @@ def operate(args: argparse.Namespace) -> int:
     if args.json:
         write_json(plain)
         return 0
-    operations = [
+    maintenances = [
         maintenance_from(item) for item in object_from(plain).list("maintenances")
     ]
     now = api.now()
-    write_announced(operations, now)
-    for item in operations:
-        for remark in _remarks(api, operation, item, body, now):
-            write(paragraph(remark, indent=2))
-    write_next_steps(operations)
+    write_announced(maintenances, now)
+    for maintenance in maintenances:
+        for sentence in _explanations(api, operation, maintenance, body, now):
+            write(paragraph(sentence, indent=2))
+    write_next_steps(maintenances)
     return 0
 
 
 # --- why there was no notice -------------------------------------------------
 
 
-def _remarks(
+def _explanations(
     api: ControlApi,
     operation: str,
-    made: MaintenanceResponse,
+    maintenance: MaintenanceResponse,
     body: Mapping[str, object],
     now: datetime,
 ) -> Iterator[str]:
-    vm = made.vms[0]
-    if made.phase == "STARTED":
-        why = _why(api, operation, made, now)
+    vm = maintenance.vms[0]
+    if maintenance.phase == "STARTED":
+        why = _why(api, operation, maintenance, now)
         wants_notice = "notice_seconds" in body or "not_before" in body
         anyway = ", although notice was asked for" if wants_notice else ""
         yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
@@ -152,9 +154,9 @@ def _remarks(
 
 
 def _why(
-    api: ControlApi, operation: str, made: MaintenanceResponse, now: datetime
+    api: ControlApi, operation: str, maintenance: MaintenanceResponse, now: datetime
 ) -> str:
-    event = made.events[0]
+    event = maintenance.events[0]
     if event.approved_via == "policy":
         return (
             f"group {event.group} approves {_OPERATIONS[operation].plural} beforehand"
@@ -167,7 +169,7 @@ def _why(
         return f"group {event.group} has never asked for events"
     return (
         f"group {event.group} has not asked for events in the last 24 h"
-        f" (it last did {distance(last, now)})"
+        f" (it last did {format_distance(last, now)})"
     )
 
 

@@ -9,12 +9,12 @@ from forewarn.cli.options import Option
 from forewarn.cli.output import clean, paragraph, table, write, write_json
 from forewarn.cli.rehearse.terminal import (
     ProgressScreen,
-    be_quiet,
     end_on_signals,
+    mute_service_log,
     needs_extra,
-    open_for,
-    put,
+    open_result_file,
     screen_of,
+    write_lines,
 )
 from forewarn.errors import WrongUsage
 
@@ -52,15 +52,15 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     )
     is_strict = bool(args.strict)
     with ExitStack() as cleanup:
-        junit = open_for(args.junit, cleanup)  # first, to fail early
-        be_quiet()
+        junit = open_result_file(args.junit, cleanup)  # first, to fail early
+        mute_service_log()
         end_on_signals()
         with closing(_Parts(screen_of(args, len(CoursePart)))) as parts:
             linted = runner.lint(trial, parts)
         try:
-            put(junit, [report.as_junit(linted, is_strict=is_strict)])
+            write_lines(junit, [report.as_junit(linted, is_strict=is_strict)])
         finally:  # show the findings even if the disk is full
-            _tell(linted, args)
+            _write_result(linted, args)
     return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
 
 
@@ -77,7 +77,7 @@ def _ignored(args: argparse.Namespace) -> Sequence[str]:
 
 
 class _Parts:
-    """Shows the part of the lint that is playing as a step on a `Screen`."""
+    """Shows the part of the lint that is playing as a step on a `ProgressScreen`."""
 
     def __init__(self, screen: ProgressScreen) -> None:
         self._screen = screen
@@ -106,7 +106,7 @@ class _Parts:
             self._screen.end(result)
 
 
-def _tell(linted: "LintResult", args: argparse.Namespace) -> None:
+def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
     from forewarn.testing.lint import report
 
     is_strict = bool(args.strict)

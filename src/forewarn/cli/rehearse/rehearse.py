@@ -9,12 +9,12 @@ from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import clean, paragraph, table, write, write_json
 from forewarn.cli.rehearse.lint import IGNORE, lint
 from forewarn.cli.rehearse.terminal import (
-    be_quiet,
     end_on_signals,
+    mute_service_log,
     needs_extra,
-    open_for,
-    put,
+    open_result_file,
     screen_of,
+    write_lines,
 )
 from forewarn.cli.values import read_duration, read_number
 from forewarn.errors import WrongUsage
@@ -30,6 +30,43 @@ SCENARIO is a file, or the name of one that comes with forewarn (--list). Exit
 code 0: it did; 1: it did not, or could not be played; 2: wrong usage."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
+
+#: Options for playing a scenario and for writing its results.
+_PLAY_OPTIONS = (
+    Option(
+        flag="--seed",
+        metavar="NUMBER",
+        read=read_number,
+        help="make the same ids and faults every time",
+    ),
+    Option(flag="--junit", metavar="FILE", help="write the verdict as JUnit's XML"),
+    Option(
+        flag="--transcript",
+        metavar="FILE",
+        help="write every fact but what was seen as a line of JSON, without real"
+        " times: with the same --seed it is the same, byte for byte",
+    ),
+    Option(
+        flag="--output",
+        metavar="FILE",
+        help="write what the program writes here; its end is shown if it fails",
+    ),
+    Option(
+        flag="--metadata",
+        metavar="HOST:PORT",
+        default="127.0.0.1:0",
+        help="where the program asks; port 0: any free one",
+    ),
+    Option(
+        flag="--timeout",
+        metavar="DURATION",
+        read=read_duration,
+        default=300,
+        help="how many seconds, or such as 5m, all of it may take at the most; with"
+        " --lint never more than 90",
+    ),
+    Option(flag="--quiet", switch=True, help="show the verdict alone, no progress"),
+)
 
 
 def register(subcommands: Subcommands) -> None:
@@ -73,46 +110,8 @@ def register(subcommands: Subcommands) -> None:
         ),
         Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
         IGNORE,
-        *PRODUCTION,
+        *_PLAY_OPTIONS,
     )
-
-
-#: Options for playing a scenario and for writing its results.
-PRODUCTION = (
-    Option(
-        flag="--seed",
-        metavar="NUMBER",
-        read=read_number,
-        help="make the same ids and faults every time",
-    ),
-    Option(flag="--junit", metavar="FILE", help="write the verdict as JUnit's XML"),
-    Option(
-        flag="--transcript",
-        metavar="FILE",
-        help="write every fact but what was seen as a line of JSON, without real"
-        " times: with the same --seed it is the same, byte for byte",
-    ),
-    Option(
-        flag="--output",
-        metavar="FILE",
-        help="write what the program writes here; its end is shown if it fails",
-    ),
-    Option(
-        flag="--metadata",
-        metavar="HOST:PORT",
-        default="127.0.0.1:0",
-        help="where the program asks; port 0: any free one",
-    ),
-    Option(
-        flag="--timeout",
-        metavar="DURATION",
-        read=read_duration,
-        default=300,
-        help="how many seconds, or such as 5m, all of it may take at the most; with"
-        " --lint never more than 90",
-    ),
-    Option(flag="--quiet", switch=True, help="show the verdict alone, no progress"),
-)
 
 
 def rehearse(args: argparse.Namespace) -> int:
@@ -124,7 +123,7 @@ def rehearse(args: argparse.Namespace) -> int:
     if modes and (args.scenario or (args.program and modes != ["lint"])):
         raise WrongUsage(f"--{modes[0]} plays no scenario; leave it away")
     if modes and modes != ["lint"]:
-        return _tell_about(args)
+        return _show_scenarios(args)
     if not args.program:
         raise WrongUsage(
             "say which program to run: forewarn rehearse SCENARIO -- COMMAND..."
@@ -138,15 +137,7 @@ def rehearse(args: argparse.Namespace) -> int:
     return _play(args, _scenario(args.scenario), args.program)
 
 
-def _scenario(name: str) -> "Scenario":
-    try:
-        from forewarn.testing.scenario.parser import load_scenario
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
-    return load_scenario(name)
-
-
-def _tell_about(args: argparse.Namespace) -> int:
+def _show_scenarios(args: argparse.Namespace) -> int:
     try:
         from forewarn.cli.rehearse import scenarios
     except ImportError as error:  # in the zipapp, which has only the in-VM parts
@@ -154,10 +145,18 @@ def _tell_about(args: argparse.Namespace) -> int:
     if args.check:
         return scenarios.check(args.check, as_json=bool(args.json))
     if args.list:
-        return scenarios.list_shipped(as_json=bool(args.json))
+        return scenarios.list_bundled(as_json=bool(args.json))
     if args.schema:
         return scenarios.show_schema()
     return scenarios.show(args.show)
+
+
+def _scenario(name: str) -> "Scenario":
+    try:
+        from forewarn.testing.scenario.parser import load_scenario
+    except ModuleNotFoundError as error:
+        raise needs_extra(error) from error
+    return load_scenario(name)
 
 
 def _play(
@@ -168,7 +167,7 @@ def _play(
         from forewarn.testing.scenario.results import as_junit
     except ModuleNotFoundError as error:
         raise needs_extra(error) from error
-    production = ScenarioRun(
+    run = ScenarioRun(
         command=command,
         seed=args.seed,
         metadata=args.metadata,
@@ -176,22 +175,22 @@ def _play(
         output=args.output,
     )
     with ExitStack() as cleanup:
-        junit = open_for(args.junit, cleanup)  # first, to fail early
-        transcript = open_for(args.transcript, cleanup)
-        be_quiet()
+        junit = open_result_file(args.junit, cleanup)  # first, to fail early
+        transcript = open_result_file(args.transcript, cleanup)
+        mute_service_log()
         end_on_signals()
         screen = screen_of(args, len(scenario.steps))
         with closing(screen):
-            played = play(scenario, production, screen)
+            played = play(scenario, run, screen)
         try:
-            put(junit, [as_junit(played)])
-            put(transcript, (f"{line}\n" for line in played.transcript))
+            write_lines(junit, [as_junit(played)])
+            write_lines(transcript, (f"{line}\n" for line in played.transcript))
         finally:  # show the verdict even if the disk is full
-            _tell(played, as_json=bool(args.json))
+            _write_result(played, as_json=bool(args.json))
     return 0 if played.has_passed else 1
 
 
-def _tell(played: "ScenarioResult", *, as_json: bool) -> None:
+def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
     from forewarn.testing.scenario import results
 
     if as_json:

@@ -12,16 +12,16 @@ from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    complain,
     count,
     drop_output,
-    moment,
-    some,
-    span,
+    format_duration,
+    format_time,
+    join_names,
     write,
+    write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, until_signal
+from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.errors import CannotStart, InvalidInput, WrongUsage
 from forewarn.protocol.types import ScheduledEvent
@@ -113,21 +113,23 @@ def replay(args: argparse.Namespace) -> int:
     """Serve the recording until a signal, or until it ends with --once."""
     if args.loop and args.expect_approval:
         raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
-    tape = read_recording(Path(args.tape))
-    if tape.is_cut:
-        complain(f"the last line of {args.tape} breaks off, and is left out")
-    with until_signal() as ending:
-        stage = _Stage(ending, as_json=bool(args.json))
-        with _made(tape, args, stage) as playing:
-            stage.welcome(args.tape, playing)
-            ending.wait()
+    recording = read_recording(Path(args.tape))
+    if recording.is_cut:
+        write_error(f"the last line of {args.tape} breaks off, and is left out")
+    with stop_on_signals() as stop:
+        display = _Display(stop, as_json=bool(args.json))
+        with _open(recording, args, display) as playing:
+            display.welcome(args.tape, playing)
+            stop.wait()
         missing = playing.unapproved if args.expect_approval else ()
     for event in missing:
-        complain(f"{_named(event)} was not approved while it was Scheduled")
+        write_error(f"{_describe(event)} was not approved while it was Scheduled")
     return 1 if missing else 0
 
 
-def _made(tape: Recording, args: argparse.Namespace, stage: "_Stage") -> "Replay":
+def _open(
+    recording: Recording, args: argparse.Namespace, display: "_Display"
+) -> "Replay":
     try:
         from forewarn.testing.replay.server import Replay
     except ModuleNotFoundError as error:
@@ -137,42 +139,44 @@ def _made(tape: Recording, args: argparse.Namespace, stage: "_Stage") -> "Replay
         ) from error
     try:
         return Replay(
-            tape,
+            recording,
             speed=args.speed,
             shown=args.shown,
             metadata=args.metadata,
             vm=args.vm,
             is_looped=bool(args.loop),
             is_eager=bool(args.at_once),
-            on_line=stage.show,
-            on_approval=stage.approve,
-            on_end=stage.end if args.once else lambda: None,
+            on_line=display.show,
+            on_approval=display.approve,
+            on_end=display.end if args.once else lambda: None,
         )
     except InvalidInput as error:
         raise WrongUsage(str(error)) from error
 
 
-class _Stage:
+class _Display:
     """Prints what happens, one line at a time, from several threads."""
 
-    def __init__(self, ending: StopSignal, *, as_json: bool) -> None:
-        self._ending = ending
+    def __init__(self, stop: StopSignal, *, as_json: bool) -> None:
+        self._stop = stop
         self._as_json = as_json
         self._lock = Lock()
         self._is_open = Event()
 
     def welcome(self, name: str, playing: "Replay") -> None:
         """Print the endpoint and how long the replay takes."""
-        tape, reel = playing.tape, playing.reel
-        documents = len(tape.showings)
-        self._tell(
+        recording, schedule = playing.recording, playing.schedule
+        documents = count(len(recording.documents), "document")
+        length = format_duration(round(recording.length))
+        takes = format_duration(round(schedule.ends))
+        self._write(
             f"metadata  {playing.base}\n"
-            f"{name}: {count(documents, 'document')} in {span(round(tape.length))}, "
-            f"which takes {span(round(reel.ends))} at speed {reel.speed:g}",
+            f"{name}: {documents} in {length}, which takes {takes} at speed"
+            f" {schedule.speed:g}",
             {
                 "metadata": [playing.base],
-                "documents": documents,
-                "seconds": round(reel.ends, 3),
+                "documents": len(recording.documents),
+                "seconds": round(schedule.ends, 3),
             },
         )
         self._is_open.set()
@@ -180,14 +184,16 @@ class _Stage:
     def show(self, line: Line, at: datetime) -> None:
         """Print a line of the recording, but not before the endpoint."""
         self._is_open.wait()
-        self._tell(recording_line(line, at), {"at": at.isoformat(), **plain_line(line)})
+        self._write(
+            recording_line(line, at), {"at": at.isoformat(), **plain_line(line)}
+        )
 
     def approve(self, approval: "ReplayApproval") -> None:
         """Print an approval."""
         late = "" if approval.is_in_time else ", too late"
-        named = _named(approval.event)
-        self._tell(
-            clean(f"{moment(approval.at)}  {approval.vm} approved {named}{late}"),
+        name = _describe(approval.event)
+        self._write(
+            clean(f"{format_time(approval.at)}  {approval.vm} approved {name}{late}"),
             {
                 "at": approval.at.isoformat(),
                 "approved": approval.event.id,
@@ -198,10 +204,10 @@ class _Stage:
 
     def end(self) -> None:
         """Print that the recording is over, and stop the replay."""
-        self._tell("the tape is over", {"over": True})
-        self._ending.ring()
+        self._write("the tape is over", {"over": True})
+        self._stop.wake()
 
-    def _tell(self, text: str, plain: Mapping[str, object]) -> None:
+    def _write(self, text: str, plain: Mapping[str, object]) -> None:
         with self._lock:
             try:
                 if self._as_json:
@@ -213,5 +219,5 @@ class _Stage:
                 drop_output()
 
 
-def _named(event: ScheduledEvent) -> str:
-    return f"{event.type} {event.id} of {some(event.resources, 3)}"
+def _describe(event: ScheduledEvent) -> str:
+    return f"{event.type} {event.id} of {join_names(event.resources, 3)}"

@@ -30,7 +30,7 @@ def check(given: Sequence[str], *, as_json: bool) -> int:
         write_json({"files": [_plain(item) for item in checked]})
     else:
         for item in checked:
-            _tell(item)
+            _write_checked(item)
     return 1 if any(item.wrong for item in checked) else 0
 
 
@@ -41,13 +41,13 @@ def _check(given: str) -> _Checked:
         return _Checked(file=given, wrong=tuple(str(error).splitlines()))
 
 
-def _tell(checked: _Checked) -> None:
+def _write_checked(checked: _Checked) -> None:
     for sentence in checked.wrong:
         write(clean(sentence))
     if checked.scenario is not None:
         steps = count(len(checked.scenario.steps), "step")
-        demands = count(expectations(checked.scenario), "expectation")
-        write(f"{clean(checked.file)}: ok, {steps}, {demands}")
+        expected = count(_count_expectations(checked.scenario), "expectation")
+        write(f"{clean(checked.file)}: ok, {steps}, {expected}")
 
 
 def _plain(checked: _Checked) -> dict[str, object]:
@@ -57,38 +57,38 @@ def _plain(checked: _Checked) -> dict[str, object]:
         "wrong": [*checked.wrong],
     }
     if checked.scenario is not None:
-        plain |= _counted(checked.scenario)
+        plain |= _summary(checked.scenario)
     return plain
 
 
-def _counted(scenario: Scenario) -> dict[str, object]:
+def _summary(scenario: Scenario) -> dict[str, object]:
     return {
         "name": scenario.name,
         "title": scenario.title,
         "steps": len(scenario.steps),
-        "expectations": expectations(scenario),
+        "expectations": _count_expectations(scenario),
     }
 
 
-def expectations(scenario: Scenario) -> int:
+def _count_expectations(scenario: Scenario) -> int:
     """Count all expectations: an initial poll, those of steps, and permanent ones."""
     always = scenario.throughout
     nothing = Throughout(keeps_running=False)
-    demanded = [
+    permanent = [
         name
         for name in Throughout.__dataclass_fields__
         if getattr(always, name) != getattr(nothing, name)
     ]
     asks = not scenario.steps or not isinstance(scenario.steps[0], SetFaultStep)
     by_steps = sum(isinstance(step, ExpectStep) for step in scenario.steps)
-    return asks + by_steps + len(demanded)
+    return asks + by_steps + len(permanent)
 
 
-def list_shipped(*, as_json: bool) -> int:
+def list_bundled(*, as_json: bool) -> int:
     """List the bundled scenarios."""
     scenarios = [parser.load_scenario(name) for name in parser.bundled_names()]
     if as_json:
-        write_json({"scenarios": [_counted(scenario) for scenario in scenarios]})
+        write_json({"scenarios": [_summary(scenario) for scenario in scenarios]})
     else:
         rows = [(scenario.name, scenario.title) for scenario in scenarios]
         write(table(("scenario", "what happens"), rows))

@@ -1,4 +1,4 @@
-"""Progress display of a rehearsal."""
+"""Terminal of a rehearsal: progress, result files, quiet logs, an orderly end."""
 
 import argparse
 import logging
@@ -19,8 +19,10 @@ from forewarn.errors import CannotStart, Unavailable
 if TYPE_CHECKING:
     from forewarn.testing.scenario.results import StepResult
 
+_INTERVAL = 0.5  # seconds between updates
 
-_EVERY = 0.5  # seconds between updates
+
+# --- progress ----------------------------------------------------------------
 
 
 class ProgressScreen(Protocol):
@@ -34,6 +36,11 @@ class ProgressScreen(Protocol):
 
     def close(self) -> None:
         """End the display."""
+
+
+def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
+    """Return a progress display; with --quiet, one that shows nothing."""
+    return NoProgress() if args.quiet else screen_on(sys.stderr, steps)
 
 
 def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
@@ -87,7 +94,7 @@ class ProgressLine:
         self._steps = steps
         self._what = ""
         self._since = time.monotonic()
-        self._leaving = Bell()
+        self._closing = Bell()
         self._thread = Thread(target=self._run, name="progress", daemon=True)
         self._thread.start()
 
@@ -102,13 +109,13 @@ class ProgressLine:
 
     def close(self) -> None:
         """Erase the line."""
-        self._leaving.set()
+        self._closing.set()
         self._thread.join()
         self._stream.write("\r\x1b[K")
         self._stream.flush()
 
     def _run(self) -> None:
-        while not self._leaving.wait(_EVERY):
+        while not self._closing.wait(_INTERVAL):
             self._show()
 
     def _show(self) -> None:
@@ -126,20 +133,10 @@ def _width(stream: IO[str]) -> int:
         return columns()
 
 
-def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
-    """Return a progress display; with --quiet, one that shows nothing."""
-    return NoProgress() if args.quiet else screen_on(sys.stderr, steps)
+# --- result files ------------------------------------------------------------
 
 
-def needs_extra(error: ImportError) -> CannotStart:
-    """Return the error for a missing server extra."""
-    return CannotStart(
-        f"a rehearsal needs the server extra ({error.name} is missing):"
-        " pip install 'forewarn[server]'"
-    )
-
-
-def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
+def open_result_file(name: str | None, cleanup: ExitStack) -> IO[str] | None:
     """Open the file `name` for writing; None if there is no name.
 
     The file is removed if nothing is written to it: CI systems reject empty reports.
@@ -155,13 +152,7 @@ def open_for(name: str | None, cleanup: ExitStack) -> IO[str] | None:
     return cleanup.enter_context(file)
 
 
-def _remove_if_empty(path: Path) -> None:
-    with suppress(OSError):
-        if path.is_file() and not path.stat().st_size:  # never a device
-            path.unlink()
-
-
-def put(file: IO[str] | None, lines: Iterable[str]) -> None:
+def write_lines(file: IO[str] | None, lines: Iterable[str]) -> None:
     """Write `lines` to `file`, if there is one."""
     if file is None:
         return
@@ -174,7 +165,24 @@ def put(file: IO[str] | None, lines: Iterable[str]) -> None:
         raise Unavailable(f"{file.name} cannot be written: {error.strerror}") from error
 
 
-def be_quiet() -> None:
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_file() and not path.stat().st_size:  # never a device
+            path.unlink()
+
+
+# --- start and end -----------------------------------------------------------
+
+
+def needs_extra(error: ImportError) -> CannotStart:
+    """Return the error for a missing server extra."""
+    return CannotStart(
+        f"a rehearsal needs the server extra ({error.name} is missing):"
+        " pip install 'forewarn[server]'"
+    )
+
+
+def mute_service_log() -> None:
     """Keep the service's log off the terminal; the verdict has what matters."""
     logging.getLogger("forewarn").addHandler(logging.NullHandler())
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Subcommands, add_command, add_noun
-from forewarn.cli.output import moment, write, write_json
+from forewarn.cli.output import format_time, write, write_json
 from forewarn.cli.responses import object_from
 from forewarn.cli.values import read_time_or_duration
 
@@ -73,4 +73,6 @@ def _show(plain: object, *, json: bool | None) -> None:
         write_json(plain)
         return
     reply = object_from(plain)
-    write(f"{moment(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)")
+    write(
+        f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
+    )

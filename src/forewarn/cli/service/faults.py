@@ -6,12 +6,13 @@ from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import some, table, write, write_json
+from forewarn.cli.output import join_names, table, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.errors import Misunderstood
 from forewarn.formats import exact_duration
 
+#: The values of `FaultKind`, repeated because the zipapp is built without the service.
 _KINDS = (
     *("slow-first-call", "slow", "429", "410", "500", "503"),
     *("reset", "truncated", "empty", "stale", "refused"),
@@ -36,7 +37,7 @@ Let the service behave again: end one fault, or all of them. They also end with
 the service."""
 
 #: Option names and their API field names.
-_NAMES: Mapping[str, str] = {
+_FIELDS: Mapping[str, str] = {
     "on": "on",
     "vm": "vms",
     "count": "count",
@@ -134,15 +135,15 @@ def register(subcommands: Subcommands) -> None:
 
 def add_fault(args: argparse.Namespace) -> int:
     """Add a fault."""
-    fields = {name: getattr(args, option) for option, name in _NAMES.items()}
+    fields = {name: getattr(args, option) for option, name in _FIELDS.items()}
     body = {name: value for name, value in fields.items() if value is not None}
     plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
     if args.json:
         write_json(plain)
         return 0
     fault = object_from(plain)
-    what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_whom(fault)}"
-    write(f"{what}, {_end(fault)}.")
+    what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_vms(fault)}"
+    write(f"{what}, {_limits(fault)}.")
     return 0
 
 
@@ -172,25 +173,25 @@ def clear(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(found: JsonObject) -> tuple[str, ...]:
-    texts = [found.text(name) or "" for name in ("id", "kind", "on")]
-    return (*texts, _whom(found), _end(found), found.text("set_by") or "")
+def _row(fault: JsonObject) -> tuple[str, ...]:
+    texts = [fault.text(name) or "" for name in ("id", "kind", "on")]
+    return (*texts, _vms(fault), _limits(fault), fault.text("set_by") or "")
 
 
-def _whom(found: JsonObject) -> str:
-    names = found.names("vms")
-    return some(names) if names else "all VMs"
+def _vms(fault: JsonObject) -> str:
+    names = fault.names("vms")
+    return join_names(names) if names else "all VMs"
 
 
-def _end(found: JsonObject) -> str:
+def _limits(fault: JsonObject) -> str:
     """Describe how long the fault stays active and how often it applies."""
     parts = []
-    count, seconds = found.number("left"), found.text("left_seconds")
+    count, seconds = fault.number("left"), fault.text("left_seconds")
     if count is not None:
         parts.append("once more" if count == 1 else f"{count} times more")
     if seconds is not None:
-        parts.append(f"for {_written(seconds)}")
-    chance = found.text("probability")
+        parts.append(f"for {_format_seconds(seconds)}")
+    chance = fault.text("probability")
     if chance not in (None, "1", "1.0"):
         parts.append(f"with probability {chance}")
     if count is None and seconds is None:
@@ -198,7 +199,7 @@ def _end(found: JsonObject) -> str:
     return ", ".join(parts)
 
 
-def _written(seconds: str) -> str:
+def _format_seconds(seconds: str) -> str:
     try:
         return exact_duration(timedelta(seconds=float(seconds)))
     except ValueError as error:

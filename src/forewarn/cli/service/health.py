@@ -5,12 +5,12 @@ import time
 
 from forewarn.cli.api import ControlApi
 from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
-from forewarn.cli.output import complain, some, write, write_json
+from forewarn.cli.output import join_names, write, write_error, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
 
-_LEAST, _MOST = 1.0, 5.0  # seconds for one response
+_MIN_TIMEOUT, _MAX_TIMEOUT = 1.0, 5.0  # seconds for one response
 _PAUSE = 0.2  # seconds between two attempts
 
 _DESCRIPTION = """\
@@ -49,19 +49,19 @@ def run(args: argparse.Namespace) -> int:
     until = time.monotonic() + args.wait
     while True:
         try:
-            return _tell_ready(_ask(api, until), as_json=args.json)
+            return _write_ready(_readiness(api, until), as_json=args.json)
         except WrongUsage:
             raise
         except ForewarnError as error:
             if _is_final(error) or time.monotonic() + _PAUSE > until:
-                return _tell_trouble(error, as_json=args.json)
+                return _write_not_ready(error, as_json=args.json)
         time.sleep(_PAUSE)
 
 
-def _ask(api: ControlApi, until: float) -> JsonObject:
+def _readiness(api: ControlApi, until: float) -> JsonObject:
     left = until - time.monotonic()
-    patience = max(_LEAST, min(left, _MOST)) if left > 0 else _MOST
-    response = object_from(api.request("GET", "/readyz", timeout=patience))
+    timeout = max(_MIN_TIMEOUT, min(left, _MAX_TIMEOUT)) if left > 0 else _MAX_TIMEOUT
+    response = object_from(api.request("GET", "/readyz", timeout=timeout))
     if response.text("status") == "ready":
         return response
     raise Misunderstood(f"{api.url} does not answer as forewarn does; is --url right?")
@@ -72,20 +72,20 @@ def _is_final(error: ForewarnError) -> bool:
     return isinstance(error, Refused) and error.status < 500
 
 
-def _tell_ready(found: JsonObject, *, as_json: bool | None) -> int:
-    faults = found.names("faults")
+def _write_ready(response: JsonObject, *, as_json: bool | None) -> int:
+    faults = response.names("faults")
     if as_json:
-        write_json(found.plain)
+        write_json(response.plain)
     elif faults:
-        write(f"ready, but misbehaving on purpose: {some(faults)}")
+        write(f"ready, but misbehaving on purpose: {join_names(faults)}")
     else:
         write("ready")
     return 0
 
 
-def _tell_trouble(error: ForewarnError, *, as_json: bool | None) -> int:
+def _write_not_ready(error: ForewarnError, *, as_json: bool | None) -> int:
     if as_json:
         write_json({"status": "not ready", "reason": str(error)})
     else:
-        complain(f"not ready: {error}")
+        write_error(f"not ready: {error}")
     return 1

@@ -6,7 +6,15 @@ from uuid import uuid4
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import complain, count, moment, span, table, write, write_json
+from forewarn.cli.output import (
+    count,
+    format_duration,
+    format_time,
+    table,
+    write,
+    write_error,
+    write_json,
+)
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.clocks import SystemClock
 from forewarn.errors import InvalidInput, Undelivered, WrongUsage
@@ -79,7 +87,7 @@ def _row(target: JsonObject) -> tuple[str, ...]:
         target.text("position") or "",
         _behind(target),
         _state(target),
-        moment(target.time("last_success")) or "",
+        format_time(target.time("last_success")) or "",
         _error(target),
     )
 
@@ -87,11 +95,11 @@ def _row(target: JsonObject) -> tuple[str, ...]:
 def _behind(target: JsonObject) -> str:
     behind = target.text("behind") or ""
     lag = float(target.text("lag_seconds") or 0)
-    return f"{behind}, {span(int(lag))}" if lag >= 1 else behind
+    return f"{behind}, {format_duration(int(lag))}" if lag >= 1 else behind
 
 
 def _state(target: JsonObject) -> str:
-    following = moment(target.time("next_attempt"))
+    following = format_time(target.time("next_attempt"))
     return f"{target.text('state')}{f' until {following}' if following else ''}"
 
 
@@ -126,7 +134,7 @@ def test(args: argparse.Namespace) -> int:
     elif is_success:
         write(f"{message} after {seconds * 1000:.0f} ms")
     else:
-        complain(f"{message} (after {seconds * 1000:.0f} ms)")
+        write_error(f"{message} (after {seconds * 1000:.0f} ms)")
     return 0 if is_success else 1
 
 

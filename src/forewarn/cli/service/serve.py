@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ForewarnError as error:
         sys.stderr.write(f"forewarn: {error}\n")
         return 1
-    return _leave()
+    return _exit()
 
 
 def _config(arguments: argparse.Namespace) -> Config:
@@ -114,17 +114,17 @@ def _serve(config: Config, *, as_json: bool) -> None:
             f"serve needs the server extra ({error.name} is missing):"
             " pip install 'forewarn[server]'"
         ) from error
-    end = stop_signal_file()
+    stop = stop_signal_file()
     _allow_many_files()
     token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
     if not config.control.is_loopback:
         warn_of_short(token)
-    with Service(config, token) as system:
-        _tell(_addresses(system.metadata, system.control, as_json=as_json))
-        os.read(end, 1)
+    with Service(config, token) as service:
+        _print_addresses(_addresses(service.metadata, service.control, as_json=as_json))
+        os.read(stop, 1)
 
 
-def _leave() -> NoReturn:
+def _exit() -> NoReturn:
     """Exit without interpreter shutdown, which takes ten times as long as the stop."""
     logging.shutdown()
     sys.stdout.flush()
@@ -145,7 +145,7 @@ def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
     return "\n".join([*lines, f"control   {control}"]) + "\n"
 
 
-def _tell(text: str) -> None:
+def _print_addresses(text: str) -> None:
     """Print `text`; serve even if nobody can read it."""
     try:
         sys.stdout.write(text)

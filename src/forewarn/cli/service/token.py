@@ -6,9 +6,9 @@ from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import paragraph, table, when, write, write_json
+from forewarn.cli.output import format_when, paragraph, table, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
-from forewarn.cli.values import read_time_or_duration
+from forewarn.cli.values import one_of, read_time_or_duration
 from forewarn.errors import WrongUsage
 
 _ROLES = ("viewer", "operator", "admin", "group")
@@ -47,7 +47,7 @@ def register(subcommands: Subcommands) -> None:
         Option(
             flag="--role",
             metavar="|".join(_ROLES),
-            read=_read_role,
+            read=one_of(*_ROLES, noun="a role"),
             help="what its holder may do; with --group it is `group`",
         ),
         Option(flag="--group", metavar="NAME", help="the group that it is for"),
@@ -133,7 +133,7 @@ def _body(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _described(token: JsonObject, now: datetime) -> str:
-    until = when(token.time("expires_at"), now)
+    until = format_when(token.time("expires_at"), now)
     ends = f"good until {until}" if until else "good until it is revoked"
     return f"{_role(token)}, {ends}."
 
@@ -149,19 +149,11 @@ def _table(tokens: list[JsonObject], api: ControlApi) -> str:
         (
             token.text("name") or "?",
             _role(token),
-            when(token.time("expires_at"), now) or "never",
-            when(token.time("last_used"), now) or "never",
+            format_when(token.time("expires_at"), now) or "never",
+            format_when(token.time("last_used"), now) or "never",
             token.text("created_by") or "",
             token.text("id") or "",
         )
         for token in tokens
     ]
     return table(("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID"), rows)
-
-
-def _read_role(text: str) -> str:
-    if text.lower() in _ROLES:
-        return text.lower()
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is not a role; known are {', '.join(_ROLES)}"
-    )

@@ -1,4 +1,4 @@
-"""Asyncio connection pool for one service; the rules are those of `connections`."""
+"""Asyncio connection pool for one service; the rules are those of `pool`."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from forewarn.client.endpoint import Endpoint
 from forewarn.client.requests import ClientRequest
-from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request
+from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request_bytes
 from forewarn.client.transport.pool import (
     connection_error,
     no_connection,
@@ -14,7 +14,7 @@ from forewarn.client.transport.pool import (
 )
 from forewarn.errors import ClientClosed, Lost, Misunderstood
 
-_PIECE = 65_536  # bytes per read
+_READ_SIZE = 65_536  # bytes per read
 _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -30,26 +30,26 @@ class AsyncConnectionPool:
         self._closing = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # None before the first use
 
-    async def ask(self, ask: ClientRequest) -> HttpResponse:
+    async def send(self, request: ClientRequest) -> HttpResponse:
         """Send one request; every failure is raised as a `ForewarnError`."""
-        self._settle()
-        headers = {"Host": self._endpoint.authority, **ask.headers}
-        target = f"{self._endpoint.prefix}{ask.path}"
-        data = request(ask.method, target, headers, ask.body)
-        where = str(self._endpoint)
+        self._use_running_loop()
+        headers = {"Host": self._endpoint.authority, **request.headers}
+        target = f"{self._endpoint.prefix}{request.path}"
+        data = request_bytes(request.method, target, headers, request.body)
+        endpoint = str(self._endpoint)
         try:
-            async with asyncio.timeout(ask.timeout):
-                return await self._exchange(data)
+            async with asyncio.timeout(request.timeout):
+                return await self._send_bytes(data)
         except OSError as error:
-            self._refuse_if_closed()
-            raise connection_error(error, where, ask.timeout) from error
+            self._check_open()
+            raise connection_error(error, endpoint, request.timeout) from error
         except (Lost, Misunderstood) as error:
-            self._refuse_if_closed()
-            raise with_endpoint(error, where) from error
+            self._check_open()
+            raise with_endpoint(error, endpoint) from error
 
     async def pause(self, seconds: float) -> ClientClosed | None:
-        """Wait; return `Closed` early if the client is closed meanwhile."""
-        self._settle()
+        """Wait; return `ClientClosed` early if the client is closed meanwhile."""
+        self._use_running_loop()
         try:
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -59,13 +59,13 @@ class AsyncConnectionPool:
 
     def close(self) -> None:
         """Close all connections and open no more."""
-        self._settle()
+        self._use_running_loop()
         self._closing.set()
         for _, writer in (*self._idle, *self._busy):
             writer.transport.abort()
         self._idle.clear()
 
-    def _settle(self) -> None:
+    def _use_running_loop(self) -> None:
         """Drop the connections of another event loop, which may have ended."""
         loop = asyncio.get_running_loop()
         if self._loop not in (loop, None) and not self._closing.is_set():
@@ -73,61 +73,61 @@ class AsyncConnectionPool:
             self._closing = asyncio.Event()
         self._loop = loop
 
-    async def _exchange(self, data: bytes) -> HttpResponse:
-        self._refuse_if_closed()
-        kept = await self._take()
-        if kept is not None:
-            incoming = ResponseParser()
+    async def _send_bytes(self, data: bytes) -> HttpResponse:
+        self._check_open()
+        idle = await self._take_idle()
+        if idle is not None:
+            parser = ResponseParser()
             try:
-                return await self._talk(kept, data, incoming)
+                return await self._exchange(idle, data, parser)
             except (ConnectionError, Lost):
-                if incoming.has_begun:
+                if parser.has_begun:
                     raise
-        return await self._talk(await self._open(), data, ResponseParser())
+        return await self._exchange(await self._open(), data, ResponseParser())
 
-    async def _take(self) -> _Streams | None:
+    async def _take_idle(self) -> _Streams | None:
         while self._idle:
-            kept = self._idle.pop()
-            if await _is_quiet(*kept):
-                return kept
-            kept[1].transport.abort()
+            idle = self._idle.pop()
+            if await _is_quiet(*idle):
+                return idle
+            idle[1].transport.abort()
         return None
 
     async def _open(self) -> _Streams:
-        self._refuse_if_closed()
-        where = (self._endpoint.host, self._endpoint.port)
+        self._check_open()
+        address = (self._endpoint.host, self._endpoint.port)
         try:
             async with asyncio.timeout(self._connect_timeout):
-                return await asyncio.open_connection(*where)
+                return await asyncio.open_connection(*address)
         except TimeoutError as error:
             raise no_connection(str(self._endpoint), self._connect_timeout) from error
 
-    async def _talk(
-        self, to: _Streams, data: bytes, incoming: ResponseParser
+    async def _exchange(
+        self, streams: _Streams, data: bytes, parser: ResponseParser
     ) -> HttpResponse:
-        reader, writer = to
-        self._busy.add(to)
+        reader, writer = streams
+        self._busy.add(streams)
         try:
-            self._refuse_if_closed()
+            self._check_open()
             writer.write(data)
-            while not incoming.is_complete:
-                part = await reader.read(_PIECE)
+            while not parser.is_complete:
+                part = await reader.read(_READ_SIZE)
                 if not part:
-                    self._refuse_if_closed()  # else the response seems to end
-                incoming.feed(part)
-            answer = incoming.answer(time.monotonic())
+                    self._check_open()  # else the response seems to end
+                parser.feed(part)
+            response = parser.response(time.monotonic())
         except BaseException:
             writer.transport.abort()
             raise
         finally:
-            self._busy.discard(to)
-        if incoming.stays_open:
-            self._idle.append(to)
+            self._busy.discard(streams)
+        if parser.stays_open:
+            self._idle.append(streams)
         else:
             writer.transport.abort()
-        return answer
+        return response
 
-    def _refuse_if_closed(self) -> None:
+    def _check_open(self) -> None:
         if self._closing.is_set():
             raise ClientClosed("this client was closed")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from forewarn.errors import Lost, Misunderstood
 
-MOST = 16 * 1024 * 1024  # bytes of a body; a document has a few thousand
-_MOST_HEAD = 64 * 1024  # bytes of a head, of a chunk's first line, of all trailers
+MAX_BODY = 16 * 1024 * 1024  # bytes of a body; a document has a few thousand
+_MAX_HEAD = 64 * 1024  # bytes of a head, of a chunk's first line, of all trailers
 _NO_BODY = (204, 304)
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
@@ -29,7 +29,7 @@ class HttpResponse:
     at: float = 0.0  # when its last byte arrived, on the monotonic clock
 
 
-def request(
+def request_bytes(
     method: str, target: str, headers: Mapping[str, str], body: bytes | None
 ) -> bytes:
     """Return the bytes of a request."""
@@ -69,7 +69,7 @@ class ResponseParser:
         if self.is_complete and self._rest:
             self.stays_open = False  # what follows was not requested
 
-    def answer(self, at: float) -> HttpResponse:
+    def response(self, at: float) -> HttpResponse:
         """Return the complete response; `at` is when its last byte arrived."""
         return HttpResponse(
             status=self._status, headers=self._headers, body=bytes(self._body), at=at
@@ -98,7 +98,7 @@ class ResponseParser:
         if end < 0:
             if not b"HTTP/1.".startswith(self._rest[:7]):
                 raise Misunderstood("what answers does not speak HTTP")
-            self._limit_head()
+            self._check_head_size()
             return False
         lines = self._rest[:end].decode("latin-1").split("\r\n")
         del self._rest[: end + 4]
@@ -106,17 +106,17 @@ class ResponseParser:
         if status // 100 == 1:  # the final response follows
             return True
         self._status, self._headers = status, _headers(lines[1:])
-        self.stays_open = version == "HTTP/1.1" and not self._says(
+        self.stays_open = version == "HTTP/1.1" and not self._has_token(
             "connection", "close"
         )
         self._frame()
         return True
 
-    def _limit_head(self) -> None:
-        if len(self._rest) > _MOST_HEAD:
+    def _check_head_size(self) -> None:
+        if len(self._rest) > _MAX_HEAD:
             raise Misunderstood("the answer has a head without an end")
 
-    def _says(self, name: str, word: str) -> bool:
+    def _has_token(self, name: str, word: str) -> bool:
         words = self._headers.get(name, "").lower().split(",")
         return word in [part.strip() for part in words]
 
@@ -125,7 +125,7 @@ class ResponseParser:
         if self._status in _NO_BODY:
             self.is_complete = True
         elif "transfer-encoding" in self._headers:
-            if not self._says("transfer-encoding", "chunked"):
+            if not self._has_token("transfer-encoding", "chunked"):
                 raise Misunderstood("the answer is encoded in a way that is not known")
             self._is_chunked = True
         elif "content-length" in self._headers:
@@ -141,17 +141,17 @@ class ResponseParser:
         part = self._rest[:count]
         if not part:
             return False
-        if len(self._body) + len(part) > MOST:
-            raise Misunderstood(f"the answer is larger than {MOST // 1024**2} MB")
+        if len(self._body) + len(part) > MAX_BODY:
+            raise Misunderstood(f"the answer is larger than {MAX_BODY // 1024**2} MB")
         self._body += part
         del self._rest[: len(part)]
         if self._left is not None:
             self._left -= len(part)
             if self._left == 0:
-                self._is_read()
+                self._end_part()
         return True
 
-    def _is_read(self) -> None:
+    def _end_part(self) -> None:
         if self._is_chunked:
             self._in_chunk = False
             if not self._body.endswith(b"\r\n"):
@@ -183,7 +183,7 @@ class ResponseParser:
         """Return the next line; None if its end has not arrived."""
         end = self._rest.find(b"\r\n")
         if end < 0:
-            self._limit_head()
+            self._check_head_size()
             return None
         line = bytes(self._rest[:end])
         del self._rest[: end + 2]
@@ -215,9 +215,9 @@ def _headers(lines: list[str]) -> Mapping[str, str]:
 
 def _length(text: str) -> int:
     sizes = {part.strip() for part in text.split(",")}
-    only = sizes.pop()
-    if sizes or not (only.isascii() and only.isdecimal()) or len(only) > 15:
+    size = sizes.pop()
+    if sizes or not (size.isascii() and size.isdecimal()) or len(size) > 15:
         raise Misunderstood(f"the answer has no length that is a number: {text!r}")
-    if int(only) > MOST:
-        raise Misunderstood(f"the answer is larger than {MOST // 1024**2} MB")
-    return int(only)
+    if int(size) > MAX_BODY:
+        raise Misunderstood(f"the answer is larger than {MAX_BODY // 1024**2} MB")
+    return int(size)

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from forewarn.core.lifecycle.model import Phase
-from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn
+from forewarn.server.metadata.faults.model import FaultKind, FaultOn
 from forewarn.testing.lint.evidence import (
     AnnouncedEvent,
     CoursePart,
     CourseSpan,
     ShownDocument,
 )
-from forewarn.testing.lint.observer import STRANGE_EVENT, ProgramWait
+from forewarn.testing.lint.observer import FUTURE_EVENT, ProgramWait
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 _PAUSES = 4  # polling intervals that the program may take to react
-_QUESTIONS = 3  # polls that show its pace, while nothing happens
+_MIN_POLLS = 3  # polls that show its pace, while nothing happens
 
 RETRY_AFTER = 2  # seconds, sent with a 429
 
@@ -40,12 +40,12 @@ class LintPace:
     """Time limits, all in seconds of real time."""
 
     first_request: float = 20.0
-    first_answer: float = 3.0  # until the first response that is not an error
+    first_response: float = 3.0  # until the first response that is not an error
     longest_pause: float = 16.0  # after which the program counts as polling too rarely
     longest_quiet: float = 12.0  # once it has polled twice
     shortest_quiet: float = 1.5
-    least_patience: float = 8.0
-    most_patience: float = 20.0
+    min_patience: float = 8.0
+    max_patience: float = 20.0
     moment: float = 1.0  # for a program to crash, approve or poll again
     refusal: float = 3.5  # how long 429 is returned
 
@@ -56,13 +56,13 @@ class LintCourse:
     def __init__(
         self,
         rehearsal: Rehearsal,
-        attending: ProgramWait,
+        program: ProgramWait,
         pace: LintPace,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Play against the program of `attending`; call `begin` for each part."""
+        """Play against `program`; call `begin` for each part."""
         self._rehearsal = rehearsal
-        self._attending = attending
+        self._program = program
         self._pace = pace
         self._begin = begin
         self._events: list[RehearsedEvent] = []
@@ -74,7 +74,7 @@ class LintCourse:
         for part, play in self._parts():
             self._began.append((part, time.monotonic()))
             self._begin(part)
-            if not play() or self._attending.is_over:
+            if not play() or self._program.is_over:
                 break
         self._rehearsal.clear_faults()
 
@@ -111,24 +111,24 @@ class LintCourse:
     # --- parts: each returns whether the program still takes part ------------
 
     def _quiet(self) -> bool:
-        attending, pace = self._attending, self._pace
-        if not attending.wait(lambda: bool(attending.questions), pace.first_request):
+        program, pace = self._program, self._pace
+        if not program.wait(lambda: bool(program.polls), pace.first_request):
             return False
-        if not attending.wait(lambda: attending.has_read, pace.first_answer):
+        if not program.wait(lambda: program.has_read, pace.first_response):
             return False
-        while (left := self._quiet_for()) and not attending.is_over:
-            attending.wait(lambda: not self._quiet_for(), left)
-        pause = attending.pause
+        while (left := self._quiet_for()) and not program.is_over:
+            program.wait(lambda: not self._quiet_for(), left)
+        pause = program.pause
         if pause is None or pause >= pace.longest_pause:
             return False
-        patience = max(_PAUSES * pause, pace.least_patience)
-        attending.patience = min(patience, pace.most_patience)
+        patience = max(_PAUSES * pause, pace.min_patience)
+        program.patience = min(patience, pace.max_patience)
         return True
 
     def _quiet_for(self) -> float:
         """Return the seconds left until the program's polling pace is known."""
-        pace, times = self._pace, [poll.since for poll in self._attending.questions]
-        if len(times) >= _QUESTIONS:
+        pace, times = self._pace, [poll.since for poll in self._program.polls]
+        if len(times) >= _MIN_POLLS:
             length = pace.shortest_quiet
         else:
             length = pace.longest_quiet if len(times) > 1 else pace.longest_pause
@@ -141,7 +141,7 @@ class LintCourse:
         self._announce(rehearsal.reboot(first, notice=_LATER))
         self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
         freeze = self._events[0]
-        if not self._shows(lambda shown: freeze.id.upper() in _all(shown)):
+        if not self._wait_shown(lambda shown: freeze.id.upper() in _event_ids(shown)):
             return False
         self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
         return True
@@ -155,18 +155,18 @@ class LintCourse:
             return freeze.id.upper() in shown.started
 
         seen = [
-            shown.at for shown in self._attending.onlooker.shown if has_started(shown)
+            shown.at for shown in self._program.observer.shown if has_started(shown)
         ]
         part, began = self._began[-1]
         self._began[-1] = (part, min([*seen, began]))  # if it approved earlier
-        return self._shows(has_started) and self._pause()
+        return self._wait_shown(has_started) and self._pause()
 
     def _reboot(self) -> bool:
         self._rehearsal.advance(_AFTER_WORK)
         self._announce(self._rehearsal.reboot())
         self._announce(self._rehearsal.reboot(source="user"))
         mine = self._events[-2:]
-        if not self._shows(lambda shown: mine[1].id.upper() in _all(shown)):
+        if not self._wait_shown(lambda shown: mine[1].id.upper() in _event_ids(shown)):
             return False
         return self._pause(until=lambda: all(event.approved_by for event in mine))
 
@@ -175,39 +175,37 @@ class LintCourse:
             if event.phase is Phase.SCHEDULED:
                 event.cancel()
         self._rehearsal.advance(_AFTER_WORK)
-        return self._shows(lambda shown: not _all(shown)) and self._pause()
+        return self._wait_shown(lambda shown: not _event_ids(shown)) and self._pause()
 
     def _other_version(self) -> bool:
-        self._attending.onlooker.strange_since = self._rehearsal.now
-        is_shown = self._shows(lambda shown: STRANGE_EVENT in shown.scheduled)
+        self._program.observer.future_since = self._rehearsal.now
+        is_shown = self._wait_shown(lambda shown: FUTURE_EVENT in shown.scheduled)
         return is_shown and self._pause()
 
     def _restart(self) -> bool:
-        self._attending.onlooker.strange_since = None
+        self._program.observer.future_since = None
         self._rehearsal.advance(_SILENCE)
-        return self._shows(lambda shown: not shown.incarnation) and self._pause()
+        return self._wait_shown(lambda shown: not shown.incarnation) and self._pause()
 
     def _too_many(self) -> bool:
-        self._rehearsal.set_fault(
-            Fault(kind=FaultKind.TOO_MANY, retry_after=RETRY_AFTER)
-        )
-        if not self._meets(FaultKind.TOO_MANY):
+        self._rehearsal.fault(FaultKind.TOO_MANY, retry_after=RETRY_AFTER)
+        if not self._wait_fault(FaultKind.TOO_MANY):
             return False
-        self._attending.wait(lambda: False, self._pace.refusal)
+        self._program.wait(lambda: False, self._pace.refusal)
         self._rehearsal.clear_faults()
         return True
 
     def _errors(self) -> bool:
         for kind in _ERRORS:
-            self._rehearsal.set_fault(Fault(kind=kind, count=1, on=FaultOn.READ))
-            is_met = self._meets(kind)
+            self._rehearsal.fault(kind, count=1, on=FaultOn.READ)
+            is_met = self._wait_fault(kind)
             self._rehearsal.clear_faults()
-            if not is_met or not self._attending.recovers(self._pace.most_patience):
+            if not is_met or not self._program.wait_recovery(self._pace.max_patience):
                 return False
         return True
 
     def _afterwards(self) -> bool:
-        return self._attending.recovers(self._pace.most_patience)
+        return self._program.wait_recovery(self._pace.max_patience)
 
     # --- helpers -------------------------------------------------------------
 
@@ -224,20 +222,20 @@ class LintCourse:
             )
         )
 
-    def _shows(self, is_it: Callable[[ShownDocument], bool]) -> bool:
+    def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
         """Wait until the program has received what this part is about."""
-        return self._attending.shows(is_it, since=self._began[-1][1])
+        return self._program.wait_shown(is_it, since=self._began[-1][1])
 
-    def _meets(self, kind: FaultKind) -> bool:
-        return self._attending.meets(
-            kind, self._pace.most_patience, since=self._began[-1][1]
+    def _wait_fault(self, kind: FaultKind) -> bool:
+        return self._program.wait_fault(
+            kind, self._pace.max_patience, since=self._began[-1][1]
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
         """Give the program a moment to react to what it has received."""
-        self._attending.wait(until, self._pace.moment)
+        self._program.wait(until, self._pace.moment)
         return True
 
 
-def _all(shown: ShownDocument) -> frozenset[str]:
+def _event_ids(shown: ShownDocument) -> frozenset[str]:
     return shown.scheduled | shown.started

@@ -3,7 +3,7 @@
 All times are monotonic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -11,7 +11,6 @@ from itertools import pairwise
 from forewarn.server.metadata.faults.observer import RequestRecord
 
 _DOCUMENT = "/metadata/scheduledevents"
-_GOOD = (200, 304)
 
 
 class CoursePart(StrEnum):
@@ -89,27 +88,21 @@ class Evidence:
     # --- requests ------------------------------------------------------------
 
     @property
-    def questions(self) -> Sequence[RequestRecord]:
+    def polls(self) -> Sequence[RequestRecord]:
         """Its requests for the document, ordered by arrival."""
-        reads = [e for e in self.requests if e.method == "GET" and is_events(e)]
-        return sorted(reads, key=lambda request: request.since)
+        return polls_of(self.requests)
 
     @property
     def approvals(self) -> Sequence[RequestRecord]:
         """Its approvals, including rejected ones."""
-        return [e for e in self.requests if e.method == "POST" and is_events(e)]
+        return [e for e in self.requests if e.method == "POST" and is_for_events(e)]
 
-    @property
-    def has_read(self) -> bool:
-        """Whether it ever received the document."""
-        return any(request.status in _GOOD for request in self.questions)
-
-    def asked_in(self, part: CoursePart) -> Sequence[RequestRecord]:
+    def polls_in(self, part: CoursePart) -> Sequence[RequestRecord]:
         """Return its polls that got their response during `part`."""
         span = self.span(part)
         if span is None:
             return ()
-        return [request for request in self.questions if span.has(request.at)]
+        return [request for request in self.polls if span.has(request.at)]
 
     @property
     def pause(self) -> float | None:
@@ -117,9 +110,7 @@ class Evidence:
 
         None if it polled fewer than two times.
         """
-        times = [request.since for request in self.asked_in(CoursePart.QUIET)]
-        gaps = [after - before for before, after in pairwise(times)]
-        return max(gaps, default=None)
+        return longest_pause(self.polls_in(CoursePart.QUIET))
 
     # --- documents and parts -------------------------------------------------
 
@@ -142,17 +133,29 @@ class Evidence:
     @property
     def last_part(self) -> CoursePart | None:
         """Part in which its last poll got its response; None if it never polled."""
-        questions = self.questions
-        return self.part_at(questions[-1].at) if questions else None
+        polls = self.polls
+        return self.part_at(polls[-1].at) if polls else None
 
     @property
     def silence(self) -> float:
         """Seconds between its last poll and its end, or the end of the observation."""
-        questions = self.questions
+        polls = self.polls
         end = self.until if self.ending is None else self.ending.at
-        return max(0.0, end - (questions[-1].at if questions else self.began))
+        return max(0.0, end - (polls[-1].at if polls else self.began))
 
 
-def is_events(asked: RequestRecord) -> bool:
+def polls_of(requests: Iterable[RequestRecord]) -> Sequence[RequestRecord]:
+    """Return the requests for the document, ordered by arrival."""
+    reads = [e for e in requests if e.method == "GET" and is_for_events(e)]
+    return sorted(reads, key=lambda request: request.since)
+
+
+def longest_pause(polls: Iterable[RequestRecord]) -> float | None:
+    """Return the longest time between two polls, in seconds; None if fewer than two."""
+    times = [poll.since for poll in polls]
+    return max((after - before for before, after in pairwise(times)), default=None)
+
+
+def is_for_events(request: RequestRecord) -> bool:
     """Return whether a request is for scheduled events."""
-    return asked.path.lower().rstrip("/").endswith(_DOCUMENT)
+    return request.path.lower().rstrip("/").endswith(_DOCUMENT)

@@ -41,7 +41,7 @@ class LintRule:
     hurts: str  # consequence, one sentence
     remedy: str  # what to do, one sentence
     facts: tuple[str, ...]  # of docs/reference/wire.md, on which it is based
-    look: Callable[[Evidence], RuleResult]
+    check: Callable[[Evidence], RuleResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +79,11 @@ def unseen(saw: str) -> RuleResult:
     return RuleResult(outcome=RuleOutcome.UNSEEN, saw=saw)
 
 
-def times(number: int) -> str:
+def format_times(number: int) -> str:
     """Format a count, such as "once" or "3 times"."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def seconds(length: float) -> str:
+def format_seconds(length: float) -> str:
     """Format a duration, such as "50 ms" or "1.5 s"."""
     return f"{length * 1000:.0f} ms" if length < 0.1 else f"{length:.1f} s"

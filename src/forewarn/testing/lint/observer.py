@@ -1,10 +1,9 @@
-"""Request observer of a lint, which can also serve a document of a future version."""
+"""Observer of a lint: what a program was shown and did, and waiting for it."""
 
 import json
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.types import EventSource, EventStatus, ScheduledEvent
@@ -14,16 +13,21 @@ from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.faults.observer import RequestRecord, request_record
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response
-from forewarn.testing.lint.evidence import ShownDocument, is_events
+from forewarn.testing.lint.evidence import (
+    ShownDocument,
+    is_for_events,
+    longest_pause,
+    polls_of,
+)
 from forewarn.testing.rehearsal.observer import RehearsalObserver
 from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: Id of the only event in that document.
-STRANGE_EVENT = "00000000-0000-4000-8000-000000000000"
-STRANGE_TYPE = "Hibernate"
+FUTURE_EVENT = "00000000-0000-4000-8000-000000000000"
+FUTURE_TYPE = "Hibernate"
 
-_STRANGE_FIELDS = {"EventScope": {"Zone": 1}, "Impacts": ["Network"], "Parent": None}
+_FUTURE_FIELDS = {"EventScope": {"Zone": 1}, "Impacts": ["Network"], "Parent": None}
 _OK = b"HTTP/1.1 200 OK"
 
 
@@ -31,19 +35,19 @@ class LintObserver:
     """Observes each request before and after its response.
 
     All methods run in the metadata loop. Another thread reads the attributes;
-    `watching` wakes it after each change.
+    `observer` wakes it after each change.
     """
 
     def __init__(
-        self, watching: RehearsalObserver, directory: Directory, vm: str
+        self, observer: RehearsalObserver, directory: Directory, vm: str
     ) -> None:
-        """Observe the program of `vm`; pass everything on to `watching`."""
-        self._watching = watching
+        """Observe the program of `vm`; pass everything on to `observer`."""
+        self._observer = observer
         self._directory = directory
         self._vm = vm
         self.shown: list[ShownDocument] = []
         self.forwarded = 0
-        self.strange_since: datetime | None = None  # None: serve real documents
+        self.future_since: datetime | None = None  # None: serve real documents
 
     # --- observing requests --------------------------------------------------
 
@@ -51,28 +55,28 @@ class LintObserver:
         """Respond with the future document while it is active."""
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
-        if self.strange_since is not None and request.is_marked:
+        if self.future_since is not None and request.is_marked:
             since = time.monotonic()
-            came = request_record(request, body, _OK, self._vm, since)
-            version = VERSIONS.get(came.version)
-            if version is not None and is_events(came):
-                return self._strange(came, version, self.strange_since)
-        return self._watching.take(request, body)
+            record = request_record(request, body, _OK, self._vm, since)
+            version = VERSIONS.get(record.version)
+            if version is not None and is_for_events(record):
+                return self._future_response(record, version, self.future_since)
+        return self._observer.take(request, body)
 
     def came(self, vm: str | None, at: float) -> None:
         """Pass an arrival on."""
-        self._watching.came(vm, at)
+        self._observer.came(vm, at)
 
     def answered(self, asked: RequestRecord) -> None:
         """Record which document was sent."""
         is_given = asked.status == 200 and asked.fault is None
-        if is_given and asked.method == "GET" and is_events(asked):
-            self._show(asked)
-        self._watching.answered(asked)
+        if is_given and asked.method == "GET" and is_for_events(asked):
+            self._record_document(asked)
+        self._observer.answered(asked)
 
     # --- recording documents -------------------------------------------------
 
-    def _show(self, asked: RequestRecord) -> None:
+    def _record_document(self, asked: RequestRecord) -> None:
         seat, version = self._directory.seat("", self._vm), VERSIONS.get(asked.version)
         if seat is None or version is None:
             return
@@ -87,22 +91,22 @@ class LintObserver:
             )
         )
 
-    def _strange(
+    def _future_response(
         self, asked: RequestRecord, version: ApiVersion, since: datetime
     ) -> Response | None:
         if asked.method == "POST":
-            is_meant = STRANGE_EVENT in asked.events
+            is_meant = FUTURE_EVENT in asked.events
             if is_meant:
-                self._watching.answered(asked)
+                self._observer.answered(asked)
             return Response(200) if is_meant else None
         seat = self._directory.seat("", self._vm)
         last = 0 if seat is None else seat.shelf.document.incarnation
         shown = ShownDocument(
-            at=asked.at, incarnation=last + 1, scheduled=frozenset({STRANGE_EVENT})
+            at=asked.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
         )
         self.shown.append(shown)
-        self._watching.answered(asked)
-        body = _strange_document(self._vm, last + 1, version, since)
+        self._observer.answered(asked)
+        body = _future_document(self._vm, last + 1, version, since)
         return Response(200, body, headers={"ETag": f'"strange.{last + 1}"'})
 
 
@@ -110,19 +114,19 @@ def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
     return frozenset(event.id.upper() for event in events if event.status is status)
 
 
-def _strange_document(
+def _future_document(
     vm: str, incarnation: int, version: ApiVersion, now: datetime
 ) -> bytes:
     """Build a document as a future version might: more fields, a new event type."""
     event = ScheduledEvent(
-        id=STRANGE_EVENT,
-        type=STRANGE_TYPE,
+        id=FUTURE_EVENT,
+        type=FUTURE_TYPE,
         status=EventStatus.SCHEDULED,
         resources=(vm,),
         not_before=now + timedelta(minutes=15),
         source=EventSource.PLATFORM,
     )
-    plain = {**plain_event(event, version, version.date_form), **_STRANGE_FIELDS}
+    plain = {**plain_event(event, version, version.date_form), **_FUTURE_FIELDS}
     document = {"DocumentIncarnation": incarnation, "Events": [plain], "Next": None}
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -133,7 +137,7 @@ class ProgramWait:
     def __init__(
         self,
         rehearsal: Rehearsal,
-        onlooker: LintObserver,
+        observer: LintObserver,
         program: Program,
         *,
         deadline: float,
@@ -147,7 +151,7 @@ class ProgramWait:
         self._rehearsal = rehearsal
         self._program = program
         self._deadline = deadline
-        self.onlooker = onlooker
+        self.observer = observer
         self.patience = patience
 
     # --- requests ------------------------------------------------------------
@@ -159,21 +163,19 @@ class ProgramWait:
         return [request for request in self._rehearsal.requests if request.vm == vm]
 
     @property
-    def questions(self) -> Sequence[RequestRecord]:
+    def polls(self) -> Sequence[RequestRecord]:
         """Its requests for the document, ordered by arrival."""
-        reads = [e for e in self.requests if e.method == "GET" and is_events(e)]
-        return sorted(reads, key=lambda request: request.since)
+        return polls_of(self.requests)
 
     @property
     def has_read(self) -> bool:
         """Whether it has received a document."""
-        return any(map(_is_good, self.questions))
+        return any(map(_is_good, self.polls))
 
     @property
     def pause(self) -> float | None:
         """Longest time between two polls, in seconds; None after fewer than two."""
-        times = [request.since for request in self.questions]
-        return max((after - before for before, after in pairwise(times)), default=None)
+        return longest_pause(self.polls)
 
     @property
     def is_over(self) -> bool:
@@ -182,36 +184,39 @@ class ProgramWait:
 
     # --- waiting -------------------------------------------------------------
 
-    def shows(self, is_it: Callable[[ShownDocument], bool], *, since: float) -> bool:
+    def wait_shown(
+        self, is_it: Callable[[ShownDocument], bool], *, since: float
+    ) -> bool:
         """Wait until it has received a document for which `is_it` is true."""
 
         def is_shown() -> bool:
-            return any(e.at >= since and is_it(e) for e in [*self.onlooker.shown])
+            return any(e.at >= since and is_it(e) for e in [*self.observer.shown])
 
         return self.wait(is_shown, self.patience)
 
-    def meets(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
+    def wait_fault(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
         """Wait until one of its polls is hit by a fault of this kind."""
         return self.wait(
-            lambda: any(e.fault == kind and e.at >= since for e in self.questions),
+            lambda: any(e.fault == kind and e.at >= since for e in self.polls),
             seconds,
         )
 
-    def recovers(self, seconds: float) -> bool:
+    def wait_recovery(self, seconds: float) -> bool:
         """Wait until a new poll succeeds."""
         since = time.monotonic()
         return self.wait(
-            lambda: any(_is_good(e) and e.since >= since for e in self.questions),
+            lambda: any(_is_good(e) and e.since >= since for e in self.polls),
             seconds,
         )
 
-    def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `is_so`, or the program has ended; return whether it is so."""
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition` or the program's end; return whether it is met."""
         left = max(0.0, self._deadline - time.monotonic())
-        watching, program = self._rehearsal.watching, self._program
-        watching.wait(lambda: is_so() or not program.is_running, min(seconds, left))
-        return is_so()
+        self._rehearsal.observer.wait(
+            lambda: condition() or not self._program.is_running, min(seconds, left)
+        )
+        return condition()
 
 
-def _is_good(asked: RequestRecord) -> bool:
-    return asked.status in (200, 304) and asked.fault is None
+def _is_good(request: RequestRecord) -> bool:
+    return request.status in (200, 304) and request.fault is None

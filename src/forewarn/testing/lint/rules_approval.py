@@ -9,10 +9,10 @@ from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -26,8 +26,8 @@ def _others(evidence: Evidence) -> RuleResult:
         return unseen("it was shown no event of another VM")
     done = [event for event in others if event.id in _approved(evidence)]
     if done:
-        return found(f"approved {' and '.join(map(_called, done))}")
-    return passed(f"left alone {' and '.join(map(_called, seen))}")
+        return found(f"approved {' and '.join(map(_name_of, done))}")
+    return passed(f"left alone {' and '.join(map(_name_of, seen))}")
 
 
 def _unprepared(evidence: Evidence) -> RuleResult:
@@ -41,7 +41,9 @@ def _unprepared(evidence: Evidence) -> RuleResult:
     if not took:
         return unseen("it approved no Reboot of its own VM by the platform")
     after, event = min(took, key=lambda item: item[0])
-    text = f"approved {_called(event)} {seconds(after)} after it was first shown"
+    text = (
+        f"approved {_name_of(event)} {format_seconds(after)} after it was first shown"
+    )
     return found(text) if after < _AT_ONCE else passed(text)
 
 
@@ -52,7 +54,7 @@ def _in_vain(evidence: Evidence) -> RuleResult:
     if refused:
         count = len(evidence.approvals)
         return found(f"{len(refused)} of {count} approvals were refused with 400")
-    return passed(f"approved {times(len(evidence.approvals))}, never refused")
+    return passed(f"approved {format_times(len(evidence.approvals))}, never refused")
 
 
 def _twice(evidence: Evidence) -> RuleResult:
@@ -64,9 +66,9 @@ def _twice(evidence: Evidence) -> RuleResult:
     )
     if not counts:
         return unseen("it approved nothing")
-    most = max(counts.values())
-    text = f"approved one event {times(most)}"
-    return passed("approved each event once") if most == 1 else found(text)
+    highest = max(counts.values())
+    text = f"approved one event {format_times(highest)}"
+    return passed("approved each event once") if highest == 1 else found(text)
 
 
 def _nothing(evidence: Evidence) -> RuleResult:
@@ -76,7 +78,7 @@ def _nothing(evidence: Evidence) -> RuleResult:
         return unseen("it was shown no event of its own VM")
     done = [event for event in seen if event.id in _approved(evidence)]
     if done:
-        return passed(f"approved {' and '.join(map(_called, done))}")
+        return passed(f"approved {' and '.join(map(_name_of, done))}")
     names = sorted({event.type for event in seen})
     return found(f"approved no event of its own VM: no {', no '.join(names)}")
 
@@ -103,7 +105,7 @@ def _first_approval(evidence: Evidence, event: str) -> float | None:
     )
 
 
-def _called(event: AnnouncedEvent) -> str:
+def _name_of(event: AnnouncedEvent) -> str:
     whose = "a user's" if event.source == EventSource.USER else "the platform's"
     return f"{whose} {event.type} of {', '.join(event.resources)}"
 
@@ -117,7 +119,7 @@ RULES: Sequence[LintRule] = (
         remedy="Approve only what names this VM (compute.name of /metadata/instance);"
         " if one VM approves for all, let the others tell it that they are ready.",
         facts=("6.5c", "9.7", "14.1"),
-        look=_others,
+        check=_others,
     ),
     LintRule(
         id="approves-unprepared",
@@ -126,7 +128,7 @@ RULES: Sequence[LintRule] = (
         " are given away.",
         remedy="Approve when the work is moved away, not when the event is seen.",
         facts=("6.1a", "6.5a"),
-        look=_unprepared,
+        check=_unprepared,
     ),
     LintRule(
         id="approves-in-vain",
@@ -135,7 +137,7 @@ RULES: Sequence[LintRule] = (
         remedy="POST the header and"
         ' {"StartRequests": [{"EventId": "..."}]} with an id of the document.',
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
-        look=_in_vain,
+        check=_in_vain,
     ),
     LintRule(
         id="approves-twice",
@@ -144,7 +146,7 @@ RULES: Sequence[LintRule] = (
         " second.",
         remedy="Remember what was approved until it is gone.",
         facts=("8.3b", "9.3a"),
-        look=_twice,
+        check=_twice,
     ),
     LintRule(
         id="approves-nothing",
@@ -153,6 +155,6 @@ RULES: Sequence[LintRule] = (
         remedy="If that is meant, nothing; else approve what names this VM when all is"
         " ready.",
         facts=("6.4a", "6.12b", "14.3"),
-        look=_nothing,
+        check=_nothing,
     ),
 )

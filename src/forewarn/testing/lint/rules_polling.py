@@ -6,15 +6,15 @@ from itertools import pairwise
 from forewarn.core.lifecycle.policy import MINIMUM_NOTICE
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import NEWEST, VERSIONS
-from forewarn.testing.lint.evidence import CoursePart, Evidence, is_events
+from forewarn.testing.lint.evidence import CoursePart, Evidence, is_for_events
 from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -26,15 +26,15 @@ _TOLERANCE = 0.25  # seconds by which a timer may fire early
 
 
 def _never_asks(evidence: Evidence) -> RuleResult:
-    if evidence.questions:
-        return passed(f"asked for the document {times(len(evidence.questions))}")
+    if evidence.polls:
+        return passed(f"asked for the document {format_times(len(evidence.polls))}")
     if evidence.requests:
         first, count = evidence.requests[0], len(evidence.requests)
         return found(
-            f"asked {times(count)}, never for the document;"
+            f"asked {format_times(count)}, never for the document;"
             f" the first was {first.method} {first.path}"
         )
-    waited = seconds(evidence.silence)
+    waited = format_seconds(evidence.silence)
     if evidence.ending is not None:
         return found(f"ended after {waited} and had asked nothing")
     return found(f"asked nothing for {waited}")
@@ -54,7 +54,7 @@ def _no_header(evidence: Evidence) -> RuleResult:
 
 
 def _no_version(evidence: Evidence) -> RuleResult:
-    requests = [e for e in evidence.requests if is_events(e) and e.is_marked]
+    requests = [e for e in evidence.requests if is_for_events(e) and e.is_marked]
     if not requests:
         return unseen("no request with the header came")
     bad = [e for e in requests if e.version not in VERSIONS and e.status == 400]
@@ -62,11 +62,11 @@ def _no_version(evidence: Evidence) -> RuleResult:
         versions = sorted({e.version for e in requests if e.version in VERSIONS})
         return passed(f"asked with {', '.join(versions) or 'nothing that was refused'}")
     how = f"with {bad[0].version}" if bad[0].version else "without one"
-    return found(f"asked {times(len(bad))} {how}; that was refused")
+    return found(f"asked {format_times(len(bad))} {how}; that was refused")
 
 
 def _old_version(evidence: Evidence) -> RuleResult:
-    versions = {e.version for e in evidence.questions if e.version in VERSIONS}
+    versions = {e.version for e in evidence.polls if e.version in VERSIONS}
     if not versions:
         return unseen("no question with a known version came")
     oldest = min(versions)
@@ -88,46 +88,50 @@ def _proxy(evidence: Evidence) -> RuleResult:
 
 
 def _rare_polls(evidence: Evidence) -> RuleResult:
-    span, polls = evidence.span(CoursePart.QUIET), evidence.asked_in(CoursePart.QUIET)
+    span, polls = evidence.span(CoursePart.QUIET), evidence.polls_in(CoursePart.QUIET)
     if span is None or not polls:
         return unseen("it asked nothing while nothing happened")
     has_ended = evidence.ending is not None and evidence.last_part is CoursePart.QUIET
     rest = 0.0 if has_ended else span.ended - polls[-1].since
     longest = max(evidence.pause or 0.0, rest)
     if longest >= _TOO_RARE:
-        return found(f"let {seconds(longest)} pass without a question")
+        return found(f"let {format_seconds(longest)} pass without a question")
     if longest > _RARE:
         return found(
-            f"let {seconds(longest)} pass without a question", Severity.WARNING
+            f"let {format_seconds(longest)} pass without a question", Severity.WARNING
         )
     if evidence.pause is None:
         return unseen("it asked only once before it ended")
-    return passed(f"asks every {seconds(evidence.pause)} at the longest")
+    return passed(f"asks every {format_seconds(evidence.pause)} at the longest")
 
 
 def _frequent_polls(evidence: Evidence) -> RuleResult:
     span = evidence.span(CoursePart.QUIET)
-    if span is None or not evidence.questions:
+    if span is None or not evidence.polls:
         return unseen("it asked nothing while nothing happened")
-    most = _most([e.since for e in evidence.requests if span.has(e.since)])
-    if most > _ALLOWED:
-        return found(f"sent {most} requests within a second while nothing happened")
-    return passed(f"sent {most} requests at the most within a second")
+    highest = _most_per_second(
+        [e.since for e in evidence.requests if span.has(e.since)]
+    )
+    if highest > _ALLOWED:
+        return found(f"sent {highest} requests within a second while nothing happened")
+    return passed(f"sent {highest} requests at the most within a second")
 
 
 def _hammers(evidence: Evidence) -> RuleResult:
     refused = sorted(e.since for e in evidence.requests if e.status == 429)
     if not refused:
         return unseen("it was never answered 429")
-    most = _most(refused)
-    if most > _ALLOWED:
-        return found(f"sent {most} requests within a second while answered 429")
+    highest = _most_per_second(refused)
+    if highest > _ALLOWED:
+        return found(f"sent {highest} requests within a second while answered 429")
     length = refused[-1] - refused[0]
     rate, usual = _rate(len(refused), length), _usual_rate(evidence)
     if rate > 2 and rate > 2 * usual:
         text = f"asked {rate:.1f} times a second while answered 429, before {usual:.1f}"
         return found(text, Severity.WARNING)
-    return passed(f"asked {times(len(refused))} in {seconds(length)} of 429")
+    return passed(
+        f"asked {format_times(len(refused))} in {format_seconds(length)} of 429"
+    )
 
 
 def _retry_after(evidence: Evidence) -> RuleResult:
@@ -140,13 +144,13 @@ def _retry_after(evidence: Evidence) -> RuleResult:
     if not after:
         return unseen("it did not ask again after a 429")
     required, soonest = evidence.retry_after, min(after)
-    text = f"{seconds(soonest)} after a 429 that asked for {required:.0f} s"
+    text = f"{format_seconds(soonest)} after a 429 that asked for {required:.0f} s"
     if soonest < required - _TOLERANCE:
         return found(f"asked again {text}")
     return passed(f"asked again {text}")
 
 
-def _most(moments: Sequence[float]) -> int:
+def _most_per_second(moments: Sequence[float]) -> int:
     """Return the largest number of `moments` within one second."""
     ordered = sorted(moments)
     return max(
@@ -160,7 +164,7 @@ def _rate(count: int, length: float) -> float:
 
 
 def _usual_rate(evidence: Evidence) -> float:
-    polls = evidence.asked_in(CoursePart.QUIET)
+    polls = evidence.polls_in(CoursePart.QUIET)
     return _rate(len(polls), polls[-1].since - polls[0].since) if polls else 0.0
 
 
@@ -172,7 +176,7 @@ RULES: Sequence[LintRule] = (
         remedy="Let it ask $FOREWARN_ENDPOINT, or 169.254.169.254 in a network where"
         " that leads here (--metadata), for /metadata/scheduledevents.",
         facts=("1.1a", "1.1b"),
-        look=_never_asks,
+        check=_never_asks,
     ),
     LintRule(
         id="no-header",
@@ -180,7 +184,7 @@ RULES: Sequence[LintRule] = (
         hurts="Requests without the header are refused with 400.",
         remedy="Send `Metadata: true` with each GET and each POST.",
         facts=("2.1a", "2.2a"),
-        look=_no_header,
+        check=_no_header,
     ),
     LintRule(
         id="no-api-version",
@@ -189,7 +193,7 @@ RULES: Sequence[LintRule] = (
         " most versions of /metadata/instance are none.",
         remedy=f"Ask with api-version={NEWEST.name}.",
         facts=("3.0a", "3.1a", "3.1b"),
-        look=_no_version,
+        check=_no_version,
     ),
     LintRule(
         id="old-api-version",
@@ -197,7 +201,7 @@ RULES: Sequence[LintRule] = (
         hurts="An older version does not show types of events that came later.",
         remedy=f"Ask with api-version={NEWEST.name}.",
         facts=("3.0d", "3.0e", "3.4a", "3.4b"),
-        look=_old_version,
+        check=_old_version,
     ),
     LintRule(
         id="through-a-proxy",
@@ -205,7 +209,7 @@ RULES: Sequence[LintRule] = (
         hurts="The service refuses whatever a proxy has passed on.",
         remedy="Ask without a proxy, whatever http_proxy says.",
         facts=("1.8a",),
-        look=_proxy,
+        check=_proxy,
     ),
     LintRule(
         id="rare-polls",
@@ -214,7 +218,7 @@ RULES: Sequence[LintRule] = (
         " of them left, or sees nothing.",
         remedy="Ask once a second.",
         facts=("6.1a", "6.16a", "8.3a"),
-        look=_rare_polls,
+        check=_rare_polls,
     ),
     LintRule(
         id="frequent-polls",
@@ -223,7 +227,7 @@ RULES: Sequence[LintRule] = (
         " rest is refused with 429.",
         remedy="Ask once a second.",
         facts=("8.3a", "8.3b"),
-        look=_frequent_polls,
+        check=_frequent_polls,
     ),
     LintRule(
         id="hammers",
@@ -232,7 +236,7 @@ RULES: Sequence[LintRule] = (
         " programs of the VM.",
         remedy="After a 429 wait a second or longer before the next request.",
         facts=("8.0h", "8.3b"),
-        look=_hammers,
+        check=_hammers,
     ),
     LintRule(
         id="ignores-retry-after",
@@ -241,6 +245,6 @@ RULES: Sequence[LintRule] = (
         " is not known to say it, forewarn does.",
         remedy="Wait as long as Retry-After says, if it is there.",
         facts=("8.0h", "8.3c"),
-        look=_retry_after,
+        check=_retry_after,
     ),
 )

@@ -9,10 +9,10 @@ from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
+    format_seconds,
+    format_times,
     found,
     passed,
-    seconds,
-    times,
     unseen,
 )
 
@@ -97,11 +97,11 @@ _FAULTY = (CoursePart.TOO_MANY, CoursePart.ERRORS)
 
 
 def _ends_while_quiet(evidence: Evidence) -> RuleResult:
-    if not evidence.asked_in(CoursePart.QUIET):
+    if not evidence.polls_in(CoursePart.QUIET):
         return unseen("it asked nothing")
     ending = evidence.ending
     if ending is not None and evidence.last_part is CoursePart.QUIET:
-        count = times(len(evidence.asked_in(CoursePart.QUIET)))
+        count = format_times(len(evidence.polls_in(CoursePart.QUIET)))
         return found(f"{_ended(ending)} when it had asked {count}")
     if evidence.span(CoursePart.SCHEDULED) is None:
         return unseen("nothing came that it could have missed")
@@ -117,7 +117,9 @@ def _stops(after: _After, evidence: Evidence) -> RuleResult:
         return unseen(f"it ended after {after.what}")
     if evidence.silence < evidence.patience:
         return unseen(f"there was no more time after {after.what}")
-    return found(f"asked no more for {seconds(evidence.silence)} after {after.what}")
+    return found(
+        f"asked no more for {format_seconds(evidence.silence)} after {after.what}"
+    )
 
 
 def _ends(after: _After, evidence: Evidence) -> RuleResult:
@@ -125,16 +127,16 @@ def _ends(after: _After, evidence: Evidence) -> RuleResult:
         return unseen(f"it was not shown {after.what}")
     if evidence.ending is None or evidence.last_part is not after.part:
         return passed(f"ran on after {after.what}")
-    waited = seconds(evidence.silence)
+    waited = format_seconds(evidence.silence)
     return found(f"{_ended(evidence.ending)} {waited} after {after.what}")
 
 
 def _is_reached(after: _After, evidence: Evidence) -> bool:
-    return bool(evidence.asked_in(after.part))
+    return bool(evidence.polls_in(after.part))
 
 
 def _gives_up(evidence: Evidence) -> RuleResult:
-    met = [e for part in _FAULTY for e in evidence.asked_in(part)]
+    met = [e for part in _FAULTY for e in evidence.polls_in(part)]
     bad = sorted({e.fault for e in met if e.fault is not None})
     if not bad:
         return unseen("it met no error")
@@ -145,7 +147,7 @@ def _gives_up(evidence: Evidence) -> RuleResult:
         return found(f"{_ended(evidence.ending)}; {last}")
     if evidence.silence < evidence.patience:
         return unseen(f"there was no more time; {last}")
-    return found(f"asked no more for {seconds(evidence.silence)}; {last}")
+    return found(f"asked no more for {format_seconds(evidence.silence)}; {last}")
 
 
 def _ended(ending: ProgramExit) -> str:
@@ -162,9 +164,9 @@ def _pair(after: _After) -> Sequence[LintRule]:
             hurts=after.hurts,
             remedy=after.remedy,
             facts=after.facts,
-            look=partial(look, after),
+            check=partial(check, after),
         )
-        for verb, look in (("stops", _stops), ("ends", _ends))
+        for verb, check in (("stops", _stops), ("ends", _ends))
     ]
 
 
@@ -175,7 +177,7 @@ RULES: Sequence[LintRule] = (
         hurts="Events come at any time: who has ended is told of none.",
         remedy="Let it run as long as the VM does, and be started again if it ends.",
         facts=("6.1a", "10.2"),
-        look=_ends_while_quiet,
+        check=_ends_while_quiet,
     ),
     *(rule for after in _AFTER for rule in _pair(after)),
     LintRule(
@@ -185,6 +187,6 @@ RULES: Sequence[LintRule] = (
         " then, and was seen to answer 200 without a body; events come afterwards.",
         remedy="Ask again after a pause, whatever went wrong, but for 400.",
         facts=("4.5a", "8.0g", "8.0h", "8.0i", "8.3e"),
-        look=_gives_up,
+        check=_gives_up,
     ),
 )

@@ -1,4 +1,4 @@
-"""Lint: all rules applied to the evidence on a program (pure)."""
+"""Linter: runs the course at a program and applies every rule to the evidence."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,6 @@ RULES: Sequence[LintRule] = (
     *rules_approval.RULES,
 )
 
-
 VM = "vm-0"  # the VM whose requests the program sends
 OTHERS = ("vm-1", "vm-2")
 
@@ -33,23 +32,6 @@ _FLEET: dict[str, object] = {
         for number, vm in enumerate((VM, *OTHERS))
     ],
 }
-
-
-def apply_rules(evidence: Evidence) -> Sequence[Finding]:
-    """Apply every rule and return its finding."""
-    return [_finding(rule, evidence) for rule in RULES]
-
-
-def _finding(rule: LintRule, evidence: Evidence) -> Finding:
-    look = rule.look(evidence)
-    severity = look.severity or rule.severity
-    return Finding(rule=rule, outcome=look.outcome, severity=severity, saw=look.saw)
-
-
-def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
-    """Return whether CI should fail: on an error, or if `is_strict` on a warning."""
-    bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
-    return any(finding.is_found and finding.severity in bad for finding in findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,26 +67,26 @@ def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     """Lint the program of `trial` and return the findings."""
     began = time.monotonic()
     with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
-        plane, watching = rehearsal.system.plane, rehearsal.watching
-        onlooker = LintObserver(watching, plane.desk.directory, VM)
-        plane.witness = onlooker
+        plane, observer = rehearsal.system.plane, rehearsal.observer
+        lint_observer = LintObserver(observer, plane.desk.directory, VM)
+        plane.witness = lint_observer
         program = Program(
             trial.command,
             rehearsal.environment,
             output=trial.output,
-            on_end=watching.ring,
+            on_end=observer.wake,
         )
         with program:
-            attending = ProgramWait(
+            program_wait = ProgramWait(
                 rehearsal,
-                onlooker,
+                lint_observer,
                 program,
                 deadline=began + trial.timeout,
-                patience=trial.pace.least_patience,
+                patience=trial.pace.min_patience,
             )
-            course = LintCourse(rehearsal, attending, trial.pace, progress.begin)
+            course = LintCourse(rehearsal, program_wait, trial.pace, progress.begin)
             course.play()
-            evidence = _evidence(course, attending, program)
+            evidence = _evidence(course, program_wait, program)
     return LintResult(
         findings=[e for e in apply_rules(evidence) if e.rule.id not in trial.ignored],
         evidence=evidence,
@@ -113,18 +95,37 @@ def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     )
 
 
-def _evidence(course: LintCourse, attending: ProgramWait, program: Program) -> Evidence:
+def _evidence(
+    course: LintCourse, program_wait: ProgramWait, program: Program
+) -> Evidence:
     ended, code = program.ended, program.code
     return Evidence(
         vm=VM,
         began=program.began,
         until=time.monotonic(),
-        patience=attending.patience,
+        patience=program_wait.patience,
         retry_after=RETRY_AFTER,
-        requests=attending.requests,
-        forwarded=attending.onlooker.forwarded,
-        shown=[*attending.onlooker.shown],
+        requests=program_wait.requests,
+        forwarded=program_wait.observer.forwarded,
+        shown=[*program_wait.observer.shown],
         announced=course.announced,
         spans=course.spans,
         ending=None if ended is None else ProgramExit(at=ended, code=code or 0),
     )
+
+
+def apply_rules(evidence: Evidence) -> Sequence[Finding]:
+    """Apply every rule and return its finding."""
+    return [_finding(rule, evidence) for rule in RULES]
+
+
+def _finding(rule: LintRule, evidence: Evidence) -> Finding:
+    result = rule.check(evidence)
+    severity = result.severity or rule.severity
+    return Finding(rule=rule, outcome=result.outcome, severity=severity, saw=result.saw)
+
+
+def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
+    """Return whether CI should fail: on an error, or if `is_strict` on a warning."""
+    bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
+    return any(finding.is_found and finding.severity in bad for finding in findings)

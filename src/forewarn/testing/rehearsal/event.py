@@ -1,12 +1,11 @@
-"""Failure messages about approvals that are missing, wrong or too early."""
+"""Event of a rehearsal: its state, its actions, and assertions that wait."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle import model as m
 from forewarn.core.lifecycle.document import STATUS
-from forewarn.core.lifecycle.model import Maintenance, Phase, Via
+from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Via
 from forewarn.core.queries.phrases import join_names, short_name
 from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance, find_vm
@@ -17,6 +16,13 @@ from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 from forewarn.testing.rehearsal.timeline import timeline_of
 
+#: The actor in the journal.
+BY = "rehearsal"
+
+_SEEN_WITHIN = "10s"  # of real time, for a program that polls every second
+_APPROVED_WITHIN = "30s"  # of real time, for a program that also prepares something
+_UNAPPROVED_FOR = "1s"
+
 #: Why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
     Phase.STARTED: "it started without",
@@ -26,149 +32,20 @@ _OVER: Mapping[Phase, str] = {
 }
 
 
-#: The actor in the journal.
-BY = "rehearsal"
-
-_WITHIN = "10s"  # of real time, for a program that polls every second
-_APPROVED_WITHIN = "30s"  # of real time, for a program that also prepares something
-_QUIET = "1s"
-
-
-def not_approved_by(
-    maintenance: Maintenance, event_id: str, by: str | None, within: str
-) -> str | None:
-    """Explain why the event is not approved by `by`; None if it is."""
-    event, name = maintenance.event(event_id), _named(maintenance, event_id)
-    if event.approved_at is not None:
-        who = _who(maintenance, event_id)
-        is_right = by is None or by.lower() == (event.approved_by or "").lower()
-        return None if is_right else f"{name} was approved by {who}, not by {by}"
-    whose = "" if by is None else f" by {by}"
-    if event.withdrawn_at is not None:
-        return f"{name} was not approved{whose}: it was withdrawn, all VMs having left"
-    why = _OVER.get(maintenance.phase)
-    if why is not None:
-        return f"{name} was not approved{whose}: {why}"
-    return f"{name} was not approved{whose} within {within}"
-
-
-def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Name who approved an event that nobody should approve; None if nobody did."""
-    if maintenance.event(event_id).approved_at is None:
-        return None
-    who = _who(maintenance, event_id)
-    return f"{_named(maintenance, event_id)} was approved by {who}"
-
-
-def too_early(
-    name: str,
-    marks: Sequence[Mark],
-    wanted: str,
-    announced: float,
-    approved: float | None,
-) -> str | None:
-    """Explain why the approval came before the mark `wanted`; None if it did not."""
-    times = [mark.at for mark in marks if mark.name == wanted]
-    fresh = [at for at in times if at >= announced]
-    if fresh and (approved is None or min(fresh) <= approved):
-        return None
-    if fresh and approved is not None:
-        late = min(fresh) - approved
-        return f"{name} was approved {late:.2f} s before the mark {wanted!r}"
-    is_so = "is not approved" if approved is None else "was approved"
-    if times:
-        return f"{name} {is_so}, and the mark {wanted!r} is older than its announcement"
-    others = sorted({mark.name for mark in marks})
-    there = f"; there are {join_names(others)}" if others else ", nor any other"
-    return f"{name} {is_so}, and there is no mark {wanted!r}{there}"
-
-
-def _named(maintenance: Maintenance, event_id: str) -> str:
-    vms = join_names(maintenance.event(event_id).resources)
-    return f"{short_name(maintenance, event_id)} of {vms}"
-
-
-def _who(maintenance: Maintenance, event_id: str) -> str:
-    event = maintenance.event(event_id)
-    if event.approved_via is Via.POLICY:
-        return f"the settings of group {event.group}"
-    return event.approved_by or "nobody that is known"
-
-
-def wait_until(
-    engine: Engine,
-    watching: RehearsalObserver,
-    complaint: Callable[[], str | None],
-    is_settled: Callable[[], bool],
-    within: str | float | timedelta,
-) -> None:
-    """Wait until `is_settled`, then raise AssertionError if there is a `complaint`."""
-    __tracebackhide__ = True  # show a failure at the test's own line
-    watching.wait(is_settled, parse_duration(within).total_seconds())
-    message = complaint()
-    if message is not None:
-        raise AssertionError(f"{message}\n\n{timeline_of(engine, watching)}")
-
-
-def wait_marked(
-    engine: Engine,
-    watching: RehearsalObserver,
-    name: str,
-    within: str | float | timedelta,
-    times: int,
-) -> None:
-    """Wait until `name` has been marked `times` times in all."""
-    __tracebackhide__ = True
-
-    def is_marked() -> bool:
-        return sum(1 for mark in watching.marks if mark.name == name) >= times
-
-    def complaint() -> str | None:
-        often = "" if times == 1 else f", {times} times"
-        return None if is_marked() else f"there is no mark {name!r}{often}"
-
-    wait_until(engine, watching, complaint, is_marked, within)
-
-
-def wait_polled(
-    engine: Engine,
-    watching: RehearsalObserver,
-    vm: str,
-    within: str | float | timedelta,
-    times: int,
-) -> None:
-    """Wait until `vm` has polled `times` more times."""
-    __tracebackhide__ = True
-    before = len(watching.came_at(vm))
-
-    def is_asked() -> bool:
-        return len(watching.came_at(vm)) - before >= times
-
-    def complaint() -> str | None:
-        if is_asked():
-            return None
-        often = "" if times == 1 else f" {times} times"
-        return (
-            f"{vm} did not ask{often} within {exact_duration(parse_duration(within))}"
-        )
-
-    wait_until(engine, watching, complaint, is_asked, within)
-
-
 class RehearsedEvent:
     """One event, as a test handles it; its properties are always current."""
 
     def __init__(
         self,
         engine: Engine,
-        watching: RehearsalObserver,
+        observer: RehearsalObserver,
         maintenance_id: str,
         event_id: str,
     ) -> None:
         """Wrap the event `event_id` of that maintenance operation."""
         self._engine = engine
-        self._watching = watching
-        self._maintenance = maintenance_id
+        self._observer = observer
+        self._maintenance_id = maintenance_id
         self.id = event_id
 
     def __repr__(self) -> str:
@@ -184,20 +61,18 @@ class RehearsedEvent:
     # --- state ---------------------------------------------------------------
 
     @property
-    def maintenance(self) -> m.Maintenance:
+    def maintenance(self) -> Maintenance:
         """Its maintenance operation, in its current state."""
         with self._engine.store.snapshot() as snapshot:
-            return find_maintenance(snapshot, self._maintenance)
+            return find_maintenance(snapshot, self._maintenance_id)
 
     @property
-    def _now(self) -> m.Event:
+    def _event(self) -> Event:
         return self.maintenance.event(self.id)
 
     @property
     def _name(self) -> str:
-        maintenance = self.maintenance
-        vms = maintenance.event(self.id).resources
-        return f"{short_name(maintenance, self.id)} of {join_names(vms)}"
+        return _name_of(self.maintenance, self.id)
 
     @property
     def type(self) -> EventType:
@@ -224,12 +99,12 @@ class RehearsedEvent:
     @property
     def resources(self) -> Sequence[str]:
         """VMs that it affects."""
-        return self._now.resources
+        return self._event.resources
 
     @property
     def group(self) -> str:
         """Group that sees it."""
-        return self._now.group
+        return self._event.group
 
     @property
     def not_before(self) -> datetime:
@@ -237,19 +112,19 @@ class RehearsedEvent:
         return self.maintenance.not_before
 
     @property
-    def phase(self) -> m.Phase:
+    def phase(self) -> Phase:
         """Current phase of its maintenance operation."""
         return self.maintenance.phase
 
     @property
     def is_approved(self) -> bool:
         """Whether it has been approved."""
-        return self._now.approved_at is not None
+        return self._event.approved_at is not None
 
     @property
     def approved_by(self) -> str | None:
         """Who has approved it; None if nobody has."""
-        return self._now.approved_by
+        return self._event.approved_by
 
     @property
     def seen_by(self) -> Sequence[str]:
@@ -266,11 +141,11 @@ class RehearsedEvent:
 
     def cancel(self, reason: str | None = None) -> None:
         """Cancel it."""
-        self._engine.cancel(self._maintenance, by=BY, reason=reason)
+        self._engine.cancel(self._maintenance_id, by=BY, reason=reason)
 
     def complete(self) -> None:
         """Report its work as done; it ends once VMs have received Started."""
-        self._engine.complete(self._maintenance, by=BY)
+        self._engine.complete(self._maintenance_id, by=BY)
 
     def approve(self, by: str) -> None:
         """Approve it as another VM of the group."""
@@ -279,7 +154,7 @@ class RehearsedEvent:
     # --- assertions ----------------------------------------------------------
 
     def wait_seen(
-        self, by: str | None = None, within: str | float | timedelta = _WITHIN
+        self, by: str | None = None, within: str | float | timedelta = _SEEN_WITHIN
     ) -> None:
         """Wait, in real time, until `by`, or any VM, has received it."""
         __tracebackhide__ = True
@@ -289,13 +164,13 @@ class RehearsedEvent:
             seen = self.seen_by
             return bool(seen) if name is None else name in seen
 
-        def complaint() -> str | None:
+        def problem() -> str | None:
             if is_seen():
                 return None
             who = name or "any VM"
-            return f"{self._name} was not shown to {who} within {_span(within)}"
+            return f"{self._name} was not shown to {who} within {_text(within)}"
 
-        self._demand(complaint, is_seen, within)
+        self._wait_until(problem, is_seen, within)
 
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
@@ -304,16 +179,18 @@ class RehearsedEvent:
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
             self._vm(by)  # fail at once if there is no such VM
-        self._demand(
-            lambda: not_approved_by(self.maintenance, self.id, by, _span(within)),
+        self._wait_until(
+            lambda: not_approved_by(self.maintenance, self.id, by, _text(within)),
             self._is_settled,
             within,
         )
 
-    def assert_not_approved(self, within: str | float | timedelta = _QUIET) -> None:
+    def assert_not_approved(
+        self, within: str | float | timedelta = _UNAPPROVED_FOR
+    ) -> None:
         """Fail if it is approved now or within that real time."""
         __tracebackhide__ = True
-        self._demand(
+        self._wait_until(
             lambda: what_approved(self.maintenance, self.id),
             self._is_settled,
             within,
@@ -323,47 +200,174 @@ class RehearsedEvent:
         """Fail unless `mark` was made between announcement and approval."""
         __tracebackhide__ = True
         announced, approved = self.announced_at(), self.approved_at()
-        reason = too_early(self._name, self._watching.marks, mark, announced, approved)
-        self._demand(lambda: reason, lambda: True, 0)
+        reason = too_early(self._name, self._observer.marks, mark, announced, approved)
+        self._wait_until(lambda: reason, lambda: True, 0)
 
     def announced_at(self) -> float:
         """Return when it was announced, on the real monotonic clock."""
-        return self._committed(lambda fact: isinstance(fact, f.Announced)) or 0.0
+        return self._committed_at(lambda fact: isinstance(fact, f.Announced)) or 0.0
 
     def approved_at(self) -> float | None:
         """Return when it was approved, on the real monotonic clock; None if never."""
-        return self._committed(
+        return self._committed_at(
             lambda fact: isinstance(fact, f.Approved) and fact.event == self.id
         )
 
-    def _committed(self, is_it: Callable[[f.Fact], bool]) -> float | None:
+    def _committed_at(self, is_it: Callable[[f.Fact], bool]) -> float | None:
         with self._engine.store.snapshot() as snapshot:
-            facts = snapshot.facts_of(self._maintenance)
+            facts = snapshot.facts_of(self._maintenance_id)
         for entry in facts:
             if is_it(entry.fact):
-                return self._watching.committed_at(entry.position)
+                return self._observer.committed_at(entry.position)
         return None
 
     def _is_settled(self) -> bool:
         """Return whether it is approved or can no longer be."""
         maintenance = self.maintenance
         event = maintenance.event(self.id)
-        is_open = maintenance.phase is m.Phase.SCHEDULED and event.withdrawn_at is None
+        is_open = maintenance.phase is Phase.SCHEDULED and event.withdrawn_at is None
         return event.approved_at is not None or not is_open
 
     def _vm(self, name: str) -> str:
         with self._engine.store.snapshot() as snapshot:
             return find_vm(snapshot, name).name
 
-    def _demand(
+    def _wait_until(
         self,
-        complaint: Callable[[], str | None],
+        problem: Callable[[], str | None],
         is_settled: Callable[[], bool],
         within: str | float | timedelta,
     ) -> None:
         __tracebackhide__ = True
-        wait_until(self._engine, self._watching, complaint, is_settled, within)
+        wait_until(self._engine, self._observer, problem, is_settled, within)
 
 
-def _span(within: str | float | timedelta) -> str:
+def _text(within: str | float | timedelta) -> str:
     return exact_duration(parse_duration(within))
+
+
+# --- waiting -----------------------------------------------------------------
+
+
+def wait_until(
+    engine: Engine,
+    observer: RehearsalObserver,
+    problem: Callable[[], str | None],
+    is_settled: Callable[[], bool],
+    within: str | float | timedelta,
+) -> None:
+    """Wait until `is_settled`, then raise AssertionError if there is a `problem`."""
+    __tracebackhide__ = True  # show a failure at the test's own line
+    observer.wait(is_settled, parse_duration(within).total_seconds())
+    message = problem()
+    if message is not None:
+        raise AssertionError(f"{message}\n\n{timeline_of(engine, observer)}")
+
+
+def wait_marked(
+    engine: Engine,
+    observer: RehearsalObserver,
+    name: str,
+    within: str | float | timedelta,
+    times: int,
+) -> None:
+    """Wait until `name` has been marked `times` times in all."""
+    __tracebackhide__ = True
+
+    def is_marked() -> bool:
+        return sum(1 for mark in observer.marks if mark.name == name) >= times
+
+    def problem() -> str | None:
+        often = "" if times == 1 else f", {times} times"
+        return None if is_marked() else f"there is no mark {name!r}{often}"
+
+    wait_until(engine, observer, problem, is_marked, within)
+
+
+def wait_polled(
+    engine: Engine,
+    observer: RehearsalObserver,
+    vm: str,
+    within: str | float | timedelta,
+    times: int,
+) -> None:
+    """Wait until `vm` has polled `times` more times."""
+    __tracebackhide__ = True
+    before = len(observer.arrivals_of(vm))
+
+    def has_polled() -> bool:
+        return len(observer.arrivals_of(vm)) - before >= times
+
+    def problem() -> str | None:
+        if has_polled():
+            return None
+        often = "" if times == 1 else f" {times} times"
+        return (
+            f"{vm} did not ask{often} within {exact_duration(parse_duration(within))}"
+        )
+
+    wait_until(engine, observer, problem, has_polled, within)
+
+
+# --- failure messages --------------------------------------------------------
+
+
+def not_approved_by(
+    maintenance: Maintenance, event_id: str, by: str | None, within: str
+) -> str | None:
+    """Explain why the event is not approved by `by`; None if it is."""
+    event, name = maintenance.event(event_id), _name_of(maintenance, event_id)
+    if event.approved_at is not None:
+        who = _who(maintenance, event_id)
+        is_right = by is None or by.lower() == (event.approved_by or "").lower()
+        return None if is_right else f"{name} was approved by {who}, not by {by}"
+    whose = "" if by is None else f" by {by}"
+    if event.withdrawn_at is not None:
+        return f"{name} was not approved{whose}: it was withdrawn, all VMs having left"
+    why = _OVER.get(maintenance.phase)
+    if why is not None:
+        return f"{name} was not approved{whose}: {why}"
+    return f"{name} was not approved{whose} within {within}"
+
+
+def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
+    """Name who approved an event that nobody should approve; None if nobody did."""
+    if maintenance.event(event_id).approved_at is None:
+        return None
+    who = _who(maintenance, event_id)
+    return f"{_name_of(maintenance, event_id)} was approved by {who}"
+
+
+def too_early(
+    name: str,
+    marks: Sequence[Mark],
+    wanted: str,
+    announced: float,
+    approved: float | None,
+) -> str | None:
+    """Explain why the approval came before the mark `wanted`; None if it did not."""
+    times = [mark.at for mark in marks if mark.name == wanted]
+    fresh = [at for at in times if at >= announced]
+    if fresh and (approved is None or min(fresh) <= approved):
+        return None
+    if fresh and approved is not None:
+        late = min(fresh) - approved
+        return f"{name} was approved {late:.2f} s before the mark {wanted!r}"
+    is_so = "is not approved" if approved is None else "was approved"
+    if times:
+        return f"{name} {is_so}, and the mark {wanted!r} is older than its announcement"
+    others = sorted({mark.name for mark in marks})
+    there = f"; there are {join_names(others)}" if others else ", nor any other"
+    return f"{name} {is_so}, and there is no mark {wanted!r}{there}"
+
+
+def _name_of(maintenance: Maintenance, event_id: str) -> str:
+    vms = join_names(maintenance.event(event_id).resources)
+    return f"{short_name(maintenance, event_id)} of {vms}"
+
+
+def _who(maintenance: Maintenance, event_id: str) -> str:
+    event = maintenance.event(event_id)
+    if event.approved_via is Via.POLICY:
+        return f"the settings of group {event.group}"
+    return event.approved_by or "nobody that is known"

@@ -38,8 +38,8 @@ class RehearsalObserver:
         self._monotonic = monotonic
         self._changed = Condition()
         self._changes = 0
-        self._asked: list[RequestRecord] = []
-        self._came: list[tuple[str | None, float]] = []
+        self._requests: list[RequestRecord] = []
+        self._arrivals: list[tuple[str | None, float]] = []
         self._marks: list[Mark] = []
         self._commits: list[tuple[int, float]] = []
         self._times: list[tuple[float, datetime]] = []
@@ -64,41 +64,41 @@ class RehearsalObserver:
     def came(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request of `vm`."""
         with self._changed:
-            self._came.append((vm, at))
-            self._ring()
+            self._arrivals.append((vm, at))
+            self._wake()
 
     def answered(self, asked: RequestRecord) -> None:
         """Record a finished request."""
         with self._changed:
-            self._asked.append(asked)
-            self._ring(asked.at)
+            self._requests.append(asked)
+            self._wake(asked.at)
 
     def mark(self, name: str) -> None:
         """Record the mark `name`."""
         with self._changed:
             at = self._monotonic()
             self._marks.append(Mark(name=name, at=at))
-            self._ring(at)
+            self._wake(at)
 
     def committed(self, position: int) -> None:
         """Record a commit up to journal `position`, before VMs can see it."""
         with self._changed:
             at = self._monotonic()
             self._commits.append((position, at))
-            self._note(at)
+            self._record_time(at)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake all waiters."""
         with self._changed:
-            self._ring()
+            self._wake()
 
-    def _ring(self, at: float | None = None) -> None:
+    def _wake(self, at: float | None = None) -> None:
         self._changes += 1
         self._changed.notify_all()
         if at is not None:
-            self._note(at)
+            self._record_time(at)
 
-    def _note(self, at: float) -> None:
+    def _record_time(self, at: float) -> None:
         """Record the service's time if it has changed."""
         if self.clock is None:
             return
@@ -109,22 +109,22 @@ class RehearsalObserver:
     # --- reading -------------------------------------------------------------
 
     @property
-    def asked(self) -> Sequence[RequestRecord]:
+    def requests(self) -> Sequence[RequestRecord]:
         """All finished requests so far."""
         with self._changed:
-            return (*self._asked,)
+            return (*self._requests,)
 
-    def came_at(self, vm: str) -> Sequence[float]:
+    def arrivals_of(self, vm: str) -> Sequence[float]:
         """Return when requests of `vm` arrived, finished or not."""
         with self._changed:
-            return [at for who, at in self._came if who == vm]
+            return [at for who, at in self._arrivals if who == vm]
 
     @property
     def unanswered(self) -> Sequence[tuple[str | None, float]]:
         """VM and arrival time of requests without a response: held, or disconnected."""
         with self._changed:
-            answered = {entry.since for entry in self._asked}
-            return [entry for entry in self._came if entry[1] not in answered]
+            answered = {entry.since for entry in self._requests}
+            return [entry for entry in self._arrivals if entry[1] not in answered]
 
     @property
     def marks(self) -> Sequence[Mark]:
@@ -135,9 +135,9 @@ class RehearsalObserver:
     def committed_at(self, position: int) -> float:
         """Return when the entry at `position`, which must exist, was committed."""
         with self._changed:
-            found_at = next((at for to, at in self._commits if to >= position), None)
-            if found_at is not None:
-                return found_at
+            known = next((at for to, at in self._commits if to >= position), None)
+            if known is not None:
+                return known
             at = self._monotonic()  # just now: `committed` is about to be called
             self._commits.append((position, at))
             return at
@@ -152,13 +152,13 @@ class RehearsalObserver:
             times = [time for since, time in self._times if since <= at]
         return times[-1] if times else None
 
-    def wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `is_so`, for at most `seconds` of real time; return if it is."""
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition`, at most `seconds` (real); return whether it holds."""
         deadline = self._monotonic() + seconds
         while True:
             with self._changed:
                 seen_changes = self._changes
-            if is_so():
+            if condition():
                 return True
             left = min(deadline - self._monotonic(), _LONGEST_WAIT)
             if left <= 0:

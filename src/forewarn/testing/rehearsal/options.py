@@ -1,4 +1,4 @@
-"""Announcements as a test writes them."""
+"""Options of a rehearsal as tests write them: announcements, faults, fleets."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,15 @@ from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.metadata.faults.model import Fault, fault_of
 
-_Number = TypeVar("_Number", int, float)
-
-
 #: A fleet, a fleet file, or its tables; None for the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
+
+_Number = TypeVar("_Number", int, float)
+
+
+# --- announcements -----------------------------------------------------------
 
 
 class AnnouncementOptions(TypedDict, total=False):
@@ -46,16 +48,16 @@ def order_of(
     """Build an order from event type, VMs and options."""
     if strange := [name for name in vms if not isinstance(name, str)]:
         raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
-    refuse_unknown(options, AnnouncementOptions)
-    notice, duration = options.get("notice"), options.get("duration")
-    source = options.get("source")
+    _check_keys(options, AnnouncementOptions)
+    notice, source = options.get("notice"), options.get("source")
+    duration = _seconds(options.get("duration"))
     return Order(
         type=_type(kind),
         vms=tuple(vms),
         host=options.get("host"),
         group=options.get("group"),
         notice=None if notice is None else parse_duration(notice),
-        duration=None if duration is None else _seconds(duration),
+        duration=None if duration is None else int(duration),
         description=options.get("description"),
         source=None if source is None else _source(source),
         reason=options.get("reason"),
@@ -64,13 +66,13 @@ def order_of(
     )
 
 
-def refuse_unknown(options: Mapping[str, object], known: type) -> None:
-    """Reject keys of `options` that the typed dict `known` does not have."""
-    names = known.__annotations__
-    if unknown := [key for key in options if key not in names]:
-        raise InvalidInput(
-            f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
-        )
+def operation_of(operation: VmOperation | str) -> VmOperation:
+    """Parse the name of a user-initiated operation."""
+    try:
+        return VmOperation(str(operation).lower())
+    except ValueError:
+        operations = ", ".join(VmOperation)
+        raise InvalidInput(f"{operation!r} is none of {operations}") from None
 
 
 def _type(kind: EventType | str) -> EventType:
@@ -89,17 +91,7 @@ def _source(source: str) -> EventSource:
         raise InvalidInput(f"a source is one of {sources}; not {source!r}") from None
 
 
-def operation_of(operation: VmOperation | str) -> VmOperation:
-    """Parse the name of a user-initiated operation."""
-    try:
-        return VmOperation(str(operation).lower())
-    except ValueError:
-        operations = ", ".join(VmOperation)
-        raise InvalidInput(f"{operation!r} is none of {operations}") from None
-
-
-def _seconds(duration: str | float | timedelta) -> int:
-    return int(parse_duration(duration).total_seconds())
+# --- faults ------------------------------------------------------------------
 
 
 class FaultOptions(TypedDict, total=False):
@@ -116,7 +108,7 @@ class FaultOptions(TypedDict, total=False):
 
 def fault_from(kind: str, options: FaultOptions) -> Fault:
     """Build a fault from its kind and options."""
-    refuse_unknown(options, FaultOptions)
+    _check_keys(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
         kind,
@@ -124,8 +116,8 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
         vms=[vms] if isinstance(vms, str) else vms,
         count=_number("count", options.get("count"), int),
         probability=_number("probability", options.get("probability"), float),
-        seconds=_fault_seconds(options.get("lasts")),
-        delay=_fault_seconds(options.get("delay")),
+        seconds=_seconds(options.get("lasts")),
+        delay=_seconds(options.get("delay")),
         retry_after=_number("retry_after", options.get("retry_after"), int),
     )
 
@@ -138,8 +130,7 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
     raise InvalidInput(f"{name} is {expected}; not {given!r}")
 
 
-def _fault_seconds(written: str | float | timedelta | None) -> float | None:
-    return None if written is None else parse_duration(written).total_seconds()
+# --- fleets ------------------------------------------------------------------
 
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
@@ -198,3 +189,19 @@ def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
         for number, (name, host) in enumerate(zip(vms, hosts, strict=True))
     ]
     return {"hosts": hosts, "groups": [group], "vms": placed}
+
+
+# --- shared ------------------------------------------------------------------
+
+
+def _check_keys(options: Mapping[str, object], allowed: type) -> None:
+    """Reject keys of `options` that the typed dict `allowed` does not have."""
+    names = allowed.__annotations__
+    if unknown := [key for key in options if key not in names]:
+        raise InvalidInput(
+            f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
+        )
+
+
+def _seconds(duration: str | float | timedelta | None) -> float | None:
+    return None if duration is None else parse_duration(duration).total_seconds()

@@ -1,4 +1,4 @@
-"""In-process service of a rehearsal, with memory store and manual clock."""
+"""Rehearsal: a private in-process service with memory store and manual clock."""
 
 import os
 import secrets
@@ -19,7 +19,6 @@ from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import Conflict, InvalidInput
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import Fault
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.service.service import Service
 from forewarn.testing.rehearsal.event import (
@@ -43,110 +42,9 @@ from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
 
 #: Settings that a rehearsal sets itself or has an argument for.
-_OWN = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
+_RESERVED = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
-
-_MOST_STEPS = 10_000  # clock steps, after which something must have started
-
-
-def private_service(
-    fleet: Fleet,
-    vm: str,
-    token: str,
-    seed: int | None,
-    metadata: str,
-    settings: Mapping[str, object],
-) -> Service:
-    """Return a service for `fleet`; requests that name no VM count as from `vm`."""
-    flags = {
-        "metadata": [metadata],
-        "control": "127.0.0.1:0",
-        "store": "memory",
-        "clock": "manual",
-        "default_vm": vm,
-        "open": True,
-        "seed": seed,
-        **_checked(settings),
-    }
-    config = load(SettingSources(flags=flags))
-    return Service(config, token, is_guest=True, fleet=fleet)
-
-
-def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Reject settings that do not exist or would have no effect."""
-    if not isinstance(settings, Mapping):
-        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
-    names = {setting.name for setting in SETTINGS}
-    for name in settings:
-        if name not in names:
-            raise InvalidInput(f"settings: there is no setting {name!r}")
-        if name in _OWN:
-            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
-    return settings
-
-
-def move_to_start(system: Service, event: RehearsedEvent) -> datetime:
-    """Advance the clock until the maintenance operation of `event` starts."""
-    if event.phase is Phase.SCHEDULED:
-        system.advance.to(max(system.engine.clock.now(), event.not_before))
-    return _move_while(system, event, Phase.SCHEDULED)
-
-
-def move_to_end(system: Service, event: RehearsedEvent) -> datetime:
-    """Advance the clock until the maintenance operation of `event` is over."""
-    move_to_start(system, event)
-    system.advance.to(system.engine.clock.now())  # runs the driver if it just started
-    return _move_while(system, event, Phase.STARTED)
-
-
-def _move_while(system: Service, event: RehearsedEvent, phase: Phase) -> datetime:
-    clock = system.engine.clock
-    for _ in range(_MOST_STEPS):
-        if event.maintenance.phase is not phase:
-            break
-        moment = system.engine.next_moment()
-        if moment is None:
-            raise Conflict(f"time alone does not move {event.id} on: {event.explain()}")
-        system.advance.to(max(moment, clock.now()))
-    return clock.now()
-
-
-def be_away(system: Service, lasts: timedelta) -> datetime:
-    """Simulate an outage of the service that lasted so long on its clock."""
-    if lasts > LONGEST_ADVANCE:
-        raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
-    clock = system.engine.clock
-    if not isinstance(clock, ManualClock):
-        raise TypeError("a rehearsal has a manual clock")
-    system.engine.beat()
-    clock.leap_to(clock.now() + lasts)
-    system.engine.beat()
-    system.advance.to(clock.now())
-    return clock.now()
-
-
-def events_of(
-    system: Service, watching: RehearsalObserver, made: Sequence[Maintenance]
-) -> Sequence[RehearsedEvent]:
-    """Return all events of the maintenance operations `made`."""
-    return [
-        RehearsedEvent(system.engine, watching, maintenance.id, event.id)
-        for maintenance in made
-        for event in maintenance.events
-    ]
-
-
-def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
-    """Return the event that `vm` sees, or else the first.
-
-    An event that lists `vm` comes first, then one of its group.
-    """
-    if not events:
-        raise InvalidInput("nothing was announced")
-    own = [event for event in events if vm in event.resources]
-    group = fleet.vms[vm].group
-    seen = [event for event in events if event.group == group]
-    return [*own, *seen, *events][0]
+_MAX_STEPS = 10_000  # clock steps, after which something must have started
 
 
 class Rehearsal:
@@ -176,14 +74,14 @@ class Rehearsal:
         self.fleet: Fleet = fleet_of(fleet, vms)
         self.vm: str = vm_of(self.fleet, vm)
         self.seed = seed
-        self.watching = RehearsalObserver()
+        self.observer = RehearsalObserver()
         self.programs: list[Program] = []
         self._token = secrets.token_urlsafe(24)
-        self._system = private_service(
+        self._service = _private_service(
             self.fleet, self.vm, self._token, seed, metadata, settings or {}
         )
         self._was_opened = False
-        self._controlling = Lock()  # so that concurrent callers start only one
+        self._control_lock = Lock()  # so that concurrent callers start only one
 
     def __repr__(self) -> str:
         """Show the endpoint."""
@@ -210,17 +108,17 @@ class Rehearsal:
         """Start the service; return when it accepts requests."""
         if self._was_opened:
             raise Conflict("a rehearsal is opened once; make another")
-        self._system.open()
+        self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
-        self.watching.clock = self.system.engine.clock.now
-        self.system.plane.witness = self.watching
-        self.system.readers.told_first.append(self.watching.committed)
-        self.system.readers.told.append(lambda _: self.watching.ring())
+        self.observer.clock = self.system.engine.clock.now
+        self.system.plane.witness = self.observer
+        self.system.readers.told_first.append(self.observer.committed)
+        self.system.readers.told.append(lambda _: self.observer.wake())
 
     def close(self) -> None:
         """Stop the service; in a forked child, where nothing is running, do nothing."""
         if self._opened_in == os.getpid():
-            self._system.close()
+            self._service.close()
         self._opened_in = None
 
     @property
@@ -228,7 +126,7 @@ class Rehearsal:
         """The service, while it is open."""
         if self._opened_in is None:
             raise Conflict("the rehearsal is not open; use it in a `with` block")
-        return self._system
+        return self._service
 
     # --- addresses -----------------------------------------------------------
 
@@ -270,7 +168,7 @@ class Rehearsal:
             command,
             {**self.environment, **(environment or {})},
             output=output,
-            on_end=self.watching.ring,
+            on_end=self.observer.wake,
         )
         self.programs.append(program)
         return program
@@ -278,7 +176,7 @@ class Rehearsal:
     @property
     def control(self) -> str:
         """Address of the control API, which starts on first use."""
-        with self._controlling:
+        with self._control_lock:
             if not self.system.control:
                 self.system.open_control()
             return self.system.control
@@ -301,15 +199,15 @@ class Rehearsal:
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` starts."""
-        return move_to_start(self.system, event)
+        return _advance_to_start(self.system, event)
 
     def advance_to_end(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` is over."""
-        return move_to_end(self.system, event)
+        return _advance_to_end(self.system, event)
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
         """Simulate an outage of the service that lasted so long on its clock."""
-        return be_away(self.system, parse_duration(lasts))
+        return _simulate_outage(self.system, parse_duration(lasts))
 
     # --- announcements -------------------------------------------------------
 
@@ -319,45 +217,45 @@ class Rehearsal:
         """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
         maintenances = self.system.engine.announce(order, by=BY)
-        return events_of(self.system, self.watching, maintenances)
+        return events_of(self.system, self.observer, maintenances)
 
     def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         operation = operation_of(operation)
         order = order_for(operation, vm)
-        return self._seen(self.system.causes.operate(operation, order, by=BY))
+        return self._event_of(self.system.causes.operate(operation, order, by=BY))
 
     def freeze(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
     ) -> RehearsedEvent:
         """Announce a Freeze of `vm`, a host or a group."""
-        return self._one(EventType.FREEZE, vm, options)
+        return self._announce_one(EventType.FREEZE, vm, options)
 
     def reboot(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
     ) -> RehearsedEvent:
         """Announce a Reboot of `vm`, a host or a group."""
-        return self._one(EventType.REBOOT, vm, options)
+        return self._announce_one(EventType.REBOOT, vm, options)
 
     def redeploy(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
     ) -> RehearsedEvent:
         """Announce a Redeploy of `vm`, a host or a group."""
-        return self._one(EventType.REDEPLOY, vm, options)
+        return self._announce_one(EventType.REDEPLOY, vm, options)
 
     def preempt(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
     ) -> RehearsedEvent:
         """Announce a Preempt of `vm`, a host or a group."""
-        return self._one(EventType.PREEMPT, vm, options)
+        return self._announce_one(EventType.PREEMPT, vm, options)
 
     def terminate(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
     ) -> RehearsedEvent:
         """Announce a Terminate of `vm`, a host or a group."""
-        return self._one(EventType.TERMINATE, vm, options)
+        return self._announce_one(EventType.TERMINATE, vm, options)
 
-    def _one(
+    def _announce_one(
         self, kind: EventType, vm: str | None, options: AnnouncementOptions
     ) -> RehearsedEvent:
         targets = "host" in options or "group" in options
@@ -365,19 +263,15 @@ class Rehearsal:
         events = self.announce(kind, *vms, **options)
         return seen_by(self.vm, self.fleet, events)
 
-    def _seen(self, made: Sequence[Maintenance]) -> RehearsedEvent:
-        events = events_of(self.system, self.watching, made)
+    def _event_of(self, maintenances: Sequence[Maintenance]) -> RehearsedEvent:
+        events = events_of(self.system, self.observer, maintenances)
         return seen_by(self.vm, self.fleet, events)
 
     # --- faults --------------------------------------------------------------
 
     def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
         """Inject a fault into the metadata plane and return its id."""
-        return self.set_fault(fault_from(kind, options))
-
-    def set_fault(self, fault: Fault) -> str:
-        """Inject a fault into the metadata plane and return its id."""
-        return self.system.plane.add_fault(fault, by=BY).id
+        return self.system.plane.add_fault(fault_from(kind, options), by=BY).id
 
     def clear_faults(self, id_: str | None = None) -> None:
         """Remove all faults, or only the one with that id."""
@@ -387,24 +281,24 @@ class Rehearsal:
 
     def mark(self, name: str) -> None:
         """Record the mark `name`."""
-        self.watching.mark(name)
+        self.observer.mark(name)
 
     @property
     def marks(self) -> Sequence[Mark]:
         """All marks so far."""
-        return self.watching.marks
+        return self.observer.marks
 
     @property
     def requests(self) -> Sequence[RequestRecord]:
         """All requests to the metadata plane so far."""
-        return self.watching.asked
+        return self.observer.requests
 
     def wait_marked(
         self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
     ) -> None:
         """Wait, in real time, until `name` has been marked `times` times in all."""
         __tracebackhide__ = True
-        wait_marked(self.system.engine, self.watching, name, within, times)
+        wait_marked(self.system.engine, self.observer, name, within, times)
 
     def wait_polled(
         self,
@@ -416,7 +310,7 @@ class Rehearsal:
         """Wait, in real time, until `by`, or the program's VM, polls again."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
-        wait_polled(self.system.engine, self.watching, vm, within, times)
+        wait_polled(self.system.engine, self.observer, vm, within, times)
 
     def journal(self) -> Sequence[JournalEntry]:
         """Return all journal entries so far."""
@@ -424,4 +318,115 @@ class Rehearsal:
 
     def timeline(self) -> str:
         """Format what has happened so far in a few lines."""
-        return timeline_of(self.system.engine, self.watching)
+        return timeline_of(self.system.engine, self.observer)
+
+
+# --- events ------------------------------------------------------------------
+
+
+def events_of(
+    service: Service,
+    observer: RehearsalObserver,
+    maintenances: Sequence[Maintenance],
+) -> Sequence[RehearsedEvent]:
+    """Return all events of `maintenances`."""
+    return [
+        RehearsedEvent(service.engine, observer, maintenance.id, event.id)
+        for maintenance in maintenances
+        for event in maintenance.events
+    ]
+
+
+def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
+    """Return the event that `vm` sees, or else the first.
+
+    An event that lists `vm` comes first, then one of its group.
+    """
+    if not events:
+        raise InvalidInput("nothing was announced")
+    own = [event for event in events if vm in event.resources]
+    group = fleet.vms[vm].group
+    seen = [event for event in events if event.group == group]
+    return [*own, *seen, *events][0]
+
+
+# --- the service -------------------------------------------------------------
+
+
+def _private_service(
+    fleet: Fleet,
+    vm: str,
+    token: str,
+    seed: int | None,
+    metadata: str,
+    settings: Mapping[str, object],
+) -> Service:
+    """Return a service for `fleet`; requests that name no VM count as from `vm`."""
+    flags = {
+        "metadata": [metadata],
+        "control": "127.0.0.1:0",
+        "store": "memory",
+        "clock": "manual",
+        "default_vm": vm,
+        "open": True,
+        "seed": seed,
+        **_checked(settings),
+    }
+    config = load(SettingSources(flags=flags))
+    return Service(config, token, is_guest=True, fleet=fleet)
+
+
+def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """Reject settings that do not exist or would have no effect."""
+    if not isinstance(settings, Mapping):
+        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
+    names = {setting.name for setting in SETTINGS}
+    for name in settings:
+        if name not in names:
+            raise InvalidInput(f"settings: there is no setting {name!r}")
+        if name in _RESERVED:
+            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
+    return settings
+
+
+# --- time --------------------------------------------------------------------
+
+
+def _advance_to_start(service: Service, event: RehearsedEvent) -> datetime:
+    """Advance the clock until the maintenance operation of `event` starts."""
+    if event.phase is Phase.SCHEDULED:
+        service.advance.to(max(service.engine.clock.now(), event.not_before))
+    return _advance_while(service, event, Phase.SCHEDULED)
+
+
+def _advance_to_end(service: Service, event: RehearsedEvent) -> datetime:
+    """Advance the clock until the maintenance operation of `event` is over."""
+    _advance_to_start(service, event)
+    service.advance.to(service.engine.clock.now())  # runs the driver if it just started
+    return _advance_while(service, event, Phase.STARTED)
+
+
+def _advance_while(service: Service, event: RehearsedEvent, phase: Phase) -> datetime:
+    clock = service.engine.clock
+    for _ in range(_MAX_STEPS):
+        if event.maintenance.phase is not phase:
+            break
+        moment = service.engine.next_moment()
+        if moment is None:
+            raise Conflict(f"time alone does not move {event.id} on: {event.explain()}")
+        service.advance.to(max(moment, clock.now()))
+    return clock.now()
+
+
+def _simulate_outage(service: Service, lasts: timedelta) -> datetime:
+    """Simulate an outage of the service that lasted so long on its clock."""
+    if lasts > LONGEST_ADVANCE:
+        raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
+    clock = service.engine.clock
+    if not isinstance(clock, ManualClock):
+        raise TypeError("a rehearsal has a manual clock")
+    service.engine.beat()
+    clock.leap_to(clock.now() + lasts)
+    service.engine.beat()
+    service.advance.to(clock.now())
+    return clock.now()

@@ -27,13 +27,12 @@ from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 TITLE = "scheduled events, by the service's clock:"
 
 _WIDTH = 80
-_MOST = 24  # lines below the title
-_FIRST = 7  # lines kept at the top if there are more
+_MAX_LINES = 24  # lines below the title
+_FIRST_LINES = 7  # lines kept at the top if there are more
 _DOCUMENT = "/metadata/scheduledevents"
 _UNKNOWN = "somebody unknown"
 _HELD = "and is not answered yet"
 _NOBODY = "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
-
 
 _PAGE = 1000
 
@@ -57,20 +56,48 @@ class _Moment:
     what: str | RequestRecord  # requests are grouped later
 
 
-def timeline(course: TimelineData) -> str:
-    """Format `course` as a timeline."""
-    began = course.entries[0][1].fact.at if course.entries else course.time
+def timeline_of(engine: Engine, observer: RehearsalObserver) -> str:
+    """Format what has happened so far as a timeline."""
+    now = engine.clock.now()
+    at = observer.now()
+    return timeline(
+        TimelineData(
+            entries=[
+                (observer.committed_at(item.position), item)
+                for item in journal_of(engine)
+            ],
+            requests=[
+                (observer.time_at(item.at) or now, item) for item in observer.requests
+            ],
+            unanswered=observer.unanswered,
+            marks=[(observer.time_at(item.at) or now, item) for item in observer.marks],
+            at=at,
+            time=now,
+        )
+    )
+
+
+def journal_of(engine: Engine) -> Sequence[JournalEntry]:
+    """Return all journal entries so far."""
+    engine.write_notes()
+    entries: list[JournalEntry] = []
+    while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
+        entries += page
+    return entries
+
+
+def timeline(data: TimelineData) -> str:
+    """Format `data` as a timeline."""
+    began = data.entries[0][1].fact.at if data.entries else data.time
     lines = [
         (format_offset(time - began), what)
-        for time, what in _merged(sorted(_moments(course, began), key=_order), course)
+        for time, what in _merged(sorted(_moments(data, began), key=_order), data)
     ]
-    if not course.requests and not course.unanswered:
+    if not data.requests and not data.unanswered:
         lines.append(("", _NOBODY))
-    for vm, at in dict(course.unanswered).items():
-        lines.append(
-            ("", f"{vm or _UNKNOWN} asked {course.at - at:.1f} s ago, {_HELD}")
-        )
-    lines.append((format_offset(course.time - began), "now"))
+    for vm, at in dict(data.unanswered).items():
+        lines.append(("", f"{vm or _UNKNOWN} asked {data.at - at:.1f} s ago, {_HELD}"))
+    lines.append((format_offset(data.time - began), "now"))
     width = max(len(label) for label, _ in lines)
     shown = [_cut(f"  {when:<{width}}  {what}") for when, what in lines]
     return "\n".join([TITLE, *_shortened(shown)])
@@ -83,11 +110,11 @@ def _cut(line: str) -> str:
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    left_out = len(lines) - _MOST + 1
+    left_out = len(lines) - _MAX_LINES + 1
     if left_out <= 1:
         return lines
     note = f"  ... {left_out} lines are left out ..."
-    return [*lines[:_FIRST], note, *lines[_FIRST + left_out :]]
+    return [*lines[:_FIRST_LINES], note, *lines[_FIRST_LINES + left_out :]]
 
 
 # --- order of events ---------------------------------------------------------
@@ -97,59 +124,61 @@ def _order(moment: _Moment) -> tuple[float, bool]:
     return moment.at, isinstance(moment.what, str)  # requests come before effects
 
 
-def _moments(course: TimelineData, began: datetime) -> Iterator[_Moment]:
+def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
     announced = {
         entry.fact.maintenance: entry.fact.announced
-        for _, entry in course.entries
+        for _, entry in data.entries
         if isinstance(entry.fact, f.Announced)
     }
-    begun = {
+    announcements = {
         event.id: (at, announced[entry.fact.maintenance])
-        for at, entry in course.entries
+        for at, entry in data.entries
         if isinstance(entry.fact, f.Announced)
         for event in entry.fact.announced.events
     }
-    for at, entry in course.entries:
+    for at, entry in data.entries:
         fact = entry.fact
         if isinstance(fact, f.Seen):
-            yield from _sights(fact, course, begun, at)
+            yield from _sightings(fact, data, announcements, at)
         elif what := describe_fact(fact, announced, began):
             yield _Moment(at=at, time=fact.at, what=what)
-    for time, mark in course.marks:
+    for time, mark in data.marks:
         yield _Moment(at=mark.at, time=time, what=f"mark: {mark.name}")
-    approved = _approvals(course)
-    for time, request in course.requests:
-        if request.status != 200 or not _is_told(request, approved):
+    approved = _approvals(data)
+    for time, request in data.requests:
+        if request.status != 200 or not _is_in_journal(request, approved):
             yield _Moment(at=request.at, time=time, what=request)
 
 
-def _approvals(course: TimelineData) -> frozenset[tuple[str, str | None]]:
-    facts = [entry.fact for _, entry in course.entries]
+def _approvals(data: TimelineData) -> frozenset[tuple[str, str | None]]:
+    facts = [entry.fact for _, entry in data.entries]
     return frozenset(
         (fact.event, fact.by) for fact in facts if isinstance(fact, f.Approved)
     )
 
 
-def _is_told(asked: RequestRecord, approved: frozenset[tuple[str, str | None]]) -> bool:
+def _is_in_journal(
+    request: RequestRecord, approved: frozenset[tuple[str, str | None]]
+) -> bool:
     """Return whether the journal shows the result of a request."""
-    pairs = {(event_id.upper(), asked.vm) for event_id in asked.events}
+    pairs = {(event_id.upper(), request.vm) for event_id in request.events}
     return bool(pairs) and pairs <= approved
 
 
-def _sights(
+def _sightings(
     fact: f.Seen,
-    course: TimelineData,
-    begun: Mapping[str, tuple[float, Maintenance]],
+    data: TimelineData,
+    announcements: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
     """Yield who saw what, at the time of the request: the journal is later."""
     for sight in fact.sights:
-        if sight.event not in begun:
+        if sight.event not in announcements:
             continue
-        since, maintenance = begun[sight.event]
+        since, maintenance = announcements[sight.event]
         times = (
             request.at
-            for _, request in course.requests
+            for _, request in data.requests
             if request.vm == sight.vm and request.at >= since and request.status == 200
         )
         what = f"{sight.vm} saw {short_name(maintenance, sight.event)}"
@@ -160,44 +189,46 @@ def _sights(
 
 
 def _merged(
-    moments: Sequence[_Moment], course: TimelineData
+    moments: Sequence[_Moment], data: TimelineData
 ) -> Iterator[tuple[datetime, str]]:
     """Group requests that nothing came between."""
-    for is_said, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
-        if is_said:
+    for is_text, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
+        if is_text:
             yield from ((moment.time, str(moment.what)) for moment in run)
             continue
         alike: dict[tuple[datetime, str], list[_Moment]] = {}
         for moment in run:
             if isinstance(moment.what, RequestRecord):
-                alike.setdefault((moment.time, _asked(moment.what)), []).append(moment)
+                alike.setdefault(
+                    (moment.time, _describe_request(moment.what)), []
+                ).append(moment)
         for (time, what), same in alike.items():
-            yield time, what.replace("{}", _how_often(same, course.at), 1)
+            yield time, what.replace("{}", _how_often(same, data.at), 1)
 
 
-def _asked(asked: RequestRecord) -> str:
+def _describe_request(request: RequestRecord) -> str:
     """Describe a request; `{}` stands for how often it was repeated."""
-    who = asked.vm or _UNKNOWN
-    if asked.events:
-        ids = join_names([event_id[:SHORT] for event_id in asked.events])
+    who = request.vm or _UNKNOWN
+    if request.events:
+        ids = join_names([event_id[:SHORT] for event_id in request.events])
         what = f"{who} wanted to approve {ids}{{}}"
-    elif asked.path.endswith(_DOCUMENT):
+    elif request.path.endswith(_DOCUMENT):
         what = f"{who} asked{{}}"
     else:
-        what = f"{who} sent {asked.method} {asked.path}{{}}"
-    parts = [what, *_remarks(asked)]
+        what = f"{who} sent {request.method} {request.path}{{}}"
+    parts = [what, *_details(request)]
     return ", ".join(parts)
 
 
-def _remarks(asked: RequestRecord) -> Iterator[str]:
+def _details(request: RequestRecord) -> Iterator[str]:
     """Yield remarks, the most important first, as long lines are cut."""
-    if asked.status not in (200, 304):
-        yield f"answered {asked.status}" if asked.status else "cut off"
-    if asked.fault is not None:
-        yield f"fault {asked.fault}"
-    if not asked.is_marked:
+    if request.status not in (200, 304):
+        yield f"answered {request.status}" if request.status else "cut off"
+    if request.fault is not None:
+        yield f"fault {request.fault}"
+    if not request.is_marked:
         yield "without Metadata: true"
-    yield f"api-version {asked.version}" if asked.version else "no api-version"
+    yield f"api-version {request.version}" if request.version else "no api-version"
 
 
 def _how_often(same: Sequence[_Moment], now: float) -> str:
@@ -206,33 +237,3 @@ def _how_often(same: Sequence[_Moment], now: float) -> str:
     if len(same) == 1:
         return f", {now - last:.1f} s ago"
     return f" {len(same)} times in {last - same[0].at:.1f} s, {ago}"
-
-
-def journal_of(engine: Engine) -> Sequence[JournalEntry]:
-    """Return all journal entries so far."""
-    engine.write_notes()
-    entries: list[JournalEntry] = []
-    while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
-        entries += page
-    return entries
-
-
-def timeline_of(engine: Engine, watching: RehearsalObserver) -> str:
-    """Format what has happened so far as a timeline."""
-    now = engine.clock.now()
-    at = watching.now()
-    return timeline(
-        TimelineData(
-            entries=[
-                (watching.committed_at(item.position), item)
-                for item in journal_of(engine)
-            ],
-            requests=[
-                (watching.time_at(item.at) or now, item) for item in watching.asked
-            ],
-            unanswered=watching.unanswered,
-            marks=[(watching.time_at(item.at) or now, item) for item in watching.marks],
-            at=at,
-            time=now,
-        )
-    )

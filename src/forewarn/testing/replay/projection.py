@@ -1,4 +1,4 @@
-"""Projection of a recording: its lines, as the metadata plane replays them (pure)."""
+"""Projection of a recording onto the present: documents, VMs and approvals (pure)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,46 +13,61 @@ from forewarn.errors import UnknownEvent
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS
-from forewarn.recordings.format import RecordedDocument, Recording, shifted
+from forewarn.recordings.format import RecordedDocument, Recording, shift_document
 
 _GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
-_NOBODY = "vm-0"  # the client's VM, if the recording names none
+_DEFAULT_VM = "vm-0"  # the client's VM, if the recording names none
 
 
-def vms_of(tape: Recording, named: str | None) -> Sequence[VM]:
-    """Return all VMs in `tape`: first `named`, or the VM that recorded it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayApproval:
+    """An approval of an event of the recording."""
+
+    at: datetime  # on the replay's clock
+    vm: str
+    event: ScheduledEvent  # as last shown
+    is_in_time: bool  # whether it was Scheduled then
+
+
+def vms_of(recording: Recording, named: str | None) -> Sequence[VM]:
+    """Return all VMs of `recording`: first `named`, or the VM that recorded it.
 
     In documents of version 2017-03-01 a leading underscore marks VMs that are not role
     instances.
     """
-    is_marked = _is_marked(tape)
+    is_marked = _is_marked(recording)
     resources = [
         name
-        for showing in tape.showings
-        if showing.document is not None
-        for event in _document(showing.document).events
+        for line in recording.documents
+        if line.document is not None
+        for event in _document(line.document).events
         for name in event.resources
     ]
     paas = {vm for vm in resources if is_marked and not vm.startswith("_")}
     plain = [vm.removeprefix("_") if is_marked else vm for vm in resources]
-    first = [vm for vm in (named, tape.header.vm) if vm]
+    first = [vm for vm in (named, recording.header.vm) if vm]
     names = {vm.lower(): vm for vm in reversed([*first, *plain])}
     ordered = dict.fromkeys(vm.lower() for vm in [*first, *plain])
-    in_order = [names[vm] for vm in ordered] or [_NOBODY]
+    in_order = [names[vm] for vm in ordered] or [_DEFAULT_VM]
     return [VM(name=vm, group=_GROUP.name, paas=vm in paas) for vm in in_order]
 
 
 def project(
-    showing: RecordedDocument, tape: Recording, *, number: int, turn: int, by: timedelta
+    line: RecordedDocument,
+    recording: Recording,
+    *,
+    number: int,
+    turn: int,
+    by: timedelta,
 ) -> AudienceView:
-    """Show line `number` of `tape` in its `turn`, `by` later than it was recorded.
+    """Show `line`, with its `number`, in this `turn`, `by` later than recorded.
 
     Clients that use the recording's API version get everything that was recorded, even
     unknown fields. From the second turn on, events have new ids.
     """
-    recorded = shifted(_renewed(showing.document or {}, turn), by)
-    document = _document(recorded)
-    if _is_marked(tape):
+    shown = shift_document(_with_new_ids(line.document or {}, turn), by)
+    document = _document(shown)
+    if _is_marked(recording):
         document = _unmarked(document)
     return AudienceView(
         audience=Audience(
@@ -63,12 +78,61 @@ def project(
         ),
         group=_GROUP,
         document=document,
-        bodies={tape.header.api_version: _body(recorded)},
+        bodies={recording.header.api_version: _body(shown)},
     )
 
 
-def _is_marked(tape: Recording) -> bool:
-    version = VERSIONS.get(tape.header.api_version)
+class ReplayEvents:
+    """All events so far; thread-safe."""
+
+    def __init__(self) -> None:
+        """Start without any events."""
+        self._lock = Lock()
+        self._events: dict[str, ScheduledEvent] = {}
+        self._waiting: set[str] = set()
+        self._has_waited: dict[str, None] = {}  # in the order of their appearance
+        self._approved: set[str] = set()
+
+    def show(self, document: Document) -> None:
+        """Record the document that is shown from now on."""
+        with self._lock:
+            self._waiting = set()
+            for event in document.events:
+                self._events[event.id.upper()] = event
+                if event.status == EventStatus.SCHEDULED:
+                    self._waiting.add(event.id.upper())
+                    self._has_waited[event.id.upper()] = None
+
+    def approve(
+        self, vm: str, event_ids: Sequence[str], at: datetime
+    ) -> Sequence[ReplayApproval]:
+        """Approve events that have been shown: all of them or none."""
+        with self._lock:
+            for id_ in event_ids:
+                if id_ not in self._events:
+                    raise UnknownEvent(f"{id_} is not an event of this VM")
+            approvals = [
+                ReplayApproval(
+                    at=at,
+                    vm=vm,
+                    event=self._events[id_],
+                    is_in_time=id_ in self._waiting,
+                )
+                for id_ in event_ids
+            ]
+            self._approved |= self._waiting.intersection(event_ids)
+        return approvals
+
+    @property
+    def unapproved(self) -> Sequence[ScheduledEvent]:
+        """Events that were Scheduled and not approved in time."""
+        with self._lock:
+            ids = [id_ for id_ in self._has_waited if id_ not in self._approved]
+            return [self._events[id_] for id_ in ids]
+
+
+def _is_marked(recording: Recording) -> bool:
+    version = VERSIONS.get(recording.header.api_version)
     return version is not None and version.underscore
 
 
@@ -85,7 +149,7 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
     )
 
 
-def _renewed(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
+def _with_new_ids(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
     """Give events new ids in later turns, as those of the first turn are over."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
@@ -108,62 +172,3 @@ def _body(plain: Mapping[str, object]) -> bytes:
     """Encode a document as real endpoints do; replace lone surrogates."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayApproval:
-    """An approval of an event of the recording."""
-
-    at: datetime  # on the replay's clock
-    vm: str
-    event: ScheduledEvent  # as last shown
-    is_in_time: bool  # whether it was Scheduled then
-
-
-class ReplayEvents:
-    """All events so far; thread-safe."""
-
-    def __init__(self) -> None:
-        """Start without any events."""
-        self._lock = Lock()
-        self._known: dict[str, ScheduledEvent] = {}
-        self._waiting: set[str] = set()
-        self._has_waited: dict[str, None] = {}  # in the order of their appearance
-        self._approved: set[str] = set()
-
-    def show(self, document: Document) -> None:
-        """Record the document that is shown from now on."""
-        with self._lock:
-            self._waiting = set()
-            for event in document.events:
-                self._known[event.id.upper()] = event
-                if event.status == EventStatus.SCHEDULED:
-                    self._waiting.add(event.id.upper())
-                    self._has_waited[event.id.upper()] = None
-
-    def approve(
-        self, vm: str, event_ids: Sequence[str], at: datetime
-    ) -> Sequence[ReplayApproval]:
-        """Approve events that have been shown: all of them or none."""
-        with self._lock:
-            for id_ in event_ids:
-                if id_ not in self._known:
-                    raise UnknownEvent(f"{id_} is not an event of this VM")
-            approvals = [
-                ReplayApproval(
-                    at=at,
-                    vm=vm,
-                    event=self._known[id_],
-                    is_in_time=id_ in self._waiting,
-                )
-                for id_ in event_ids
-            ]
-            self._approved |= self._waiting.intersection(event_ids)
-        return approvals
-
-    @property
-    def unapproved(self) -> Sequence[ScheduledEvent]:
-        """Events that were Scheduled and not approved in time."""
-        with self._lock:
-            ids = [id_ for id_ in self._has_waited if id_ not in self._approved]
-            return [self._known[id_] for id_ in ids]

@@ -53,16 +53,16 @@ class ReplaySchedule:
         return passed
 
 
-def schedule_of(tape: Recording, *, speed: float, shown: float) -> ReplaySchedule:
-    """Schedule `tape`; visible lines stay for at least `shown` real seconds."""
-    lines = [candidate for candidate in tape.lines if _is_shown(candidate)]
+def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySchedule:
+    """Schedule `recording`; visible lines stay for at least `shown` real seconds."""
+    lines = [candidate for candidate in recording.lines if _is_shown(candidate)]
     frames: list[ReplayFrame] = []
     now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0
     for line in lines:
         now += max((line.after - after) / speed, least)
         after, least = line.after, shown if _is_seen(line) else 0.0
         frames.append(ReplayFrame(line=line, starts=now))
-    ends = now + max((tape.length - after) / speed, least)
+    ends = now + max((recording.length - after) / speed, least)
     return ReplaySchedule(frames=frames, speed=speed, ends=ends)
 
 
@@ -80,11 +80,11 @@ def _is_seen(line: Line) -> bool:
 class ReplayClock:
     """The system clock until the replay starts, then the recording's time."""
 
-    def __init__(self, reel: ReplaySchedule) -> None:
-        """Follow the schedule in `reel`."""
-        self.name = f"x{reel.speed:g}"
-        self.rate = reel.speed
-        self._reel = reel
+    def __init__(self, schedule: ReplaySchedule) -> None:
+        """Follow `schedule`."""
+        self.name = f"x{schedule.speed:g}"
+        self.rate = schedule.speed
+        self._schedule = schedule
         self._turn: tuple[datetime, float] | None = None  # None before the first turn
 
     def begin(self) -> datetime:
@@ -102,7 +102,7 @@ class ReplayClock:
             return SystemClock().now()
         start = self._turn[0]
         longest = (END - start).total_seconds()
-        position = min(self._reel.position(self.elapsed()), longest)
+        position = min(self._schedule.position(self.elapsed()), longest)
         return start + timedelta(seconds=position)
 
     def elapsed(self) -> float:

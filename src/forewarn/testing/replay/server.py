@@ -39,7 +39,7 @@ from forewarn.testing.replay.schedule import ReplayClock, ReplayFrame, schedule_
 _EVENTS = "/metadata/scheduledevents"
 #: Failures that are repeated with their status; all others become a 503.
 _STATUSES = frozenset({"404", "410", "429", "500"})
-_AWAY = "503"
+_UNAVAILABLE = "503"
 _SHORTEST_TURN = 0.01  # seconds; a recording with one line would loop without a pause
 
 
@@ -65,12 +65,14 @@ class Replay:
         It starts with the first request, or immediately if `is_eager`. Each document is
         shown for at least `shown` real seconds.
         """
-        self.tape = tape if isinstance(tape, Recording) else read_recording(Path(tape))
-        self.reel = schedule_of(self.tape, speed=speed, shown=shown)
-        self.vms = vms_of(self.tape, vm)
+        if not isinstance(tape, Recording):
+            tape = read_recording(Path(tape))
+        self.recording = tape
+        self.schedule = schedule_of(self.recording, speed=speed, shown=shown)
+        self.vms = vms_of(self.recording, vm)
         self.is_over = Event()
         self.base = ""  # address, once it is open
-        self._first = self._find_first()
+        self._first = self._first_document()
         self._config = load(
             SettingSources(flags={"metadata": metadata, "store": "memory"})
         )
@@ -79,14 +81,14 @@ class Replay:
         self._on_line = on_line
         self._on_approval = on_approval
         self._on_end = on_end
-        self._clock = ReplayClock(self.reel)
+        self._clock = ReplayClock(self.schedule)
         self._notes = PendingObservations()
         self._events = ReplayEvents()
         self._begun = Event()
         self._closing = Event()
         self._turn = 0
-        self._by = timedelta()  # between recording and replay
-        self._trouble: str | None = None  # current failure; None if there is none
+        self._shift = timedelta()  # between recording and replay
+        self._failure: str | None = None  # current failure; None if there is none
         self._cleanup = ExitStack()
 
     # --- start and stop ------------------------------------------------------
@@ -107,7 +109,7 @@ class Replay:
                 self._begin()
             self._plane.start()
             cleanup.callback(self._plane.stop)
-            thread = Thread(target=self._play, name="tape", daemon=True)
+            thread = Thread(target=self._play, name="replay", daemon=True)
             thread.start()
             cleanup.callback(thread.join)
             cleanup.callback(self._begun.set)
@@ -147,11 +149,11 @@ class Replay:
     def _play(self) -> None:
         self._begun.wait()
         while not self._closing.is_set():
-            for number, frame in enumerate(self.reel.frames):
-                if self._waits_until(frame.starts):
+            for number, frame in enumerate(self.schedule.frames):
+                if self._wait_until(frame.starts):
                     return
                 self._show(number, frame)
-            if self._waits_until(max(self.reel.ends, _SHORTEST_TURN)):
+            if self._wait_until(max(self.schedule.ends, _SHORTEST_TURN)):
                 return
             self.is_over.set()
             self._on_end()
@@ -160,18 +162,18 @@ class Replay:
             self._turn += 1
             self._begin_turn()
 
-    def _waits_until(self, elapsed: float) -> bool:
+    def _wait_until(self, elapsed: float) -> bool:
         """Wait until the turn has lasted so long; return whether to stop."""
         seconds = elapsed - self._clock.elapsed()
         return self._closing.wait(min(max(seconds, 0.0), TIMEOUT_MAX))
 
     def _begin_turn(self) -> None:
-        self._by = self._clock.begin() - self.tape.header.began
+        self._shift = self._clock.begin() - self.recording.header.began
 
     def _show(self, number: int, frame: ReplayFrame) -> None:
         line = frame.line
         if isinstance(line, RecordedFailure):
-            self._trouble = line.what
+            self._failure = line.what
         elif isinstance(line, RecordedDocument):
             shown = self._project(number, line)
             self._events.show(shown.document)
@@ -179,10 +181,12 @@ class Replay:
         self._on_line(line, self._clock.now())
 
     def _project(self, number: int, line: RecordedDocument) -> AudienceView:
-        return project(line, self.tape, number=number, turn=self._turn, by=self._by)
+        return project(
+            line, self.recording, number=number, turn=self._turn, by=self._shift
+        )
 
-    def _find_first(self) -> tuple[int, RecordedDocument]:
-        for number, frame in enumerate(self.reel.frames):
+    def _first_document(self) -> tuple[int, RecordedDocument]:
+        for number, frame in enumerate(self.schedule.frames):
             if isinstance(frame.line, RecordedDocument):
                 return number, frame.line
         raise InvalidInput("there is no document on this tape; nothing can be shown")
@@ -196,10 +200,10 @@ class Replay:
             return None
         if not self._begun.is_set():
             self._begin()
-        if self._trouble is None:
+        if self._failure is None:
             return None
-        status = self._trouble if self._trouble in _STATUSES else _AWAY
-        return error(int(status), f"The tape tells of trouble: {self._trouble}")
+        status = self._failure if self._failure in _STATUSES else _UNAVAILABLE
+        return error(int(status), f"The tape tells of trouble: {self._failure}")
 
     def _begin(self) -> None:
         """Start the first turn, so that the current request is part of it."""

@@ -15,7 +15,7 @@ class ProgramApproval:
     """An event that the program has approved."""
 
     event: str
-    called: str | None  # its name in the scenario; None if it has none there
+    name: str | None  # its name in the scenario; None if it has none there
     resources: tuple[str, ...]
 
 
@@ -26,12 +26,15 @@ class ProgramConduct:
     vm: str
     began: float  # monotonic, as are all times here
     until: float  # end of the rehearsal or of the program
-    away: Sequence[tuple[float, float]] = ()  # outages: nothing can arrive
-    came: Sequence[float] = ()  # arrival times, even of requests without a response
-    asked: Sequence[RequestRecord] = ()
+    outages: Sequence[tuple[float, float]] = ()  # when nothing can arrive
+    arrivals: Sequence[float] = ()  # arrival times, even of requests without a response
+    requests: Sequence[RequestRecord] = ()
     approvals: Sequence[ProgramApproval] = ()
     has_ended: bool = False  # by itself
     code: int | None = None  # exit code; None if it has not ended
+
+
+# --- permanent expectations --------------------------------------------------
 
 
 def judge_conduct(
@@ -39,20 +42,20 @@ def judge_conduct(
 ) -> Iterator[StepResult]:
     """Yield the verdict on each permanent expectation."""
     if throughout.keeps_running:
-        yield _result("the program keeps running", _ended(conduct))
+        yield _result("the program keeps running", _exit_problem(conduct))
     if throughout.polls_at_least_every is not None:
         every = throughout.polls_at_least_every
         what = f"{conduct.vm} asks at least every {every:g} s"
-        yield _result(what, _rarely(conduct, every))
+        yield _result(what, _polling_problem(conduct, every))
     if throughout.never_approves:
         names = ", ".join(throughout.never_approves)
         what = f"{conduct.vm} never approves {names}"
-        yield _result(what, _forbidden(conduct, throughout.never_approves))
+        yield _result(what, _forbidden_problem(conduct, throughout.never_approves))
     if throughout.approves_nothing:
-        yield _result(f"{conduct.vm} approves nothing", _anything(conduct))
+        yield _result(f"{conduct.vm} approves nothing", _approval_problem(conduct))
     if throughout.approves_only_its_own:
         what = f"{conduct.vm} approves only events that list it"
-        yield _result(what, _others(conduct))
+        yield _result(what, _ownership_problem(conduct))
 
 
 def _result(what: str, reason: str | None) -> StepResult:
@@ -60,7 +63,7 @@ def _result(what: str, reason: str | None) -> StepResult:
     return StepResult(what=what, verdict=verdict, reason=reason)
 
 
-def _ended(conduct: ProgramConduct) -> str | None:
+def _exit_problem(conduct: ProgramConduct) -> str | None:
     return f"the program {describe_exit(conduct.code)}" if conduct.has_ended else None
 
 
@@ -71,7 +74,7 @@ def describe_exit(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
-def _rarely(conduct: ProgramConduct, every: float) -> str | None:
+def _polling_problem(conduct: ProgramConduct, every: float) -> str | None:
     gap, since = max(_gaps(conduct), default=(0.0, 0.0))
     if gap <= every + _SLACK:
         return None
@@ -84,9 +87,9 @@ def _rarely(conduct: ProgramConduct, every: float) -> str | None:
 
 def _gaps(conduct: ProgramConduct) -> Iterator[tuple[float, float]]:
     """Yield length and start of each gap without an open request or an outage."""
-    answered = {request.since: request.at for request in conduct.asked}
-    spans = [(at, answered.get(at, conduct.until)) for at in conduct.came]
-    spans += [*conduct.away, (conduct.until, conduct.until)]
+    answered = {request.since: request.at for request in conduct.requests}
+    spans = [(at, answered.get(at, conduct.until)) for at in conduct.arrivals]
+    spans += [*conduct.outages, (conduct.until, conduct.until)]
     last = conduct.began
     for since, until in sorted(spans):
         if since > last:
@@ -94,26 +97,29 @@ def _gaps(conduct: ProgramConduct) -> Iterator[tuple[float, float]]:
         last = max(last, until)
 
 
-def _forbidden(conduct: ProgramConduct, names: Sequence[str]) -> str | None:
+def _forbidden_problem(conduct: ProgramConduct, names: Sequence[str]) -> str | None:
     approved = [
-        approval.called for approval in conduct.approvals if approval.called in names
+        approval.name for approval in conduct.approvals if approval.name in names
     ]
     return f"it approved {', '.join(map(str, approved))}" if approved else None
 
 
-def _anything(conduct: ProgramConduct) -> str | None:
-    names = [approval.called or approval.event for approval in conduct.approvals]
+def _approval_problem(conduct: ProgramConduct) -> str | None:
+    names = [approval.name or approval.event for approval in conduct.approvals]
     return f"it approved {', '.join(names)}" if names else None
 
 
-def _others(conduct: ProgramConduct) -> str | None:
+def _ownership_problem(conduct: ProgramConduct) -> str | None:
     for approval in conduct.approvals:
         if conduct.vm.lower() not in {name.lower() for name in approval.resources}:
             listed = ", ".join(approval.resources)
             return (
-                f"it approved {approval.called or approval.event}, which lists {listed}"
+                f"it approved {approval.name or approval.event}, which lists {listed}"
             )
     return None
+
+
+# --- reasons -----------------------------------------------------------------
 
 
 def why_unapproved(
@@ -122,7 +128,7 @@ def why_unapproved(
     """Explain why `event` was probably not approved, from requests after `since`."""
     if conduct.has_ended:
         return f"the program {describe_exit(conduct.code)} before it approved"
-    posts = [request for request in conduct.asked if request.method == "POST"]
+    posts = [request for request in conduct.requests if request.method == "POST"]
     refused = [
         request for request in posts if request.at > since and request.status >= 400
     ]
@@ -131,7 +137,7 @@ def why_unapproved(
         return f"its last approval was answered {last.status}{_header(last)}"
     if not is_seen:
         return why_unseen(conduct, since)
-    times = sum(at > since for at in conduct.came)
+    times = sum(at > since for at in conduct.arrivals)
     return (
         f"{conduct.vm} was shown it and has asked {times} times since, but it posted"
         " no approval"
@@ -143,26 +149,26 @@ def why_unseen(conduct: ProgramConduct, since: float) -> str:
     """Explain why there was no successful poll after `since`."""
     if conduct.has_ended:
         return f"the program {describe_exit(conduct.code)}"
-    if not conduct.came:
+    if not conduct.arrivals:
         return (
             "the program has asked for nothing at all; does it use the address in"
             " $FOREWARN_ENDPOINT?"
         )
-    latest = [request for request in conduct.asked if request.at > since]
+    latest = [request for request in conduct.requests if request.at > since]
     bad = [
         request for request in latest if request.status >= 400 and request.fault is None
     ]
     if bad:
         last = bad[-1]
         return f"{last.method} {last.path} was answered {last.status}{_header(last)}"
-    silent = conduct.until - conduct.came[-1]
+    silent = conduct.until - conduct.arrivals[-1]
     return (
         f"{conduct.vm} asked last {silent:.1f} s ago; requests in all:"
-        f" {len(conduct.came)}"
+        f" {len(conduct.arrivals)}"
     )
 
 
-def _header(asked: RequestRecord) -> str:
-    if asked.is_marked:
-        return "" if asked.version else ": it gave no api-version"
+def _header(request: RequestRecord) -> str:
+    if request.is_marked:
+        return "" if request.version else ": it gave no api-version"
     return ": it sent no `Metadata: true` header"

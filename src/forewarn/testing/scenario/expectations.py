@@ -12,7 +12,7 @@ from forewarn.testing.scenario.values import StepForm, StepKey, StepTable
 
 # --- expect ------------------------------------------------------------------
 
-_EXPECT = {
+_HELP = {
     Expectation.SEEN: "the program reads a document that shows the event",
     Expectation.APPROVED: "the event is approved",
     Expectation.NOT_APPROVED: "the event is not approved",
@@ -25,7 +25,9 @@ EVENT = StepKey(
     name="event", kind=values.EVENT, help="which event is meant", is_needed=True
 )
 WITHIN = StepKey(
-    name="within", kind=values.REAL, help="how long it may take; if absent, `patience`"
+    name="within",
+    kind=values.REAL_DURATION,
+    help="how long it may take; if absent, `patience`",
 )
 BY = StepKey(name="by", kind=values.VM, help="the VM that must have approved")
 AFTER_MARK = StepKey(
@@ -34,7 +36,9 @@ AFTER_MARK = StepKey(
     help="the mark that must be made after the announcement and before the approval",
 )
 FOR = StepKey(
-    name="for", kind=values.REAL, help="how long it must stay so; if absent, 0s"
+    name="for",
+    kind=values.REAL_DURATION,
+    help="how long it must stay so; if absent, 0s",
 )
 TIMES = StepKey(
     name="times", kind=values.whole(1, 10_000), help="how often; if absent, once"
@@ -44,7 +48,7 @@ CODE = StepKey(
     name="code", kind=values.whole(0, 255), help="its exit code; if absent, any"
 )
 
-_OF_DEMAND: dict[Expectation, tuple[StepKey[object], ...]] = {
+_KEYS: dict[Expectation, tuple[StepKey[object], ...]] = {
     Expectation.SEEN: (EVENT, WITHIN),
     Expectation.APPROVED: (EVENT, BY, AFTER_MARK, WITHIN),
     Expectation.NOT_APPROVED: (EVENT, FOR),
@@ -57,20 +61,23 @@ _OF_DEMAND: dict[Expectation, tuple[StepKey[object], ...]] = {
 
 def expectations(patience: float) -> Sequence[StepForm]:
     """Return the forms of `expect`; `patience` is the default wait in seconds."""
-    return [_expectation(demand, patience) for demand in Expectation]
+    return [_expectation(expectation, patience) for expectation in Expectation]
 
 
-def _expectation(demand: Expectation, patience: float) -> StepForm:
+def _expectation(expectation: Expectation, patience: float) -> StepForm:
     verb = StepKey(
-        name="expect", kind=values.one_of(demand), help=_EXPECT[demand], is_needed=True
+        name="expect",
+        kind=values.one_of(expectation),
+        help=_HELP[expectation],
+        is_needed=True,
     )
 
-    def make(row: StepTable, known: StepNames) -> s.Step:
+    def make(row: StepTable, names: StepNames) -> s.Step:
         event, by = row.get(EVENT), row.get(BY)
-        _check_sight(demand, event, by, known)
+        _check_visible(expectation, event, by, names)
         return s.ExpectStep(
-            demand=demand,
-            seconds=_seconds(demand, row, patience),
+            expectation=expectation,
+            seconds=_seconds(expectation, row, patience),
             event=event,
             by=by,
             after_mark=row.get(AFTER_MARK),
@@ -79,27 +86,27 @@ def _expectation(demand: Expectation, patience: float) -> StepForm:
             code=row.get(CODE),
         )
 
-    return StepForm(verb=verb, keys=_OF_DEMAND[demand], make=make)
+    return StepForm(verb=verb, keys=_KEYS[expectation], make=make)
 
 
-def _seconds(demand: Expectation, row: StepTable, patience: float) -> float:
-    if WITHIN not in _OF_DEMAND[demand]:
+def _seconds(expectation: Expectation, row: StepTable, patience: float) -> float:
+    if WITHIN not in _KEYS[expectation]:
         return row.get(FOR) or 0.0
     within = row.get(WITHIN)
     return patience if within is None else within
 
 
-def _check_sight(
-    demand: Expectation, event: str | None, by: str | None, known: StepNames
+def _check_visible(
+    expectation: Expectation, event: str | None, by: str | None, names: StepNames
 ) -> None:
     """Reject expectations that can never be met."""
     if event is None:
         return
-    if demand is Expectation.SEEN and known.vm and not known.sees(known.vm, event):
+    if expectation is Expectation.SEEN and names.vm and not names.sees(names.vm, event):
         raise InvalidInput(
-            f'the program speaks for {known.vm}, which does not see "{event}"'
+            f'the program speaks for {names.vm}, which does not see "{event}"'
         )
-    if by is not None and not known.sees(by, event):
+    if by is not None and not names.sees(by, event):
         raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
 
 
@@ -109,7 +116,7 @@ _SLOW = (FaultKind.SLOW_FIRST_CALL, FaultKind.SLOW)
 _ASKS_TO_WAIT = (FaultKind.TOO_MANY, FaultKind.UNAVAILABLE)
 _REFUSED = FaultKind.REFUSED
 _REST = tuple(
-    each for each in FaultKind if each not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
+    kind for kind in FaultKind if kind not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
 )
 
 COUNT = StepKey(
@@ -119,11 +126,13 @@ COUNT = StepKey(
 )
 PROBABILITY = StepKey(
     name="probability",
-    kind=values.SHARE,
+    kind=values.PROBABILITY,
     help="with which it befalls a request; if absent, 1",
 )
 LASTS = StepKey(
-    name="for", kind=values.REAL, help="how long it lasts; if absent, until `clear`"
+    name="for",
+    kind=values.REAL_DURATION,
+    help="how long it lasts; if absent, until `clear`",
 )
 VMS = StepKey(
     name="vms",
@@ -136,7 +145,9 @@ ON = StepKey(
     help="which requests it befalls; if absent, any",
 )
 DELAY = StepKey(
-    name="delay", kind=values.REAL, help="how late the answer is; if absent, 5s"
+    name="delay",
+    kind=values.REAL_DURATION,
+    help="how late the answer is; if absent, 5s",
 )
 RETRY_AFTER = StepKey(
     name="retry_after",
@@ -146,14 +157,16 @@ RETRY_AFTER = StepKey(
 
 
 #: Keys that choose the requests to which a fault applies.
-_CHOICE: tuple[StepKey[object], ...] = (COUNT, PROBABILITY, VMS, ON)
+_FILTERS: tuple[StepKey[object], ...] = (COUNT, PROBABILITY, VMS, ON)
 
 
 def _fault(
-    words: tuple[FaultKind, ...], helps: str, *more: StepKey[object]
+    kinds: tuple[FaultKind, ...], help_text: str, *more: StepKey[object]
 ) -> StepForm:
-    verb = StepKey(name="fault", kind=values.one_of(*words), help=helps, is_needed=True)
-    plain = Fault(kind=words[0])
+    verb = StepKey(
+        name="fault", kind=values.one_of(*kinds), help=help_text, is_needed=True
+    )
+    plain = Fault(kind=kinds[0])
 
     def make(row: StepTable, _: StepNames) -> s.Step:
         delay, retry_after = row.get(DELAY), row.get(RETRY_AFTER)
@@ -180,11 +193,11 @@ CLEAR = StepKey(
 )
 
 FAULTS: tuple[StepForm, ...] = (
-    _fault(_SLOW, "let the service answer late", DELAY, *_CHOICE),
-    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_CHOICE),
-    _fault(_REST, "let the service misbehave", *_CHOICE),
+    _fault(_SLOW, "let the service answer late", DELAY, *_FILTERS),
+    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_FILTERS),
+    _fault(_REST, "let the service misbehave", *_FILTERS),
     _fault((_REFUSED,), "let nobody listen, whoever asks"),
-    StepForm(verb=CLEAR, make=lambda _row, _known: s.ClearFaultsStep()),
+    StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )
 
 # --- expectations for the whole scenario -------------------------------------
@@ -196,7 +209,7 @@ KEEPS_RUNNING = StepKey(
 )
 POLLS_AT_LEAST_EVERY = StepKey(
     name="polls_at_least_every",
-    kind=values.REAL,
+    kind=values.REAL_DURATION,
     help="the longest time between two of its requests",
 )
 NEVER_APPROVES = StepKey(

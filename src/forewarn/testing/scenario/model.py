@@ -17,7 +17,7 @@ from forewarn.formats import exact_duration
 from forewarn.protocol.types import EventType
 from forewarn.server.metadata.faults.model import Fault
 
-# --- actions; `called` is the name for later steps, None if there is none ----
+# --- actions; `name` is for later steps, None if there is none ----------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class AnnounceStep:
     """Announce `order`."""
 
     order: Order
-    called: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class OperateStep:
 
     operation: VmOperation
     vm: str
-    called: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class MaintainStep:
 
     host: str
     type: EventType = EventType.FREEZE
-    called: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class DegradeStep:
 
     host: str
     fails_by: timedelta | None = None
-    called: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class FailStep:
     """Report `host` as failed."""
 
     host: str
-    called: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class Expectation(StrEnum):
 class ExpectStep:
     """Wait until an expectation is met, for at most `seconds` of real time."""
 
-    demand: Expectation
+    expectation: Expectation
     seconds: float
     event: str | None = None  # for seen, approved, not-approved
     by: str | None = None  # the VM that must approve; None for any
@@ -207,36 +207,41 @@ class Scenario:
     throughout: Throughout = Throughout()
 
 
+# --- in words ----------------------------------------------------------------
+
+
 def describe_step(step: Step, vm: str) -> str:
     """Describe `step`; an expectation is about the program of `vm`."""
     match step:
         case AnnounceStep():
-            return f"announce {_order(step.order)}{_called(step.called)}"
+            return f"announce {_order(step.order)}{_in_brackets(step.name)}"
         case OperateStep():
-            return f"{step.operation} {step.vm}{_called(step.called)}"
+            return f"{step.operation} {step.vm}{_in_brackets(step.name)}"
         case MaintainStep():
-            return f"maintain {step.host}: {step.type}{_called(step.called)}"
+            return f"maintain {step.host}: {step.type}{_in_brackets(step.name)}"
         case DegradeStep():
             by = (
                 ""
                 if step.fails_by is None
                 else f", fails in {exact_duration(step.fails_by)}"
             )
-            return f"{step.host} is degraded{by}{_called(step.called)}"
+            return f"{step.host} is degraded{by}{_in_brackets(step.name)}"
         case FailStep():
-            return f"{step.host} fails{_called(step.called)}"
+            return f"{step.host} fails{_in_brackets(step.name)}"
         case ExpectStep():
-            return _DEMANDS[step.demand](step, vm) + _within(step)
+            return _EXPECTATIONS[step.expectation](step, vm) + _within(step)
         case _:
-            return _tell_other(step)
+            return _describe_other(step)
 
 
-def _tell_other(step: Step) -> str:
+def _describe_other(step: Step) -> str:
     match step:
         case RecoverStep():
             return f"{step.host} is well again"
-        case CancelStep() | CompleteStep():
-            return f"{type(step).__name__.lower()} {step.event}"
+        case CancelStep():
+            return f"cancel {step.event}"
+        case CompleteStep():
+            return f"complete {step.event}"
         case ApproveStep():
             return f"{step.by} approves {step.event}"
         case AdvanceStep():
@@ -245,10 +250,10 @@ def _tell_other(step: Step) -> str:
             moment = "end" if step.is_end else "start"
             return f"advance the clock to the {moment} of {step.event}"
         case _:
-            return _tell_disturbance(step)
+            return _describe_disturbance(step)
 
 
-def _tell_disturbance(step: Step) -> str:
+def _describe_disturbance(step: Step) -> str:
     match step:
         case OutageStep():
             return f"the service is away for {exact_duration(step.lasts)} of its time"
@@ -268,7 +273,7 @@ def _order(order: Order) -> str:
     return f"{order.type} of {target}{notice}"
 
 
-def _called(name: str | None) -> str:
+def _in_brackets(name: str | None) -> str:
     return "" if name is None else f" ({name})"
 
 
@@ -284,7 +289,7 @@ def _fault(step: SetFaultStep) -> str:
     return " ".join(part for part in parts if part)
 
 
-_DEMANDS: Mapping[Expectation, Callable[[ExpectStep, str], str]] = {
+_EXPECTATIONS: Mapping[Expectation, Callable[[ExpectStep, str], str]] = {
     Expectation.SEEN: lambda step, vm: f"{vm} sees {step.event}",
     Expectation.APPROVED: lambda step, vm: (
         f"{step.event} is approved"
@@ -306,9 +311,9 @@ _INSTANT = (Expectation.RUNNING,)
 
 
 def _within(step: ExpectStep) -> str:
-    if step.demand in _INSTANT or not step.seconds:
+    if step.expectation in _INSTANT or not step.seconds:
         return ""
-    word = "for" if step.demand is Expectation.NOT_APPROVED else "within"
+    word = "for" if step.expectation is Expectation.NOT_APPROVED else "within"
     return f" {word} {_seconds(step.seconds)}"
 
 

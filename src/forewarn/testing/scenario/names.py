@@ -24,28 +24,28 @@ class StepNames:
 
     fleet: Fleet | None = None  # None if unreadable; then any name is valid
     vm: str = ""  # the VM whose requests the program sends
-    called: dict[str, NamedEvent] = field(default_factory=dict)
+    events: dict[str, NamedEvent] = field(default_factory=dict)
 
     # --- the fleet -----------------------------------------------------------
 
-    def vm_called(self, name: str) -> str:
+    def find_vm(self, name: str) -> str:
         """Find a VM, ignoring case."""
-        return name if self.fleet is None else _found(name, self.fleet.vms, "VM")
+        return name if self.fleet is None else _find(name, self.fleet.vms, "VM")
 
-    def host_called(self, name: str) -> str:
+    def find_host(self, name: str) -> str:
         """Find a host that has at least one VM."""
         if self.fleet is None:
             return name
-        host = _found(name, self.fleet.hosts, "host")
+        host = _find(name, self.fleet.hosts, "host")
         if not self.on_host(host):
             raise InvalidInput(f"there is no VM on {host}, so nobody would be told")
         return host
 
-    def group_called(self, name: str) -> str:
+    def find_group(self, name: str) -> str:
         """Find a group that has at least one VM."""
         if self.fleet is None:
             return name
-        group = _found(name, self.fleet.groups, "group")
+        group = _find(name, self.fleet.groups, "group")
         if not self.in_group(group):
             raise InvalidInput(f"there is no VM in {group}, so nobody would be told")
         return group
@@ -70,19 +70,19 @@ class StepNames:
 
     # --- announcements -------------------------------------------------------
 
-    def event_called(self, name: str) -> str:
+    def find_event(self, name: str) -> str:
         """Check that an earlier step has set this name, and return it."""
-        if name in self.called:
+        if name in self.events:
             return name
-        near = suggestion(name, self.called)
-        instead = near or f"; {_listed(self.called)}"
+        near = suggestion(name, self.events)
+        instead = near or f"; {_listed(self.events)}"
         raise InvalidInput(
             f'no earlier step has announced anything as = "{name}"{instead}'
         )
 
     def sees(self, vm: str, event: str) -> bool:
         """Return whether `vm` sees the event of that name; true if that is unknown."""
-        vms = self.called[event].vms
+        vms = self.events[event].vms
         if self.fleet is None or vms is None:
             return True
         groups = {self.fleet.vms[name].group for name in vms}
@@ -90,7 +90,7 @@ class StepNames:
         return vm in vms or (own in groups and not self.fleet.groups[own].isolated)
 
 
-def _found(name: str, names: Iterable[str], noun: str) -> str:
+def _find(name: str, names: Iterable[str], noun: str) -> str:
     by_key = {fold_name(own_name): own_name for own_name in names}
     if fold_name(name) in by_key:
         return by_key[fold_name(name)]
@@ -100,5 +100,5 @@ def _found(name: str, names: Iterable[str], noun: str) -> str:
     raise InvalidInput(f'there is no {noun} "{name}" in the fleet{instead}')
 
 
-def _listed(called: Mapping[str, object]) -> str:
-    return f"there are {', '.join(called)}" if called else "nothing has a name so far"
+def _listed(events: Mapping[str, object]) -> str:
+    return f"there are {', '.join(events)}" if events else "nothing has a name so far"

@@ -1,4 +1,4 @@
-"""Steps of a scenario file: the form of each, and its parser."""
+"""Parser of scenario files, and the bundled scenarios."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -34,115 +34,16 @@ from forewarn.testing.scenario.vocabulary import AS
 #: Step forms by verb; forms that share a verb differ in its value.
 Forms: TypeAlias = Mapping[str, Sequence[StepForm]]
 
-
 _PATIENCE = 10.0  # seconds of real time, for a program that polls every second
-
-
 _SUFFIX = ".toml"
 
 
-def step_forms(patience: float) -> Forms:
-    """Return all step forms; expectations wait `patience` real seconds by default."""
-    by_verb: dict[str, list[StepForm]] = {}
-    for form in (
-        *vocabulary.VERBS,
-        *expectations.FAULTS,
-        *expectations.expectations(patience),
-    ):
-        by_verb.setdefault(form.verb.name, []).append(form)
-    return by_verb
-
-
-def read_step(
-    table: object, number: int, forms: Forms, place: Location, known: StepNames
-) -> Step | None:
-    """Parse the step `number`; None if it is invalid."""
-    place = replace(place, label=f"step {number}")
-    if not isinstance(table, dict):
-        place.refuse(str(invalid_value("a table", table)))
-        return None
-    form = _form(table, forms, place)
-    row = None if form is None else read_table(table, form.all_keys, place, known)
-    step = None
-    try:
-        if form is not None and row is not None:
-            _check_choice(table, form)
-            step = form.make(row, known)
-    except InvalidInput as error:
-        place.refuse(str(error))
-        row = None
-    _take_name(table, number, form, row, place, known)
-    return step
-
-
-def _form(
-    table: Mapping[str, object], forms: Forms, place: Location
-) -> StepForm | None:
-    verbs_used = [name for name in table if name in forms]
-    if len(verbs_used) != 1:
-        place.refuse(_no_verb(table, verbs_used, forms))
-        return None
-    (verb,) = verbs_used
-    value, choices = table[verb], forms[verb]
-    if len(choices) == 1:
-        return choices[0]
-    words = [word for form in choices for word in form.verb.kind.words]
-    for form in choices:
-        if value in form.verb.kind.words:
-            return form
-    near = nearest(value, words) if isinstance(value, str) else None
-    instead = f'; did you mean "{near}"?' if near else ""
-    listed = ", ".join(f'"{text}"' for text in words)
-    message = f"expected one of {listed}, not {toml_value(value)}{instead}"
-    place.key(verb).refuse(message)
-    return None
-
-
-def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) -> str:
-    if given:
-        return f"it has {len(given)} verbs, {', '.join(given)}; make each a step"
-    for name in table:
-        near = nearest(name, forms)
-        if near is not None:
-            return f'unknown key "{name}"; did you mean "{near}"?'
-    return f"it has no verb, so nothing happens; known are {', '.join(forms)}"
-
-
-def _check_choice(table: Mapping[str, object], form: StepForm) -> None:
-    names = [key.name for key in form.one_of]
-    used = [name for name in names if name in table]
-    if names and len(used) != 1:
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        raise InvalidInput(f"{form.verb.name} needs exactly one of {listed}")
-
-
-def _take_name(
-    table: Mapping[str, object],
-    number: int,
-    form: StepForm | None,
-    row: StepTable | None,
-    place: Location,
-    known: StepNames,
-) -> None:
-    """Register the name of an announcement for later steps, even if it is faulty."""
-    name = table.get(AS.name)
-    if not isinstance(name, str):
-        return
-    if name in known.called:
-        first = known.called[name].step
-        place.key("as").refuse(f'step {first} has given the name "{name}" already')
-        return
-    touches = None if form is None else form.touches
-    vms = None if row is None or touches is None else touches(row, known)
-    known.called[name] = NamedEvent(step=number, vms=vms)
-
-
-def _as_it_is(value: object, _: StepNames) -> object:
+def _unparsed(value: object, _: StepNames) -> object:
     return value  # parsed separately
 
 
 def _part(shown: str) -> ValueKind[object]:
-    return ValueKind(read=_as_it_is, schema={}, shown=shown)
+    return ValueKind(read=_unparsed, schema={}, shown=shown)
 
 
 TITLE = StepKey(
@@ -166,7 +67,7 @@ FLEET = StepKey(
 )
 PATIENCE = StepKey(
     name="patience",
-    kind=values.REAL,
+    kind=values.REAL_DURATION,
     help="how long an expectation waits that does not say `within`; if absent, 10s",
 )
 THROUGHOUT = StepKey(
@@ -188,6 +89,45 @@ TOP: tuple[StepKey[object], ...] = (
     THROUGHOUT,
     STEPS,
 )
+
+
+# --- scenarios ---------------------------------------------------------------
+
+
+def load_scenario(given: str) -> Scenario:
+    """Read the scenario at the path `given`, or the bundled one of that name."""
+    return read_scenario(find_scenario(given))
+
+
+def find_scenario(given: str) -> Path:
+    """Return the path `given`, or the file of the bundled scenario of that name.
+
+    An existing file, or text that looks like a path, never counts as a name.
+    """
+    path = Path(given)
+    if path.is_file() or "/" in given or given.endswith(_SUFFIX):
+        return path
+    return bundled_file(given)
+
+
+def bundled_names() -> Sequence[str]:
+    """Return the names of all bundled scenarios, sorted."""
+    return sorted(path.stem for path in _folder().glob(f"*{_SUFFIX}"))
+
+
+def bundled_file(name: str) -> Path:
+    """Return the file of the bundled scenario `name`."""
+    if name in bundled_names():
+        return _folder() / f"{name}{_SUFFIX}"
+    near = (
+        suggestion(name, bundled_names())
+        or "; `forewarn rehearse --list` names those there are"
+    )
+    raise NotFound(f"there is no scenario {name}{near}")
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("forewarn") / "scenarios"))
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -217,27 +157,24 @@ def parse_scenario(text: str, path: Path) -> Scenario:
     return scenario
 
 
-# --- top level ---------------------------------------------------------------
-
-
 def _scenario(plain: Mapping[str, object], top: Location) -> Scenario | None:
-    known = StepNames(fleet=_fleet(plain, top))
-    row = read_table(plain, TOP, top, known)
-    known.vm = _vm(plain, known)
+    names = StepNames(fleet=_fleet(plain, top))
+    row = read_table(plain, TOP, top, names)
+    names.vm = _vm(plain, names)
     patience = None if row is None else row.get(PATIENCE)
     forms = step_forms(_PATIENCE if patience is None else patience)
-    taken = _steps(plain.get("steps", ()), forms, top.below("steps"), known)
-    always = _throughout(plain.get("throughout", {}), taken, top, known)
-    if row is None or known.fleet is None or always is None:
+    steps = _steps(plain.get("steps", ()), forms, top.below("steps"), names)
+    throughout = _throughout(plain.get("throughout", {}), steps, top, names)
+    if row is None or names.fleet is None or throughout is None:
         return None
     return Scenario(
         name=top.diagnostics.file.stem,
         title=row.must(TITLE),
         description=row.get(DESCRIPTION) or "",
-        fleet=known.fleet,
-        vm=known.vm,
-        steps=taken,
-        throughout=always,
+        fleet=names.fleet,
+        vm=names.vm,
+        steps=steps,
+        throughout=throughout,
     )
 
 
@@ -260,78 +197,143 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
     return fleet
 
 
-def _vm(plain: Mapping[str, object], known: StepNames) -> str:
+def _vm(plain: Mapping[str, object], names: StepNames) -> str:
     """Return the program's VM; empty if it is invalid, which is reported elsewhere."""
     if "vm" not in plain:
-        return "" if known.fleet is None else next(iter(known.fleet.vms))
+        return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
-        return VM.kind.read(plain["vm"], known)
+        return VM.kind.read(plain["vm"], names)
     except InvalidInput:
         return ""
 
 
 def _steps(
-    tables: object, forms: Forms, place: Location, known: StepNames
+    tables: object, forms: Forms, location: Location, names: StepNames
 ) -> tuple[Step, ...]:
     if not isinstance(tables, list) or not tables:
         if tables != ():
-            place.refuse(f"steps: {invalid_value('tables called [[steps]]', tables)}")
+            location.refuse(
+                f"steps: {invalid_value('tables called [[steps]]', tables)}"
+            )
         return ()
     parsed = [
-        read_step(table, number, forms, place.below(number - 1), known)
+        read_step(table, number, forms, location.below(number - 1), names)
         for number, table in enumerate(tables, 1)
     ]
     return tuple(step for step in parsed if step is not None)
 
 
 def _throughout(
-    table: object, taken: Sequence[Step], top: Location, known: StepNames
+    table: object, steps: Sequence[Step], top: Location, names: StepNames
 ) -> Throughout | None:
-    place = top.below("throughout", "[throughout]")
-    row = read_table(table, expectations.THROUGHOUT, place, known)
+    location = top.below("throughout", "[throughout]")
+    row = read_table(table, expectations.THROUGHOUT, location, names)
     if row is None:
         return None
     ends = any(
-        isinstance(e, ExpectStep) and e.demand is Expectation.ENDED for e in taken
+        isinstance(e, ExpectStep) and e.expectation is Expectation.ENDED for e in steps
     )
     try:
         return expectations.throughout(row, ends=ends)
     except InvalidInput as error:
-        place.key("keeps_running").refuse(str(error))
+        location.key("keeps_running").refuse(str(error))
         return None
 
 
-def bundled_names() -> Sequence[str]:
-    """Return the names of all bundled scenarios, sorted."""
-    return sorted(path.stem for path in _folder().glob(f"*{_SUFFIX}"))
+# --- steps -------------------------------------------------------------------
 
 
-def find_scenario(given: str) -> Path:
-    """Return the path `given`, or the file of the bundled scenario of that name.
-
-    An existing file, or text that looks like a path, never counts as a name.
-    """
-    path = Path(given)
-    if path.is_file() or "/" in given or given.endswith(_SUFFIX):
-        return path
-    return bundled_file(given)
-
-
-def bundled_file(name: str) -> Path:
-    """Return the file of the bundled scenario `name`."""
-    if name in bundled_names():
-        return _folder() / f"{name}{_SUFFIX}"
-    near = (
-        suggestion(name, bundled_names())
-        or "; `forewarn rehearse --list` names those there are"
-    )
-    raise NotFound(f"there is no scenario {name}{near}")
+def step_forms(patience: float) -> Forms:
+    """Return all step forms; expectations wait `patience` real seconds by default."""
+    by_verb: dict[str, list[StepForm]] = {}
+    for form in (
+        *vocabulary.VERBS,
+        *expectations.FAULTS,
+        *expectations.expectations(patience),
+    ):
+        by_verb.setdefault(form.verb.name, []).append(form)
+    return by_verb
 
 
-def load_scenario(given: str) -> Scenario:
-    """Read the scenario at the path `given`, or the bundled one of that name."""
-    return read_scenario(find_scenario(given))
+def read_step(
+    table: object, number: int, forms: Forms, location: Location, names: StepNames
+) -> Step | None:
+    """Parse the step `number`; None if it is invalid."""
+    location = replace(location, label=f"step {number}")
+    if not isinstance(table, dict):
+        location.refuse(str(invalid_value("a table", table)))
+        return None
+    form = _form(table, forms, location)
+    row = None if form is None else read_table(table, form.all_keys, location, names)
+    step = None
+    try:
+        if form is not None and row is not None:
+            _check_choice(table, form)
+            step = form.make(row, names)
+    except InvalidInput as error:
+        location.refuse(str(error))
+        row = None
+    _register_name(table, number, form, row, location, names)
+    return step
 
 
-def _folder() -> Path:
-    return Path(str(resources.files("forewarn") / "scenarios"))
+def _form(
+    table: Mapping[str, object], forms: Forms, location: Location
+) -> StepForm | None:
+    verbs_used = [name for name in table if name in forms]
+    if len(verbs_used) != 1:
+        location.refuse(_no_verb(table, verbs_used, forms))
+        return None
+    (verb,) = verbs_used
+    value, choices = table[verb], forms[verb]
+    if len(choices) == 1:
+        return choices[0]
+    words = [word for form in choices for word in form.verb.kind.words]
+    for form in choices:
+        if value in form.verb.kind.words:
+            return form
+    near = nearest(value, words) if isinstance(value, str) else None
+    instead = f'; did you mean "{near}"?' if near else ""
+    listed = ", ".join(f'"{text}"' for text in words)
+    message = f"expected one of {listed}, not {toml_value(value)}{instead}"
+    location.key(verb).refuse(message)
+    return None
+
+
+def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) -> str:
+    if given:
+        return f"it has {len(given)} verbs, {', '.join(given)}; make each a step"
+    for name in table:
+        near = nearest(name, forms)
+        if near is not None:
+            return f'unknown key "{name}"; did you mean "{near}"?'
+    return f"it has no verb, so nothing happens; known are {', '.join(forms)}"
+
+
+def _check_choice(table: Mapping[str, object], form: StepForm) -> None:
+    names = [key.name for key in form.one_of]
+    used = [name for name in names if name in table]
+    if names and len(used) != 1:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        raise InvalidInput(f"{form.verb.name} needs exactly one of {listed}")
+
+
+def _register_name(
+    table: Mapping[str, object],
+    number: int,
+    form: StepForm | None,
+    row: StepTable | None,
+    location: Location,
+    names: StepNames,
+) -> None:
+    """Register the name of an announcement for later steps, even if it is faulty."""
+    name = table.get(AS.name)
+    if not isinstance(name, str):
+        return
+    if name in names.events:
+        first = names.events[name].step
+        location.key("as").refuse(f'step {first} has given the name "{name}" already')
+        return
+    touches = None if form is None else form.touches
+    vms = None if row is None or touches is None else touches(row, names)
+    names.events[name] = NamedEvent(step=number, vms=vms)

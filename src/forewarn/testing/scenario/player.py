@@ -53,25 +53,25 @@ class ScenarioProgress(Protocol):
 
 
 def play(
-    scenario: s.Scenario, production: ScenarioRun, progress: ScenarioProgress
+    scenario: s.Scenario, run: ScenarioRun, progress: ScenarioProgress
 ) -> ScenarioResult:
     """Play `scenario` to the end, or until a step fails."""
     began = time.monotonic()
     with Rehearsal(
         fleet=scenario.fleet,
         vm=scenario.vm,
-        seed=production.seed,
-        metadata=production.metadata,
+        seed=run.seed,
+        metadata=run.metadata,
     ) as rehearsal:
         program = Program(
-            production.command,
+            run.command,
             rehearsal.environment,
-            output=production.output,
-            on_end=rehearsal.watching.ring,
+            output=run.output,
+            on_end=rehearsal.observer.wake,
         )
         start = rehearsal.now
         stage = ScenarioStage(rehearsal, program)
-        player = _Player(stage, began + production.timeout, progress)
+        player = _Player(stage, began + run.timeout, progress)
         results = player.play(scenario)
         stage.settle()
         entries = rehearsal.journal()
@@ -82,9 +82,7 @@ def play(
         seconds=time.monotonic() - began,
         timeline=timeline,
         output=program.written,
-        transcript=[
-            *transcript(scenario.name, production.seed, results, entries, start)
-        ],
+        transcript=[*transcript(scenario.name, run.seed, results, entries, start)],
     )
 
 
@@ -163,15 +161,15 @@ class _Player:
     def _first_request(self) -> str | None:
         stage = self._stage
 
-        def is_so() -> bool:
-            return bool(stage.watching.came_at(stage.vm))
+        def condition() -> bool:
+            return bool(stage.observer.arrivals_of(stage.vm))
 
-        self._wait(lambda: is_so() or not stage.program.is_running, _FIRST_REQUEST)
-        return None if is_so() else why_unseen(stage.conduct(), stage.program.began)
+        self._wait(lambda: condition() or not stage.program.is_running, _FIRST_REQUEST)
+        return None if condition() else why_unseen(stage.conduct(), stage.program.began)
 
-    def _wait(self, is_so: Callable[[], bool], seconds: float) -> bool:
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         left = max(0.0, self._deadline - time.monotonic())
-        return self._stage.watching.wait(is_so, min(seconds, left))
+        return self._stage.observer.wait(condition, min(seconds, left))
 
     def _pause(self, seconds: float) -> None:
         self._wait(lambda: not self._stage.program.is_running, seconds)

@@ -1,4 +1,4 @@
-"""Results of a rehearsal, step by step."""
+"""Results of a rehearsal: verdicts as text, JSON, JUnit XML and transcript."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,8 @@ from forewarn.core.lifecycle.facts import JournalEntry, Seen
 from forewarn.testing.scenario.model import Scenario
 
 Json = dict[str, object]
+
+HEADER = ("step", "what", "verdict", "took")
 
 
 class StepVerdict(StrEnum):
@@ -67,18 +69,7 @@ class ScenarioResult:
         )
 
 
-def junit_text(suite: xml.Element) -> str:
-    """Format an XML file with this one suite."""
-    whole = xml.Element("testsuites")
-    whole.append(suite)
-    xml.indent(whole)
-    text: str = xml.tostring(whole, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
-
-
-def xml_text(text: str) -> str:
-    """Remove characters that XML cannot contain."""
-    return "".join(char for char in text if char in "\n\t" or char.isprintable())
+# --- text --------------------------------------------------------------------
 
 
 def row(result: StepResult) -> Sequence[str]:
@@ -91,9 +82,6 @@ def row(result: StepResult) -> Sequence[str]:
         result.verdict is not StepVerdict.NOT_REACHED and result.number is not None
     )
     return (number, result.what, shown, f"{result.seconds:.1f} s" if reached else "")
-
-
-HEADER = ("step", "what", "verdict", "took")
 
 
 def summary(played: ScenarioResult) -> str:
@@ -111,6 +99,9 @@ def reasons(played: ScenarioResult) -> Iterator[str]:
     for result in played.failed:
         where = "throughout" if result.number is None else f"step {result.number}"
         yield f"{where}: {result.what}: {result.reason}"
+
+
+# --- JSON --------------------------------------------------------------------
 
 
 def as_json(played: ScenarioResult) -> Json:
@@ -134,6 +125,9 @@ def as_json(played: ScenarioResult) -> Json:
         "timeline": [*played.timeline],
         "output": played.output,
     }
+
+
+# --- JUnit XML ---------------------------------------------------------------
 
 
 def as_junit(played: ScenarioResult) -> str:
@@ -177,6 +171,23 @@ def _case(played: ScenarioResult, result: StepResult) -> xml.Element:
 
 def _suite(played: ScenarioResult) -> str:
     return xml_text(f"forewarn.{played.scenario.name}")
+
+
+def junit_text(suite: xml.Element) -> str:
+    """Format an XML file with this one suite."""
+    whole = xml.Element("testsuites")
+    whole.append(suite)
+    xml.indent(whole)
+    text: str = xml.tostring(whole, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def xml_text(text: str) -> str:
+    """Remove characters that XML cannot contain."""
+    return "".join(char for char in text if char in "\n\t" or char.isprintable())
+
+
+# --- transcript --------------------------------------------------------------
 
 
 def transcript(

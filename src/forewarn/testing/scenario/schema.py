@@ -1,4 +1,4 @@
-"""JSON Schema of the fleet in a scenario file."""
+"""JSON Schema of a scenario file, including the fleet in it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -21,18 +21,18 @@ def _list_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _fleet_table(properties: dict[str, Schema], *needed: str) -> Schema:
+def _object(properties: Mapping[str, Schema], *required: str) -> Schema:
     return {
         "type": "object",
         "properties": properties,
-        "required": [*needed],
+        **({"required": [*required]} if required else {}),
         "additionalProperties": False,
     }
 
 
-_HOST = _fleet_table({"name": _NAME}, "name")
+_HOST = _object({"name": _NAME}, "name")
 
-_GROUP = _fleet_table(
+_GROUP = _object(
     {
         "name": _NAME,
         "kind": _one_of(GroupKind),
@@ -49,7 +49,7 @@ _GROUP = _fleet_table(
     "kind",
 )
 
-_VM = _fleet_table(
+_VM = _object(
     {
         "name": _NAME,
         "group": _NAME,
@@ -72,7 +72,7 @@ _VM = _fleet_table(
 
 #: The same as in a fleet file.
 FLEET: Schema = {
-    **_fleet_table(
+    **_object(
         {"hosts": _list_of(_HOST), "groups": _list_of(_GROUP), "vms": _list_of(_VM)},
         "vms",
     ),
@@ -92,14 +92,11 @@ def schema() -> Mapping[str, object]:
             "items": {"oneOf": [_ref(name) for name in forms]},
         },
     }
-    top = {"properties": _properties(parser.TOP, parts), **_needed(parser.TOP)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A scenario of forewarn",
         "description": "What happens to a program under test, and what it must do",
-        "type": "object",
-        **top,
-        "additionalProperties": False,
+        **_object(_properties(parser.TOP, parts), *_required(parser.TOP)),
         "$defs": {
             "fleet": FLEET,
             **{name: _form(form) for name, form in forms.items()},
@@ -130,12 +127,7 @@ def _form(form: StepForm) -> Schema:
 
 
 def _table(keys: Sequence[StepKey[object]]) -> Schema:
-    return {
-        "type": "object",
-        "properties": _properties(keys, {}),
-        **_needed(keys),
-        "additionalProperties": False,
-    }
+    return _object(_properties(keys, {}), *_required(keys))
 
 
 def _properties(
@@ -147,6 +139,5 @@ def _properties(
     }
 
 
-def _needed(keys: Sequence[StepKey[object]]) -> Mapping[str, object]:
-    needed = [key.name for key in keys if key.is_needed]
-    return {"required": needed} if needed else {}
+def _required(keys: Sequence[StepKey[object]]) -> Sequence[str]:
+    return [key.name for key in keys if key.is_needed]

@@ -18,11 +18,11 @@ class ScenarioStage:
         """Start without any named events."""
         self.rehearsal = rehearsal
         self.program = program
-        self.watching = rehearsal.watching
-        self.acted = time.monotonic()  # start of the last step that was no expectation
-        self.away: list[tuple[float, float]] = []
-        self._named: dict[str, Sequence[RehearsedEvent]] = {}
-        self._of_others: set[str] = set()  # ids of events approved by steps
+        self.observer = rehearsal.observer
+        self.last_action_at = time.monotonic()  # start of the last action
+        self.outages: list[tuple[float, float]] = []
+        self._events: dict[str, Sequence[RehearsedEvent]] = {}
+        self._approved_by_steps: set[str] = set()  # ids of events approved by steps
 
     @property
     def vm(self) -> str:
@@ -33,27 +33,27 @@ class ScenarioStage:
         """Finish everything that is due, so that the outcome is always the same."""
         self.rehearsal.system.advance.to(self.rehearsal.now)
 
-    def call(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
+    def name_events(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
         """Store `events` under `name`."""
         if name is not None:
-            self._named[name] = events
+            self._events[name] = events
 
     def event(self, name: str) -> RehearsedEvent:
         """Return the event of that name that the program's VM sees."""
-        return seen_by(self.vm, self.rehearsal.fleet, self._named[name])
+        return seen_by(self.vm, self.rehearsal.fleet, self._events[name])
 
     def approve(self, name: str, by: str) -> None:
         """Approve as another VM, which may see a different event under that name."""
-        event = seen_by(by, self.rehearsal.fleet, self._named[name])
-        self._of_others.add(event.id)
+        event = seen_by(by, self.rehearsal.fleet, self._events[name])
+        self._approved_by_steps.add(event.id)
         event.approve(by)
 
     @property
     def names(self) -> Mapping[str, str]:
         """Name of each event, by id."""
-        return {e.id: name for name, events in self._named.items() for e in events}
+        return {e.id: name for name, events in self._events.items() for e in events}
 
-    def is_shown_the_present(self) -> bool:
+    def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
 
         While there are faults the result is true, as the program cannot help it.
@@ -68,14 +68,16 @@ class ScenarioStage:
     def conduct(self) -> ProgramConduct:
         """Collect what the program has done so far."""
         program = self.program
-        requests = [request for request in self.watching.asked if request.vm == self.vm]
+        requests = [
+            request for request in self.observer.requests if request.vm == self.vm
+        ]
         return ProgramConduct(
             vm=self.vm,
             began=program.began,
             until=program.ended or time.monotonic(),
-            away=self.away,
-            came=self.watching.came_at(self.vm),
-            asked=requests,
+            outages=self.outages,
+            arrivals=self.observer.arrivals_of(self.vm),
+            requests=requests,
             approvals=[*self._approvals()],
             has_ended=not program.is_running,
             code=program.code,
@@ -85,13 +87,13 @@ class ScenarioStage:
         names, approvals = self.names, []
         for entry in self.rehearsal.journal():
             fact = entry.fact
-            if not isinstance(fact, Approved) or fact.event in self._of_others:
+            if not isinstance(fact, Approved) or fact.event in self._approved_by_steps:
                 continue
             if fact.via is Via.METADATA and fact.by == self.vm:
                 approvals.append(
                     ProgramApproval(
                         event=fact.event,
-                        called=names.get(fact.event),
+                        name=names.get(fact.event),
                         resources=self._resources(fact),
                     )
                 )

@@ -1,4 +1,4 @@
-"""Actions of a scenario: every step except expectations."""
+"""Steps of a scenario, carried out: actions, and waiting for expectations."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import Fault, FaultKind
+from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.testing.rehearsal.event import BY, too_early
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct
@@ -21,12 +21,15 @@ from forewarn.testing.scenario.stage import ScenarioStage
 Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
 
 
+# --- actions -----------------------------------------------------------------
+
+
 def carry_out(
     stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
 ) -> None:
     """Carry out `step`; `pause` waits a number of real seconds."""
     stage.settle()
-    stage.acted = time.monotonic()
+    stage.last_action_at = time.monotonic()
     rehearsal = stage.rehearsal
     match step:
         case (
@@ -37,8 +40,8 @@ def carry_out(
             | s.FailStep()
         ):
             maintenances = _announce(stage, step)
-            events = events_of(rehearsal.system, rehearsal.watching, maintenances)
-            stage.call(step.called, events)
+            events = events_of(rehearsal.system, rehearsal.observer, maintenances)
+            stage.name_events(step.name, events)
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
             rehearsal.system.causes.recover(order, by=BY)
@@ -98,13 +101,13 @@ def _disturb(
     match step:
         case s.OutageStep():
             began = time.monotonic()
-            refused = rehearsal.set_fault(Fault(kind=FaultKind.REFUSED))
+            refused = rehearsal.fault(FaultKind.REFUSED)
             pause(step.seconds)
             rehearsal.outage(step.lasts)
             rehearsal.clear_faults(refused)
-            stage.away.append((began, time.monotonic()))
+            stage.outages.append((began, time.monotonic()))
         case s.SetFaultStep():
-            rehearsal.set_fault(step.fault)
+            rehearsal.system.plane.add_fault(step.fault, by=BY)
         case s.ClearFaultsStep():
             rehearsal.clear_faults()
         case s.WaitStep():
@@ -113,30 +116,33 @@ def _disturb(
             raise TypeError(f"{type(step).__name__} cannot be carried out")
 
 
+# --- expectations ------------------------------------------------------------
+
+
 def await_expectation(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     """Wait for what `step` expects; return why it failed, or None if it is met."""
-    return _DEMANDS[step.demand](stage, step, wait)
+    return _EXPECTATIONS[step.expectation](stage, step, wait)
 
 
-def _until(stage: ScenarioStage, is_so: Callable[[], bool]) -> Callable[[], bool]:
+def _until(stage: ScenarioStage, is_met: Callable[[], bool]) -> Callable[[], bool]:
     """Stop waiting when the program has ended: nothing more will come."""
-    return lambda: is_so() or not stage.program.is_running
+    return lambda: is_met() or not stage.program.is_running
 
 
 def _seen(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    since = stage.acted
+    since = stage.last_action_at
 
-    def is_so() -> bool:
+    def is_met() -> bool:
         return stage.vm in event.seen_by
 
-    wait(_until(stage, is_so), step.seconds)
-    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+    wait(_until(stage, is_met), step.seconds)
+    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
 
 
 def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     event = stage.event(step.event or "")
-    since = stage.acted
+    since = stage.last_action_at
     wait(_until(stage, lambda: event.is_approved), step.seconds)
     if not event.is_approved:
         is_seen = stage.vm in event.seen_by
@@ -150,7 +156,7 @@ def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
         return None
     return too_early(
         step.event or "",
-        stage.watching.marks,
+        stage.observer.marks,
         step.after_mark,
         event.announced_at(),
         event.approved_at(),
@@ -165,24 +171,24 @@ def _not_approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | N
 
 
 def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    since = stage.acted
+    since = stage.last_action_at
 
-    def is_so() -> bool:
-        came = sum(at > since for at in stage.watching.came_at(stage.vm))
-        return came >= step.times and stage.is_shown_the_present()
+    def is_met() -> bool:
+        came = sum(at > since for at in stage.observer.arrivals_of(stage.vm))
+        return came >= step.times and stage.has_current_document()
 
-    wait(_until(stage, is_so), step.seconds)
-    return None if is_so() else conduct.why_unseen(stage.conduct(), since)
+    wait(_until(stage, is_met), step.seconds)
+    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
 
 
 def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    def is_so() -> bool:
-        return any(mark.name == step.mark for mark in stage.watching.marks)
+    def is_met() -> bool:
+        return any(mark.name == step.mark for mark in stage.observer.marks)
 
-    wait(_until(stage, is_so), step.seconds)
-    if is_so():
+    wait(_until(stage, is_met), step.seconds)
+    if is_met():
         return None
-    names = ", ".join(repr(mark.name) for mark in stage.watching.marks)
+    names = ", ".join(repr(mark.name) for mark in stage.observer.marks)
     return (
         f"the program has marked {names}" if names else "the program has made no mark"
     )
@@ -205,7 +211,7 @@ def _ended(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     )
 
 
-_DEMANDS: Mapping[
+_EXPECTATIONS: Mapping[
     Expectation, Callable[[ScenarioStage, ExpectStep, Wait], str | None]
 ] = {
     Expectation.SEEN: _seen,

@@ -70,32 +70,25 @@ def _id(value: object, _: StepNames) -> str:
 
 def one_of(*words: _Word) -> ValueKind[_Word]:
     """Return the kind of value that is one of `words`."""
-    texts = tuple(item.value for item in words)
-    by_text = {item.value: item for item in words}
-
-    def read(value: object, _: StepNames) -> _Word:
-        if isinstance(value, str) and value in by_text:
-            return by_text[value]
-        raise _no_word(value, texts)
-
-    shown = " or ".join(f'`"{item}"`' for item in texts)
-    return ValueKind(read=read, schema=_enum(texts), shown=shown, words=texts)
+    return _choice({item.value: item for item in words})
 
 
 def word(*texts: str) -> ValueKind[str]:
     """Return the kind of value that is one of `texts`."""
+    return _choice({text: text for text in texts})
 
-    def read(value: object, _: StepNames) -> str:
-        if isinstance(value, str) and value in texts:
-            return value
+
+def _choice(by_text: Mapping[str, _T]) -> ValueKind[_T]:
+    texts = tuple(by_text)
+
+    def read(value: object, _: StepNames) -> _T:
+        if isinstance(value, str) and value in by_text:
+            return by_text[value]
         raise _no_word(value, texts)
 
+    schema = {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
     shown = " or ".join(f'`"{text}"`' for text in texts)
-    return ValueKind(read=read, schema=_enum(texts), shown=shown, words=texts)
-
-
-def _enum(texts: tuple[str, ...]) -> Schema:
-    return {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
+    return ValueKind(read=read, schema=schema, shown=shown, words=texts)
 
 
 def _no_word(value: object, texts: tuple[str, ...]) -> InvalidInput:
@@ -116,17 +109,17 @@ ID = ValueKind(read=_id, schema=_ID_SCHEMA, shown="a name of your choice")
 # --- names -------------------------------------------------------------------
 
 
-def _named(find: Callable[[StepNames, str], str], shown: str) -> ValueKind[str]:
-    def read(value: object, known: StepNames) -> str:
-        return find(known, _id(value, known))
+def _name_of(find: Callable[[StepNames, str], str], shown: str) -> ValueKind[str]:
+    def read(value: object, names: StepNames) -> str:
+        return find(names, _id(value, names))
 
     return ValueKind(read=read, schema=_ID_SCHEMA, shown=shown)
 
 
-VM = _named(StepNames.vm_called, "a VM")
-HOST = _named(StepNames.host_called, "a host")
-GROUP = _named(StepNames.group_called, "a group")
-EVENT = _named(StepNames.event_called, "a name given by `as` in an earlier step")
+VM = _name_of(StepNames.find_vm, "a VM")
+HOST = _name_of(StepNames.find_host, "a host")
+GROUP = _name_of(StepNames.find_group, "a group")
+EVENT = _name_of(StepNames.find_event, "a name given by `as` in an earlier step")
 
 
 def several(
@@ -134,11 +127,11 @@ def several(
 ) -> ValueKind[tuple[_T, ...]]:
     """Return the kind of value that is a list of `one`, without duplicates."""
 
-    def read(value: object, known: StepNames) -> tuple[_T, ...]:
+    def read(value: object, names: StepNames) -> tuple[_T, ...]:
         if not isinstance(value, list) or len(value) < least:
             near = f"; write [{toml_value(value)}]" if isinstance(value, str) else ""
             raise InvalidInput(f"expected {shown}, not {toml_value(value)}{near}")
-        items = tuple(one.read(item, known) for item in value)
+        items = tuple(one.read(item, names) for item in value)
         twice = next((item for item in items if items.count(item) > 1), None)
         if twice is not None:
             raise InvalidInput(f"{toml_value(twice)} stands here twice")
@@ -161,7 +154,7 @@ def _number(value: object) -> float | None:
 
 
 def _duration(longest: timedelta, spoken: str) -> ValueKind[timedelta]:
-    most = longest.total_seconds()
+    limit = longest.total_seconds()
 
     def read(value: object, _: StepNames) -> timedelta:
         seconds = _number(value)
@@ -171,7 +164,7 @@ def _duration(longest: timedelta, spoken: str) -> ValueKind[timedelta]:
             raise invalid_value(
                 "a duration such as 90, 90s, 20m, 1h30m, 1d or 250ms", value
             )
-        if seconds > most:
+        if seconds > limit:
             raise invalid_value(f"at most {spoken}", value)
         return timedelta(seconds=seconds)
 
@@ -180,7 +173,7 @@ def _duration(longest: timedelta, spoken: str) -> ValueKind[timedelta]:
         schema={
             "anyOf": [
                 {"type": "string", "pattern": f"^{_DURATION}$"},
-                {"type": "number", "minimum": 0, "maximum": most},
+                {"type": "number", "minimum": 0, "maximum": limit},
             ]
         },
         shown="a duration",
@@ -195,42 +188,45 @@ def _seconds(text: str) -> float:
 
 
 #: A duration on the service's clock.
-PROMISE = _duration(LONGEST, "ten years")
-_REAL = _duration(timedelta(seconds=_DAY), "a day")
+SERVICE_DURATION = _duration(LONGEST, "ten years")
+_REAL_DURATION = _duration(timedelta(seconds=_DAY), "a day")
 #: A duration in real time, in seconds.
-REAL: ValueKind[float] = ValueKind(
-    read=lambda value, known: _REAL.read(value, known).total_seconds(),
-    schema=_REAL.schema,
+REAL_DURATION: ValueKind[float] = ValueKind(
+    read=lambda value, names: _REAL_DURATION.read(value, names).total_seconds(),
+    schema=_REAL_DURATION.schema,
     shown="a duration, in real time",
 )
 
 
-def whole(least: int, most: int) -> ValueKind[int]:
-    """Return the kind of integers from `least` to `most`."""
-    shown = f"a whole number from {least} to {most}"
+def whole(least: int, limit: int) -> ValueKind[int]:
+    """Return the kind of integers from `least` to `limit`."""
+    shown = f"a whole number from {least} to {limit}"
 
     def read(value: object, _: StepNames) -> int:
         number = _number(value)
-        if number is not None and least <= number <= most and number == int(number):
+        if number is not None and least <= number <= limit and number == int(number):
             return int(number)
         raise invalid_value(shown, value)
 
-    schema = {"type": "integer", "minimum": least, "maximum": most}
+    schema = {"type": "integer", "minimum": least, "maximum": limit}
     return ValueKind(read=read, schema=schema, shown=shown)
 
 
-def _share(value: object, _: StepNames) -> float:
+def _probability(value: object, _: StepNames) -> float:
     number = _number(value)
     if number is not None and 0 < number <= 1:
         return float(number)
     raise invalid_value("a number above 0 and up to 1", value)
 
 
-SHARE = ValueKind(
-    read=_share,
+PROBABILITY = ValueKind(
+    read=_probability,
     schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     shown="a number above 0 and up to 1",
 )
+
+
+# --- keys, tables and forms of steps -----------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,30 +274,30 @@ class StepForm:
 
 
 def read_table(
-    table: object, keys: Sequence[StepKey[object]], place: Location, known: StepNames
+    table: object, keys: Sequence[StepKey[object]], location: Location, names: StepNames
 ) -> StepTable | None:
     """Read a table; report everything that is wrong with it and return None then."""
     if not isinstance(table, dict):
-        place.refuse(str(invalid_value("a table", table)))
+        location.refuse(str(invalid_value("a table", table)))
         return None
     by_name = {key.name: key for key in keys}
-    before = len(place.diagnostics.errors)
+    before = len(location.diagnostics.errors)
     values: dict[str, object] = {}
     for name, value in table.items():
         if name not in by_name:
-            place.below(name).refuse(_unknown(name, by_name))
+            location.below(name).refuse(_unknown(name, by_name))
             continue
         try:
-            values[name] = by_name[name].kind.read(value, known)
+            values[name] = by_name[name].kind.read(value, names)
         except InvalidInput as error:
-            place.key(name).refuse(str(error))
+            location.key(name).refuse(str(error))
     for key in keys:
         if key.is_needed and key.name not in table:
-            place.refuse(f"`{key.name}` is missing: {key.help}")
-    return StepTable(values) if len(place.diagnostics.errors) == before else None
+            location.refuse(f"`{key.name}` is missing: {key.help}")
+    return StepTable(values) if len(location.diagnostics.errors) == before else None
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    instead = f'did you mean "{near}"?' if near else f"known are {', '.join(known)}"
+def _unknown(name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names)
+    instead = f'did you mean "{near}"?' if near else f"known are {', '.join(names)}"
     return f'unknown key "{name}"; {instead}'

@@ -1,4 +1,4 @@
-"""The `announce` step of a scenario: its keys and the order built from them."""
+"""Verbs of scenario steps, as tables: announcements, VMs, hosts, events, the clock."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,11 +11,14 @@ from forewarn.formats import exact_duration
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario import values
-from forewarn.testing.scenario.model import AnnounceStep, Step
 from forewarn.testing.scenario.names import StepNames
 from forewarn.testing.scenario.values import StepForm, StepKey, StepTable
 
 AS = StepKey(name="as", kind=values.ID, help="how later steps call what is announced")
+
+
+# --- announcements -----------------------------------------------------------
+
 
 ANNOUNCE = StepKey(
     name="announce",
@@ -28,12 +31,12 @@ HOST = StepKey(name="host", kind=values.HOST, help="the host that it touches")
 GROUP = StepKey(name="group", kind=values.GROUP, help="the group that it touches")
 NOTICE = StepKey(
     name="notice",
-    kind=values.PROMISE,
+    kind=values.SERVICE_DURATION,
     help="how long before; if absent, the least that its type promises",
 )
 DURATION = StepKey(
     name="duration",
-    kind=values.PROMISE,
+    kind=values.SERVICE_DURATION,
     help="how long it takes, in whole seconds; if absent, 9 s for a Freeze, else"
     " unknown",
 )
@@ -58,21 +61,7 @@ IGNORE_GATES = StepKey(
 )
 
 
-_HOST_TYPES = values.one_of(EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
-
-# --- VMs and hosts -----------------------------------------------------------
-
-
-_OPERATIONS = {
-    VmOperation.RESTART: "restart a VM, as its user may",
-    VmOperation.REDEPLOY: "move a VM to another host, as its user may",
-    VmOperation.REIMAGE: "give a VM a new system disk, as its user may",
-    VmOperation.EVICT: "take a spot VM away",
-    VmOperation.DELETE: "delete a VM; a scale set with terminate notice is told before",
-}
-
-
-def _announce(row: StepTable, known: StepNames) -> Step:
+def _announce(row: StepTable, names: StepNames) -> s.Step:
     duration = row.get(DURATION)
     if duration is not None and duration.microseconds:
         raise InvalidInput("`duration` is told in whole seconds")
@@ -90,24 +79,24 @@ def _announce(row: StepTable, known: StepNames) -> Step:
         ignore_gates=row.get(IGNORE_GATES) or False,
     )
     check_order(order)
-    _check_notice(order, _announced(row, known), known)
-    return AnnounceStep(order=order, called=row.get(AS))
+    _check_notice(order, _announced(row, names), names)
+    return s.AnnounceStep(order=order, name=row.get(AS))
 
 
-def _announced(row: StepTable, known: StepNames) -> frozenset[str] | None:
+def _announced(row: StepTable, names: StepNames) -> frozenset[str] | None:
     host, group = row.get(HOST), row.get(GROUP)
     if host is not None:
-        return known.on_host(host)
-    return frozenset(row.get(VMS) or ()) if group is None else known.in_group(group)
+        return names.on_host(host)
+    return frozenset(row.get(VMS) or ()) if group is None else names.in_group(group)
 
 
-def _check_notice(order: Order, vms: frozenset[str] | None, known: StepNames) -> None:
+def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) -> None:
     is_free = order.emergency or order.source is EventSource.USER
-    if is_free or order.notice is None or known.fleet is None or vms is None:
+    if is_free or order.notice is None or names.fleet is None or vms is None:
         return  # a user only waits if the group is enabled by then
-    groups = {known.fleet.vms[name].group for name in vms}
+    groups = {names.fleet.vms[name].group for name in vms}
     least = max(
-        policy.minimum_notice(order.type, known.fleet.groups[name]) for name in groups
+        policy.minimum_notice(order.type, names.fleet.groups[name]) for name in groups
     )
     if order.notice < least:
         raise InvalidInput(
@@ -135,15 +124,27 @@ ANNOUNCING = StepForm(
 )
 
 
-def _operate(operation: VmOperation) -> StepForm:
-    helps = _OPERATIONS[operation]
-    verb = StepKey(name=operation.value, kind=values.VM, help=helps, is_needed=True)
+# --- VMs and hosts -----------------------------------------------------------
 
-    def make(row: StepTable, known: StepNames) -> s.Step:
+
+_OPERATIONS = {
+    VmOperation.RESTART: "restart a VM, as its user may",
+    VmOperation.REDEPLOY: "move a VM to another host, as its user may",
+    VmOperation.REIMAGE: "give a VM a new system disk, as its user may",
+    VmOperation.EVICT: "take a spot VM away",
+    VmOperation.DELETE: "delete a VM; a scale set with terminate notice is told before",
+}
+
+
+def _operate(operation: VmOperation) -> StepForm:
+    help_text = _OPERATIONS[operation]
+    verb = StepKey(name=operation.value, kind=values.VM, help=help_text, is_needed=True)
+
+    def make(row: StepTable, names: StepNames) -> s.Step:
         vm = row.must(verb)
-        if operation is VmOperation.EVICT and not known.is_spot(vm):
+        if operation is VmOperation.EVICT and not names.is_spot(vm):
             raise InvalidInput(f"{vm} is not a spot VM; only those are evicted")
-        return s.OperateStep(operation=operation, vm=vm, called=row.get(AS))
+        return s.OperateStep(operation=operation, vm=vm, name=row.get(AS))
 
     return StepForm(
         verb=verb,
@@ -153,9 +154,11 @@ def _operate(operation: VmOperation) -> StepForm:
     )
 
 
-def _of_host(verb: str, helps: str) -> StepKey[str]:
-    return StepKey(name=verb, kind=values.HOST, help=helps, is_needed=True)
+def _of_host(verb: str, help_text: str) -> StepKey[str]:
+    return StepKey(name=verb, kind=values.HOST, help=help_text, is_needed=True)
 
+
+_HOST_TYPES = values.one_of(EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 MAINTAIN = _of_host("maintain", "announce planned maintenance of a host")
 TYPE = StepKey(
@@ -164,7 +167,7 @@ TYPE = StepKey(
 DEGRADED = _of_host("degraded", "predict that a host fails; its VMs must leave it")
 FAILS_BY = StepKey(
     name="fails_by",
-    kind=values.PROMISE,
+    kind=values.SERVICE_DURATION,
     help="how long it lasts, from now; if absent, seven days",
 )
 FAILED = _of_host("failed", "let a host have failed, without notice")
@@ -172,14 +175,14 @@ RECOVERED = _of_host("recovered", "let a host be well again")
 
 
 def _on(host: StepKey[str]) -> Callable[[StepTable, StepNames], frozenset[str] | None]:
-    return lambda row, known: known.on_host(row.must(host))
+    return lambda row, names: names.on_host(row.must(host))
 
 
 # --- events ------------------------------------------------------------------
 
 
-def _of_event(verb: str, helps: str) -> StepKey[str]:
-    return StepKey(name=verb, kind=values.EVENT, help=helps, is_needed=True)
+def _of_event(verb: str, help_text: str) -> StepKey[str]:
+    return StepKey(name=verb, kind=values.EVENT, help=help_text, is_needed=True)
 
 
 CANCEL = _of_event("cancel", "call off what has not started")
@@ -188,17 +191,21 @@ APPROVE = _of_event("approve", "let another VM approve")
 BY = StepKey(name="by", kind=values.VM, help="the VM that approves", is_needed=True)
 
 
-def _approve(row: StepTable, known: StepNames) -> s.Step:
+def _approve(row: StepTable, names: StepNames) -> s.Step:
     event, by = row.must(APPROVE), row.must(BY)
-    if not known.sees(by, event):
+    if not names.sees(by, event):
         raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
     return s.ApproveStep(event=event, by=by)
 
 
 # --- clock and service -------------------------------------------------------
 
+
 ADVANCE = StepKey(
-    name="advance", kind=values.PROMISE, help="move the clock on", is_needed=True
+    name="advance",
+    kind=values.SERVICE_DURATION,
+    help="move the clock on",
+    is_needed=True,
 )
 ADVANCE_TO = StepKey(
     name="advance_to",
@@ -209,16 +216,18 @@ ADVANCE_TO = StepKey(
 OF = _of_event("of", "the event that starts or ends")
 OUTAGE = StepKey(
     name="outage",
-    kind=values.PROMISE,
+    kind=values.SERVICE_DURATION,
     help="let the service be away, for so long by its clock",
     is_needed=True,
 )
 REAL = StepKey(
     name="real",
-    kind=values.REAL,
+    kind=values.REAL_DURATION,
     help="how long connections are refused; if absent, 1s",
 )
-WAIT = StepKey(name="wait", kind=values.REAL, help="let real time pass", is_needed=True)
+WAIT = StepKey(
+    name="wait", kind=values.REAL_DURATION, help="let real time pass", is_needed=True
+)
 
 
 def _outage(row: StepTable, _: StepNames) -> s.Step:
@@ -226,9 +235,12 @@ def _outage(row: StepTable, _: StepNames) -> s.Step:
     return outage if real is None else replace(outage, seconds=real)
 
 
+# --- all verbs ---------------------------------------------------------------
+
+
 VERBS: tuple[StepForm, ...] = (
     ANNOUNCING,
-    *(_operate(each) for each in VmOperation),
+    *(_operate(operation) for operation in VmOperation),
     StepForm(
         verb=MAINTAIN,
         keys=(TYPE, AS),
@@ -236,7 +248,7 @@ VERBS: tuple[StepForm, ...] = (
         make=lambda row, _: s.MaintainStep(
             host=row.must(MAINTAIN),
             type=row.get(TYPE) or EventType.FREEZE,
-            called=row.get(AS),
+            name=row.get(AS),
         ),
     ),
     StepForm(
@@ -244,14 +256,14 @@ VERBS: tuple[StepForm, ...] = (
         keys=(FAILS_BY, AS),
         touches=_on(DEGRADED),
         make=lambda row, _: s.DegradeStep(
-            host=row.must(DEGRADED), fails_by=row.get(FAILS_BY), called=row.get(AS)
+            host=row.must(DEGRADED), fails_by=row.get(FAILS_BY), name=row.get(AS)
         ),
     ),
     StepForm(
         verb=FAILED,
         keys=(AS,),
         touches=_on(FAILED),
-        make=lambda row, _: s.FailStep(host=row.must(FAILED), called=row.get(AS)),
+        make=lambda row, _: s.FailStep(host=row.must(FAILED), name=row.get(AS)),
     ),
     StepForm(
         verb=RECOVERED, make=lambda row, _: s.RecoverStep(host=row.must(RECOVERED))
