@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from forewarn.testing.lint import rules_approval, rules_polling, rules_resilience
+from forewarn.testing.lint import approval_rules, poll_rules, resilience_rules
 from forewarn.testing.lint.course import RETRY_AFTER, LintCourse, LintPace
 from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
 from forewarn.testing.lint.findings import Finding, LintRule, Severity
@@ -15,9 +15,9 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: All rules, in the order in which they are reported.
 RULES: Sequence[LintRule] = (
-    *rules_polling.RULES,
-    *rules_resilience.RULES,
-    *rules_approval.RULES,
+    *poll_rules.RULES,
+    *resilience_rules.RULES,
+    *approval_rules.RULES,
 )
 
 VM = "vm-0"  # the VM whose requests the program sends
