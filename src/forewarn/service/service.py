@@ -124,7 +124,7 @@ class Service:
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
         clock = engine.clock
-        desk = MetadataHandler(
+        handler = MetadataHandler(
             directory,
             engine.notes,
             ResponseHead(clock.now(), clock.name),
@@ -135,13 +135,13 @@ class Service:
         )
         self.plane = MetadataPlane(
             listening,
-            desk,
+            handler,
             engine,
             clock,
             connection_limits(config),
             chance=chance_source(config.seed),
         )
-        self._documents = Documents(engine.store, self.plane.hand_over)
+        self._documents = Documents(engine.store, self.plane.apply_update)
         self._documents.open()
         warn_of_default(directory, config)
         if not self._is_guest:
@@ -201,7 +201,7 @@ class Service:
             counting=self._counting,
             notifying=self._notifying,
         )
-        read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
+        read_to_end = partial(self.readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end)
         for thread in self.readers.threads:
             thread.start()

@@ -65,7 +65,7 @@ class Scene:
         self.store = ReadOnly(system.store)
         self.reached = 0  # by a slow reader
         self.heartbeat = 3.5
-        desk = a_reception().desk
+        handler = a_reception().handler
         counting = MetricsReader(self.store)
         counting.open()
 
@@ -75,10 +75,10 @@ class Scene:
             store_bytes=lambda: 4096,
             counting=counting,
             readers={"slow": lambda: self.reached},
-            answered=desk.counts.all,
-            presence=lambda now: presence(desk.directory, now),
+            answered=handler.counts.all,
+            presence=lambda now: presence(handler.directory, now),
             connections=lambda: 7,
-            turned_away={Admission.REFUSED: 2, Admission.DROPPED: 3},
+            not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
             held=lambda: 5,
             faults=lambda: {FaultKind.SLOW: 6},
             calls=lambda: 4,

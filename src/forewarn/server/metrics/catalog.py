@@ -198,13 +198,13 @@ SERVICE: Sequence[Metric] = (
         "forewarn_groups_listening",
         (),
         "Groups that have asked for events in the last 24 h, or always listen.",
-        lambda look: one(look.presence.listening),
+        lambda look: one(look.presence.enabled),
     ),
     Gauge(
         "forewarn_groups_silent",
         (),
         "Groups that have not asked for events in the last 24 h.",
-        lambda look: one(look.presence.silent),
+        lambda look: one(look.presence.disabled),
     ),
     Gauge(
         "forewarn_notifier_behind_facts",
@@ -375,8 +375,8 @@ def _requests(look: Scrape) -> Values:
     }
 
 
-def _turned_away(look: Scrape) -> Values:
-    counts = look.sources.turned_away
+def _not_admitted(look: Scrape) -> Values:
+    counts = look.sources.not_admitted
     return {(how,): counts[verdict] for verdict, how in _TURNED_AWAY.items()}
 
 
@@ -411,7 +411,7 @@ REQUESTS: Sequence[Metric] = (
         "forewarn_metadata_connections_refused",
         ("how",),
         "Connections beyond a limit: `told` so by a 503, or `dropped` without a word.",
-        _turned_away,
+        _not_admitted,
     ),
     Count(
         "forewarn_faults",

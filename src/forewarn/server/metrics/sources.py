@@ -106,7 +106,7 @@ class MetricSources:
     answered: Callable[[], Mapping[ResponseLabels, int]]
     presence: Callable[[datetime], Presence]
     connections: Callable[[], int]
-    turned_away: Mapping[Admission, int]
+    not_admitted: Mapping[Admission, int]
     held: Callable[[], int]
     faults: Callable[[], Mapping[FaultKind, int]]
     calls: Callable[[], int]
@@ -160,7 +160,7 @@ def sources_of(
     targets: Callable[[], Sequence[TargetStatus]] = tuple,
 ) -> MetricSources:
     """Return the sources of a running service."""
-    desk, limit = plane.desk, plane.limit
+    handler, limits = plane.handler, plane.limits
     return MetricSources(
         clock=engine.clock,
         store=engine.store,
@@ -170,11 +170,11 @@ def sources_of(
             "documents": lambda: documents.position,
             "works": lambda: works.position,
         },
-        answered=desk.counts.all,
-        presence=lambda now: presence(desk.directory, now),
-        connections=lambda: limit.count,
-        turned_away=limit.turned_away,
-        held=lambda: plane.alarm.count,
+        answered=handler.counts.all,
+        presence=lambda now: presence(handler.directory, now),
+        connections=lambda: limits.count,
+        not_admitted=limits.not_admitted,
+        held=lambda: plane.long_polls.count,
         faults=plane.faults.counts,
         calls=lambda: works.calls,
         since_heartbeat=lambda: timers.since_heartbeat,

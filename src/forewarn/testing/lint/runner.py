@@ -86,8 +86,8 @@ def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     began = time.monotonic()
     with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
         plane, watching = rehearsal.system.plane, rehearsal.watching
-        onlooker = LintObserver(watching, plane.desk.directory, VM)
-        plane.witness = onlooker
+        onlooker = LintObserver(watching, plane.handler.directory, VM)
+        plane.observer = onlooker
         program = Program(
             trial.command,
             rehearsal.environment,

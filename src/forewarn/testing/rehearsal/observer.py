@@ -48,7 +48,7 @@ class RehearsalObserver:
 
     # --- recording -----------------------------------------------------------
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         """Handle a mark; None if the request is for the metadata plane."""
         if request.path.rstrip("/") != MARKS:
             return None
@@ -61,17 +61,17 @@ class RehearsalObserver:
         self.mark(name)
         return Response(200, b"", TEXT)
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request of `vm`."""
         with self._changed:
             self._came.append((vm, at))
             self._ring()
 
-    def answered(self, asked: RequestRecord) -> None:
+    def finished(self, record: RequestRecord) -> None:
         """Record a finished request."""
         with self._changed:
-            self._asked.append(asked)
-            self._ring(asked.at)
+            self._asked.append(record)
+            self._ring(record.at)
 
     def mark(self, name: str) -> None:
         """Record the mark `name`."""

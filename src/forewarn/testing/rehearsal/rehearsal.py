@@ -213,7 +213,7 @@ class Rehearsal:
         self._system.open()
         self._opened_in, self._was_opened = os.getpid(), True
         self.watching.clock = self.system.engine.clock.now
-        self.system.plane.witness = self.watching
+        self.system.plane.observer = self.watching
         self.system.readers.told_first.append(self.watching.committed)
         self.system.readers.told.append(lambda _: self.watching.ring())
 

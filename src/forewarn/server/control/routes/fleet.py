@@ -244,7 +244,7 @@ def show_map(service: Service, by: Caller) -> Response:
     engine = service.engine
     engine.write_notes()
     position = service.documents_position()
-    seats = service.plane.desk.directory.seats()
+    entries = service.plane.handler.directory.entries()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
         hosts = _hosts_for(by, snapshot)
@@ -256,7 +256,7 @@ def show_map(service: Service, by: Caller) -> Response:
         "now": rfc3339(now),
         "hosts": [host.name for host in hosts],
         "groups": [_group(group, now, outages) for group in groups],
-        "vms": _vms(by, seats, hosts, groups),
+        "vms": _vms(by, entries, hosts, groups),
     }
     return Response(written(shown), media_type="application/json")
 
@@ -287,13 +287,13 @@ def _group(group: Group, now: datetime, outages: Iterable[Outage]) -> Json:
 
 def _vms(
     holder: TokenHolder,
-    seats: Iterable[VmEntry],
+    entries: Iterable[VmEntry],
     hosts: Sequence[Host],
     groups: Sequence[Group],
 ) -> Json:
     host_at = {host.name: place for place, host in enumerate(hosts)}
     group_at = {group.name: place for place, group in enumerate(groups)}
-    shown = ((vm_for(holder, seat.vm), seat.asked) for seat in seats)
+    shown = ((vm_for(holder, entry.vm), entry.last_request) for entry in entries)
     rows: list[tuple[VM, datetime | None]] = sorted(
         (
             (vm, polled)

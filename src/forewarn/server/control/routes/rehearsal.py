@@ -14,7 +14,7 @@ from forewarn.ports import Clock, Snapshot
 from forewarn.server.control.context import Caller, Service, Write
 from forewarn.server.control.models import Json, moment, rfc3339, written
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.model import ASKING_TO_WAIT, LATE, fault_of
+from forewarn.server.metadata.faults.model import DELAYING, WITH_RETRY_AFTER, fault_of
 
 clock_router = APIRouter(tags=["clock"])
 
@@ -138,7 +138,7 @@ def clear_fault(service: Service, by: Caller, id: str) -> Response:
 def faults_view(faults: ActiveFaults) -> Json:
     """Return the active faults as JSON, oldest first."""
     return {
-        "items": [_fault_view(standing) for standing in faults.listed()],
+        "items": [_fault_view(standing) for standing in faults.all()],
         "next": None,
     }
 
@@ -156,9 +156,9 @@ def _fault_view(standing: ActiveFault) -> Json:
         "probability": fault.probability,
         "for_seconds": fault.seconds,
         "left_seconds": None if left is None else round(left, 3),
-        "delay_seconds": fault.delay if fault.kind in LATE else None,
+        "delay_seconds": fault.delay if fault.kind in DELAYING else None,
         "retry_after_seconds": (
-            fault.retry_after if fault.kind in ASKING_TO_WAIT else None
+            fault.retry_after if fault.kind in WITH_RETRY_AFTER else None
         ),
         "set_by": standing.set_by,
         "set_at": rfc3339(standing.set_at),
