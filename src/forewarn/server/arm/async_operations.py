@@ -17,12 +17,13 @@ from forewarn.core.lifecycle.facts import Canceled, Closed
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.outages import Outage
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.ports import Clock, Snapshot
-from forewarn.server.arm.errors import ArmError, error_view
+from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import JOINT, find_operation
 from forewarn.server.arm.request import ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
-from forewarn.server.control.models import Json, rfc3339
+from forewarn.server.error_responses import arm_error_view
 
 #: Status by phase. Of several maintenances, the one whose phase comes first here
 #: determines the status of the operation.
@@ -55,33 +56,35 @@ class _State:
         return self.status == "InProgress"
 
 
-def accepted(asked: ArmRequest, made: Sequence[Maintenance], location: str) -> Response:
+def accepted(
+    request: ArmRequest, made: Sequence[Maintenance], location: str
+) -> Response:
     """Return a 202 with the addresses at which the operation can be polled."""
-    with asked.parts.engine.store.snapshot() as snapshot:
-        wait = _retry_after(asked, snapshot, made)
+    with request.services.engine.store.snapshot() as snapshot:
+        wait = _retry_after(request, snapshot, made)
     operation = JOINT.join(maintenance.id for maintenance in made)
     return Response(
         status_code=202,
         headers={
-            "Azure-AsyncOperation": _address(asked, location, operation),
-            "Location": _address(asked, location, operation, monitor="true"),
+            "Azure-AsyncOperation": _address(request, location, operation),
+            "Location": _address(request, location, operation, monitor="true"),
             "Retry-After": wait,
         },
     )
 
 
-def get_operation(asked: ArmRequest) -> Response:
+def get_operation(request: ArmRequest) -> Response:
     """Return the progress of an operation: as JSON, or as a status if `monitor`."""
-    with asked.parts.engine.store.snapshot() as snapshot:
-        maintenances = find_operation(asked, snapshot)
+    with request.services.engine.store.snapshot() as snapshot:
+        maintenances = find_operation(request, snapshot)
         state = _State(
             status=_STATUS[_slowest(maintenances).phase],
-            error=_error(asked, snapshot, _slowest(maintenances)),
-            wait={"Retry-After": _retry_after(asked, snapshot, maintenances)},
+            error=_error(request, snapshot, _slowest(maintenances)),
+            wait={"Retry-After": _retry_after(request, snapshot, maintenances)},
         )
-    if asked.query.get("monitor", "").lower() == "true":
-        return _monitored(asked, state)
-    view = _view(asked, maintenances, state)
+    if request.query.get("monitor", "").lower() == "true":
+        return _monitored(request, state)
+    view = _view(request, maintenances, state)
     return JSONResponse(view, headers=state.wait if state.is_live else {})
 
 
@@ -112,9 +115,9 @@ def _slowest(found: Sequence[Maintenance]) -> Maintenance:
 
 
 def _retry_after(
-    asked: ArmRequest, snapshot: Snapshot, found: Sequence[Maintenance]
+    request: ArmRequest, snapshot: Snapshot, found: Sequence[Maintenance]
 ) -> str:
-    engine = asked.parts.engine
+    engine = request.services.engine
     now = engine.now(snapshot)
     outages = snapshot.outages(min(item.announced_at for item in found))
     moments = [next_poll_at(item, now, engine.rules, outages) for item in found]
@@ -122,22 +125,22 @@ def _retry_after(
     return str(seconds_to_wait(engine.clock, until, now))
 
 
-def _address(asked: ArmRequest, location: str, operation: str, **more: str) -> str:
-    query = urlencode({**more, "api-version": asked.version})
-    return f"{asked.origin}{quote(_path(asked, location, operation))}?{query}"
+def _address(request: ArmRequest, location: str, operation: str, **more: str) -> str:
+    query = urlencode({**more, "api-version": request.version})
+    return f"{request.origin}{quote(_path(request, location, operation))}?{query}"
 
 
-def _path(asked: ArmRequest, location: str, operation: str) -> str:
+def _path(request: ArmRequest, location: str, operation: str) -> str:
     return (
-        f"/subscriptions/{asked.path.subscription}/providers/Microsoft.Compute"
+        f"/subscriptions/{request.path.subscription}/providers/Microsoft.Compute"
         f"/locations/{location}/operations/{operation}"
     )
 
 
-def _monitored(asked: ArmRequest, state: _State) -> Response:
+def _monitored(request: ArmRequest, state: _State) -> Response:
     if state.is_live:
-        path = asked.path
-        here = _address(asked, path.location, path.operation, monitor="true")
+        path = request.path
+        here = _address(request, path.location, path.operation, monitor="true")
         return Response(status_code=202, headers={"Location": here, **state.wait})
     if state.error is not None:
         code, message = state.error
@@ -145,10 +148,10 @@ def _monitored(asked: ArmRequest, state: _State) -> Response:
     return Response(status_code=200)
 
 
-def _view(asked: ArmRequest, found: Sequence[Maintenance], state: _State) -> Json:
-    path = asked.path
+def _view(request: ArmRequest, found: Sequence[Maintenance], state: _State) -> Json:
+    path = request.path
     view: Json = {
-        "id": _path(asked, path.location, path.operation),
+        "id": _path(request, path.location, path.operation),
         "name": path.operation,
         "startTime": rfc3339(found[0].announced_at),
         "status": state.status,
@@ -161,17 +164,17 @@ def _view(asked: ArmRequest, found: Sequence[Maintenance], state: _State) -> Jso
     if not state.is_live and ends:
         view["endTime"] = rfc3339(max(ends))
     if state.error is not None:
-        view["error"] = error_view(*state.error)
+        view["error"] = arm_error_view(*state.error)
     return view
 
 
 def _error(
-    asked: ArmRequest, snapshot: Snapshot, found: Maintenance
+    request: ArmRequest, snapshot: Snapshot, found: Maintenance
 ) -> tuple[str, str] | None:
     if found.phase not in _UNSUCCESSFUL:
         return None
     code, what = _UNSUCCESSFUL[found.phase]
-    share = shown_to(asked.holder, found)
+    share = shown_to(request.holder, found)
     reasons = [
         entry.fact.reason
         for entry in snapshot.facts_of(found.id)

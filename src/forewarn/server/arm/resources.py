@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.protocol.types import EventType
 from forewarn.server.arm.lookup import TYPES, ArmSet, ArmVm, instance_id
 from forewarn.server.arm.paths import ArmPath
-from forewarn.server.control.models import Json, rfc3339
 
 SUCCEEDED = "Succeeded"
 _PROVISIONING: Mapping[EventType, str] = {

@@ -24,7 +24,7 @@ from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
-from forewarn.server.arm.paths import ROOT, is_arm
+from forewarn.server.error_responses import ARM_ROOT, is_arm
 from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.plane import MetadataPlane
@@ -83,7 +83,7 @@ class TrafficCounter:
 
     def _count(self, scope: Scope, status: int, begun: float) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        default = f"/{ROOT}" if is_arm(scope["path"]) else "other"
+        default = f"/{ARM_ROOT}" if is_arm(scope["path"]) else "other"
         route = getattr(scope.get("route"), "path", default)  # a template, not names
         self._traffic.requests.add(method, route, str(status))
         self._traffic.times.see(time.monotonic() - begun, method, route)
