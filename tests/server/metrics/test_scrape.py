@@ -75,7 +75,7 @@ class Scene:
             store_bytes=lambda: 4096,
             counting=counting,
             readers={"slow": lambda: self.reached},
-            answered=handler.counts.all,
+            responses=handler.counts.all,
             presence=lambda now: presence(handler.directory, now),
             connections=lambda: 7,
             not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
@@ -87,7 +87,7 @@ class Scene:
 
     def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
         sources = replace(self.sources, **changes)
-        registry = make_registry(lambda: sources, Traffic(), patience=patience)
+        registry = make_registry(lambda: sources, Traffic(), timeout=patience)
         return parse(generate_latest(registry).decode())
 
 

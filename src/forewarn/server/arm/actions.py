@@ -10,7 +10,7 @@ from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.server.arm.async_operations import accepted
 from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     ArmSet,
     ArmVm,
     choose_member,
@@ -21,13 +21,13 @@ from forewarn.server.arm.lookup import (
 from forewarn.server.arm.request import ArmRequest
 from forewarn.server.arm.resources import ANYWHERE
 
-_ACTIONS: Mapping[str, VmOperation] = {
+_VM_ACTIONS: Mapping[str, VmOperation] = {
     "restart": VmOperation.RESTART,
     "redeploy": VmOperation.REDEPLOY,
     "reimage": VmOperation.REIMAGE,
     "simulateEviction": VmOperation.EVICT,
 }
-_ON_SETS: Mapping[str, VmOperation] = {
+_SET_ACTIONS: Mapping[str, VmOperation] = {
     "restart": VmOperation.RESTART,
     "redeploy": VmOperation.REDEPLOY,
     "reimage": VmOperation.REIMAGE,
@@ -37,22 +37,22 @@ _ON_SETS: Mapping[str, VmOperation] = {
 
 def act_on_vm(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM."""
-    operation = _operation(request, _ACTIONS)
+    operation = _operation(request, _VM_ACTIONS)
     return _operate(request, operation, [_vm(request)])
 
 
 def act_on_member(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM of a scale set."""
-    operation = _operation(request, _ACTIONS)
+    operation = _operation(request, _VM_ACTIONS)
     return _operate(request, operation, [_member(request)])
 
 
 def act_on_set(request: ArmRequest) -> Response:
     """Perform the action in the path on some or all VMs of a scale set."""
-    operation = _operation(request, _ON_SETS)
+    operation = _operation(request, _SET_ACTIONS)
     machines = _chosen(request, is_choice_needed=operation is VmOperation.DELETE)
-    if len(machines) > MOST_AT_ONCE:
-        message = f"no more than {MOST_AT_ONCE} VMs may be named in one request"
+    if len(machines) > MAX_AT_ONCE:
+        message = f"no more than {MAX_AT_ONCE} VMs may be named in one request"
         raise ArmError(400, message, "InvalidParameter")
     if not machines:
         return Response(status_code=200)
@@ -130,13 +130,13 @@ def _chosen(request: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
         return scale_set.machines
     if not isinstance(instance_ids, list):
         raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
-    chosen = [_one_of(scale_set, str(item)) for item in instance_ids]
+    chosen = [_choose(scale_set, str(item)) for item in instance_ids]
     return [*{item.vm.name: item for item in chosen}.values()]
 
 
-def _one_of(found: ArmSet, instance: str) -> ArmVm:
-    machine = choose_member(found, instance)
+def _choose(scale_set: ArmSet, instance: str) -> ArmVm:
+    machine = choose_member(scale_set, instance)
     if machine is None:
-        message = f"{instance} is not the instanceId of a VM of {found.group.name}"
+        message = f"{instance} is not the instanceId of a VM of {scale_set.group.name}"
         raise ArmError(400, message, "InvalidParameter")
     return machine

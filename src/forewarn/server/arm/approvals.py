@@ -19,12 +19,12 @@ _MIXED = (
     "The operation returned different statuses for the Scheduled Events. Review each"
     " event's result for details."
 )
-_NEVER = NotFound("this is not the id of an event")
-_MOST = 1000  # ids in one request
+_NOT_AN_EVENT = NotFound("this is not the id of an event")
+_MAX_IDS = 1000  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
 #: Errors of an approval: status, code, and the code next to its id in a list.
-_WHY: Mapping[type[ForewarnError], tuple[int, str, str]] = {
+_ERRORS: Mapping[type[ForewarnError], tuple[int, str, str]] = {
     NotFound: (404, "InvalidScheduledEventId", "NotFound"),
     TooLate: (409, "Conflict", "Conflict"),
 }
@@ -35,7 +35,7 @@ def acknowledge(request: ArmRequest) -> Response:
     (error,) = _approve(request, [request.path.event]).values()
     if error is None:
         return JSONResponse(_APPROVED)
-    status, code, _ = _WHY[type(error)]
+    status, code, _ = _ERRORS[type(error)]
     raise ArmError(status, str(error), code)
 
 
@@ -46,13 +46,13 @@ def acknowledge_list(request: ArmRequest) -> Response:
     if not errors:
         return JSONResponse(_APPROVED)
     details = [
-        {"target": event, **arm_error_view(_WHY[type(error)][2], str(error))}
+        {"target": event, **arm_error_view(_ERRORS[type(error)][2], str(error))}
         for event, error in errors.items()
     ]
     status, code, message = 207, "MultiStatusResponse", _MIXED
     if len({type(result) for result in results.values()}) == 1:
         first = next(iter(errors.values()))
-        status, code, _ = _WHY[type(first)]
+        status, code, _ = _ERRORS[type(first)]
         message = str(first)
     return JSONResponse(
         {"error": {**arm_error_view(code, message), "details": details}}, status
@@ -67,9 +67,9 @@ def _approve(
         [event_id for event_id in ids if NAME.fullmatch(event_id)],
         by=request.by,
         via=Via.ARM,
-        is_seen=_sees(request),
+        is_seen=_visible_to(request),
     )
-    return {event_id: results.get(event_id, _NEVER) for event_id in ids}
+    return {event_id: results.get(event_id, _NOT_AN_EVENT) for event_id in ids}
 
 
 def _read_ids(request: ArmRequest) -> Sequence[str]:
@@ -78,12 +78,14 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
     ids = [item for item in listed if isinstance(item, str)]
     if not ids or len(ids) != len(listed):
         raise ArmError(400, 'the body must be {"value": [...]}, with ids of events')
-    if len(ids) > _MOST:
-        raise ArmError(400, f"no more than {_MOST} events are approved in one request")
+    if len(ids) > _MAX_IDS:
+        raise ArmError(
+            400, f"no more than {_MAX_IDS} events are approved in one request"
+        )
     return ids
 
 
-def _sees(request: ArmRequest) -> Callable[[Event], bool]:
+def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
     """Return a predicate for the events that the resource in the path sees."""
     resource_type, name = fold_name(request.path.type), request.path.resource
     with request.services.engine.store.snapshot() as snapshot:

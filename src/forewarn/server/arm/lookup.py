@@ -17,8 +17,8 @@ TYPES: Mapping[GroupKind, str] = {
 }
 
 #: Separates the maintenance ids in the id of an operation.
-JOINT = "."
-MOST_AT_ONCE = 100  # VMs in one request
+ID_SEPARATOR = "."
+MAX_AT_ONCE = 100  # VMs in one request
 _PAGE = 1000
 
 
@@ -78,29 +78,27 @@ def find_member(request: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm
     return machine
 
 
-def choose_member(found: ArmSet, instance: str) -> ArmVm | None:
+def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
     """Return the VM of a scale set that `instance` means; None if there is none."""
-    names = (fold_name(instance), fold_name(f"{found.group.name}_{instance}"))
-    for machine in found.machines:
+    names = (fold_name(instance), fold_name(f"{scale_set.group.name}_{instance}"))
+    for machine in scale_set.machines:
         if fold_name(machine.vm.name) in names:
             return machine
-    like = [
+    matching = [
         candidate
-        for candidate in found.machines
+        for candidate in scale_set.machines
         if fold_name(instance_id(candidate.vm)) == fold_name(instance)
     ]
-    if len(like) > 1:
-        choices = ", ".join(candidate.vm.name for candidate in like)
+    if len(matching) > 1:
+        choices = ", ".join(candidate.vm.name for candidate in matching)
         raise ArmError(409, f"{instance} may be any of {choices}; give the whole name")
-    return like[0] if like else None
+    return matching[0] if matching else None
 
 
 def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
     """Return the maintenances of an operation, whose ids make up its id."""
-    ids = request.path.operation.upper().split(JOINT)
-    maintenances = [
-        _maintenance(request, snapshot, item) for item in ids[:MOST_AT_ONCE]
-    ]
+    ids = request.path.operation.upper().split(ID_SEPARATOR)
+    maintenances = [_maintenance(request, snapshot, item) for item in ids[:MAX_AT_ONCE]]
     existing = [item for item in maintenances if item is not None]
     if len(existing) < len(ids):
         raise ArmError(
@@ -127,16 +125,13 @@ def instance_id(vm: VM) -> str:
 
 
 def _maintenance(
-    request: ArmRequest, snapshot: Snapshot, wanted: str
+    request: ArmRequest, snapshot: Snapshot, id_: str
 ) -> Maintenance | None:
-    maintenance = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
-    if maintenance is None or maintenance.id != wanted:
+    maintenance = snapshot.maintenance(id_) if NAME.fullmatch(id_) else None
+    if maintenance is None or maintenance.id != id_:
         return None
-    return (
-        maintenance
-        if any(_may_see(request, event.group) for event in maintenance.events)
-        else None
-    )
+    is_visible = any(_may_see(request, event.group) for event in maintenance.events)
+    return maintenance if is_visible else None
 
 
 def _may_see(request: ArmRequest, group: str) -> bool:

@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, Response
 
 from forewarn.core.fleet import NAME, GroupKind
 from forewarn.core.lifecycle.model import Maintenance
-from forewarn.core.queries.views import Json
 from forewarn.ports import Snapshot
 from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
@@ -35,14 +34,16 @@ _PAGE = 500
 
 def get_vm(request: ArmRequest) -> Response:
     """Return a VM."""
-    machine, doing = _look(request, find_machine, request.path.vm)
-    return _shown(vm_view(machine, request.path, doing, expand=_is_expanded(request)))
+    machine, in_progress = _find(request, find_machine, request.path.vm)
+    return JSONResponse(
+        vm_view(machine, request.path, in_progress, expand=_is_expanded(request))
+    )
 
 
 def get_vm_view(request: ArmRequest) -> Response:
     """Return the status of a VM."""
-    machine, doing = _look(request, find_machine, request.path.vm)
-    return _shown(instance_view(machine.vm, doing))
+    machine, in_progress = _find(request, find_machine, request.path.vm)
+    return JSONResponse(instance_view(machine.vm, in_progress))
 
 
 def list_vms(request: ArmRequest) -> Response:
@@ -53,48 +54,51 @@ def list_vms(request: ArmRequest) -> Response:
     with _snapshot(request) as snapshot:
         machines = [*islice(every_machine(request, snapshot, after), _PAGE + 1)]
         if not machines and vms_for(request.holder, snapshot, after="", limit=1):
-            raise _nowhere(request)
-        doing = _doing(snapshot, machines)
-    shown = [
-        vm_view(machine, request.path, doing(machine)) for machine in machines[:_PAGE]
+            raise _no_such_place(request)
+        in_progress = _maintenance_lookup(snapshot, machines)
+    views = [
+        vm_view(machine, request.path, in_progress(machine))
+        for machine in machines[:_PAGE]
     ]
     if len(machines) <= _PAGE:
-        return _shown({"value": shown})
-    return _shown({"value": shown, "nextLink": _next(request, machines[_PAGE - 1])})
+        return JSONResponse({"value": views})
+    return JSONResponse(
+        {"value": views, "nextLink": _next_link(request, machines[_PAGE - 1])}
+    )
 
 
 def get_member(request: ArmRequest) -> Response:
     """Return a VM of a scale set."""
-    machine, doing = _look(request, find_member, request.path.instance)
-    return _shown(
-        member_view(machine, request.path, doing, expand=_is_expanded(request))
+    machine, in_progress = _find(request, find_member, request.path.instance)
+    return JSONResponse(
+        member_view(machine, request.path, in_progress, expand=_is_expanded(request))
     )
 
 
 def get_member_view(request: ArmRequest) -> Response:
     """Return the status of a VM of a scale set."""
-    machine, doing = _look(request, find_member, request.path.instance)
-    return _shown(instance_view(machine.vm, doing))
+    machine, in_progress = _find(request, find_member, request.path.instance)
+    return JSONResponse(instance_view(machine.vm, in_progress))
 
 
 def list_members(request: ArmRequest) -> Response:
     """Return the VMs of a scale set."""
     with _snapshot(request) as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
-        doing = _doing(snapshot, scale_set.machines)
+        in_progress = _maintenance_lookup(snapshot, scale_set.machines)
     is_expanded = _is_expanded(request)
-    shown = [
-        member_view(machine, request.path, doing(machine), expand=is_expanded)
+    views = [
+        member_view(machine, request.path, in_progress(machine), expand=is_expanded)
         for machine in scale_set.machines
     ]
-    return _shown({"value": shown})
+    return JSONResponse({"value": views})
 
 
 def get_scale_set(request: ArmRequest) -> Response:
     """Return a scale set."""
     with _snapshot(request) as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
-    return _shown(scale_set_view(scale_set, request.path))
+    return JSONResponse(scale_set_view(scale_set, request.path))
 
 
 def get_availability_set(request: ArmRequest) -> Response:
@@ -103,27 +107,23 @@ def get_availability_set(request: ArmRequest) -> Response:
         availability_set = find_set(
             request, snapshot, request.path.group, GroupKind.AVAILABILITY_SET
         )
-    return _shown(availability_set_view(availability_set, request.path))
+    return JSONResponse(availability_set_view(availability_set, request.path))
 
 
 def _snapshot(request: ArmRequest) -> AbstractContextManager[Snapshot]:
     return request.services.engine.store.snapshot()
 
 
-def _shown(view: Json) -> Response:
-    return JSONResponse(view)
-
-
-def _look(
+def _find(
     request: ArmRequest, find: Callable[[ArmRequest, Snapshot, str], ArmVm], name: str
 ) -> tuple[ArmVm, Maintenance | None]:
     """Return a VM and the maintenance in progress on it, if any."""
     with _snapshot(request) as snapshot:
         machine = find(request, snapshot, name)
-        return machine, _doing(snapshot, [machine])(machine)
+        return machine, _maintenance_lookup(snapshot, [machine])(machine)
 
 
-def _doing(
+def _maintenance_lookup(
     snapshot: Snapshot, machines: Sequence[ArmVm]
 ) -> Callable[[ArmVm], Maintenance | None]:
     groups = {member.group.name for member in machines}
@@ -136,7 +136,7 @@ def _is_expanded(request: ArmRequest) -> bool:
     return "instanceview" in request.query.get("$expand", "").lower()
 
 
-def _nowhere(request: ArmRequest) -> ArmError:
+def _no_such_place(request: ArmRequest) -> ArmError:
     """Return the refusal to list a place where no VM of the fleet can be."""
     path = request.path
     if path.resource_group:
@@ -146,7 +146,7 @@ def _nowhere(request: ArmRequest) -> ArmError:
     return ArmError(404, message, "SubscriptionNotFound")
 
 
-def _next(request: ArmRequest, last: ArmVm) -> str:
+def _next_link(request: ArmRequest, last: ArmVm) -> str:
     subscription, group = map(
         quote, (request.path.subscription, request.path.resource_group)
     )
