@@ -136,7 +136,7 @@ def beside() -> SideEvents:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     parts = SimpleNamespace(
         engine=SimpleNamespace(clock=clock),
-        plane=SimpleNamespace(faults=SimpleNamespace(listed=list)),
+        plane=SimpleNamespace(faults=SimpleNamespace(all=list)),
     )
     holder = TokenHolder(name="ops", role=Role.VIEWER)
     return SideEvents(
