@@ -15,7 +15,7 @@ from unittest.mock import patch
 from forewarn.agent.telemetry.metrics import AGENT_METRICS, PREFIX
 from forewarn.cli import main as main_
 from forewarn.config.settings import SETTINGS, Setting
-from forewarn.server.control.app import make_app
+from forewarn.server.app import make_app
 from forewarn.server.control.context import Services
 from forewarn.server.control.routes.journal import JournalStreams
 from forewarn.server.metrics.endpoint import METRICS

@@ -124,7 +124,7 @@ class Service:
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
         clock = engine.clock
-        desk = MetadataHandler(
+        handler = MetadataHandler(
             directory,
             engine.notes,
             ResponseHead(clock.now(), clock.name),
@@ -135,13 +135,13 @@ class Service:
         )
         self.plane = MetadataPlane(
             listening,
-            desk,
+            handler,
             engine,
             clock,
             connection_limits(config),
             chance=chance_source(config.seed),
         )
-        self._documents = Documents(engine.store, self.plane.hand_over)
+        self._documents = Documents(engine.store, self.plane.apply_update)
         self._documents.open()
         warn_of_default(directory, config)
         if not self._is_guest:
@@ -201,7 +201,7 @@ class Service:
             counting=self._counting,
             notifying=self._notifying,
         )
-        read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
+        read_to_end = partial(self.readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end)
         for thread in self.readers.threads:
             thread.start()
@@ -215,7 +215,7 @@ class Service:
         tls: ssl.SSLContext | None,
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already served.
-        from forewarn.server.control.app import in_public, make_app
+        from forewarn.server.app import in_public, make_app
         from forewarn.server.control.context import Services
         from forewarn.server.control.http.origin import known_as
         from forewarn.server.control.http.server import ControlPlane
@@ -225,15 +225,15 @@ class Service:
         streams = JournalStreams()
         self.readers.told.append(lambda position: streams.ring())
         self.advance.on_move = self.plane.on_faults = streams.ring
-        parts = Services(
+        services = Services(
             engine=self.engine,
             fleets=self.fleets,
-            causes=self.causes,
+            operations=self.causes,
             advance=self.advance,
             tokens=self._tokens,
             sessions=Sessions(self._tokens, SystemClock()),
             documents_position=lambda: self._documents.position,
-            notifying=self._notifying,
+            notifications=self._notifying,
             plane=self.plane,
             sources=sources_of(
                 self._counting,
@@ -246,7 +246,7 @@ class Service:
                 targets=self._notifying.targets,
             ),
         )
-        app = make_app(parts, streams)
+        app = make_app(services, streams)
         asked_for = self._config.control.host, *self._config.control_host
         names = known_as(bound_address(controlling).host, *asked_for)
         control = ControlPlane(

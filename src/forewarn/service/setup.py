@@ -169,7 +169,7 @@ def _fleet_file(name: str) -> Traversable:
 def warn_of_default(directory: Directory, config: Config) -> None:
     """Log a warning if the VM of unknown clients does not exist."""
     name = config.default_vm
-    if name is not None and directory.seat("", name) is None:
+    if name is not None and directory.find("", name) is None:
         _log.warning(
             "--default-vm: there is no VM %s; strangers are answered 404", name
         )

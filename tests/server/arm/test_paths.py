@@ -2,7 +2,8 @@
 
 import pytest
 
-from forewarn.server.arm.paths import ArmPath, ArmResource, is_arm, parse
+from forewarn.server.arm.paths import ArmPath, ArmResource, parse
+from forewarn.server.error_responses import is_arm
 
 GROUP = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute"
 ALL = "/subscriptions/s/providers/Microsoft.Compute"
@@ -38,13 +39,13 @@ PLACES = {
 def test_a_place_is_the_same_in_any_case(path: str, written: type[str]) -> None:
     found = parse(written(path))
     assert found is not None
-    assert found.place is PLACES[path]
+    assert found.target is PLACES[path]
 
 
 def test_names_are_taken_as_they_are_written() -> None:
     path = "/SUBSCRIPTIONS/Sub/RESOURCEGROUPS/Rg/Providers/microsoft.compute"
     assert parse(f"{path}/virtualmachines/Web-0/ReStart") == ArmPath(
-        place=ArmResource.VM_ACTION,
+        target=ArmResource.VM_ACTION,
         subscription="Sub",
         resource_group="Rg",
         vm="Web-0",
@@ -54,7 +55,7 @@ def test_names_are_taken_as_they_are_written() -> None:
 
 def test_the_resource_and_the_event_to_approve_are_told_apart() -> None:
     assert parse(f"{GROUP}/availabilitySets/n/{EVENTS}/e/acknowledge") == ArmPath(
-        place=ArmResource.EVENT,
+        target=ArmResource.EVENT,
         subscription="s",
         resource_group="g",
         type="availabilitySets",

@@ -10,7 +10,7 @@ from tests.server.support.dialogs import (
 )
 
 from forewarn.server.metadata.transport.http1 import ConnectionState
-from forewarn.server.metadata.transport.requests import MOST_BODY, MOST_HEAD
+from forewarn.server.metadata.transport.requests import MAX_BODY, MAX_HEAD
 
 
 def body_of(data: bytes) -> bytes:
@@ -48,11 +48,11 @@ def test_requests_go_on_after_a_head() -> None:
 
 
 def test_a_body_at_the_limit_is_read() -> None:
-    assert len(body_of(a_post(b"x" * MOST_BODY))) == MOST_BODY
+    assert len(body_of(a_post(b"x" * MAX_BODY))) == MAX_BODY
 
 
 def test_a_body_over_the_limit_is_refused_before_it_arrives() -> None:
-    head = a_request("/a", f"Content-Length: {MOST_BODY + 1}", method="POST")
+    head = a_request("/a", f"Content-Length: {MAX_BODY + 1}", method="POST")
     refused = talk(head)
     assert refused.statuses == [413]
     assert refused.echo.asked == []
@@ -76,13 +76,13 @@ def test_a_body_over_the_limit_is_dropped_as_it_arrives() -> None:
 
 
 def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
-    length = f"Content-Length: {MOST_BODY + 1}"
+    length = f"Content-Length: {MAX_BODY + 1}"
     refused = talk(a_request("/a", length, method="HEAD"))
     assert refused.statuses == [413]
     assert refused.said[0].body == b""
 
 
-@pytest.mark.parametrize("size", [MOST_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
+@pytest.mark.parametrize("size", [MAX_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
 def test_a_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
     assert talk(in_chunks(b"%x\r\n" % size)).statuses == [413]
 
@@ -94,7 +94,7 @@ def test_chunks_that_are_too_large_together_are_refused() -> None:
 
 def test_chunks_that_fit_together_are_read() -> None:
     half = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
-    assert len(body_of(in_chunks(half + half + b"0\r\n\r\n"))) == MOST_BODY
+    assert len(body_of(in_chunks(half + half + b"0\r\n\r\n"))) == MAX_BODY
 
 
 # --- chunks ------------------------------------------------------------------
@@ -190,7 +190,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES.keys())
-@pytest.mark.parametrize("length", [*range(MOST_HEAD - 6, MOST_HEAD + 20, 2), 20_000])
+@pytest.mark.parametrize("length", [*range(MAX_HEAD - 6, MAX_HEAD + 20, 2), 20_000])
 def test_a_long_line_is_judged_alike_however_it_arrives(
     line: bytes, length: int
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_client_that_does_not_wait_gets_only_the_answer() -> None:
 
 def test_a_client_that_waits_to_send_too_much_is_refused_at_once() -> None:
     expect = "Expect: 100-continue"
-    length = f"Content-Length: {MOST_BODY + 1}"
+    length = f"Content-Length: {MAX_BODY + 1}"
     assert talk(a_request("/a", length, expect, method="POST")).statuses == [413]
 
 

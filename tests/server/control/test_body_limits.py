@@ -117,7 +117,7 @@ async def shout(scope: Scope, receive: Receive, send: Send) -> None:
 def sizes(path: str, *messages: Message) -> list[Message]:
     """Send a body, message by message and then no more; answer what was sent back."""
     short = BodyLimit(mib=1, seconds=0.05)
-    app = BodyLimits(shout, BodyLimitTable(most=short, linger=0.05))
+    app = BodyLimits(shout, BodyLimitTable(default=short, linger=0.05))
     left, sent = iter(messages), list[Message]()
 
     async def receive() -> Message:

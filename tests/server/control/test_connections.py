@@ -34,7 +34,7 @@ def a_plane(
     *,
     connections: int = 10,
     tls: ssl.SSLContext | None = None,
-    patience: ConnectionTimeouts | None = None,
+    timeouts: ConnectionTimeouts | None = None,
 ) -> Iterator[Place]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         plane = ControlPlane(
@@ -43,7 +43,7 @@ def a_plane(
             JournalStreams(),
             connections=connections,
             tls=tls,
-            patience=patience or ConnectionTimeouts(),
+            timeouts=timeouts or ConnectionTimeouts(),
         )
         place: Place = listening.getsockname()
         plane.start()
@@ -125,7 +125,7 @@ def test_those_who_fail_to_shake_hands_give_their_place_back(
 
 def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
     with (
-        a_plane(tls=tls, patience=ConnectionTimeouts(handshake=0.2)) as place,
+        a_plane(tls=tls, timeouts=ConnectionTimeouts(handshake=0.2)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         assert first_line(client) == b""
@@ -155,7 +155,7 @@ def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> N
 )
 def test_what_is_before_or_behind_a_body_is_small(sent: bytes) -> None:
     with (
-        a_plane(patience=ConnectionTimeouts(linger=1)) as place,
+        a_plane(timeouts=ConnectionTimeouts(linger=1)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(sent)
@@ -193,13 +193,13 @@ def test_a_head_of_60_kilobytes_is_fine() -> None:
 
 
 def test_a_slow_head_is_refused() -> None:
-    with a_plane(patience=ConnectionTimeouts(head=0.2)) as place:
+    with a_plane(timeouts=ConnectionTimeouts(head=0.2)) as place:
         assert ask(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
 
 
 def test_a_slow_second_head_is_refused() -> None:
     with (
-        a_plane(patience=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
+        a_plane(timeouts=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(GET + GET[:-2])
@@ -245,7 +245,7 @@ def test_below_subscriptions_it_is_refused_as_arm_refuses(
 
 def test_who_was_answered_is_not_read_for_ever() -> None:
     with (
-        a_plane(patience=ConnectionTimeouts(linger=0.2)) as place,
+        a_plane(timeouts=ConnectionTimeouts(linger=0.2)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nslow")

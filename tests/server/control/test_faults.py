@@ -118,7 +118,7 @@ def test_the_log_says_who_has_set_and_cleared_what(
     id_ = made(service, kind="503")
     service.ask("DELETE", f"{FAULTS}/{id_}")
     service.ask("DELETE", FAULTS)
-    own = [each for each in caplog.records if each.name.endswith("control.faults")]
+    own = [each for each in caplog.records if each.name.endswith("routes.rehearsal")]
     assert [each.levelno for each in own] == [logging.WARNING] * 3
     first, second, third = (each.getMessage() for each in own)
     assert first.startswith("admin has set the fault f1, 503")

@@ -14,7 +14,7 @@ from tests.server.support.handlers import (
 
 from forewarn.core.fleet import VM
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.server.metadata.directory import plain_address
+from forewarn.server.metadata.directory import normalize_address
 
 INSTANCE = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 
@@ -56,7 +56,7 @@ def test_an_unknown_caller_is_told_the_address_seen(address: str) -> None:
     ],
 )
 def test_an_address_is_written_in_one_way(peer: str, plain: str) -> None:
-    assert plain_address(peer) == plain
+    assert normalize_address(peer) == plain
 
 
 # --- by name -----------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_without_a_fleet_everybody_is_unknown() -> None:
 
 def change(reception: Reception, *placed: VM, removed: tuple[str, ...] = ()) -> None:
     update = DocumentUpdate(position=1, shown=[shown()], placed=placed, removed=removed)
-    reception.desk.directory.update(update)
+    reception.handler.directory.update(update)
 
 
 def test_a_vm_that_has_left_is_unknown() -> None:
@@ -150,14 +150,14 @@ def test_a_new_vm_reads_the_document_of_its_group() -> None:
         shown=[shown(WEB, an_event())],
         placed=[VM(name="web-9", group="web", addresses=("10.0.0.9",))],
     )
-    reception.desk.directory.update(update)
+    reception.handler.directory.update(update)
     assert b'"EventId":"E0"' in reception.ask(address="10.0.0.9").body
 
 
 def test_a_group_that_is_isolated_later_gives_each_vm_its_own_document() -> None:
     reception = a_reception(shown(WEB, an_event()))
     alone = replace(WEB, isolated=True)
-    reception.desk.directory.update(
+    reception.handler.directory.update(
         DocumentUpdate(
             position=1,
             shown=[shown(alone, an_event(), vm="web-0"), shown(alone, vm="web-1")],

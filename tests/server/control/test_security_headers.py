@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.types import Message
 from tests.server.support.service import RunningService, ask
 
-from forewarn.server.control.app import in_public
+from forewarn.server.app import in_public
 from forewarn.server.control.http.origin import AllowedHosts
 
 ALWAYS = {

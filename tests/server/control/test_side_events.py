@@ -136,7 +136,7 @@ def beside() -> SideEvents:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     parts = SimpleNamespace(
         engine=SimpleNamespace(clock=clock),
-        plane=SimpleNamespace(faults=SimpleNamespace(listed=list)),
+        plane=SimpleNamespace(faults=SimpleNamespace(all=list)),
     )
     holder = TokenHolder(name="ops", role=Role.VIEWER)
     return SideEvents(
@@ -147,7 +147,7 @@ def beside() -> SideEvents:
 
 
 def test_a_sign_of_life_tells_the_clock_alone(beside: SideEvents) -> None:
-    assert len([*beside.news()]) == 2
-    (sign,) = beside.signs()
+    assert len([*beside.changed()]) == 2
+    (sign,) = beside.periodic()
     assert sign.startswith('event: clock\ndata: {"clock": "manual", "now": "2026')
-    assert [*beside.news()] == []
+    assert [*beside.changed()] == []

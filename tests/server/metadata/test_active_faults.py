@@ -40,7 +40,7 @@ def a_set(*faults: Fault, seed: int = 0) -> ActiveFaults:
 
 def befallen(faults: ActiveFaults, *vms: str, now: float = 0.0) -> list[str | None]:
     """The kind of fault that befalls a read of each of `vms`."""
-    met = [faults.befall(vm, is_read=True, now=now) for vm in vms]
+    met = [faults.match(vm, is_read=True, now=now) for vm in vms]
     return [None if each is None else each.fault.kind.value for each in met]
 
 
@@ -61,13 +61,13 @@ def test_a_fault_befalls_everybody_until_it_is_cleared() -> None:
 def test_a_fault_with_a_count_ends_after_so_many() -> None:
     faults = a_set(replace(ERROR, count=2))
     assert befallen(faults, "web-0", "web-1", "web-0") == ["500", "500", None]
-    assert faults.listed() == []
+    assert faults.all() == []
 
 
 def test_how_many_are_left_is_told() -> None:
     faults = a_set(replace(ERROR, count=2))
     befallen(faults, "web-0")
-    assert [each.left for each in faults.listed()] == [1]
+    assert [each.left for each in faults.all()] == [1]
 
 
 def test_a_fault_with_a_time_ends_then() -> None:
@@ -93,14 +93,14 @@ def test_a_fault_may_befall_reads_or_approvals_alone(
     on: FaultOn, reads: bool, approvals: bool
 ) -> None:
     faults = a_set(replace(ERROR, on=on))
-    assert bool(faults.befall("web-0", is_read=True, now=0)) is reads
-    assert bool(faults.befall("web-0", is_read=False, now=0)) is approvals
+    assert bool(faults.match("web-0", is_read=True, now=0)) is reads
+    assert bool(faults.match("web-0", is_read=False, now=0)) is approvals
 
 
 @pytest.mark.parametrize("kind", [FaultKind.STALE, FaultKind.EMPTY])
 def test_approvals_are_neither_stale_nor_empty_and_not_counted(kind: FaultKind) -> None:
     faults = a_set(Fault(kind=kind, count=1))
-    assert faults.befall("web-0", is_read=False, now=0) is None
+    assert faults.match("web-0", is_read=False, now=0) is None
     assert befallen(faults, "web-0") == [kind.value]
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_is_not_put_in_force() -> None:
     faults = a_set()
     with pytest.raises(InvalidInput):
         faults.add(replace(ERROR, count=0), 0.0, by="admin", at=NOON)
-    assert faults.listed() == []
+    assert faults.all() == []
 
 
 def test_what_was_befallen_is_counted_by_kind() -> None:
@@ -161,7 +161,7 @@ def test_what_chance_spares_is_neither_counted_nor_spent() -> None:
     spared = ActiveFaults(lambda: 0.9)
     spared.add(replace(ERROR, probability=0.5, count=1), 0.0, by="admin", at=NOON)
     assert befallen(spared, "web-0") == [None]
-    assert [each.left for each in spared.listed()] == [1]
+    assert [each.left for each in spared.all()] == [1]
     assert spared.counts() == {}
 
 
@@ -183,7 +183,7 @@ def play(
     now, met = 0.0, []
     for vm, is_read, later in requests:
         now += later
-        found = faults.befall(vm, is_read=is_read, now=now)
+        found = faults.match(vm, is_read=is_read, now=now)
         met.append((vm, is_read, now, found))
     return met
 

@@ -40,15 +40,15 @@ class SlowCommands:
         began = [replace(each, last_request=NOON) for each in GROUPS]
         told = [shown(each, epoch="e1") for each in began if each.name in groups]
         assert self.plane is not None
-        self.plane.hand_over(DocumentUpdate(position=1, shown=told))
+        self.plane.apply_update(DocumentUpdate(position=1, shown=told))
 
 
 def test_groups_that_ask_while_another_begins_share_the_next_transaction() -> None:
     commands = SlowCommands()
     listening = socket.create_server(("127.0.0.1", 0))
-    desk = a_reception(is_open=True, vms=VMS, groups=GROUPS).desk
+    handler = a_reception(is_open=True, vms=VMS, groups=GROUPS).handler
     limit = ConnectionLimits(per_vm=100, total=100)
-    plane = MetadataPlane([listening], desk, commands, ManualClock(NOON), limit)
+    plane = MetadataPlane([listening], handler, commands, ManualClock(NOON), limit)
     commands.plane = plane
     plane.start()
     host, port = listening.getsockname()

@@ -129,6 +129,6 @@ def test_the_time_of_a_fault_that_has_ended_before_ends_nothing_else(
     if count:
         line.send(GET)
     else:
-        line.plane.inflicting.clear("f1")
+        line.plane.injector.clear("f1")
     line.wait(5)
     assert line.plane.faults.kinds == ["410"]

@@ -52,7 +52,7 @@ def test_that_an_approval_is_wrong_is_told_late_too() -> None:
 def test_a_fault_that_is_cleared_meanwhile_changes_no_late_answer() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(GET)
-    line.plane.inflicting.clear(None)
+    line.plane.injector.clear(None)
     line.send(GET)
     assert line.statuses == []
     line.wait(3)
@@ -221,7 +221,7 @@ def test_when_it_ends_those_who_wait_see_what_is_true(how: str) -> None:
     announce(line)
     assert line.statuses == []
     if how == "cleared":
-        line.plane.inflicting.clear("f1")
+        line.plane.injector.clear("f1")
     else:
         line.wait(5)
     (said,) = line.said
@@ -243,6 +243,6 @@ def test_who_waits_for_a_change_is_let_go_so_that_he_meets_the_fault() -> None:
     line = a_line()
     line.send(a_poll("wait=30", tag='"e0.1"'))
     assert line.statuses == []
-    line.plane.inflicting.add(fault_of("503"), by="admin", at=line.plane.desk.stamp.now)
+    line.plane.injector.add(fault_of("503"), by="admin", at=line.plane.handler.head.now)
     line.send(a_poll("wait=30", tag='"e0.1"'))
     assert line.statuses == [304, 503]

@@ -71,7 +71,7 @@ def test_whoever_asked_before_the_group_began_is_answered_at_that_moment_too() -
     second.send(GET)
     listen(first)
     plane.wait(10)
-    second.wire.heard(None)
+    second.wire.enabled(None)
     plane.wait(DELAY - 10)
     assert (first.statuses, second.statuses) == ([200], [200])
 
@@ -143,7 +143,7 @@ def test_other_requests_of_the_group_are_not_delayed(target: str) -> None:
 def test_a_group_that_could_not_begin_is_told_so_at_once() -> None:
     line = a_caller(a_plane())
     line.send(GET)
-    line.wire.heard(Unavailable("the disk is full"))
+    line.wire.enabled(Unavailable("the disk is full"))
     assert line.statuses == [503]
 
 
@@ -208,7 +208,7 @@ def test_what_a_first_caller_did_not_wait_for_he_has_not_seen() -> None:
     plane.change(
         DocumentUpdate(position=1, shown=[shown(group, an_event(), epoch="e1")])
     )
-    line.wire.heard(None)
+    line.wire.enabled(None)
     line.hang_up()
     plane.wait(DELAY)
     assert plane.reception.seen() == []
@@ -233,9 +233,9 @@ def test_there_is_one_alarm_for_each_group_however_many_wait() -> None:
 def test_a_group_is_switched_on_though_nobody_waits_for_it() -> None:
     plane = a_plane()
     plane.change(DocumentUpdate(position=1, shown=[began()]))
-    hearing = plane.desk.directory.hearing("quiet")
-    assert hearing is not None
-    plane.first_calls.begin(hearing)
+    group_state = plane.handler.directory.group_state("quiet")
+    assert group_state is not None
+    plane.first_requests.start(group_state)
     plane.wait(DELAY)
     line = a_caller(plane)
     line.send(GET)

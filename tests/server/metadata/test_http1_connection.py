@@ -131,7 +131,7 @@ def test_of_many_requests_some_are_answered_at_once_and_the_rest_on_demand() -> 
     written = connection.receive(a_post(b"x" * 20_000) * 10)
     assert len(echo.asked) == 4
     while connection.is_behind:
-        written += connection.go_on()
+        written += connection.proceed()
     assert [len(said.body) for said in read(written, ["POST"] * 10)] == [20_008] * 10
 
 

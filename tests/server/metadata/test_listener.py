@@ -32,10 +32,10 @@ def with_a_door(play: Callable[[Listener, tuple[str, int]], None]) -> None:
 
 def test_who_knocks_as_soon_as_it_is_open_again_is_let_in() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
-        assert door.set_shut(is_shut=True)
+        assert door.set_refusing(is_refusing=True)
         with pytest.raises(ConnectionRefusedError):
             knock(address)
-        assert door.set_shut(is_shut=False)
+        assert door.set_refusing(is_refusing=False)
         knock(address)
 
     with_a_door(play)
@@ -43,9 +43,9 @@ def test_who_knocks_as_soon_as_it_is_open_again_is_let_in() -> None:
 
 def test_it_is_news_only_once() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
-        assert not door.set_shut(is_shut=False)
-        assert door.set_shut(is_shut=True)
-        assert not door.set_shut(is_shut=True)
+        assert not door.set_refusing(is_refusing=False)
+        assert door.set_refusing(is_refusing=True)
+        assert not door.set_refusing(is_refusing=True)
 
     with_a_door(play)
 
@@ -53,7 +53,7 @@ def test_it_is_news_only_once() -> None:
 def test_what_is_closed_is_not_opened_again() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
         door.close()
-        assert not door.set_shut(is_shut=False)
+        assert not door.set_refusing(is_refusing=False)
         with pytest.raises(ConnectionRefusedError):
             knock(address)
 

@@ -127,7 +127,7 @@ def test_another_groups_change_wakes_nobody() -> None:
     listening = replace(QUIET, last_request=NOON)
     line = Line(Plane(a_reception(shown(WEB), shown(listening))))
     line.send(a_poll())
-    woken = line.plane.desk.directory.update(a_change(shown(listening, an_event())))
+    woken = line.plane.handler.directory.update(a_change(shown(listening, an_event())))
     assert list(woken) == []
     assert line.plane.waiters() == 1
 
@@ -186,7 +186,7 @@ def test_the_first_request_of_a_silent_group_is_answered_once_it_listens() -> No
     assert line.plane.deferred == [EnableFirst(group="quiet")]
     began = replace(QUIET, last_request=NOON)
     line.plane.change(a_change(shown(began, epoch="e1")))
-    line.wire.heard(None)
+    line.wire.enabled(None)
     (said,) = line.said
     assert (said.status, applied(said)) == (200, b"wait=30")
     assert said.header(b"etag") == b'"e1.0"'
@@ -196,7 +196,7 @@ def test_a_first_request_with_any_tag_is_held_once_its_group_listens() -> None:
     line = Line(peer="10.0.0.3")
     line.send(a_poll(tag="*"))
     line.plane.change(a_change(shown(replace(QUIET, last_request=NOON), epoch="e1")))
-    line.wire.heard(None)
+    line.wire.enabled(None)
     assert line.plane.waiters("10.0.0.3") == 1
     line.wait(30)
     assert line.statuses == [304]

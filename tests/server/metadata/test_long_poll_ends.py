@@ -57,7 +57,7 @@ def test_a_client_that_closes_its_side_while_its_group_begins_waits_no_more() ->
     assert line.wire.eof_received() is True
     began = shown(replace(QUIET, last_request=NOON), epoch="e1")
     line.plane.change(DocumentUpdate(position=1, shown=[began]))
-    line.wire.heard(None)
+    line.wire.enabled(None)
     assert line.statuses == [304]
     assert line.socket.done == ["close"]
 
@@ -67,7 +67,7 @@ def test_whoever_leaves_while_others_are_woken_is_not_woken() -> None:
     lines = [Line(plane) for _ in range(3)]
     for line in lines:
         line.send(a_poll())
-    woken = plane.desk.directory.update(CHANGE)
+    woken = plane.handler.directory.update(CHANGE)
     lines[1].hang_up()
     for waiter in woken:
         waiter.wake()
@@ -77,7 +77,7 @@ def test_whoever_leaves_while_others_are_woken_is_not_woken() -> None:
 def test_whoever_is_answered_before_he_is_woken_may_wait_again() -> None:
     line = Line()
     line.send(a_poll("wait=1"))
-    (waiter,) = line.plane.desk.directory.update(CHANGE)
+    (waiter,) = line.plane.handler.directory.update(CHANGE)
     line.wait(1)
     assert line.statuses == [200]
     line.send(a_poll(tag='"e0.1"'))
@@ -170,7 +170,7 @@ def test_a_service_that_stops_finishes_what_it_has_begun() -> None:
     line.send(GET)
     line.wire.leave()
     assert (line.socket.written, line.socket.done) == (b"", [])
-    line.wire.heard(Unavailable("the disk is full"))
+    line.wire.enabled(Unavailable("the disk is full"))
     (said,) = line.said
     assert (said.status, said.header(b"connection")) == (503, b"close")
     assert line.socket.done == ["close"]

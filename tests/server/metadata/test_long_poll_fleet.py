@@ -65,7 +65,7 @@ def test_a_vm_that_is_moved_to_a_silent_group_waits_until_that_listens() -> None
     assert plane.deferred == [EnableFirst(group="quiet")]
     began = replace(QUIET, last_request=NOON)
     plane.change(DocumentUpdate(position=2, shown=[shown(began, epoch="e1")]))
-    line.wire.heard(None)
+    line.wire.enabled(None)
     assert line.said[0].header(b"etag") == b'"e1.0"'
 
 
@@ -173,7 +173,7 @@ def test_a_vm_that_is_placed_again_as_it_was_wakes_nobody() -> None:
     again = DocumentUpdate(
         position=1, shown=[shown(), DB_DOCUMENT], placed=(*VMS[:2], DB_0)
     )
-    assert list(plane.desk.directory.update(again)) == []
+    assert list(plane.handler.directory.update(again)) == []
 
 
 def test_a_stranger_who_waits_is_answered_for_the_vm_that_gets_his_address() -> None:

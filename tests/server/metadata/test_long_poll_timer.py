@@ -17,10 +17,10 @@ class Guest:
 
 def test_everybody_waits_as_long_as_he_would() -> None:
     loop = Loop()
-    alarm = LongPollTimer(loop)
+    timer = LongPollTimer(loop)
     guests = {seconds: Guest() for seconds in (7, 3, 60, 1, 30)}
     for seconds, guest in guests.items():
-        alarm.begin(guest, seconds)
+        timer.hold(guest, seconds)
     for second in range(1, 61):
         loop.wait(1)
         for seconds, guest in guests.items():
@@ -29,9 +29,9 @@ def test_everybody_waits_as_long_as_he_would() -> None:
 
 def test_a_wait_is_not_cut_to_whole_seconds() -> None:
     loop, guest = Loop(), Guest()
-    alarm = LongPollTimer(loop)
+    timer = LongPollTimer(loop)
     loop.wait(0.6)
-    alarm.begin(guest, 1)
+    timer.hold(guest, 1)
     loop.wait(0.9)
     assert guest.times_stopped == 0
     loop.wait(0.1)
@@ -40,31 +40,31 @@ def test_a_wait_is_not_cut_to_whole_seconds() -> None:
 
 def test_whoever_has_left_is_not_called() -> None:
     loop, guest, other = Loop(), Guest(), Guest()
-    alarm = LongPollTimer(loop)
+    timer = LongPollTimer(loop)
     for each in (guest, other):
-        alarm.begin(each, 5)
-    alarm.end(guest, 5)
+        timer.hold(each, 5)
+    timer.forget(guest, 5)
     loop.wait(5)
     assert (guest.times_stopped, other.times_stopped) == (0, 1)
 
 
 def test_whoever_leaves_twice_has_left() -> None:
     loop, guest = Loop(), Guest()
-    alarm = LongPollTimer(loop)
-    alarm.begin(guest, 5)
-    alarm.end(guest, 5)
-    alarm.end(guest, 5)
+    timer = LongPollTimer(loop)
+    timer.hold(guest, 5)
+    timer.forget(guest, 5)
+    timer.forget(guest, 5)
     loop.wait(5)
     assert guest.times_stopped == 0
 
 
 def test_whoever_comes_again_waits_anew() -> None:
     loop, guest = Loop(), Guest()
-    alarm = LongPollTimer(loop)
-    alarm.begin(guest, 5)
+    timer = LongPollTimer(loop)
+    timer.hold(guest, 5)
     loop.wait(3)
-    alarm.end(guest, 5)
-    alarm.begin(guest, 5)
+    timer.forget(guest, 5)
+    timer.hold(guest, 5)
     loop.wait(4)
     assert guest.times_stopped == 0
     loop.wait(1)
@@ -73,7 +73,7 @@ def test_whoever_comes_again_waits_anew() -> None:
 
 def test_nobody_is_called_twice_though_he_does_nothing_about_it() -> None:
     loop, guest = Loop(), Guest()
-    LongPollTimer(loop).begin(guest, 1)
+    LongPollTimer(loop).hold(guest, 1)
     loop.wait(100)
     assert guest.times_stopped == 1
     assert loop.alarms == []
@@ -81,9 +81,9 @@ def test_nobody_is_called_twice_though_he_does_nothing_about_it() -> None:
 
 def test_there_is_one_alarm_however_many_wait() -> None:
     loop = Loop()
-    alarm = LongPollTimer(loop)
+    timer = LongPollTimer(loop)
     for seconds in (60, 30, 45, 30, 1):
-        alarm.begin(Guest(), seconds)
+        timer.hold(Guest(), seconds)
     assert loop.alarms == [1]
     loop.wait(1)
     assert loop.alarms == [29]
@@ -91,10 +91,10 @@ def test_there_is_one_alarm_however_many_wait() -> None:
 
 def test_many_who_are_done_with_at_once_are_called_some_at_a_time() -> None:
     loop = Loop()
-    alarm = LongPollTimer(loop)
+    timer = LongPollTimer(loop)
     guests = [Guest() for _ in range(1200)]
     for guest in guests:
-        alarm.begin(guest, 1)
+        timer.hold(guest, 1)
     loop.now += 1
     turns = []
     while loop.alarms:

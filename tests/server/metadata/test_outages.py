@@ -46,13 +46,13 @@ def now(service: RunningService) -> str:
     return str(service.get("/v1/clock")["now"])
 
 
-# --- at the desk -------------------------------------------------------------
+# --- in the handler ----------------------------------------------------------
 
 
 def away(reception: Reception, since: timedelta, until: timedelta) -> None:
     """Tell the plane of an outage, between two times after noon."""
     outage = Outage(since=NOON + since, until=NOON + until)
-    reception.desk.directory.update(DocumentUpdate(position=1, outages=[outage]))
+    reception.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
 
 
 def test_an_outage_makes_no_group_silent() -> None:
@@ -90,14 +90,14 @@ def test_a_vm_that_asks_first_after_the_clock_was_set_forward_keeps_its_tag() ->
     engine.listen(["web"])
     documents.open()
     clock.run(30 * HOUR)
-    desk = MetadataHandler(
+    handler = MetadataHandler(
         directory, PendingObservations(), ResponseHead(clock.now(), clock.name)
     )
     request = parse_head(a_request(f"/vm/web-0{EVENTS}", "Metadata: true"))
-    answer = desk.answer(request, b"", "127.0.0.1")
+    answer = handler.handle(request, b"", "127.0.0.1")
     assert isinstance(answer, EnableFirst)
     engine.listen([answer.group])
-    again = desk.answer_again(request, b"", "127.0.0.1", may_wait=True)
+    again = handler.handle_again(request, b"", "127.0.0.1", may_wait=True)
     assert isinstance(again, bytes)
     (said,) = read(again, ["GET"])
     began = [e.fact for e in store.facts(0, 99) if isinstance(e.fact, ListeningBegan)]

@@ -25,7 +25,7 @@ DAY = 24 * HOUR
 
 
 def after(reception: Reception, time: timedelta) -> Presence:
-    return presence(reception.desk.directory, NOON + time)
+    return presence(reception.handler.directory, NOON + time)
 
 
 def test_who_has_not_asked_since_the_start_is_counted_apart() -> None:
@@ -83,7 +83,7 @@ def test_whoever_asks_for_instance_metadata_knows_nothing_of_events() -> None:
 
 def test_who_has_left_is_not_missed() -> None:
     reception = a_reception()
-    reception.desk.directory.update(DocumentUpdate(position=1, removed=["web-0"]))
+    reception.handler.directory.update(DocumentUpdate(position=1, removed=["web-0"]))
     assert after(reception, SECOND).vms == 2
 
 
@@ -97,27 +97,27 @@ def test_many_are_counted_in_several_turns() -> None:
 
 def test_groups_that_always_listen_are_never_silent() -> None:
     found = after(a_reception(groups=(WEB, QUIET)), 9 * DAY)
-    assert (found.listening, found.silent) == (1, 1)
+    assert (found.enabled, found.disabled) == (1, 1)
 
 
 def heard(reception: Reception) -> None:
     """Let the quiet group have asked at noon."""
-    hearing = reception.desk.directory.hearing("quiet")
+    hearing = reception.handler.directory.group_state("quiet")
     assert hearing is not None
-    hearing.asked = NOON
+    hearing.last_request = NOON
 
 
 def test_a_group_is_silent_a_day_after_its_last_request() -> None:
     reception = a_reception()
     heard(reception)
-    assert after(reception, DAY - SECOND).silent == 0
-    assert after(reception, DAY).silent == 1
+    assert after(reception, DAY - SECOND).disabled == 0
+    assert after(reception, DAY).disabled == 1
 
 
 def test_an_outage_is_no_silence() -> None:
     reception = a_reception()
     heard(reception)
     away = Outage(since=NOON + HOUR, until=NOON + 2 * HOUR)
-    reception.desk.directory.update(DocumentUpdate(position=1, outages=[away]))
-    assert after(reception, DAY).silent == 0
-    assert after(reception, DAY + HOUR).silent == 1
+    reception.handler.directory.update(DocumentUpdate(position=1, outages=[away]))
+    assert after(reception, DAY).disabled == 0
+    assert after(reception, DAY + HOUR).disabled == 1

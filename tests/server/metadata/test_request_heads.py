@@ -3,7 +3,7 @@
 import pytest
 from tests.server.support.dialogs import a_post, a_request, byte_by_byte, talk
 
-from forewarn.server.metadata.transport.requests import MOST_HEAD, Request
+from forewarn.server.metadata.transport.requests import MAX_HEAD, Request
 
 
 def the_request(data: bytes) -> Request:
@@ -20,12 +20,12 @@ def the_request(data: bytes) -> Request:
     "line", ["Metadata: true", "metadata:True", "METADATA:  TRUE "]
 )
 def test_the_metadata_header_is_read_in_any_case(line: str) -> None:
-    assert the_request(a_request("/a", line)).is_marked
+    assert the_request(a_request("/a", line)).has_metadata_header
 
 
 @pytest.mark.parametrize("line", ["Metadata: false", "Metadata:", "Metadata: 1"])
 def test_any_other_value_of_the_metadata_header_is_none(line: str) -> None:
-    assert not the_request(a_request("/a", line)).is_marked
+    assert not the_request(a_request("/a", line)).has_metadata_header
 
 
 @pytest.mark.parametrize("value", ["10.0.0.1", "", " "])
@@ -194,27 +194,27 @@ def a_head_of(size: int) -> bytes:
 
 
 def test_a_head_below_the_limit_is_read() -> None:
-    assert talk(a_head_of(MOST_HEAD - 1)).statuses == [200]
+    assert talk(a_head_of(MAX_HEAD - 1)).statuses == [200]
 
 
 def test_a_head_over_the_limit_is_too_large() -> None:
-    assert talk(a_head_of(MOST_HEAD + 100)).statuses == [431]
+    assert talk(a_head_of(MAX_HEAD + 100)).statuses == [431]
 
 
 def test_a_head_that_does_not_end_is_too_large() -> None:
-    assert talk(a_head_of(MOST_HEAD + 100)[:-2]).statuses == [431]
+    assert talk(a_head_of(MAX_HEAD + 100)[:-2]).statuses == [431]
 
 
 @pytest.mark.parametrize("over", range(-4, 8))
 def test_a_head_around_the_limit_is_judged_alike_however_it_arrives(over: int) -> None:
-    head = a_head_of(MOST_HEAD + over)
+    head = a_head_of(MAX_HEAD + over)
     slowly = talk(head[:-8], *byte_by_byte(head[-8:]))
     assert slowly.statuses == talk(head).statuses
 
 
 def test_a_small_request_before_a_large_one_is_answered() -> None:
-    assert talk(a_request() + a_head_of(MOST_HEAD + 100)).statuses == [200, 431]
+    assert talk(a_request() + a_head_of(MAX_HEAD + 100)).statuses == [200, 431]
 
 
 def test_the_limit_of_a_head_does_not_count_the_body() -> None:
-    assert talk(a_post(b"x" * (MOST_HEAD + 100))).statuses == [200]
+    assert talk(a_post(b"x" * (MAX_HEAD + 100))).statuses == [200]

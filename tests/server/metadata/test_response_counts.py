@@ -16,7 +16,7 @@ APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
 
 def counted(reception: Reception) -> dict[tuple[str, str, int], int]:
     """What was counted, without the zeros."""
-    return {(*kind,): n for kind, n in reception.desk.counts.all().items() if n}
+    return {(*kind,): n for kind, n in reception.handler.counts.all().items() if n}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -41,10 +41,10 @@ def test_a_held_request_is_counted_when_it_is_answered() -> None:
     line = Line()
     line.send(a_poll("wait=30"))
     assert counted(line.plane.reception) == {}
-    assert line.plane.alarm.count == 1
+    assert line.plane.long_polls.count == 1
     line.wait(30)
     assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 304): 1}
-    assert line.plane.alarm.count == 0
+    assert line.plane.long_polls.count == 0
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_connections_that_were_turned_away_are_counted() -> None:
     for caller in ("a", "a", "b"):
         connections.admit(caller)
     assert connections.count == 2
-    assert connections.turned_away == {Admission.REFUSED: 1, Admission.DROPPED: 1}
+    assert connections.not_admitted == {Admission.REFUSED: 1, Admission.DROPPED: 1}

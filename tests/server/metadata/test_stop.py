@@ -42,9 +42,9 @@ class SlowCommands:
 
 def a_plane(commands: SlowCommands) -> tuple[MetadataPlane, socket.socket]:
     listening = socket.create_server(("127.0.0.1", 0))
-    desk = a_reception(is_open=True).desk
+    handler = a_reception(is_open=True).handler
     limit = ConnectionLimits(per_vm=1000, total=1000)
-    plane = MetadataPlane([listening], desk, commands, ManualClock(NOON), limit)
+    plane = MetadataPlane([listening], handler, commands, ManualClock(NOON), limit)
     return plane, listening
 
 
@@ -56,7 +56,7 @@ def test_whoever_hands_over_while_the_plane_stops_goes_on() -> None:
 
         def hand_over(plane: MetadataPlane = plane, ends: Event = ends) -> None:
             while not ends.is_set():
-                plane.hand_over(DocumentUpdate(position=1))
+                plane.apply_update(DocumentUpdate(position=1))
 
         threads = [Thread(target=hand_over, daemon=True) for _ in range(3)]
         for each in threads:

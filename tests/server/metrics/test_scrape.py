@@ -65,7 +65,7 @@ class Scene:
         self.store = ReadOnly(system.store)
         self.reached = 0  # by a slow reader
         self.heartbeat = 3.5
-        desk = a_reception().desk
+        handler = a_reception().handler
         counting = MetricsReader(self.store)
         counting.open()
 
@@ -75,10 +75,10 @@ class Scene:
             store_bytes=lambda: 4096,
             counting=counting,
             readers={"slow": lambda: self.reached},
-            answered=desk.counts.all,
-            presence=lambda now: presence(desk.directory, now),
+            responses=handler.counts.all,
+            presence=lambda now: presence(handler.directory, now),
             connections=lambda: 7,
-            turned_away={Admission.REFUSED: 2, Admission.DROPPED: 3},
+            not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
             held=lambda: 5,
             faults=lambda: {FaultKind.SLOW: 6},
             calls=lambda: 4,
@@ -87,7 +87,7 @@ class Scene:
 
     def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
         sources = replace(self.sources, **changes)
-        registry = make_registry(lambda: sources, Traffic(), patience=patience)
+        registry = make_registry(lambda: sources, Traffic(), timeout=patience)
         return parse(generate_latest(registry).decode())
 
 

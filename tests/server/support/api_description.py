@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from forewarn.server.control.app import make_app
+from forewarn.server.app import make_app
 from forewarn.server.control.context import Services
 from forewarn.server.control.routes.journal import JournalStreams
 

@@ -135,21 +135,21 @@ class Plane:
         self, reception: Reception | None = None, *, per_vm: int = 9, total: int = 99
     ) -> None:
         self.reception = reception or a_reception()
-        self.desk = self.reception.desk
-        self.memo = HeadCache()
+        self.handler = self.reception.handler
+        self.head_cache = HeadCache()
         self.loop = Loop()
-        self.alarm = LongPollTimer(self.loop)
-        self.first_calls = FirstRequestDelay(self.loop, self.desk, self._wake)
-        self.witness: RequestObserver | None = None
+        self.long_polls = LongPollTimer(self.loop)
+        self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
+        self.observer: RequestObserver | None = None
         self.faults = ActiveFaults(Random(0).random)
-        self.is_faulty = False
-        self.inflicting = FaultInjector(
+        self.has_faults = False
+        self.injector = FaultInjector(
             self.loop,
-            self.desk,
+            self.handler,
             self.faults,
-            changed=self._misbehave,
+            on_change=self._misbehave,
             wake=self._wake,
-            let_go=self.alarm.let_all_go,
+            release_held=self.long_polls.release_all,
         )
         self.second = 0
         self.limit = ConnectionLimits(per_vm=per_vm, total=total)
@@ -173,12 +173,12 @@ class Plane:
 
     def change(self, update: DocumentUpdate) -> None:
         """Take in an update, and wake those whom it concerns."""
-        self._wake(self.desk.directory.update(update))
+        self._wake(self.handler.directory.update(update))
 
     def _misbehave(self) -> None:
         kinds = self.faults.kinds
-        self.is_faulty = bool(kinds)
-        self.desk.stamp = ResponseHead(self.desk.stamp.now, "system", kinds)
+        self.has_faults = bool(kinds)
+        self.handler.head = ResponseHead(self.handler.head.now, "system", kinds)
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:
@@ -194,9 +194,9 @@ class Plane:
 
     def waiters(self, address: str = "10.0.0.1") -> int:
         """How many wait for the document that is shown to `address`."""
-        seat = self.desk.directory.seat(address, None)
+        seat = self.handler.directory.find(address, None)
         assert seat is not None
-        return len(seat.shelf.waiters)
+        return len(seat.cached.waiters)
 
 
 class Line:

@@ -20,7 +20,7 @@ class Echo:
     asked: list[tuple[Request, bytes]] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)  # also of what was refused
 
-    def answer(self, request: Request, body: bytes) -> bytes | str:
+    def handle(self, request: Request, body: bytes) -> bytes | str:
         self.asked.append((request, body))
         self.methods.append(request.method)
         if request.path == "/later":

@@ -22,28 +22,28 @@ class Notebook:
     def __init__(self) -> None:
         self.heard: list[RequestRecord] = []
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         return None
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         pass
 
-    def answered(self, asked: RequestRecord) -> None:
-        self.heard.append(asked)
+    def finished(self, record: RequestRecord) -> None:
+        self.heard.append(record)
 
 
 def a_line(*faults: Fault) -> Line:
     """A line of web-0 to a plane where `faults` are in force."""
     plane = Plane(a_reception(shown(WEB, an_event())))
     for each in faults:
-        plane.inflicting.add(each, by="admin", at=plane.desk.stamp.now)
-    plane.witness = Notebook()
+        plane.injector.add(each, by="admin", at=plane.handler.head.now)
+    plane.observer = Notebook()
     return Line(plane)
 
 
 def heard(line: Line) -> list[tuple[int, str | None]]:
-    assert isinstance(line.plane.witness, Notebook)
-    return [(each.status, each.fault) for each in line.plane.witness.heard]
+    assert isinstance(line.plane.observer, Notebook)
+    return [(each.status, each.fault) for each in line.plane.observer.heard]
 
 
 def approve(line: Line) -> None:

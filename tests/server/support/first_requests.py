@@ -35,7 +35,7 @@ def listen(*lines: Line, at: datetime = NOON) -> None:
     assert isinstance(plane.deferred[-1], EnableFirst)
     plane.change(DocumentUpdate(position=1, shown=[began(at=at)]))
     for line in lines:
-        line.wire.heard(None)
+        line.wire.enabled(None)
 
 
 def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:

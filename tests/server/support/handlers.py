@@ -1,4 +1,4 @@
-"""The metadata plane without sockets: a desk, who is known there, and what it notes."""
+"""The metadata plane without sockets: a handler, its VMs and its observations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,9 +84,9 @@ def shown(
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """A desk that can be asked in few words."""
+    """A handler that is easy to send requests to."""
 
-    desk: MetadataHandler
+    handler: MetadataHandler
     notes: PendingObservations
 
     def send(
@@ -101,7 +101,7 @@ class Reception:
         """Ask from `address`; get the bytes, or what must be done before."""
         mark = ("Metadata: true",) if marked else ()
         request = parse_head(a_request(target, *mark, *headers, method=method))
-        return self.desk.answer(request, body, address)
+        return self.handler.handle(request, body, address)
 
     def ask(
         self,
@@ -122,10 +122,10 @@ class Reception:
 
     def show(self, *what: AudienceView) -> None:
         """Show this from now on."""
-        self.desk.directory.update(DocumentUpdate(position=1, shown=what))
+        self.handler.directory.update(DocumentUpdate(position=1, shown=what))
 
     def set_clock(self, now: datetime) -> None:
-        self.desk.stamp = ResponseHead(now, "system")
+        self.handler.head = ResponseHead(now, "system")
 
     def asked(self) -> Mapping[str, datetime]:
         """Which groups were noted to have asked, since this was last looked at."""
@@ -161,14 +161,14 @@ def a_reception(
             first_vm=vms[0].name if vms else None,
         )
     )
-    stamp = ResponseHead(NOON, clock)
-    desk = MetadataHandler(
+    head = ResponseHead(NOON, clock)
+    handler = MetadataHandler(
         directory,
         notes,
-        stamp,
+        head,
         date_form=date_form,
         rate=rate,
         first_call_delay=first_call_delay,
         takes_latest=takes_latest,
     )
-    return Reception(desk, notes)
+    return Reception(handler, notes)

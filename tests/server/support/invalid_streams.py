@@ -7,7 +7,7 @@ from typing import TypeAlias
 from tests.server.support.attacks import BYTES, CHUNKS, FIRST_LINES, LINES
 from tests.server.support.valid_streams import good_requests
 
-from forewarn.server.metadata.transport.requests import MOST_BODY, MOST_HEAD
+from forewarn.server.metadata.transport.requests import MAX_BODY, MAX_HEAD
 
 Spoil: TypeAlias = Callable[[Random, bytes], bytes]
 
@@ -67,16 +67,16 @@ def large(random: Random) -> bytes:
     post = b"POST / HTTP/1.1\r\nHost: vm\r\n"
     chunked = post + b"Transfer-Encoding: chunked\r\n\r\n"
     half = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
-    rest = MOST_BODY - 0x8000 + over
+    rest = MAX_BODY - 0x8000 + over
     drawn = (
-        post + b"A: " + b"x" * (MOST_HEAD - len(post) - 7 + over) + b"\r\n\r\n",
-        post + b"A: b\r\n" * ((MOST_HEAD - len(post)) // 6 + over) + b"\r\n",
-        post + b"Content-Length: %d\r\n\r\n" % (MOST_BODY + over) + b"x" * MOST_BODY,
+        post + b"A: " + b"x" * (MAX_HEAD - len(post) - 7 + over) + b"\r\n\r\n",
+        post + b"A: b\r\n" * ((MAX_HEAD - len(post)) // 6 + over) + b"\r\n",
+        post + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + over) + b"x" * MAX_BODY,
         chunked + half + b"%x\r\n" % rest + b"x" * rest + b"\r\n0\r\n\r\n",
-        chunked + b"1;" + b"x" * (MOST_HEAD - 2 + over) + b"\r\nx\r\n0\r\n\r\n",
-        chunked + b"0\r\n" + b"A: b\r\n" * (MOST_HEAD // 4 + over) + b"\r\n",
+        chunked + b"1;" + b"x" * (MAX_HEAD - 2 + over) + b"\r\nx\r\n0\r\n\r\n",
+        chunked + b"0\r\n" + b"A: b\r\n" * (MAX_HEAD // 4 + over) + b"\r\n",
         b"\r\n" * (4 + over) + post + b"\r\n",
-        b"GET /" + b"x" * (MOST_HEAD + over) + b" HTTP/1.1\r\nHost: vm\r\n\r\n",
+        b"GET /" + b"x" * (MAX_HEAD + over) + b" HTTP/1.1\r\nHost: vm\r\n\r\n",
     )
     return random.choice(drawn) + b"GET / HTTP/1.1\r\nHost: vm\r\n\r\n"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tests.server.support.dialogs import a_post, a_request, in_chunks
 from tests.server.support.http_oracles import Message
 
-from forewarn.server.metadata.transport.requests import MOST_BODY, MOST_HEAD
+from forewarn.server.metadata.transport.requests import MAX_BODY, MAX_HEAD
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
@@ -68,7 +68,7 @@ def _is_chunked(message: Message) -> bool:
 
 def _head_is_large(wire: bytes, message: Message) -> bool:
     del message
-    return wire.lstrip(b"\r\n").index(b"\r\n\r\n") + 4 > MOST_HEAD
+    return wire.lstrip(b"\r\n").index(b"\r\n\r\n") + 4 > MAX_HEAD
 
 
 def _has_no_form(wire: bytes, message: Message) -> bool:
@@ -108,7 +108,7 @@ def _has_odd_extension(wire: bytes, message: Message) -> bool:
 def _has_much_extra(wire: bytes, message: Message) -> bool:
     sizes = sum(max(0, len(line) - 16) for line in _sizes(wire, message))
     trailers = sum(len(name) + len(value) + 1 for name, value in message.trailers)
-    return sizes + trailers > MOST_HEAD - 64
+    return sizes + trailers > MAX_HEAD - 64
 
 
 # --- the tables --------------------------------------------------------------
@@ -119,7 +119,7 @@ ONLY_WE_REFUSE = (
         what="a head over the limit",
         reason="a limit of our own",
         concerns=_head_is_large,
-        example=a_request("/" + "a" * MOST_HEAD),
+        example=a_request("/" + "a" * MAX_HEAD),
         status=431,
     ),
     Difference(
@@ -177,8 +177,8 @@ ONLY_WE_REFUSE = (
     Difference(
         what="a body over the limit",
         reason="a limit of our own",
-        concerns=lambda _, message: len(message.body) > MOST_BODY,
-        example=a_post(b"x" * (MOST_BODY + 1)),
+        concerns=lambda _, message: len(message.body) > MAX_BODY,
+        example=a_post(b"x" * (MAX_BODY + 1)),
         status=413,
     ),
     Difference(
@@ -192,7 +192,7 @@ ONLY_WE_REFUSE = (
         reason="a limit of our own: as much as a head in all",
         concerns=_has_much_extra,
         is_sharp=False,
-        example=in_chunks(b"0;" + b"a" * MOST_HEAD * 2 + b"\r\n\r\n"),
+        example=in_chunks(b"0;" + b"a" * MAX_HEAD * 2 + b"\r\n\r\n"),
     ),
 )
 

@@ -81,7 +81,7 @@ def catch_up(connection: Http1Connection[str], echo: Echo) -> bytes:
     written = b""
     while connection.state is ConnectionState.BUSY or connection.is_behind:
         if connection.is_behind:
-            written += connection.go_on()
+            written += connection.proceed()
         else:
             written += connection.resume(echo.say(connection.request, connection.body))
     return written

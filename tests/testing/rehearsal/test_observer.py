@@ -38,10 +38,12 @@ def a_request(method: str, path: str = MARKS) -> Request:
 
 def test_only_a_posted_mark_is_accepted() -> None:
     watching = RehearsalObserver()
-    got = watching.take(a_request("GET"), b"")
-    empty = watching.take(a_request("POST"), b" ")
-    taken = watching.take(a_request("POST", f"{MARKS}/"), b"drained\n")
-    other = watching.take(a_request("POST", "/metadata/scheduledevents"), b"drained")
+    got = watching.intercept(a_request("GET"), b"")
+    empty = watching.intercept(a_request("POST"), b" ")
+    taken = watching.intercept(a_request("POST", f"{MARKS}/"), b"drained\n")
+    other = watching.intercept(
+        a_request("POST", "/metadata/scheduledevents"), b"drained"
+    )
     assert [item and item.status for item in (got, empty, taken, other)] == [
         405,
         400,
@@ -53,7 +55,7 @@ def test_only_a_posted_mark_is_accepted() -> None:
 
 def test_requests_are_kept_per_vm() -> None:
     watching = RehearsalObserver()
-    watching.came("web-0", 1.0)
-    watching.came("web-1", 2.0)
-    watching.came(None, 3.0)
+    watching.started("web-0", 1.0)
+    watching.started("web-1", 2.0)
+    watching.started(None, 3.0)
     assert [*watching.arrivals_of("web-1")] == [2.0]

@@ -10,7 +10,7 @@ from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.server.arm.async_operations import accepted
 from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     ArmSet,
     ArmVm,
     choose_member,
@@ -21,13 +21,13 @@ from forewarn.server.arm.lookup import (
 from forewarn.server.arm.request import ArmRequest
 from forewarn.server.arm.resources import ANYWHERE
 
-_ACTIONS: Mapping[str, VmOperation] = {
+_VM_ACTIONS: Mapping[str, VmOperation] = {
     "restart": VmOperation.RESTART,
     "redeploy": VmOperation.REDEPLOY,
     "reimage": VmOperation.REIMAGE,
     "simulateEviction": VmOperation.EVICT,
 }
-_ON_SETS: Mapping[str, VmOperation] = {
+_SET_ACTIONS: Mapping[str, VmOperation] = {
     "restart": VmOperation.RESTART,
     "redeploy": VmOperation.REDEPLOY,
     "reimage": VmOperation.REIMAGE,
@@ -35,108 +35,108 @@ _ON_SETS: Mapping[str, VmOperation] = {
 }
 
 
-def act_on_vm(asked: ArmRequest) -> Response:
+def act_on_vm(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM."""
-    operation = _operation(asked, _ACTIONS)
-    return _operate(asked, operation, [_vm(asked)])
+    operation = _operation(request, _VM_ACTIONS)
+    return _operate(request, operation, [_vm(request)])
 
 
-def act_on_member(asked: ArmRequest) -> Response:
+def act_on_member(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM of a scale set."""
-    operation = _operation(asked, _ACTIONS)
-    return _operate(asked, operation, [_member(asked)])
+    operation = _operation(request, _VM_ACTIONS)
+    return _operate(request, operation, [_member(request)])
 
 
-def act_on_set(asked: ArmRequest) -> Response:
+def act_on_set(request: ArmRequest) -> Response:
     """Perform the action in the path on some or all VMs of a scale set."""
-    operation = _operation(asked, _ON_SETS)
-    machines = _chosen(asked, is_choice_needed=operation is VmOperation.DELETE)
-    if len(machines) > MOST_AT_ONCE:
-        message = f"no more than {MOST_AT_ONCE} VMs may be named in one request"
+    operation = _operation(request, _SET_ACTIONS)
+    machines = _chosen(request, is_choice_needed=operation is VmOperation.DELETE)
+    if len(machines) > MAX_AT_ONCE:
+        message = f"no more than {MAX_AT_ONCE} VMs may be named in one request"
         raise ArmError(400, message, "InvalidParameter")
     if not machines:
         return Response(status_code=200)
-    return _operate(asked, operation, machines)
+    return _operate(request, operation, machines)
 
 
-def delete_vm(asked: ArmRequest) -> Response:
+def delete_vm(request: ArmRequest) -> Response:
     """Delete a VM; if it does not exist, respond with 204.
 
     A group's token gets an error instead, because the VM may belong to another group.
     """
     try:
-        machine = _vm(asked)
+        machine = _vm(request)
     except ArmError:
-        if asked.holder.group is not None:
+        if request.holder.group is not None:
             raise
         return Response(status_code=204)
-    return _operate(asked, VmOperation.DELETE, [machine])
+    return _operate(request, VmOperation.DELETE, [machine])
 
 
-def delete_member(asked: ArmRequest) -> Response:
+def delete_member(request: ArmRequest) -> Response:
     """Delete a VM of a scale set; if it does not exist, respond with 204."""
-    machine = choose_member(_set(asked), asked.path.instance)
+    machine = choose_member(_set(request), request.path.instance)
     if machine is None:
         return Response(status_code=204)
-    return _operate(asked, VmOperation.DELETE, [machine])
+    return _operate(request, VmOperation.DELETE, [machine])
 
 
-def _operation(asked: ArmRequest, known: Mapping[str, VmOperation]) -> VmOperation:
+def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOperation:
     for name, operation in known.items():
-        if name.lower() == asked.path.action.lower():
+        if name.lower() == request.path.action.lower():
             return operation
     raise ArmError(
         409,
-        f"{asked.path.action} is not among what can be done here: {', '.join(known)}",
+        f"{request.path.action} is not among what can be done here: {', '.join(known)}",
     )
 
 
-def _vm(asked: ArmRequest) -> ArmVm:
-    with asked.parts.engine.store.snapshot() as snapshot:
-        return find_machine(asked, snapshot, asked.path.vm)
+def _vm(request: ArmRequest) -> ArmVm:
+    with request.services.engine.store.snapshot() as snapshot:
+        return find_machine(request, snapshot, request.path.vm)
 
 
-def _member(asked: ArmRequest) -> ArmVm:
-    with asked.parts.engine.store.snapshot() as snapshot:
-        return find_member(asked, snapshot, asked.path.instance)
+def _member(request: ArmRequest) -> ArmVm:
+    with request.services.engine.store.snapshot() as snapshot:
+        return find_member(request, snapshot, request.path.instance)
 
 
-def _set(asked: ArmRequest) -> ArmSet:
-    with asked.parts.engine.store.snapshot() as snapshot:
-        return find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+def _set(request: ArmRequest) -> ArmSet:
+    with request.services.engine.store.snapshot() as snapshot:
+        return find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
 
 
 def _operate(
-    asked: ArmRequest, operation: VmOperation, machines: Sequence[ArmVm]
+    request: ArmRequest, operation: VmOperation, machines: Sequence[ArmVm]
 ) -> Response:
     names = tuple(machine.vm.name for machine in machines)
     order = replace(order_for(operation, names[0]), vms=names)
-    maintenances = asked.parts.causes.operate(
-        operation, order, by=asked.by, only=asked.holder.group
+    maintenances = request.services.operations.operate(
+        operation, order, by=request.by, only=request.holder.group
     )
     if operation is VmOperation.EVICT:
         return Response(status_code=204)  # clients do not wait for its end
-    return accepted(asked, maintenances, machines[0].vm.location or ANYWHERE)
+    return accepted(request, maintenances, machines[0].vm.location or ANYWHERE)
 
 
-def _chosen(asked: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
+def _chosen(request: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
     """Return the VMs that the body names; if it names none, the whole scale set."""
-    body = asked.read_body() if asked.body else {}
+    body = request.read_body() if request.body else {}
     instance_ids = body.get("instanceIds")
     if instance_ids is None and is_choice_needed:
         raise ArmError(400, "instanceIds must be given", "InvalidParameter")
-    scale_set = _set(asked)
+    scale_set = _set(request)
     if instance_ids is None or instance_ids == ["*"]:
         return scale_set.machines
     if not isinstance(instance_ids, list):
         raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
-    chosen = [_one_of(scale_set, str(item)) for item in instance_ids]
+    chosen = [_choose(scale_set, str(item)) for item in instance_ids]
     return [*{item.vm.name: item for item in chosen}.values()]
 
 
-def _one_of(found: ArmSet, instance: str) -> ArmVm:
-    machine = choose_member(found, instance)
+def _choose(scale_set: ArmSet, instance: str) -> ArmVm:
+    machine = choose_member(scale_set, instance)
     if machine is None:
-        message = f"{instance} is not the instanceId of a VM of {found.group.name}"
+        message = f"{instance} is not the instanceId of a VM of {scale_set.group.name}"
         raise ArmError(400, message, "InvalidParameter")
     return machine

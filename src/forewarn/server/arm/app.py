@@ -1,4 +1,4 @@
-"""Routes of /subscriptions, next to the control API."""
+"""ARM application: the middleware that handles /subscriptions, and its routes."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -11,10 +11,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.errors import ForewarnError
 from forewarn.server.arm import actions, approvals, async_operations, reads
-from forewarn.server.arm.errors import ArmError, failed, new_request_id
-from forewarn.server.arm.paths import ArmPath, ArmResource, is_arm, parse
+from forewarn.server.arm.errors import ArmError, failed
+from forewarn.server.arm.paths import ArmPath, ArmResource, parse
 from forewarn.server.arm.request import ArmRequest
-from forewarn.server.control.context import Services, caller
+from forewarn.server.control.context import Services, get_caller
+from forewarn.server.error_responses import is_arm, new_request_id
 
 _log = logging.getLogger(__name__)
 
@@ -41,10 +42,10 @@ _HANDLERS: Mapping[ArmResource, Mapping[str, Handler]] = {
 class ArmApp:
     """Middleware that handles /subscriptions and passes everything else on."""
 
-    def __init__(self, app: ASGIApp, parts: Services) -> None:
+    def __init__(self, app: ASGIApp, services: Services) -> None:
         """Wrap `app`."""
         self._app = app
-        self._parts = parts
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond, or pass the request to `app`."""
@@ -56,11 +57,11 @@ class ArmApp:
             body = await request.body()
         except ClientDisconnect:
             return
-        response = await run_in_threadpool(self._answer, request, body)
-        _name(request, response)
+        response = await run_in_threadpool(self._respond, request, body)
+        _add_request_ids(request, response)
         await response(scope, receive, send)
 
-    def _answer(self, request: Request, body: bytes) -> Response:
+    def _respond(self, request: Request, body: bytes) -> Response:
         try:
             return self._handle(request, body)
         except (ForewarnError, ArmError) as error:
@@ -82,15 +83,15 @@ class ArmApp:
                 "MissingApiVersionParameter",
             )
         path = _path(request)
-        asked = ArmRequest(
-            parts=self._parts,
-            holder=caller(request),
+        arm_request = ArmRequest(
+            services=self._services,
+            holder=get_caller(request),
             path=path,
             query=query,
             body=body,
             origin=str(request.base_url).rstrip("/"),
         )
-        return _handler(request, path)(asked)
+        return _handler(request, path)(arm_request)
 
 
 def _path(request: Request) -> ArmPath:
@@ -103,7 +104,7 @@ def _path(request: Request) -> ArmPath:
 
 
 def _handler(request: Request, path: ArmPath) -> Handler:
-    handlers = _HANDLERS[path.place]
+    handlers = _HANDLERS[path.target]
     if request.method not in handlers:
         raise ArmError(
             405,
@@ -113,7 +114,7 @@ def _handler(request: Request, path: ArmPath) -> Handler:
     return handlers[request.method]
 
 
-def _name(request: Request, response: Response) -> None:
+def _add_request_ids(request: Request, response: Response) -> None:
     """Add the request ids to a response: the service's, and the client's if wanted."""
     response.headers.setdefault("x-ms-request-id", new_request_id())
     own = request.headers.get("x-ms-client-request-id")

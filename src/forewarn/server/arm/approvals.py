@@ -9,89 +9,92 @@ from forewarn.core.lifecycle.document import is_shown
 from forewarn.core.lifecycle.model import Event, Via
 from forewarn.engine.operations import approve_each
 from forewarn.errors import ForewarnError, NotFound, TooLate
-from forewarn.server.arm.errors import ArmError, error_view
+from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import TYPES, find_machine, find_set
 from forewarn.server.arm.request import ArmRequest
+from forewarn.server.error_responses import arm_error_view
 
 _APPROVED = {"value": "Successfully Approved"}
 _MIXED = (
     "The operation returned different statuses for the Scheduled Events. Review each"
     " event's result for details."
 )
-_NEVER = NotFound("this is not the id of an event")
-_MOST = 1000  # ids in one request
+_NOT_AN_EVENT = NotFound("this is not the id of an event")
+_MAX_IDS = 1000  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
 #: Errors of an approval: status, code, and the code next to its id in a list.
-_WHY: Mapping[type[ForewarnError], tuple[int, str, str]] = {
+_ERRORS: Mapping[type[ForewarnError], tuple[int, str, str]] = {
     NotFound: (404, "InvalidScheduledEventId", "NotFound"),
     TooLate: (409, "Conflict", "Conflict"),
 }
 
 
-def acknowledge(asked: ArmRequest) -> Response:
+def acknowledge(request: ArmRequest) -> Response:
     """Approve one event."""
-    (error,) = _approve(asked, [asked.path.event]).values()
+    (error,) = _approve(request, [request.path.event]).values()
     if error is None:
         return JSONResponse(_APPROVED)
-    status, code, _ = _WHY[type(error)]
+    status, code, _ = _ERRORS[type(error)]
     raise ArmError(status, str(error), code)
 
 
-def acknowledge_list(asked: ArmRequest) -> Response:
+def acknowledge_list(request: ArmRequest) -> Response:
     """Approve several events, each on its own merits."""
-    results = _approve(asked, _read_ids(asked))
+    results = _approve(request, _read_ids(request))
     errors = {event: error for event, error in results.items() if error is not None}
     if not errors:
         return JSONResponse(_APPROVED)
     details = [
-        {"target": event, **error_view(_WHY[type(error)][2], str(error))}
+        {"target": event, **arm_error_view(_ERRORS[type(error)][2], str(error))}
         for event, error in errors.items()
     ]
     status, code, message = 207, "MultiStatusResponse", _MIXED
     if len({type(result) for result in results.values()}) == 1:
         first = next(iter(errors.values()))
-        status, code, _ = _WHY[type(first)]
+        status, code, _ = _ERRORS[type(first)]
         message = str(first)
     return JSONResponse(
-        {"error": {**error_view(code, message), "details": details}}, status
+        {"error": {**arm_error_view(code, message), "details": details}}, status
     )
 
 
 def _approve(
-    asked: ArmRequest, ids: Sequence[str]
+    request: ArmRequest, ids: Sequence[str]
 ) -> Mapping[str, ForewarnError | None]:
     results = approve_each(
-        asked.parts.engine,
+        request.services.engine,
         [event_id for event_id in ids if NAME.fullmatch(event_id)],
-        by=asked.by,
+        by=request.by,
         via=Via.ARM,
-        is_seen=_sees(asked),
+        is_seen=_visible_to(request),
     )
-    return {event_id: results.get(event_id, _NEVER) for event_id in ids}
+    return {event_id: results.get(event_id, _NOT_AN_EVENT) for event_id in ids}
 
 
-def _read_ids(asked: ArmRequest) -> Sequence[str]:
-    value = asked.read_body().get("value")
+def _read_ids(request: ArmRequest) -> Sequence[str]:
+    value = request.read_body().get("value")
     listed = value if isinstance(value, list) else []
     ids = [item for item in listed if isinstance(item, str)]
     if not ids or len(ids) != len(listed):
         raise ArmError(400, 'the body must be {"value": [...]}, with ids of events')
-    if len(ids) > _MOST:
-        raise ArmError(400, f"no more than {_MOST} events are approved in one request")
+    if len(ids) > _MAX_IDS:
+        raise ArmError(
+            400, f"no more than {_MAX_IDS} events are approved in one request"
+        )
     return ids
 
 
-def _sees(asked: ArmRequest) -> Callable[[Event], bool]:
+def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
     """Return a predicate for the events that the resource in the path sees."""
-    resource_type, name = fold_name(asked.path.type), asked.path.resource
-    with asked.parts.engine.store.snapshot() as snapshot:
+    resource_type, name = fold_name(request.path.type), request.path.resource
+    with request.services.engine.store.snapshot() as snapshot:
         if resource_type in _KINDS:
-            group = find_set(asked, snapshot, name, _KINDS[resource_type]).group
+            group = find_set(request, snapshot, name, _KINDS[resource_type]).group
             return lambda event: event.group == group.name
         if resource_type != "virtualmachines":
             types = ", ".join(["virtualMachines", *TYPES.values()])
-            raise ArmError(400, f"{asked.path.type} is none of {types}")
-        machine = find_machine(asked, snapshot, name)
+            raise ArmError(400, f"{request.path.type} is none of {types}")
+        machine = find_machine(request, snapshot, name)
     audience = audience_of(machine.group, machine.vm.name)
     return lambda event: is_shown(event, audience)

@@ -17,12 +17,13 @@ from forewarn.core.lifecycle.facts import Canceled, Closed
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.outages import Outage
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.ports import Clock, Snapshot
-from forewarn.server.arm.errors import ArmError, error_view
-from forewarn.server.arm.lookup import JOINT, find_operation
+from forewarn.server.arm.errors import ArmError
+from forewarn.server.arm.lookup import ID_SEPARATOR, find_operation
 from forewarn.server.arm.request import ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
-from forewarn.server.control.models import Json, rfc3339
+from forewarn.server.error_responses import arm_error_view
 
 #: Status by phase. Of several maintenances, the one whose phase comes first here
 #: determines the status of the operation.
@@ -38,8 +39,8 @@ _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
     Phase.FAILED: ("OperationFailed", "was given up"),
     Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
 }
-_SOONEST, _LATEST = 1, 15  # seconds until the next poll
-_WORKING = timedelta(seconds=5)  # between polls of overdue work
+_MIN_WAIT, _MAX_WAIT = 1, 15  # seconds until the next poll
+_OVERDUE_WAIT = timedelta(seconds=5)  # between polls of overdue work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,89 +56,94 @@ class _State:
         return self.status == "InProgress"
 
 
-def accepted(asked: ArmRequest, made: Sequence[Maintenance], location: str) -> Response:
+def accepted(
+    request: ArmRequest, maintenances: Sequence[Maintenance], location: str
+) -> Response:
     """Return a 202 with the addresses at which the operation can be polled."""
-    with asked.parts.engine.store.snapshot() as snapshot:
-        wait = _retry_after(asked, snapshot, made)
-    operation = JOINT.join(maintenance.id for maintenance in made)
+    with request.services.engine.store.snapshot() as snapshot:
+        wait = _retry_after(request, snapshot, maintenances)
+    operation = ID_SEPARATOR.join(maintenance.id for maintenance in maintenances)
     return Response(
         status_code=202,
         headers={
-            "Azure-AsyncOperation": _address(asked, location, operation),
-            "Location": _address(asked, location, operation, monitor="true"),
+            "Azure-AsyncOperation": _address(request, location, operation),
+            "Location": _address(request, location, operation, monitor="true"),
             "Retry-After": wait,
         },
     )
 
 
-def get_operation(asked: ArmRequest) -> Response:
+def get_operation(request: ArmRequest) -> Response:
     """Return the progress of an operation: as JSON, or as a status if `monitor`."""
-    with asked.parts.engine.store.snapshot() as snapshot:
-        maintenances = find_operation(asked, snapshot)
+    with request.services.engine.store.snapshot() as snapshot:
+        maintenances = find_operation(request, snapshot)
         state = _State(
             status=_STATUS[_slowest(maintenances).phase],
-            error=_error(asked, snapshot, _slowest(maintenances)),
-            wait={"Retry-After": _retry_after(asked, snapshot, maintenances)},
+            error=_error(request, snapshot, _slowest(maintenances)),
+            wait={"Retry-After": _retry_after(request, snapshot, maintenances)},
         )
-    if asked.query.get("monitor", "").lower() == "true":
-        return _monitored(asked, state)
-    view = _view(asked, maintenances, state)
+    if request.query.get("monitor", "").lower() == "true":
+        return _monitored(request, state)
+    view = _view(request, maintenances, state)
     return JSONResponse(view, headers=state.wait if state.is_live else {})
 
 
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
     """Return the seconds until the next poll; `until` is None if unknown."""
     if clock.name != "system":
-        return _SOONEST  # hours may pass in a second
+        return _MIN_WAIT  # hours may pass in a second
     if until is None:
-        return _LATEST
-    return min(max(ceil((until - now).total_seconds()), _SOONEST), _LATEST)
+        return _MAX_WAIT
+    return min(max(ceil((until - now).total_seconds()), _MIN_WAIT), _MAX_WAIT)
 
 
 def next_poll_at(
-    found: Maintenance, now: datetime, rules: Rules, outages: Sequence[Outage] = ()
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    outages: Sequence[Outage] = (),
 ) -> datetime | None:
-    """Return when `found` may have progressed; None if that is up to others."""
-    alone = policy.next_moment(found, now, rules, outages)
-    if alone is not None or found.phase is not Phase.STARTED:
+    """Return when `maintenance` may have progressed; None if that is up to others."""
+    alone = policy.next_moment(maintenance, now, rules, outages)
+    if alone is not None or maintenance.phase is not Phase.STARTED:
         return alone
-    end = policy.ends_at(found, rules)  # if the work is done by then
-    return end if end is None or end > now else now + _WORKING
+    end = policy.ends_at(maintenance, rules)  # if the work is done by then
+    return end if end is None or end > now else now + _OVERDUE_WAIT
 
 
-def _slowest(found: Sequence[Maintenance]) -> Maintenance:
+def _slowest(maintenances: Sequence[Maintenance]) -> Maintenance:
     """Return the maintenance that determines the status of all."""
     order = [*_STATUS]
-    return min(found, key=lambda maintenance: order.index(maintenance.phase))
+    return min(maintenances, key=lambda maintenance: order.index(maintenance.phase))
 
 
 def _retry_after(
-    asked: ArmRequest, snapshot: Snapshot, found: Sequence[Maintenance]
+    request: ArmRequest, snapshot: Snapshot, maintenances: Sequence[Maintenance]
 ) -> str:
-    engine = asked.parts.engine
+    engine = request.services.engine
     now = engine.now(snapshot)
-    outages = snapshot.outages(min(item.announced_at for item in found))
-    moments = [next_poll_at(item, now, engine.rules, outages) for item in found]
+    outages = snapshot.outages(min(item.announced_at for item in maintenances))
+    moments = [next_poll_at(item, now, engine.rules, outages) for item in maintenances]
     until = min((item for item in moments if item is not None), default=None)
     return str(seconds_to_wait(engine.clock, until, now))
 
 
-def _address(asked: ArmRequest, location: str, operation: str, **more: str) -> str:
-    query = urlencode({**more, "api-version": asked.version})
-    return f"{asked.origin}{quote(_path(asked, location, operation))}?{query}"
+def _address(request: ArmRequest, location: str, operation: str, **more: str) -> str:
+    query = urlencode({**more, "api-version": request.version})
+    return f"{request.origin}{quote(_path(request, location, operation))}?{query}"
 
 
-def _path(asked: ArmRequest, location: str, operation: str) -> str:
+def _path(request: ArmRequest, location: str, operation: str) -> str:
     return (
-        f"/subscriptions/{asked.path.subscription}/providers/Microsoft.Compute"
+        f"/subscriptions/{request.path.subscription}/providers/Microsoft.Compute"
         f"/locations/{location}/operations/{operation}"
     )
 
 
-def _monitored(asked: ArmRequest, state: _State) -> Response:
+def _monitored(request: ArmRequest, state: _State) -> Response:
     if state.is_live:
-        path = asked.path
-        here = _address(asked, path.location, path.operation, monitor="true")
+        path = request.path
+        here = _address(request, path.location, path.operation, monitor="true")
         return Response(status_code=202, headers={"Location": here, **state.wait})
     if state.error is not None:
         code, message = state.error
@@ -145,38 +151,37 @@ def _monitored(asked: ArmRequest, state: _State) -> Response:
     return Response(status_code=200)
 
 
-def _view(asked: ArmRequest, found: Sequence[Maintenance], state: _State) -> Json:
-    path = asked.path
+def _view(
+    request: ArmRequest, maintenances: Sequence[Maintenance], state: _State
+) -> Json:
+    path = request.path
     view: Json = {
-        "id": _path(asked, path.location, path.operation),
+        "id": _path(request, path.location, path.operation),
         "name": path.operation,
-        "startTime": rfc3339(found[0].announced_at),
+        "startTime": rfc3339(maintenances[0].announced_at),
         "status": state.status,
     }
-    ends = [
-        maintenance.ended_at
-        for maintenance in found
-        if maintenance.ended_at is not None
-    ]
+    ends = [item.ended_at for item in maintenances if item.ended_at is not None]
     if not state.is_live and ends:
         view["endTime"] = rfc3339(max(ends))
     if state.error is not None:
-        view["error"] = error_view(*state.error)
+        view["error"] = arm_error_view(*state.error)
     return view
 
 
 def _error(
-    asked: ArmRequest, snapshot: Snapshot, found: Maintenance
+    request: ArmRequest, snapshot: Snapshot, maintenance: Maintenance
 ) -> tuple[str, str] | None:
-    if found.phase not in _UNSUCCESSFUL:
+    if maintenance.phase not in _UNSUCCESSFUL:
         return None
-    code, what = _UNSUCCESSFUL[found.phase]
-    share = shown_to(asked.holder, found)
+    code, what = _UNSUCCESSFUL[maintenance.phase]
+    share = shown_to(request.holder, maintenance)
     reasons = [
         entry.fact.reason
-        for entry in snapshot.facts_of(found.id)
+        for entry in snapshot.facts_of(maintenance.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    is_whole = share.events == found.events  # otherwise only operators see the reason
-    summary = f"the {found.type} of {', '.join(share.vms)} {what}"
+    # A holder that sees only a part does not learn the operators' reason.
+    is_whole = share.events == maintenance.events
+    summary = f"the {maintenance.type} of {', '.join(share.vms)} {what}"
     return code, ": ".join([summary, *(reasons if is_whole else ())])

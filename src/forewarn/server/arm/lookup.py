@@ -17,8 +17,8 @@ TYPES: Mapping[GroupKind, str] = {
 }
 
 #: Separates the maintenance ids in the id of an operation.
-JOINT = "."
-MOST_AT_ONCE = 100  # VMs in one request
+ID_SEPARATOR = "."
+MAX_AT_ONCE = 100  # VMs in one request
 _PAGE = 1000
 
 
@@ -38,77 +38,83 @@ class ArmSet:
     machines: tuple[ArmVm, ...]
 
 
-def find_machine(asked: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
+def find_machine(request: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
     """Return the VM called `name`, if it is where the path looks for it."""
     part = _part(snapshot, vm=name)
     for vm in part.vms.values():
-        own = vm_for(asked.holder, vm)
-        if own is not None and _is_at(asked, own):
+        own = vm_for(request.holder, vm)
+        if own is not None and _is_at(request, own):
             return ArmVm(vm=own, group=part.groups[vm.group])
-    raise _missing(asked, f"virtualMachines/{name}")
+    raise _missing(request, f"virtualMachines/{name}")
 
 
 def find_set(
-    asked: ArmRequest, snapshot: Snapshot, name: str, kind: GroupKind
+    request: ArmRequest, snapshot: Snapshot, name: str, kind: GroupKind
 ) -> ArmSet:
     """Return the group called `name` of `kind`, if it is where the path looks."""
     part = _part(snapshot, group=name)
     for group in part.groups.values():
         if fold_name(group.name) != fold_name(name) or group.kind is not kind:
             continue
-        if not _may_see(asked, group.name):
+        if not _may_see(request, group.name):
             continue
         members = [member for member in part.vms.values() if member.group == group.name]
-        vms = [vm for member in members if (vm := vm_for(asked.holder, member))]
-        here = tuple(ArmVm(vm=vm, group=group) for vm in vms if _is_at(asked, vm))
+        vms = [vm for member in members if (vm := vm_for(request.holder, member))]
+        here = tuple(ArmVm(vm=vm, group=group) for vm in vms if _is_at(request, vm))
         if here or not vms:
             return ArmSet(group=group, machines=here)
-    raise _missing(asked, f"{TYPES[kind]}/{name}")
+    raise _missing(request, f"{TYPES[kind]}/{name}")
 
 
-def find_member(asked: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm:
+def find_member(request: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm:
     """Return the VM of a scale set with an instance id or a full name."""
-    scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
+    scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
     machine = choose_member(scale_set, instance)
     if machine is None:
-        what = f"virtualMachineScaleSets/{asked.path.group}/virtualMachines/{instance}"
-        raise _missing(asked, what)
+        what = (
+            f"virtualMachineScaleSets/{request.path.group}/virtualMachines/{instance}"
+        )
+        raise _missing(request, what)
     return machine
 
 
-def choose_member(found: ArmSet, instance: str) -> ArmVm | None:
+def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
     """Return the VM of a scale set that `instance` means; None if there is none."""
-    names = (fold_name(instance), fold_name(f"{found.group.name}_{instance}"))
-    for machine in found.machines:
+    names = (fold_name(instance), fold_name(f"{scale_set.group.name}_{instance}"))
+    for machine in scale_set.machines:
         if fold_name(machine.vm.name) in names:
             return machine
-    like = [
+    matching = [
         candidate
-        for candidate in found.machines
+        for candidate in scale_set.machines
         if fold_name(instance_id(candidate.vm)) == fold_name(instance)
     ]
-    if len(like) > 1:
-        choices = ", ".join(candidate.vm.name for candidate in like)
+    if len(matching) > 1:
+        choices = ", ".join(candidate.vm.name for candidate in matching)
         raise ArmError(409, f"{instance} may be any of {choices}; give the whole name")
-    return like[0] if like else None
+    return matching[0] if matching else None
 
 
-def find_operation(asked: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
+def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
     """Return the maintenances of an operation, whose ids make up its id."""
-    ids = asked.path.operation.upper().split(JOINT)
-    maintenances = [_maintenance(asked, snapshot, item) for item in ids[:MOST_AT_ONCE]]
+    ids = request.path.operation.upper().split(ID_SEPARATOR)
+    maintenances = [_maintenance(request, snapshot, item) for item in ids[:MAX_AT_ONCE]]
     existing = [item for item in maintenances if item is not None]
     if len(existing) < len(ids):
-        raise ArmError(404, f"there is no operation {asked.path.operation}", "NotFound")
+        raise ArmError(
+            404, f"there is no operation {request.path.operation}", "NotFound"
+        )
     return existing
 
 
-def every_machine(asked: ArmRequest, snapshot: Snapshot, after: str) -> Iterator[ArmVm]:
+def every_machine(
+    request: ArmRequest, snapshot: Snapshot, after: str
+) -> Iterator[ArmVm]:
     """Yield the VMs of a subscription or resource group by name, after `after`."""
-    while page := vms_for(asked.holder, snapshot, after=after, limit=_PAGE):
+    while page := vms_for(request.holder, snapshot, after=after, limit=_PAGE):
         groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
         for vm in page:
-            if _is_at(asked, vm):
+            if _is_at(request, vm):
                 yield ArmVm(vm=vm, group=groups[vm.group])
         after = page[-1].name
 
@@ -119,20 +125,17 @@ def instance_id(vm: VM) -> str:
 
 
 def _maintenance(
-    asked: ArmRequest, snapshot: Snapshot, wanted: str
+    request: ArmRequest, snapshot: Snapshot, id_: str
 ) -> Maintenance | None:
-    maintenance = snapshot.maintenance(wanted) if NAME.fullmatch(wanted) else None
-    if maintenance is None or maintenance.id != wanted:
+    maintenance = snapshot.maintenance(id_) if NAME.fullmatch(id_) else None
+    if maintenance is None or maintenance.id != id_:
         return None
-    return (
-        maintenance
-        if any(_may_see(asked, event.group) for event in maintenance.events)
-        else None
-    )
+    is_visible = any(_may_see(request, event.group) for event in maintenance.events)
+    return maintenance if is_visible else None
 
 
-def _may_see(asked: ArmRequest, group: str) -> bool:
-    return asked.holder.group in (None, group)
+def _may_see(request: ArmRequest, group: str) -> bool:
+    return request.holder.group in (None, group)
 
 
 def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
@@ -143,9 +146,9 @@ def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
     )
 
 
-def _is_at(asked: ArmRequest, vm: VM) -> bool:
+def _is_at(request: ArmRequest, vm: VM) -> bool:
     """Whether `vm` may be where the path looks; many VMs have no known place."""
-    path = asked.path
+    path = request.path
     places = (
         (path.subscription, vm.subscription),
         (path.resource_group, vm.resource_group),
@@ -156,8 +159,8 @@ def _is_at(asked: ArmRequest, vm: VM) -> bool:
     )
 
 
-def _missing(asked: ArmRequest, what: str) -> ArmError:
-    where = f"under resource group '{asked.path.resource_group}'"
+def _missing(request: ArmRequest, what: str) -> ArmError:
+    where = f"under resource group '{request.path.resource_group}'"
     return ArmError(
         404, f"The Resource 'Microsoft.Compute/{what}' {where} was not found."
     )

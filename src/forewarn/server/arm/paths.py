@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-ROOT = "subscriptions"
+from forewarn.server.error_responses import ARM_ROOT
 
 
 class ArmResource(Enum):
@@ -47,7 +47,7 @@ class ArmResource(Enum):
 class ArmPath:
     """A parsed path; fields that it does not name are empty."""
 
-    place: ArmResource
+    target: ArmResource
     subscription: str
     resource_group: str = ""
     vm: str = ""
@@ -62,8 +62,8 @@ class ArmPath:
 
 
 _COMPUTE = "providers/microsoft.compute"
-_ALL = f"{ROOT}/{{subscription}}/{_COMPUTE}"
-_SOME = f"{ROOT}/{{subscription}}/resourcegroups/{{resource_group}}/{_COMPUTE}"
+_ALL = f"{ARM_ROOT}/{{subscription}}/{_COMPUTE}"
+_SOME = f"{ARM_ROOT}/{{subscription}}/resourcegroups/{{resource_group}}/{_COMPUTE}"
 _VM = f"{_SOME}/virtualmachines/{{vm}}"
 _SET = f"{_SOME}/virtualmachinescalesets/{{group}}"
 _MEMBER = f"{_SET}/virtualmachines/{{instance}}"
@@ -87,21 +87,16 @@ _PATTERNS: Sequence[tuple[str, ArmResource]] = (
     (f"{_EVENTS}/scheduledevents", ArmResource.EVENTS),
     (f"{_EVENTS}/scheduledevents/{{event}}/acknowledge", ArmResource.EVENT),
 )
-_ROUTES = tuple((text.split("/"), place) for text, place in _PATTERNS)
-
-
-def is_arm(path: str) -> bool:
-    """Whether `path` lies below /subscriptions, in any spelling."""
-    return next(iter(_segments(path)), "").lower() == ROOT
+_ROUTES = tuple((text.split("/"), target) for text, target in _PATTERNS)
 
 
 def parse(path: str) -> ArmPath | None:
     """Parse `path`; None if it leads nowhere."""
     segments = _segments(path)
-    for pattern, place in _ROUTES:
-        names = _fit(pattern, segments)
+    for pattern, target in _ROUTES:
+        names = _match(pattern, segments)
         if names is not None:
-            return ArmPath(place=place, **names)
+            return ArmPath(target=target, **names)
     return None
 
 
@@ -109,7 +104,7 @@ def _segments(path: str) -> Sequence[str]:
     return [segment for segment in path.split("/") if segment]
 
 
-def _fit(pattern: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:
+def _match(pattern: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:
     if len(pattern) != len(segments):
         return None
     names = {}

@@ -28,100 +28,102 @@ from forewarn.server.arm.resources import (
     vm_view,
 )
 from forewarn.server.control.auth.permissions import vms_for
-from forewarn.server.control.models import Json
 
 _PAGE = 500
 
 
-def get_vm(asked: ArmRequest) -> Response:
+def get_vm(request: ArmRequest) -> Response:
     """Return a VM."""
-    machine, doing = _look(asked, find_machine, asked.path.vm)
-    return _shown(vm_view(machine, asked.path, doing, expand=_is_expanded(asked)))
+    machine, in_progress = _find(request, find_machine, request.path.vm)
+    return JSONResponse(
+        vm_view(machine, request.path, in_progress, expand=_is_expanded(request))
+    )
 
 
-def get_vm_view(asked: ArmRequest) -> Response:
+def get_vm_view(request: ArmRequest) -> Response:
     """Return the status of a VM."""
-    machine, doing = _look(asked, find_machine, asked.path.vm)
-    return _shown(instance_view(machine.vm, doing))
+    machine, in_progress = _find(request, find_machine, request.path.vm)
+    return JSONResponse(instance_view(machine.vm, in_progress))
 
 
-def list_vms(asked: ArmRequest) -> Response:
+def list_vms(request: ArmRequest) -> Response:
     """Return a page of the VMs of a subscription or resource group."""
-    after = asked.query.get("$skiptoken", "")
+    after = request.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
         raise ArmError(400, "$skiptoken is none that was given", "InvalidParameter")
-    with _snapshot(asked) as snapshot:
-        machines = [*islice(every_machine(asked, snapshot, after), _PAGE + 1)]
-        if not machines and vms_for(asked.holder, snapshot, after="", limit=1):
-            raise _nowhere(asked)
-        doing = _doing(snapshot, machines)
-    shown = [
-        vm_view(machine, asked.path, doing(machine)) for machine in machines[:_PAGE]
+    with _snapshot(request) as snapshot:
+        machines = [*islice(every_machine(request, snapshot, after), _PAGE + 1)]
+        if not machines and vms_for(request.holder, snapshot, after="", limit=1):
+            raise _no_such_place(request)
+        in_progress = _maintenance_lookup(snapshot, machines)
+    views = [
+        vm_view(machine, request.path, in_progress(machine))
+        for machine in machines[:_PAGE]
     ]
     if len(machines) <= _PAGE:
-        return _shown({"value": shown})
-    return _shown({"value": shown, "nextLink": _next(asked, machines[_PAGE - 1])})
+        return JSONResponse({"value": views})
+    return JSONResponse(
+        {"value": views, "nextLink": _next_link(request, machines[_PAGE - 1])}
+    )
 
 
-def get_member(asked: ArmRequest) -> Response:
+def get_member(request: ArmRequest) -> Response:
     """Return a VM of a scale set."""
-    machine, doing = _look(asked, find_member, asked.path.instance)
-    return _shown(member_view(machine, asked.path, doing, expand=_is_expanded(asked)))
+    machine, in_progress = _find(request, find_member, request.path.instance)
+    return JSONResponse(
+        member_view(machine, request.path, in_progress, expand=_is_expanded(request))
+    )
 
 
-def get_member_view(asked: ArmRequest) -> Response:
+def get_member_view(request: ArmRequest) -> Response:
     """Return the status of a VM of a scale set."""
-    machine, doing = _look(asked, find_member, asked.path.instance)
-    return _shown(instance_view(machine.vm, doing))
+    machine, in_progress = _find(request, find_member, request.path.instance)
+    return JSONResponse(instance_view(machine.vm, in_progress))
 
 
-def list_members(asked: ArmRequest) -> Response:
+def list_members(request: ArmRequest) -> Response:
     """Return the VMs of a scale set."""
-    with _snapshot(asked) as snapshot:
-        scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
-        doing = _doing(snapshot, scale_set.machines)
-    is_expanded = _is_expanded(asked)
-    shown = [
-        member_view(machine, asked.path, doing(machine), expand=is_expanded)
+    with _snapshot(request) as snapshot:
+        scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
+        in_progress = _maintenance_lookup(snapshot, scale_set.machines)
+    is_expanded = _is_expanded(request)
+    views = [
+        member_view(machine, request.path, in_progress(machine), expand=is_expanded)
         for machine in scale_set.machines
     ]
-    return _shown({"value": shown})
+    return JSONResponse({"value": views})
 
 
-def get_scale_set(asked: ArmRequest) -> Response:
+def get_scale_set(request: ArmRequest) -> Response:
     """Return a scale set."""
-    with _snapshot(asked) as snapshot:
-        scale_set = find_set(asked, snapshot, asked.path.group, GroupKind.SCALE_SET)
-    return _shown(scale_set_view(scale_set, asked.path))
+    with _snapshot(request) as snapshot:
+        scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
+    return JSONResponse(scale_set_view(scale_set, request.path))
 
 
-def get_availability_set(asked: ArmRequest) -> Response:
+def get_availability_set(request: ArmRequest) -> Response:
     """Return an availability set."""
-    with _snapshot(asked) as snapshot:
+    with _snapshot(request) as snapshot:
         availability_set = find_set(
-            asked, snapshot, asked.path.group, GroupKind.AVAILABILITY_SET
+            request, snapshot, request.path.group, GroupKind.AVAILABILITY_SET
         )
-    return _shown(availability_set_view(availability_set, asked.path))
+    return JSONResponse(availability_set_view(availability_set, request.path))
 
 
-def _snapshot(asked: ArmRequest) -> AbstractContextManager[Snapshot]:
-    return asked.parts.engine.store.snapshot()
+def _snapshot(request: ArmRequest) -> AbstractContextManager[Snapshot]:
+    return request.services.engine.store.snapshot()
 
 
-def _shown(view: Json) -> Response:
-    return JSONResponse(view)
-
-
-def _look(
-    asked: ArmRequest, find: Callable[[ArmRequest, Snapshot, str], ArmVm], name: str
+def _find(
+    request: ArmRequest, find: Callable[[ArmRequest, Snapshot, str], ArmVm], name: str
 ) -> tuple[ArmVm, Maintenance | None]:
     """Return a VM and the maintenance in progress on it, if any."""
-    with _snapshot(asked) as snapshot:
-        machine = find(asked, snapshot, name)
-        return machine, _doing(snapshot, [machine])(machine)
+    with _snapshot(request) as snapshot:
+        machine = find(request, snapshot, name)
+        return machine, _maintenance_lookup(snapshot, [machine])(machine)
 
 
-def _doing(
+def _maintenance_lookup(
     snapshot: Snapshot, machines: Sequence[ArmVm]
 ) -> Callable[[ArmVm], Maintenance | None]:
     groups = {member.group.name for member in machines}
@@ -130,13 +132,13 @@ def _doing(
     return lambda machine: under_way(machine.vm, live[machine.group.name])
 
 
-def _is_expanded(asked: ArmRequest) -> bool:
-    return "instanceview" in asked.query.get("$expand", "").lower()
+def _is_expanded(request: ArmRequest) -> bool:
+    return "instanceview" in request.query.get("$expand", "").lower()
 
 
-def _nowhere(asked: ArmRequest) -> ArmError:
+def _no_such_place(request: ArmRequest) -> ArmError:
     """Return the refusal to list a place where no VM of the fleet can be."""
-    path = asked.path
+    path = request.path
     if path.resource_group:
         message = f"Resource group '{path.resource_group}' could not be found."
         return ArmError(404, message, "ResourceGroupNotFound")
@@ -144,13 +146,13 @@ def _nowhere(asked: ArmRequest) -> ArmError:
     return ArmError(404, message, "SubscriptionNotFound")
 
 
-def _next(asked: ArmRequest, last: ArmVm) -> str:
+def _next_link(request: ArmRequest, last: ArmVm) -> str:
     subscription, group = map(
-        quote, (asked.path.subscription, asked.path.resource_group)
+        quote, (request.path.subscription, request.path.resource_group)
     )
     within = f"/resourceGroups/{group}" if group else ""
-    query = urlencode({"api-version": asked.version, "$skiptoken": last.vm.name})
+    query = urlencode({"api-version": request.version, "$skiptoken": last.vm.name})
     return (
-        f"{asked.origin}/subscriptions/{subscription}{within}"
+        f"{request.origin}/subscriptions/{subscription}{within}"
         f"/providers/Microsoft.Compute/virtualMachines?{query}"
     )

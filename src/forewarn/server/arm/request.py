@@ -14,7 +14,7 @@ from forewarn.server.control.context import Services
 class ArmRequest:
     """One request, with the services that handle it."""
 
-    parts: Services
+    services: Services
     holder: TokenHolder
     path: ArmPath
     query: Mapping[str, str]  # names in lower case

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.protocol.types import EventType
 from forewarn.server.arm.lookup import TYPES, ArmSet, ArmVm, instance_id
 from forewarn.server.arm.paths import ArmPath
-from forewarn.server.control.models import Json, rfc3339
 
 SUCCEEDED = "Succeeded"
 _PROVISIONING: Mapping[EventType, str] = {
@@ -54,15 +54,15 @@ def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
     return started[-1] if started else None
 
 
-def instance_view(vm: VM, doing: Maintenance | None) -> Json:
+def instance_view(vm: VM, in_progress: Maintenance | None) -> Json:
     """Return the instance view of `vm` as JSON."""
-    provisioning, power = provisioning_of(doing), _power(vm, doing)
+    provisioning, power = provisioning_of(in_progress), _power(vm, in_progress)
     domains = {
         "platformUpdateDomain": vm.update_domain,
         "platformFaultDomain": vm.fault_domain,
         "assignedHost": vm.host,
     }
-    since = None if doing is None else rfc3339(doing.started_at)
+    since = None if in_progress is None else rfc3339(in_progress.started_at)
     return {
         **{name: value for name, value in domains.items() if value is not None},
         "statuses": [
@@ -75,18 +75,18 @@ def instance_view(vm: VM, doing: Maintenance | None) -> Json:
     }
 
 
-def provisioning_of(doing: Maintenance | None) -> str:
+def provisioning_of(in_progress: Maintenance | None) -> str:
     """Return the provisioning state of a VM."""
-    return SUCCEEDED if doing is None else _PROVISIONING[doing.type]
+    return SUCCEEDED if in_progress is None else _PROVISIONING[in_progress.type]
 
 
-def _power(vm: VM, doing: Maintenance | None) -> str:
-    if doing is None:
+def _power(vm: VM, in_progress: Maintenance | None) -> str:
+    if in_progress is None:
         return "running"
-    if doing.cause is Cause.HOST_FAILURE:
+    if in_progress.cause is Cause.HOST_FAILURE:
         return "unknown"
-    acting, acted = _ACTED_ON[doing.type]
-    return acting if vm.name in doing.to_do else acted
+    acting, acted = _ACTED_ON[in_progress.type]
+    return acting if vm.name in in_progress.to_do else acted
 
 
 def _status(what: str, value: str) -> Json:
@@ -98,12 +98,16 @@ def _status(what: str, value: str) -> Json:
 
 
 def vm_view(
-    machine: ArmVm, path: ArmPath, doing: Maintenance | None, *, expand: bool = False
+    machine: ArmVm,
+    path: ArmPath,
+    in_progress: Maintenance | None,
+    *,
+    expand: bool = False,
 ) -> Json:
     """Return a VM as JSON; `expand` adds its instance view."""
     vm, group = machine.vm, machine.group
     properties: Json = {
-        **_properties(vm, doing),
+        **_properties(vm, in_progress),
         **_membership(vm, group, path),
         "priority": "Spot" if vm.spot else "Regular",
         **({"evictionPolicy": "Delete"} if vm.spot else {}),
@@ -111,14 +115,18 @@ def vm_view(
         **(_policy(group) if group.kind is GroupKind.STANDALONE else {}),
     }
     if expand:
-        properties["instanceView"] = instance_view(vm, doing)
+        properties["instanceView"] = instance_view(vm, in_progress)
     kind = "virtualMachines"
     own_id = _id(vm, path, f"{kind}/{vm.name}")
     return {**_resource(vm, own_id, vm.name, kind), "properties": properties}
 
 
 def member_view(
-    machine: ArmVm, path: ArmPath, doing: Maintenance | None, *, expand: bool = False
+    machine: ArmVm,
+    path: ArmPath,
+    in_progress: Maintenance | None,
+    *,
+    expand: bool = False,
 ) -> Json:
     """Return a VM of a scale set as JSON; `expand` adds its instance view."""
     vm, number = machine.vm, instance_id(machine.vm)
@@ -128,9 +136,9 @@ def member_view(
         path,
         f"virtualMachineScaleSets/{machine.group.name}/virtualMachines/{number}",
     )
-    properties: Json = {**_properties(vm, doing), "latestModelApplied": True}
+    properties: Json = {**_properties(vm, in_progress), "latestModelApplied": True}
     if expand:
-        properties["instanceView"] = instance_view(vm, doing)
+        properties["instanceView"] = instance_view(vm, in_progress)
     return {
         **_resource(vm, own_id, vm.name, kind),
         "instanceId": number,
@@ -139,11 +147,11 @@ def member_view(
     }
 
 
-def _properties(vm: VM, doing: Maintenance | None) -> Json:
+def _properties(vm: VM, in_progress: Maintenance | None) -> Json:
     return {
         **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
         **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
-        "provisioningState": provisioning_of(doing),
+        "provisioningState": provisioning_of(in_progress),
     }
 
 

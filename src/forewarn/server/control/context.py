@@ -1,4 +1,4 @@
-"""Route dependencies: services, caller, body, and the idempotency key of a write."""
+"""Route dependencies: services, caller, body, idempotency key, and pages of lists."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Header, Query, Request
 from starlette.exceptions import HTTPException
 
+from forewarn.core.queries.views import Json
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.idempotency import IdempotencyKey
@@ -18,13 +19,11 @@ from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
-from forewarn.server.control.models import Json
 from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metrics.sources import MetricSources
 
 _T = TypeVar("_T")
-_LONGEST_KEY = 255
-
+_MAX_KEY = 255  # characters
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
 After = Annotated[str | None, Query(description="The `next` of the page before.")]
@@ -36,25 +35,25 @@ class Services:
 
     engine: Engine
     fleets: FleetCommands
-    causes: Operations
+    operations: Operations
     advance: ClockAdvance
     tokens: Tokens
     sessions: Sessions
     documents_position: Callable[[], int]
-    notifying: Notifications
+    notifications: Notifications
     plane: MetadataPlane
     sources: MetricSources
 
 
 def get_services(request: Request) -> Services:
     """Return the service that handles `request`."""
-    services = request.app.state.parts
+    services = request.app.state.services
     if not isinstance(services, Services):
         raise TypeError("the application was not put together")
     return services
 
 
-def caller(request: Request) -> TokenHolder:
+def get_caller(request: Request) -> TokenHolder:
     """Return the caller that the guard has identified."""
     holder = request.state.caller
     if not isinstance(holder, TokenHolder):
@@ -75,7 +74,7 @@ class WriteRequest:
         """The caller's name in the journal."""
         return self.holder.name
 
-    def once(
+    def idempotency_key(
         self,
         status: int | Callable[[_T], int],
         render: Callable[[_T, Snapshot], str],
@@ -84,36 +83,28 @@ class WriteRequest:
         if self.key is None:
             return None
 
-        def answer(result: _T, snapshot: Snapshot) -> str:
+        def receipt(result: _T, snapshot: Snapshot) -> str:
             code = status if isinstance(status, int) else status(result)
             return f"{code}\n{render(result, snapshot)}"
 
-        return IdempotencyKey(key=self.key, digest=self.digest, render=answer)
+        return IdempotencyKey(key=self.key, digest=self.digest, render=receipt)
 
 
 async def write_request(
     request: Request,
-    holder: Annotated[TokenHolder, Depends(caller)],
+    holder: Annotated[TokenHolder, Depends(get_caller)],
     idempotency_key: Annotated[
         str | None,
         Header(description="Same key and body within 24 h: same answer, done once."),
     ] = None,
 ) -> WriteRequest:
     """Collect the caller, the idempotency key and a digest of the request."""
-    if idempotency_key is not None and not 0 < len(idempotency_key) <= _LONGEST_KEY:
-        raise HTTPException(
-            422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters"
-        )
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= _MAX_KEY:
+        raise HTTPException(422, f"an Idempotency-Key has 1 to {_MAX_KEY} characters")
     digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode())
     digest.update(await request.body())
     key = None if idempotency_key is None else _own_key(holder, idempotency_key)
     return WriteRequest(holder=holder, key=key, digest=digest.hexdigest())
-
-
-def _own_key(holder: TokenHolder, key: str) -> str:
-    """Return a key per holder, so that no one learns another's keys."""
-    whose = f"{holder.token or ''} {holder.name}\n{key}"
-    return hashlib.sha256(whose.encode()).hexdigest()
 
 
 async def raw_body(request: Request) -> bytes:
@@ -121,31 +112,37 @@ async def raw_body(request: Request) -> bytes:
     return await request.body()
 
 
-Service = Annotated[Services, Depends(get_services)]
-Caller = Annotated[TokenHolder, Depends(caller)]
+ServicesDep = Annotated[Services, Depends(get_services)]
+Caller = Annotated[TokenHolder, Depends(get_caller)]
 Write = Annotated[WriteRequest, Depends(write_request)]
 Body = Annotated[bytes, Depends(raw_body)]
 
 
 def page(
-    found: Sequence[_T],
+    items: Sequence[_T],
     limit: int,
     view: Callable[[_T], Json],
     cursor: Callable[[_T], str | int],
 ) -> Json:
-    """Return the first `limit` of `found`, which holds one more if there is more."""
-    shown = found[:limit]
-    more = len(found) > limit
+    """Return the first `limit` of `items`, which has one more if there is more."""
+    shown = items[:limit]
+    has_more = len(items) > limit
     return {
         "items": [view(item) for item in shown],
-        "next": cursor(shown[-1]) if more and shown else None,
+        "next": cursor(shown[-1]) if has_more and shown else None,
     }
 
 
-def number(after: str | None) -> int:
+def parse_number(after: str | None) -> int:
     """Parse a numeric cursor; None is 0."""
     if after is None:
         return 0
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
         raise InvalidInput("after must be the `next` of an earlier page")
     return int(after)
+
+
+def _own_key(holder: TokenHolder, key: str) -> str:
+    """Return a key per holder, so that no one learns another's keys."""
+    own_key = f"{holder.token or ''} {holder.name}\n{key}"
+    return hashlib.sha256(own_key.encode()).hexdigest()

@@ -1,4 +1,8 @@
-"""Request bodies about maintenance operations, validated and parsed."""
+"""Request bodies, response views and response schemas of the control API.
+
+Bodies are pydantic models. Responses are written by views; `SCHEMAS` describes them for
+OpenAPI.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,16 +23,11 @@ from forewarn.core.queries.explanation import Explanation, WaitKind
 from forewarn.core.queries.story import Story
 from forewarn.core.queries.views import (
     Json,
-    SeenBy,
-    entry_view,
     event_view,
-    group_view,
-    host_view,
     maintenance_view,
     plain_view,
     rfc3339,
     seen_by_nobody,
-    vm_view,
 )
 from forewarn.core.tokens import Role
 from forewarn.engine.fleet import FleetApplied
@@ -37,46 +36,13 @@ from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.server.metadata.faults.model import FaultKind, FaultOn
 
-_Word = TypeVar("_Word", bound=StrEnum)
-_MOST_SECONDS = 10**12  # no meaningful number of seconds is larger
-
+_Choice = TypeVar("_Choice", bound=StrEnum)
+_MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
 Schema = Mapping[str, object]
 
-TEXT: Schema = {"type": "string"}
-FLAG: Schema = {"type": "boolean"}
-TIME: Schema = {"type": "string", "format": "date-time"}
-NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,80}$"}
-NULL: Schema = {"type": "null"}
-TEXTS: Schema = {"type": "array", "items": TEXT}
-_CURSOR: Schema = {"type": ["string", "integer", "null"]}
 
-
-# --- the fleet ---------------------------------------------------------------
-
-_HOST: Mapping[str, Schema] = {"name": NAME}
-_LONG: Schema = {"type": "string", "maxLength": 1000}
-
-
-__all__ = [
-    "Json",
-    "SeenBy",
-    "announced_view",
-    "applied_view",
-    "entry_view",
-    "event_view",
-    "explanation_view",
-    "group_view",
-    "host_view",
-    "maintenance_view",
-    "plain_view",
-    "preview_view",
-    "rfc3339",
-    "seen_by_nobody",
-    "story_view",
-    "vm_view",
-    "written",
-]
+# --- request bodies ----------------------------------------------------------
 
 
 class Reason(BaseModel):
@@ -97,7 +63,7 @@ class Told(Reason):
 class Timed(Told):
     """What VMs are told, and when."""
 
-    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
+    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MAX_SECONDS)
     not_before: StrictStr | None = Field(None, description="RFC 3339 with a zone")
 
 
@@ -140,7 +106,7 @@ class Announcement(Timed):
 def order_of(body: Announcement) -> Order:
     """Parse an announcement."""
     order = Order(
-        type=word(EventType, body.type, "type"),
+        type=parse_choice(EventType, body.type, "type"),
         vms=tuple(body.vms or ()),
         host=body.host,
         group=body.group,
@@ -149,6 +115,18 @@ def order_of(body: Announcement) -> Order:
         ignore_gates=bool(body.ignore_gates),
     )
     return with_times(order, body)
+
+
+def with_times(order: Order, body: Timed | None) -> Order:
+    """Add notice, start time and the fields of `with_details` to `order`."""
+    if body is None:
+        return order
+    notice, at = body.notice_seconds, body.not_before
+    return replace(
+        with_details(order, body),
+        notice=None if notice is None else timedelta(seconds=notice),
+        not_before=None if at is None else parse_time(at, "not_before"),
+    )
 
 
 def with_details(order: Order, body: Told | None) -> Order:
@@ -163,440 +141,48 @@ def with_details(order: Order, body: Told | None) -> Order:
     )
 
 
-def with_times(order: Order, body: Timed | None) -> Order:
-    """Add notice, start time and the fields of `with_words` to `order`."""
-    if body is None:
-        return order
-    notice, at = body.notice_seconds, body.not_before
-    return replace(
-        with_details(order, body),
-        notice=None if notice is None else timedelta(seconds=notice),
-        not_before=None if at is None else moment(at, "not_before"),
-    )
-
-
 def source_of(text: str | None) -> EventSource | None:
     """Parse a source; case does not matter."""
-    return None if text is None else word(EventSource, text, "source")
+    return None if text is None else parse_choice(EventSource, text, "source")
 
 
-def moment(text: str, name: str) -> datetime:
+def parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:
+    """Parse a value of `choices`; case does not matter."""
+    for member in choices:
+        if member.value.lower() == text.lower():
+            return member
+    values = ", ".join(member.value for member in choices)
+    raise InvalidInput(f"{name}: expected one of {values}, not {text!r}")
+
+
+def parse_time(text: str, name: str) -> datetime:
     """Parse a time, which must have a zone, and return it in UTC."""
-    wrong = InvalidInput(
+    invalid = InvalidInput(
         f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
         f" not {text!r}"
     )
     try:
         parsed = datetime.fromisoformat(text)
         if parsed.tzinfo is None or "T" not in text.upper():
-            raise wrong
+            raise invalid
         return parsed.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise wrong from None
+        raise invalid from None
 
 
-def word(kind: type[_Word], text: str, name: str) -> _Word:
-    """Parse a value of `kind`; case does not matter."""
-    for member in kind:
-        if member.value.lower() == text.lower():
-            return member
-    values = ", ".join(member.value for member in kind)
-    raise InvalidInput(f"{name}: expected one of {values}, not {text!r}")
+# --- response views ----------------------------------------------------------
 
 
-def ref(name: str) -> Schema:
-    """Return a reference to the schema `name`."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def whole(least: int, most: int | None = None) -> Schema:
-    """Return the schema of an integer within limits."""
-    number = {"type": "integer", "minimum": least}
-    return number if most is None else {**number, "maximum": most}
-
-
-def one_of(kind: type[StrEnum]) -> Schema:
-    """Return the schema of a value of `kind`."""
-    return {"type": "string", "enum": [member.value for member in kind]}
-
-
-def maybe(schema: Schema) -> Schema:
-    """Return `schema`, extended by null."""
-    return {"anyOf": [schema, NULL]}
-
-
-def list_of(schema: Schema) -> Schema:
-    """Return the schema of a list."""
-    return {"type": "array", "items": schema}
-
-
-def closed(**properties: Schema) -> Schema:
-    """Return the schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-
-
-def with_maybe(schema: Schema, **more: Schema) -> Schema:
-    """Return the object schema `schema` with `more` optional keys."""
-    properties = schema["properties"]
-    assert isinstance(properties, Mapping)
-    return {**schema, "properties": {**properties, **more}}
-
-
-def with_more(schema: Schema, **more: Schema) -> Schema:
-    """Return the object schema `schema` with `more` required keys."""
-    properties, required = schema["properties"], schema["required"]
-    assert isinstance(properties, Mapping)
-    assert isinstance(required, list)
-    return {
-        **schema,
-        "properties": {**properties, **more},
-        "required": [*required, *more],
-    }
-
-
-def given(properties: Mapping[str, Schema], *required: str) -> Schema:
-    """Return a request schema: a key may be absent or null, unless it is required."""
-    accepted = {
-        name: schema if name in required else maybe(schema)
-        for name, schema in properties.items()
-    }
-    needed = {"required": [*required]} if required else {}
-    return {
-        "type": "object",
-        "properties": accepted,
-        "additionalProperties": False,
-        **needed,
-    }
-
-
-def page_of(schema: Schema) -> Schema:
-    """Return the schema of a page of a list."""
-    return closed(items=list_of(schema), next=_CURSOR)
-
-
-_GROUP: Mapping[str, Schema] = {
-    "name": NAME,
-    "kind": one_of(GroupKind),
-    "listening": one_of(Listening),
-    "terminate_notice_seconds": whole(300, 900),
-    "auto_approve": list_of(one_of(AutoApproval)),
-    "isolated": FLAG,
-}
-_VM: Mapping[str, Schema] = {
-    "name": NAME,
-    "group": NAME,
-    "host": NAME,
-    "update_domain": whole(0, 999_999),
-    "fault_domain": whole(0, 999_999),
-    "zone": _LONG,
-    "addresses": list_of(
-        {"anyOf": [{**TEXT, "format": each} for each in ("ipv4", "ipv6")]}
-    ),
-    "spot": FLAG,
-    "paas": FLAG,
-    "tags": {"type": "object", "additionalProperties": _LONG},
-    "size": _LONG,
-    "location": _LONG,
-    "resource_group": _LONG,
-    "subscription": _LONG,
-    "vm_id": _LONG,
-}
-#: Keys that are null unless set.
-_UNSET = frozenset(_VM.keys() - {"name", "group", "addresses", "spot", "paas", "tags"})
-_UNSET |= {"terminate_notice_seconds"}
-_KNOWN: Mapping[str, Schema] = {"listening_since": TIME, "last_request": TIME}
-
-
-def _shown(properties: Mapping[str, Schema], **more: Schema) -> Schema:
-    """Return the response schema of a part of the fleet; unset values are null."""
-    shown = {
-        name: maybe(schema) if name in _UNSET else schema
-        for name, schema in properties.items()
-    }
-    return closed(**shown, **more)
-
-
-_NAMES = closed(hosts=TEXTS, groups=TEXTS, vms=TEXTS)
-
-_PLACE = whole(0)  # index into another list of the same response
-_MAPPED_GROUP = closed(
-    name=NAME,
-    kind=one_of(GroupKind),
-    listening=one_of(Listening),
-    is_silent=FLAG,
-    last_request=maybe(TIME),
-)
-_MAPPED_VMS = closed(
-    name=list_of(NAME),
-    group=list_of(_PLACE),
-    host=list_of(maybe(_PLACE)),
-    update_domain=list_of(maybe(whole(0))),
-    spot=list_of(FLAG),
-    asked=list_of(maybe(TIME)),
-)
-
-# --- maintenance operations --------------------------------------------------
-
-_EVENT: Mapping[str, Schema] = {
-    "id": TEXT,
-    "maintenance": TEXT,
-    "group": TEXT,
-    "resources": TEXTS,
-    "status": maybe(one_of(EventStatus)),
-    "approved_by": maybe(TEXT),
-    "approved_via": maybe(one_of(Via)),
-    "approved_at": maybe(TIME),
-    "seen_by": TEXTS,
-}
-_MAINTENANCE: Mapping[str, Schema] = {
-    "id": TEXT,
-    "type": one_of(EventType),
-    "source": one_of(EventSource),
-    "cause": one_of(Cause),
-    "phase": one_of(Phase),
-    "host": maybe(TEXT),
-    "vms": TEXTS,
-    "not_before": TIME,
-    "duration_seconds": whole(-1),
-    "description": TEXT,
-    "announced_at": TIME,
-    "started_at": maybe(TIME),
-    "ended_at": maybe(TIME),
-    "stuck_since": maybe(TIME),
-    "reason": maybe(TEXT),
-    "events": list_of(ref("Event")),
-}
-_FORESEEN_EVENT = {**_EVENT, "id": NULL, "maintenance": NULL}
-_FORESEEN = {**_MAINTENANCE, "id": NULL, "events": list_of(closed(**_FORESEEN_EVENT))}
-_WAIT = closed(
-    kind=one_of(WaitKind),
-    what=TEXT,
-    since=maybe(TIME),
-    opens_at=maybe(TIME),
-    opened_by=maybe(TEXT),
-)
-
-_ITEM = closed(
-    maintenance=ref("Maintenance"),
-    due=FLAG,
-    waits=list_of(_WAIT),
-    starts_at_latest=maybe(TIME),
-    can=list_of(one_of(PossibleCommand)),
-    seen=list_of(closed(event=TEXT, vm=TEXT, at=TIME)),
-)
-
-# --- the journal -------------------------------------------------------------
-
-_ENTRY: Mapping[str, Schema] = {
-    "position": whole(1),
-    "at": TIME,
-    "fact": {"type": "string", "enum": [each.__name__ for each in get_args(Fact)]},
-    "maintenance": maybe(TEXT),
-    "event": maybe(TEXT),
-    "group": maybe(TEXT),
-    "by": maybe(TEXT),
-    "via": maybe(one_of(Via)),
-}
-
-# --- the report --------------------------------------------------------------
-
-_COUNT = whole(0)
-_SPREAD = closed(least_seconds=_COUNT, median_seconds=_COUNT, longest_seconds=_COUNT)
-_COUNTED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
-_STARTS = ("total", "kept", "whole_notice", "approved_early", "without_notice")
-_UNSEEN = {"event": TEXT, "maintenance": TEXT, "type": one_of(EventType)}
-_UNSEEN |= {"group": TEXT, "started_at": TIME}
-_BROKEN: Mapping[str, Schema] = {
-    "maintenance": TEXT,
-    "type": one_of(EventType),
-    "groups": TEXTS,
-    "started_at": TIME,
-    "too_soon_seconds": {"type": "number"},
-}
-
-
-def _counts(kind: type[EventType] | type[Via]) -> Schema:
-    """Return the schema of an object with one count per value of `kind`."""
-    words = [member.value for member in kind]
-    return {
-        "type": "object",
-        "additionalProperties": _COUNT,
-        "propertyNames": {"enum": words},
-    }
-
-
-_REPORT: Mapping[str, Schema] = {
-    "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
-    "since": TIME,
-    "until": TIME,
-    "made_at": TIME,
-    "group": maybe(TEXT),
-    "maintenances": list_of(
-        closed(
-            type=one_of(EventType),
-            cause=one_of(Cause),
-            **dict.fromkeys(_COUNTED, _COUNT),
-        )
-    ),
-    "starts": closed(**dict.fromkeys((*_STARTS, "broken"), _COUNT)),
-    "notice": maybe(closed(promised=_SPREAD, given=_SPREAD, used=_SPREAD)),
-    "saved_seconds": closed(total=_COUNT, by_type=_counts(EventType)),
-    "approvals": closed(
-        total=_COUNT,
-        by_via=_counts(Via),
-        by_whom=list_of(closed(by=maybe(TEXT), via=one_of(Via), approvals=_COUNT)),
-    ),
-    "never_shown": closed(total=_COUNT, events=list_of(closed(**_UNSEEN))),
-    "stuck": closed(maintenances=_COUNT, seconds=_COUNT),
-    "outages": closed(total=_COUNT, seconds=_COUNT),
-    "broken_promises": list_of(closed(**_BROKEN)),
-}
-
-# --- tokens ------------------------------------------------------------------
-
-_TOKEN: Mapping[str, Schema] = {
-    "id": TEXT,
-    "name": TEXT,
-    "role": one_of(Role),
-    "group": maybe(TEXT),
-    "created_at": TIME,
-    "created_by": maybe(TEXT),
-    "expires_at": maybe(TIME),
-    "last_used": maybe(TIME),
-}
-
-_SESSION: Mapping[str, Schema] = {
-    "name": TEXT,
-    "role": one_of(Role),
-    "group": maybe(TEXT),
-    "signed_in": FLAG,
-    "expires_at": maybe(TIME),
-    "may": TEXTS,
-}
-
-# --- faults ------------------------------------------------------------------
-
-_SECONDS: Schema = {"type": "number", "minimum": 0}
-_FAULT: Mapping[str, Schema] = {
-    "id": TEXT,
-    "kind": one_of(FaultKind),
-    "on": one_of(FaultOn),
-    "vms": TEXTS,
-    "count": maybe(whole(1)),
-    "left": maybe(whole(1)),
-    "probability": _SECONDS,
-    "for_seconds": maybe(_SECONDS),
-    "left_seconds": maybe(_SECONDS),
-    "delay_seconds": maybe(_SECONDS),
-    "retry_after_seconds": maybe(whole(0)),
-    "set_by": TEXT,
-    "set_at": TIME,
-}
-
-# --- notifiers ---------------------------------------------------------------
-
-_NOTIFIER: Mapping[str, Schema] = {
-    "name": TEXT,
-    "kind": TEXT,
-    "url": maybe(TEXT),
-    "position": _COUNT,
-    "behind": _COUNT,
-    "lag_seconds": {"type": "number", "minimum": 0},
-    "state": one_of(TargetState),
-    "failures": _COUNT,
-    "last_error": maybe(TEXT),
-    "last_success": maybe(TIME),
-    "next_attempt": maybe(TIME),
-}
-
-# --- all schemas -------------------------------------------------------------
-
-SCHEMAS: Mapping[str, Schema] = {
-    "Problem": {
-        **closed(type=TEXT, title=TEXT, status=whole(400, 599), detail=TEXT),
-        "additionalProperties": True,  # `earliest`, if there is too little notice
-    },
-    "Host": _shown(_HOST),
-    "Hosts": page_of(ref("Host")),
-    "Group": _shown(_GROUP, **{name: maybe(each) for name, each in _KNOWN.items()}),
-    "Groups": page_of(ref("Group")),
-    "Vm": _shown(_VM),
-    "Vms": page_of(ref("Vm")),
-    "GivenHost": given(_HOST),
-    "GivenGroup": given({**_GROUP, **_KNOWN}, "kind"),
-    "GivenVm": given(_VM),
-    "GivenFleet": given(
-        {
-            "hosts": list_of(given(_HOST, "name")),
-            "groups": list_of(given({**_GROUP, **_KNOWN}, "name", "kind")),
-            "vms": list_of(given(_VM, "name")),
-        }
-    ),
-    "Applied": closed(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=TEXTS),
-    "FleetMap": closed(
-        position=whole(0),
-        now=TIME,
-        hosts=TEXTS,
-        groups=list_of(_MAPPED_GROUP),
-        vms=_MAPPED_VMS,
-    ),
-    "Event": closed(**_EVENT),
-    "Events": page_of(ref("Event")),
-    "Maintenance": closed(**_MAINTENANCE),
-    "Maintenances": page_of(ref("Maintenance")),
-    "Announced": closed(maintenances=list_of(ref("Maintenance"))),
-    "Preview": closed(
-        maintenances=list_of(closed(**_FORESEEN)),
-        explained=list_of(ref("Explanation")),
-    ),
-    "Explanation": closed(
-        phase=one_of(Phase),
-        due=FLAG,
-        waits=list_of(_WAIT),
-        starts_at_latest=maybe(TIME),
-        sentences=TEXTS,
-    ),
-    "Overview": with_more(page_of(_ITEM), position=whole(0), clock=TEXT, now=TIME),
-    "Story": closed(
-        notice_given_seconds=whole(0),
-        notice_used_seconds=maybe(whole(0)),
-        entries=list_of(closed(at=TIME, what=TEXT)),
-        sentences=TEXTS,
-    ),
-    "Entry": {**closed(**_ENTRY), "additionalProperties": True},  # the fact's own keys
-    "Journal": page_of(ref("Entry")),
-    "Report": closed(**_REPORT),
-    "Stream": TEXT,  # server-sent events, each an entry
-    "Clock": closed(clock=TEXT, now=TIME),
-    "Notifiers": page_of(closed(**_NOTIFIER)),
-    "Fault": closed(**_FAULT),
-    "Faults": page_of(ref("Fault")),
-    "Metrics": TEXT,  # for Prometheus
-    "Token": closed(**_TOKEN),
-    "Tokens": page_of(ref("Token")),
-    "NewTokenShown": closed(**_TOKEN, token=TEXT),
-    "Session": closed(**_SESSION),
-    "Alive": closed(status={"const": "ok"}),
-    "Ready": with_maybe(
-        closed(status={"const": "ready"}), faults=list_of(one_of(FaultKind))
-    ),
-    "NotReady": closed(status={"const": "not ready"}, reason=TEXT),
-}
-
-
-def written(view: Json) -> str:
+def to_json(view: Json) -> str:
     """Serialize `view` the way all responses are serialized."""
     return json.dumps(view, ensure_ascii=False, separators=(",", ":"))
 
 
-def announced_view(made: Sequence[Maintenance]) -> Json:
+def announced_view(announced: Sequence[Maintenance]) -> Json:
     """Return announced maintenance operations as JSON."""
-    return {"maintenances": [maintenance_view(maintenance) for maintenance in made]}
+    return {
+        "maintenances": [maintenance_view(maintenance) for maintenance in announced]
+    }
 
 
 def preview_view(maintenance: Maintenance) -> Json:
@@ -639,26 +225,436 @@ def applied_view(applied: FleetApplied) -> Json:
     """Return the effect of a fleet change as JSON."""
     difference = applied.difference
     return {
-        "added": _names(difference, lambda old, new: old is None),
-        "changed": _names(difference, lambda old, new: None not in (old, new)),
-        "removed": _names(difference, lambda old, new: new is None),
+        "added": _names_of(difference, lambda old, new: old is None),
+        "changed": _names_of(difference, lambda old, new: None not in (old, new)),
+        "removed": _names_of(difference, lambda old, new: new is None),
         "warnings": [*applied.warnings],
     }
 
 
-def _names(found: Difference, wanted: Callable[[object, object], bool]) -> Json:
+def _names_of(
+    difference: Difference, matches: Callable[[object, object], bool]
+) -> Json:
     nouns: Mapping[str, Sequence[tuple[Host | Group | VM | None, ...]]] = {
-        "hosts": found.hosts,
-        "groups": found.groups,
-        "vms": found.vms,
+        "hosts": difference.hosts,
+        "groups": difference.groups,
+        "vms": difference.vms,
     }
     return {
         noun: [
             part.name
             for old, new in pairs
-            if wanted(old, new)
+            if matches(old, new)
             for part in (new or old,)
             if part
         ]
         for noun, pairs in nouns.items()
     }
+
+
+# --- parts of schemas --------------------------------------------------------
+
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_FLAG: Schema = {"type": "boolean"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,80}$"}
+_NULL: Schema = {"type": "null"}
+_LONG: Schema = {"type": "string", "maxLength": 1000}
+_CURSOR: Schema = {"type": ["string", "integer", "null"]}
+
+
+def ref(name: str) -> Schema:
+    """Return a reference to the schema `name`."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _integer(minimum: int, maximum: int | None = None) -> Schema:
+    """Return the schema of an integer within limits."""
+    number = {"type": "integer", "minimum": minimum}
+    return number if maximum is None else {**number, "maximum": maximum}
+
+
+def _one_of(kind: type[StrEnum]) -> Schema:
+    """Return the schema of a value of `kind`."""
+    return {"type": "string", "enum": [member.value for member in kind]}
+
+
+def _nullable(schema: Schema) -> Schema:
+    """Return `schema`, extended by null."""
+    return {"anyOf": [schema, _NULL]}
+
+
+def _list_of(schema: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": schema}
+
+
+def _page_of(schema: Schema) -> Schema:
+    """Return the schema of a page of a list."""
+    return _object(items=_list_of(schema), next=_CURSOR)
+
+
+def _object(**properties: Schema) -> Schema:
+    """Return the schema of an object with exactly these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _with_optional(schema: Schema, **more: Schema) -> Schema:
+    """Return the object schema `schema` with `more` optional keys."""
+    properties = schema["properties"]
+    assert isinstance(properties, Mapping)
+    return {**schema, "properties": {**properties, **more}}
+
+
+def _with_required(schema: Schema, **more: Schema) -> Schema:
+    """Return the object schema `schema` with `more` required keys."""
+    properties, required = schema["properties"], schema["required"]
+    assert isinstance(properties, Mapping)
+    assert isinstance(required, list)
+    return {
+        **schema,
+        "properties": {**properties, **more},
+        "required": [*required, *more],
+    }
+
+
+def _request_object(properties: Mapping[str, Schema], *required: str) -> Schema:
+    """Return a request schema: a key may be absent or null, unless it is required."""
+    accepted = {
+        name: schema if name in required else _nullable(schema)
+        for name, schema in properties.items()
+    }
+    needed = {"required": [*required]} if required else {}
+    return {
+        "type": "object",
+        "properties": accepted,
+        "additionalProperties": False,
+        **needed,
+    }
+
+
+def _fleet_object(properties: Mapping[str, Schema], **more: Schema) -> Schema:
+    """Return the response schema of a part of the fleet; unset values are null."""
+    shown = {
+        name: _nullable(schema) if name in _UNSET else schema
+        for name, schema in properties.items()
+    }
+    return _object(**shown, **more)
+
+
+def _counts(kind: type[EventType] | type[Via]) -> Schema:
+    """Return the schema of an object with one count per value of `kind`."""
+    words = [member.value for member in kind]
+    return {
+        "type": "object",
+        "additionalProperties": _COUNT,
+        "propertyNames": {"enum": words},
+    }
+
+
+_COUNT = _integer(0)
+_SECONDS: Schema = {"type": "number", "minimum": 0}
+
+
+# --- schemas of the fleet ----------------------------------------------------
+
+_HOST: Mapping[str, Schema] = {"name": _NAME}
+_GROUP: Mapping[str, Schema] = {
+    "name": _NAME,
+    "kind": _one_of(GroupKind),
+    "listening": _one_of(Listening),
+    "terminate_notice_seconds": _integer(300, 900),
+    "auto_approve": _list_of(_one_of(AutoApproval)),
+    "isolated": _FLAG,
+}
+_VM: Mapping[str, Schema] = {
+    "name": _NAME,
+    "group": _NAME,
+    "host": _NAME,
+    "update_domain": _integer(0, 999_999),
+    "fault_domain": _integer(0, 999_999),
+    "zone": _LONG,
+    "addresses": _list_of(
+        {"anyOf": [{**_TEXT, "format": each} for each in ("ipv4", "ipv6")]}
+    ),
+    "spot": _FLAG,
+    "paas": _FLAG,
+    "tags": {"type": "object", "additionalProperties": _LONG},
+    "size": _LONG,
+    "location": _LONG,
+    "resource_group": _LONG,
+    "subscription": _LONG,
+    "vm_id": _LONG,
+}
+#: Keys that are null unless set.
+_UNSET = frozenset(_VM.keys() - {"name", "group", "addresses", "spot", "paas", "tags"})
+_UNSET |= {"terminate_notice_seconds"}
+_REQUEST_TIMES: Mapping[str, Schema] = {"listening_since": _TIME, "last_request": _TIME}
+_NAMES = _object(hosts=_TEXTS, groups=_TEXTS, vms=_TEXTS)
+
+_INDEX = _integer(0)  # index into another list of the same response
+_MAPPED_GROUP = _object(
+    name=_NAME,
+    kind=_one_of(GroupKind),
+    listening=_one_of(Listening),
+    is_silent=_FLAG,
+    last_request=_nullable(_TIME),
+)
+_MAPPED_VMS = _object(
+    name=_list_of(_NAME),
+    group=_list_of(_INDEX),
+    host=_list_of(_nullable(_INDEX)),
+    update_domain=_list_of(_nullable(_integer(0))),
+    spot=_list_of(_FLAG),
+    asked=_list_of(_nullable(_TIME)),
+)
+
+
+# --- schemas of maintenance operations ---------------------------------------
+
+_EVENT: Mapping[str, Schema] = {
+    "id": _TEXT,
+    "maintenance": _TEXT,
+    "group": _TEXT,
+    "resources": _TEXTS,
+    "status": _nullable(_one_of(EventStatus)),
+    "approved_by": _nullable(_TEXT),
+    "approved_via": _nullable(_one_of(Via)),
+    "approved_at": _nullable(_TIME),
+    "seen_by": _TEXTS,
+}
+_MAINTENANCE: Mapping[str, Schema] = {
+    "id": _TEXT,
+    "type": _one_of(EventType),
+    "source": _one_of(EventSource),
+    "cause": _one_of(Cause),
+    "phase": _one_of(Phase),
+    "host": _nullable(_TEXT),
+    "vms": _TEXTS,
+    "not_before": _TIME,
+    "duration_seconds": _integer(-1),
+    "description": _TEXT,
+    "announced_at": _TIME,
+    "started_at": _nullable(_TIME),
+    "ended_at": _nullable(_TIME),
+    "stuck_since": _nullable(_TIME),
+    "reason": _nullable(_TEXT),
+    "events": _list_of(ref("Event")),
+}
+_PREVIEW_EVENT = {**_EVENT, "id": _NULL, "maintenance": _NULL}
+_PREVIEW = {**_MAINTENANCE, "id": _NULL, "events": _list_of(_object(**_PREVIEW_EVENT))}
+_WAIT = _object(
+    kind=_one_of(WaitKind),
+    what=_TEXT,
+    since=_nullable(_TIME),
+    opens_at=_nullable(_TIME),
+    opened_by=_nullable(_TEXT),
+)
+_OVERVIEW_ITEM = _object(
+    maintenance=ref("Maintenance"),
+    due=_FLAG,
+    waits=_list_of(_WAIT),
+    starts_at_latest=_nullable(_TIME),
+    can=_list_of(_one_of(PossibleCommand)),
+    seen=_list_of(_object(event=_TEXT, vm=_TEXT, at=_TIME)),
+)
+
+
+# --- schemas of the journal and the report -----------------------------------
+
+_ENTRY: Mapping[str, Schema] = {
+    "position": _integer(1),
+    "at": _TIME,
+    "fact": {"type": "string", "enum": [each.__name__ for each in get_args(Fact)]},
+    "maintenance": _nullable(_TEXT),
+    "event": _nullable(_TEXT),
+    "group": _nullable(_TEXT),
+    "by": _nullable(_TEXT),
+    "via": _nullable(_one_of(Via)),
+}
+
+_SPREAD = _object(least_seconds=_COUNT, median_seconds=_COUNT, longest_seconds=_COUNT)
+_FACT_COUNTS = (
+    "announced",
+    "started",
+    "completed",
+    "canceled",
+    "failed",
+    "withdrawn",
+)
+_STARTS = ("total", "kept", "whole_notice", "approved_early", "without_notice")
+_UNSEEN = {"event": _TEXT, "maintenance": _TEXT, "type": _one_of(EventType)}
+_UNSEEN |= {"group": _TEXT, "started_at": _TIME}
+_BROKEN: Mapping[str, Schema] = {
+    "maintenance": _TEXT,
+    "type": _one_of(EventType),
+    "groups": _TEXTS,
+    "started_at": _TIME,
+    "too_soon_seconds": {"type": "number"},
+}
+_REPORT: Mapping[str, Schema] = {
+    "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+    "since": _TIME,
+    "until": _TIME,
+    "made_at": _TIME,
+    "group": _nullable(_TEXT),
+    "maintenances": _list_of(
+        _object(
+            type=_one_of(EventType),
+            cause=_one_of(Cause),
+            **dict.fromkeys(_FACT_COUNTS, _COUNT),
+        )
+    ),
+    "starts": _object(**dict.fromkeys((*_STARTS, "broken"), _COUNT)),
+    "notice": _nullable(_object(promised=_SPREAD, given=_SPREAD, used=_SPREAD)),
+    "saved_seconds": _object(total=_COUNT, by_type=_counts(EventType)),
+    "approvals": _object(
+        total=_COUNT,
+        by_via=_counts(Via),
+        by_whom=_list_of(
+            _object(by=_nullable(_TEXT), via=_one_of(Via), approvals=_COUNT)
+        ),
+    ),
+    "never_shown": _object(total=_COUNT, events=_list_of(_object(**_UNSEEN))),
+    "stuck": _object(maintenances=_COUNT, seconds=_COUNT),
+    "outages": _object(total=_COUNT, seconds=_COUNT),
+    "broken_promises": _list_of(_object(**_BROKEN)),
+}
+
+
+# --- schemas of tokens, faults and notifiers ---------------------------------
+
+_TOKEN: Mapping[str, Schema] = {
+    "id": _TEXT,
+    "name": _TEXT,
+    "role": _one_of(Role),
+    "group": _nullable(_TEXT),
+    "created_at": _TIME,
+    "created_by": _nullable(_TEXT),
+    "expires_at": _nullable(_TIME),
+    "last_used": _nullable(_TIME),
+}
+_SESSION: Mapping[str, Schema] = {
+    "name": _TEXT,
+    "role": _one_of(Role),
+    "group": _nullable(_TEXT),
+    "signed_in": _FLAG,
+    "expires_at": _nullable(_TIME),
+    "may": _TEXTS,
+}
+_FAULT: Mapping[str, Schema] = {
+    "id": _TEXT,
+    "kind": _one_of(FaultKind),
+    "on": _one_of(FaultOn),
+    "vms": _TEXTS,
+    "count": _nullable(_integer(1)),
+    "left": _nullable(_integer(1)),
+    "probability": _SECONDS,
+    "for_seconds": _nullable(_SECONDS),
+    "left_seconds": _nullable(_SECONDS),
+    "delay_seconds": _nullable(_SECONDS),
+    "retry_after_seconds": _nullable(_integer(0)),
+    "set_by": _TEXT,
+    "set_at": _TIME,
+}
+_NOTIFIER: Mapping[str, Schema] = {
+    "name": _TEXT,
+    "kind": _TEXT,
+    "url": _nullable(_TEXT),
+    "position": _COUNT,
+    "behind": _COUNT,
+    "lag_seconds": {"type": "number", "minimum": 0},
+    "state": _one_of(TargetState),
+    "failures": _COUNT,
+    "last_error": _nullable(_TEXT),
+    "last_success": _nullable(_TIME),
+    "next_attempt": _nullable(_TIME),
+}
+
+
+# --- all schemas -------------------------------------------------------------
+
+SCHEMAS: Mapping[str, Schema] = {
+    "Problem": {
+        **_object(type=_TEXT, title=_TEXT, status=_integer(400, 599), detail=_TEXT),
+        "additionalProperties": True,  # `earliest`, if there is too little notice
+    },
+    "Host": _fleet_object(_HOST),
+    "Hosts": _page_of(ref("Host")),
+    "Group": _fleet_object(
+        _GROUP, **{name: _nullable(each) for name, each in _REQUEST_TIMES.items()}
+    ),
+    "Groups": _page_of(ref("Group")),
+    "Vm": _fleet_object(_VM),
+    "Vms": _page_of(ref("Vm")),
+    "GivenHost": _request_object(_HOST),
+    "GivenGroup": _request_object({**_GROUP, **_REQUEST_TIMES}, "kind"),
+    "GivenVm": _request_object(_VM),
+    "GivenFleet": _request_object(
+        {
+            "hosts": _list_of(_request_object(_HOST, "name")),
+            "groups": _list_of(
+                _request_object({**_GROUP, **_REQUEST_TIMES}, "name", "kind")
+            ),
+            "vms": _list_of(_request_object(_VM, "name")),
+        }
+    ),
+    "Applied": _object(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=_TEXTS),
+    "FleetMap": _object(
+        position=_integer(0),
+        now=_TIME,
+        hosts=_TEXTS,
+        groups=_list_of(_MAPPED_GROUP),
+        vms=_MAPPED_VMS,
+    ),
+    "Event": _object(**_EVENT),
+    "Events": _page_of(ref("Event")),
+    "Maintenance": _object(**_MAINTENANCE),
+    "Maintenances": _page_of(ref("Maintenance")),
+    "Announced": _object(maintenances=_list_of(ref("Maintenance"))),
+    "Preview": _object(
+        maintenances=_list_of(_object(**_PREVIEW)),
+        explained=_list_of(ref("Explanation")),
+    ),
+    "Explanation": _object(
+        phase=_one_of(Phase),
+        due=_FLAG,
+        waits=_list_of(_WAIT),
+        starts_at_latest=_nullable(_TIME),
+        sentences=_TEXTS,
+    ),
+    "Overview": _with_required(
+        _page_of(_OVERVIEW_ITEM), position=_integer(0), clock=_TEXT, now=_TIME
+    ),
+    "Story": _object(
+        notice_given_seconds=_integer(0),
+        notice_used_seconds=_nullable(_integer(0)),
+        entries=_list_of(_object(at=_TIME, what=_TEXT)),
+        sentences=_TEXTS,
+    ),
+    "Entry": {**_object(**_ENTRY), "additionalProperties": True},  # the fact's own keys
+    "Journal": _page_of(ref("Entry")),
+    "Report": _object(**_REPORT),
+    "Stream": _TEXT,  # server-sent events, each an entry
+    "Clock": _object(clock=_TEXT, now=_TIME),
+    "Notifiers": _page_of(_object(**_NOTIFIER)),
+    "Fault": _object(**_FAULT),
+    "Faults": _page_of(ref("Fault")),
+    "Metrics": _TEXT,  # for Prometheus
+    "Token": _object(**_TOKEN),
+    "Tokens": _page_of(ref("Token")),
+    "NewTokenShown": _object(**_TOKEN, token=_TEXT),
+    "Session": _object(**_SESSION),
+    "Alive": _object(status={"const": "ok"}),
+    "Ready": _with_optional(
+        _object(status={"const": "ready"}), faults=_list_of(_one_of(FaultKind))
+    ),
+    "NotReady": _object(status={"const": "not ready"}, reason=_TEXT),
+}

@@ -2,7 +2,7 @@
 
 FastAPI describes requests; `OPERATIONS` describes responses. A new route takes one line
 there: its method and path, and `_read`, `_do` or `_make` with the name of a schema of
-`schemas.py` and the errors specific to it. A test fails until it has one.
+`models` and the errors specific to it. A test fails until it has one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -156,7 +156,7 @@ class DescribedApp(FastAPI):
     def openapi(self) -> Json:
         """Return the description, which is built once."""
         if self.openapi_schema is None:
-            self.openapi_schema = complete_schema(
+            self.openapi_schema = _complete_schema(
                 get_openapi(
                     title=self.title,
                     version=self.version,
@@ -167,7 +167,7 @@ class DescribedApp(FastAPI):
         return self.openapi_schema
 
 
-def complete_schema(described: Json) -> Json:
+def _complete_schema(described: Json) -> Json:
     """Add the responses to what FastAPI has `described`."""
     spec = deepcopy(described)
     components = spec.setdefault("components", {})
@@ -177,45 +177,46 @@ def complete_schema(described: Json) -> Json:
     schemas.update(deepcopy(dict(SCHEMAS)))
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     for path, methods in spec["paths"].items():
-        for method, shown in methods.items():
+        for method, described_operation in methods.items():
             operation = OPERATIONS.get((method, path))
             if operation is not None:
-                _complete(shown, operation)
+                _complete(described_operation, operation)
             if is_guarded(path):
-                shown["security"] = [{"token": []}]
+                described_operation["security"] = [{"token": []}]
     return spec
 
 
-def _complete(shown: Json, known: OperationDoc) -> None:
-    for parameter in shown.get("parameters", ()):
+def _complete(described: Json, operation: OperationDoc) -> None:
+    for parameter in described.get("parameters", ()):
         parameter["schema"] = dict(
             PARAMETERS.get(parameter["name"], parameter["schema"])
         )
-    if known.body is not None:
-        content = {_JSON: {"schema": ref(known.body)}}
-        shown["requestBody"] = {"required": True, "content": content}
+    if operation.body is not None:
+        content = {_JSON: {"schema": ref(operation.body)}}
+        described["requestBody"] = {"required": True, "content": content}
     responses = {
-        code: _answer(code, name, known) for code, name in known.success.items()
+        code: _success(code, name, operation)
+        for code, name in operation.success.items()
     }
-    for code in known.errors:
-        responses[code] = _described(code, (_PROBLEM,), ref("Problem"))
-    shown["responses"] = {str(code): responses[code] for code in sorted(responses)}
+    for code in operation.errors:
+        responses[code] = _response(code, (_PROBLEM,), ref("Problem"))
+    described["responses"] = {str(code): responses[code] for code in sorted(responses)}
 
 
-def _answer(code: int, name: str | None, known: OperationDoc) -> Json:
+def _success(code: int, name: str | None, operation: OperationDoc) -> Json:
     if name is None:
         return {"description": HTTPStatus(code).phrase}
-    return _described(code, known.media, ref(name))
+    return _response(code, operation.media, ref(name))
 
 
-def _described(code: int, media: tuple[str, ...], schema: Schema) -> Json:
+def _response(code: int, media: tuple[str, ...], schema: Schema) -> Json:
     headers = {
         name: {"schema": {"type": "string"}}
         for name in _HEADERS.get(code, ())
         if media == (_PROBLEM,)
     }
-    described: Json = {
+    response: Json = {
         "description": HTTPStatus(code).phrase,
         "content": {name: {"schema": schema} for name in media},
     }
-    return {**described, "headers": headers} if headers else described
+    return {**response, "headers": headers} if headers else response

@@ -1,16 +1,15 @@
-"""Errors as RFC 9457 problems, with one sentence for people."""
+"""Exception handlers: errors as RFC 9457 problems, with one sentence for people."""
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
-from starlette.types import Scope
 
+from forewarn.core.queries.views import rfc3339
 from forewarn.errors import (
     CannotStart,
     Conflict,
@@ -23,9 +22,7 @@ from forewarn.errors import (
     TooSoon,
     Unavailable,
 )
-from forewarn.server.arm.errors import refused
-from forewarn.server.arm.paths import is_arm
-from forewarn.server.control.models import rfc3339
+from forewarn.server.error_responses import problem
 
 _log = logging.getLogger(__name__)
 
@@ -41,42 +38,6 @@ _STATUS: Sequence[tuple[type[ForewarnError], int]] = (
 _FAILED = "the service failed; its log says why"
 
 
-def problem(
-    status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
-) -> JSONResponse:
-    """Return a problem response."""
-    title = HTTPStatus(status).phrase
-    content = {
-        "type": "about:blank",
-        "title": title,
-        "status": status,
-        "detail": detail,
-    }
-    return JSONResponse(
-        {**content, **more},
-        status,
-        media_type="application/problem+json",
-        headers=dict(headers or {}),
-    )
-
-
-def refusal(
-    scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return a refusal in the error format of the request's path."""
-    if is_arm(scope["path"]):
-        return refused(status, detail, headers=headers)
-    return problem(status, detail, headers)
-
-
-def replayed_response(answer: str) -> Response:
-    """Return a stored response: its status, a line break, its body."""
-    status, _, body = answer.partition("\n")
-    if not body:
-        return Response(status_code=int(status))
-    return Response(body, int(status), media_type="application/json")
-
-
 def install(app: FastAPI) -> None:
     """Turn every error of `app` into a problem."""
     app.add_exception_handler(ForewarnError, _refused)
@@ -88,11 +49,19 @@ def install(app: FastAPI) -> None:
 def _refused(request: Request, error: Exception) -> Response:
     del request
     if isinstance(error, Repeated):
-        return replayed_response(error.answer)
+        return _replayed(error.answer)
     status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
     headers = {"Retry-After": "5"} if status == 503 else {}
     return problem(status, str(error), headers, **more)
+
+
+def _replayed(receipt: str) -> Response:
+    """Return a stored response: its status, a line break, its body."""
+    status, _, body = receipt.partition("\n")
+    if not body:
+        return Response(status_code=int(status))
+    return Response(body, int(status), media_type="application/json")
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -119,23 +88,23 @@ def _http(request: Request, error: Exception) -> Response:
         detail = f"there is nothing at {request.url.path}; /docs lists what there is"
     if error.status_code == 405:
         allow = (error.headers or {}).get("Allow", "")
-        allowed = ", ".join(_allowed(request, allow))
+        allowed = ", ".join(_allowed_methods(request, allow))
         detail = f"{request.method} is not possible at {request.url.path}"
         return problem(405, f"{detail}, but {allowed}", {"Allow": allowed})
     return problem(error.status_code, detail, error.headers)
 
 
-def _allowed(request: Request, known: str) -> Sequence[str]:
-    """Return the methods of a path; `known` has those of one of its routes."""
+def _allowed_methods(request: Request, allow: str) -> Sequence[str]:
+    """Return the methods of a path; `allow` has those of one of its routes."""
     requested, paths = request.url.path, request.app.openapi()["paths"]
-    fitting = [
+    matching = [
         path
         for path in paths
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), requested)
     ]
-    exact = [requested] if requested in paths else fitting
+    exact = [requested] if requested in paths else matching
     methods = [method.upper() for path in exact for method in paths[path]]
-    return sorted(methods or [method.strip() for method in known.split(",")])
+    return sorted(methods or [method.strip() for method in allow.split(",")])
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""VM identity on the metadata plane: which VM sends a request, and what it sees.
+"""Directory of VMs: which VM sends a request (VM identity), and what it sees.
 
 Only the metadata loop changes any of this, so a GET needs no lock.
 """
@@ -29,40 +29,6 @@ from forewarn.server.metadata.transport.responses import (
 )
 
 
-class EnabledState:
-    """Whether Scheduled Events is enabled for one group, and its last request."""
-
-    __slots__ = ("asked", "group", "is_beginning", "stamp")
-
-    def __init__(self, group: Group) -> None:
-        """Start with the stored state of `group`."""
-        self.stamp: ResponseHead | None = (
-            None  # of the last request; None before the first
-        )
-        self.asked: datetime | None = None  # last request; None if never
-        # Enabled, but the delay of the first response is not over yet.
-        self.is_beginning = False
-        self.group: Group = group
-        self.know(group)
-
-    def know(self, group: Group) -> None:
-        """Refresh from the stored state of `group`."""
-        last = group.last_request
-        if group.listening is Listening.ALWAYS:
-            self.is_beginning = False
-        elif group.listening_since not in (None, self.group.listening_since):
-            self.is_beginning, self.stamp = True, None
-        self.group = group
-        if last is not None and (self.asked is None or last > self.asked):
-            self.asked = last
-
-    def is_silent(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether the group must be enabled before it gets a response."""
-        if self.group.listening is Listening.ALWAYS:
-            return False
-        return self.asked is None or is_silence(self.asked, now, outages)
-
-
 class Waiter(Protocol):
     """A held request that waits for another document."""
 
@@ -70,28 +36,61 @@ class Waiter(Protocol):
         """Check again: the document may have changed."""
 
 
+class EnabledState:
+    """Whether Scheduled Events is enabled for one group, and its last request."""
+
+    __slots__ = ("group", "head", "is_newly_enabled", "last_request")
+
+    def __init__(self, group: Group) -> None:
+        """Start with the stored state of `group`."""
+        self.group = group
+        self.last_request: datetime | None = None  # None if never
+        # Of the last request; None before the first.
+        self.head: ResponseHead | None = None
+        # Enabled, but the delay of the first response is not over yet.
+        self.is_newly_enabled = False
+        self.refresh(group)
+
+    def refresh(self, group: Group) -> None:
+        """Refresh from the stored state of `group`."""
+        last = group.last_request
+        if group.listening is Listening.ALWAYS:
+            self.is_newly_enabled = False
+        elif group.listening_since not in (None, self.group.listening_since):
+            self.is_newly_enabled, self.head = True, None
+        self.group = group
+        if last is not None and (self.last_request is None or last > self.last_request):
+            self.last_request = last
+
+    def is_disabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
+        """Whether the group must be enabled before it gets a response."""
+        if self.group.listening is Listening.ALWAYS:
+            return False
+        return self.last_request is None or is_silence(self.last_request, now, outages)
+
+
 class CachedDocument:
     """The cached document of one audience, encoded in each requested version."""
 
-    __slots__ = ("document", "hearing", "not_modified", "tag", "tails", "waiters")
+    __slots__ = ("document", "group_state", "not_modified", "tag", "tails", "waiters")
 
-    def __init__(self, shown: AudienceView, hearing: EnabledState) -> None:
-        """Cache what is `shown` to an audience of the group of `hearing`."""
-        self.hearing = hearing
+    def __init__(self, view: AudienceView, group_state: EnabledState) -> None:
+        """Cache the document in `view`, for an audience of the group."""
+        self.group_state = group_state
         self.waiters: dict[Waiter, None] = {}  # in order of arrival
-        self.show(shown)
+        self.update(view)
 
-    def show(self, shown: AudienceView) -> None:
-        """Replace the cached document by the one in `shown`."""
-        audience = shown.audience
-        self.document: Document = shown.document
+    def update(self, view: AudienceView) -> None:
+        """Replace the cached document by the one in `view`."""
+        audience = view.audience
+        self.document: Document = view.document
         self.tag: str = f"{audience.epoch}.{audience.incarnation}"
         self.not_modified: bytes = not_modified_tail(self.tag)
         self.tails: dict[str, bytes] = {
-            version: tail(self.tag, body) for version, body in shown.bodies.items()
+            version: tail(self.tag, body) for version, body in view.bodies.items()
         }
 
-    def still(self) -> "CachedDocument":
+    def frozen_copy(self) -> "CachedDocument":
         """Return a frozen copy without waiters."""
         frozen = copy.copy(self)
         frozen.waiters = {}
@@ -107,13 +106,13 @@ class CachedDocument:
 class VmEntry:
     """One VM on the metadata plane, and what it was shown last."""
 
-    __slots__ = ("asked", "seen", "seen_tag", "seen_version", "shelf", "vm")
+    __slots__ = ("cached", "last_request", "seen", "seen_tag", "seen_version", "vm")
 
-    def __init__(self, vm: VM, shelf: CachedDocument) -> None:
-        """Serve `vm` the document of `shelf`."""
+    def __init__(self, vm: VM, cached: CachedDocument) -> None:
+        """Serve `vm` the document in `cached`."""
         self.vm = vm
-        self.shelf = shelf
-        self.asked: datetime | None = None  # last request; None if not since the start
+        self.cached = cached
+        self.last_request: datetime | None = None  # None if not since the start
         self.seen: set[str] = set()  # ids of events in the current document
         self.seen_tag: str | None = None
         self.seen_version: ApiVersion | None = None
@@ -128,42 +127,39 @@ class Directory:
         self.outages: list[Outage] = []
         self._default_vm = default_vm
         self._first_vm = ""  # of the fleet file
-        self._hearings: dict[str, EnabledState] = {}
-        self._shelves: dict[str, CachedDocument] = {}
+        self._group_states: dict[str, EnabledState] = {}
+        self._documents: dict[str, CachedDocument] = {}  # by audience
         self._by_name: dict[str, VmEntry] = {}
         self._by_address: dict[str, VmEntry] = {}
         self._woken: list[Waiter] = []  # by the current update
 
+    def find(self, address: str, name: str | None) -> VmEntry | None:
+        """Return the VM called `name`, or the VM at `address` if `name` is None."""
+        if name is not None:
+            return self._by_name.get(fold_name(name))
+        entry = self._by_address.get(address)
+        if entry is None and self.is_open:
+            return self._default()
+        return entry
+
     def caller(self, address: str) -> str | None:
         """Return the caller that connections from `address` count for, if any."""
-        seat = self._by_address.get(address)
-        if seat is not None:
-            return seat.vm.name
+        entry = self._by_address.get(address)
+        if entry is not None:
+            return entry.vm.name
         return None if self.is_open else address
 
-    def seat(self, address: str, named: str | None) -> VmEntry | None:
-        """Return the VM called `named`, or the VM at `address` if `named` is None."""
-        if named is not None:
-            return self._by_name.get(fold_name(named))
-        seat = self._by_address.get(address)
-        if seat is None and self.is_open:
-            return self._default()
-        return seat
-
-    def hearing(self, group: str) -> EnabledState | None:
+    def group_state(self, group: str) -> EnabledState | None:
         """Return the state of `group`; None if it has left the fleet."""
-        return self._hearings.get(group)
+        return self._group_states.get(group)
 
-    def seats(self) -> Sequence[VmEntry]:
+    def entries(self) -> Sequence[VmEntry]:
         """Return a copy of the list of VMs; safe from any thread."""
         return [*self._by_name.values()]
 
-    def hearings(self) -> Sequence[EnabledState]:
+    def group_states(self) -> Sequence[EnabledState]:
         """Return a copy of the list of groups; safe from any thread."""
-        return [*self._hearings.values()]
-
-    def _default(self) -> VmEntry | None:
-        return self._by_name.get(fold_name(self._default_vm or self._first_vm))
+        return [*self._group_states.values()]
 
     def update(self, update: DocumentUpdate) -> Sequence[Waiter]:
         """Apply `update`; return the waiters that must check again."""
@@ -171,74 +167,78 @@ class Directory:
         self.outages += update.outages
         for name in update.removed:
             gone = self._by_name.pop(fold_name(name), None)
-            self._leave(gone)
-            self._wake_of(gone)
+            self._remove_addresses(gone)
+            self._wake_waiters_of(gone)
         for name in update.ungrouped:
-            self._hearings.pop(name, None)
-        self._drop(update.regrouped, {view.audience.name for view in update.shown})
-        for shown in update.shown:
-            self._show(shown)
-        groups = {shown.group.name: shown.group for shown in update.shown}
+            self._group_states.pop(name, None)
+        audiences = {view.audience.name for view in update.shown}
+        self._drop_documents(update.regrouped, audiences)
+        for view in update.shown:
+            self._show(view)
+        groups = {view.group.name: view.group for view in update.shown}
         for vm in update.placed:
             self._place(vm, groups[vm.group])
         if update.first_vm not in (None, self._first_vm):
-            self._wake_of(self._default())
+            self._wake_waiters_of(self._default())
             self._first_vm = update.first_vm or ""
         return self._woken
 
-    def _wake(self, shelf: CachedDocument) -> None:
-        self._woken += shelf.waiters
-        shelf.waiters.clear()
+    def _default(self) -> VmEntry | None:
+        return self._by_name.get(fold_name(self._default_vm or self._first_vm))
 
-    def _wake_of(self, seat: VmEntry | None) -> None:
-        if seat is not None:
-            self._wake(seat.shelf)
+    def _drop_documents(self, groups: Collection[str], audiences: set[str]) -> None:
+        """Drop the documents of `groups`, except those of `audiences`."""
+        for name, cached in [*self._documents.items()] if groups else ():
+            if cached.group_state.group.name in groups and name not in audiences:
+                del self._documents[name]  # its VMs are placed elsewhere, or gone
 
-    def _show(self, shown: AudienceView) -> None:
-        hearing = self._hearings.get(shown.group.name)
-        if hearing is None:
-            hearing = self._hearings[shown.group.name] = EnabledState(shown.group)
-        hearing.know(shown.group)
-        shelf = self._shelves.get(shown.audience.name)
-        if shelf is None:
-            self._shelves[shown.audience.name] = CachedDocument(shown, hearing)
+    def _show(self, view: AudienceView) -> None:
+        group_state = self._group_states.get(view.group.name)
+        if group_state is None:
+            group_state = self._group_states[view.group.name] = EnabledState(view.group)
+        group_state.refresh(view.group)
+        cached = self._documents.get(view.audience.name)
+        if cached is None:
+            self._documents[view.audience.name] = CachedDocument(view, group_state)
         else:
-            shelf.hearing, earlier = hearing, shelf.tag
-            shelf.show(shown)
-            if shelf.tag != earlier:
-                self._wake(shelf)
-
-    def _drop(self, groups: Collection[str], but: set[str]) -> None:
-        """Drop the audiences of `groups` that no longer exist."""
-        for name, shelf in [*self._shelves.items()] if groups else ():
-            if shelf.hearing.group.name in groups and name not in but:
-                del self._shelves[name]  # its VMs are placed elsewhere, or gone
+            cached.group_state, earlier = group_state, cached.tag
+            cached.update(view)
+            if cached.tag != earlier:
+                self._wake_waiters(cached)
 
     def _place(self, vm: VM, group: Group) -> None:
-        shelf = self._shelves[audience_name(group, vm.name)]
-        seat = self._by_name.get(fold_name(vm.name))
+        cached = self._documents[audience_name(group, vm.name)]
+        entry = self._by_name.get(fold_name(vm.name))
         before: tuple[str, ...] = ()
-        if seat is None:
-            seat = self._by_name[fold_name(vm.name)] = VmEntry(vm, shelf)
+        if entry is None:
+            entry = self._by_name[fold_name(vm.name)] = VmEntry(vm, cached)
         else:
-            before = seat.vm.addresses
-            self._leave(seat)
-            if seat.shelf is not shelf or before != vm.addresses:
-                self._wake(seat.shelf)
-            seat.vm, seat.shelf, seat.seen_tag = vm, shelf, None
+            before = entry.vm.addresses
+            self._remove_addresses(entry)
+            if entry.cached is not cached or before != vm.addresses:
+                self._wake_waiters(entry.cached)
+            entry.vm, entry.cached, entry.seen_tag = vm, cached, None
         for address in vm.addresses:
             if address not in before:  # requests from there belonged to another VM
-                self._wake_of(self.seat(address, None))
-            self._by_address[address] = seat
+                self._wake_waiters_of(self.find(address, None))
+            self._by_address[address] = entry
 
-    def _leave(self, seat: VmEntry | None) -> None:
-        if seat is not None:
-            for address in seat.vm.addresses:
-                if self._by_address.get(address) is seat:
+    def _remove_addresses(self, entry: VmEntry | None) -> None:
+        if entry is not None:
+            for address in entry.vm.addresses:
+                if self._by_address.get(address) is entry:
                     del self._by_address[address]
 
+    def _wake_waiters_of(self, entry: VmEntry | None) -> None:
+        if entry is not None:
+            self._wake_waiters(entry.cached)
 
-def plain_address(host: str) -> str:
+    def _wake_waiters(self, cached: CachedDocument) -> None:
+        self._woken += cached.waiters
+        cached.waiters.clear()
+
+
+def normalize_address(host: str) -> str:
     """Normalize a peer's address to the form of the fleet file.
 
     IPv4-mapped IPv6 addresses become IPv4.

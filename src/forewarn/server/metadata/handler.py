@@ -1,7 +1,7 @@
 """Handling of /metadata/... requests; pure.
 
-A request, a caller and the current stamp go in; response bytes, or the name of what
-must be done first, come out. Errors are detected in this order: errors in the head
+A request, an address and the current `ResponseHead` go in; response bytes, or the work
+that must be done first, come out. Errors are detected in this order: errors in the head
 (`routes`), the caller's identity, the rate limit, the body.
 """
 
@@ -29,7 +29,7 @@ from forewarn.server.metadata.routes import (
     ReadDocument,
     ReadInstance,
     Route,
-    counted_as,
+    labels_of,
     route,
 )
 from forewarn.server.metadata.stats import UNREAD, ResponseCounts
@@ -41,7 +41,7 @@ from forewarn.server.metadata.transport.responses import (
     error,
 )
 
-_NOTHING: Mapping[str, VmEntry] = {}
+_NOTHING_FROZEN: Mapping[str, VmEntry] = {}
 _TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
 
 # --- work that precedes the response -----------------------------------------
@@ -65,18 +65,18 @@ class ApproveFirst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldResponse:
-    """Long poll: the client waits until the document on `shelf` has another `tag`."""
+    """Long poll: the client waits until the document in `cached` has another `tag`."""
 
-    shelf: CachedDocument
+    cached: CachedDocument
     tag: str
     seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayResponse:
-    """The group of `hearing` is being enabled: delay the response until it is."""
+    """The group of `group_state` is being enabled: delay the response until it is."""
 
-    hearing: EnabledState
+    group_state: EnabledState
     response: Response | None = None  # None for the document at that time
 
 
@@ -89,8 +89,8 @@ class MetadataHandler:
     def __init__(
         self,
         directory: Directory,
-        notes: PendingObservations,
-        stamp: ResponseHead,
+        observations: PendingObservations,
+        head: ResponseHead,
         *,
         date_form: DateForm | None = None,
         rate: RateLimit | None = None,
@@ -102,57 +102,83 @@ class MetadataHandler:
         The first response to a disabled group is delayed by `first_call_delay` seconds.
         """
         self.directory = directory
-        self.stamp = stamp
+        self.head = head
+        self.counts = ResponseCounts()
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
-        self.counts = ResponseCounts()
-        self._notes = notes
+        self._observations = observations
         self._rate = rate
         self._date_forms = {OLDEST: date_form}
 
-    def answer(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
+    def handle(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
         """Return the response for `address`, or what must be done first."""
         target = request.route
         if type(target) is ReadDocument and self._rate is None:
-            seat = self.directory.seat(address, target.vm)
-            if seat is not None and seat.shelf.hearing.stamp is self.stamp:
-                return self._document(target, seat)  # the hot path
-        return self._answer(request, body, address)
+            entry = self.directory.find(address, target.vm)
+            if entry is not None and entry.cached.group_state.head is self.head:
+                return self._document(target, entry)  # the hot path
+        return self._handle(request, body, address)
 
-    def answer_again(
+    def handle_again(
         self, request: Request, body: bytes, address: str, *, may_wait: bool
     ) -> bytes | Deferred:
         """Handle a request again, after what had to be done first."""
         target = request.route
         if type(target) is ReadDocument:
-            seat = self.directory.seat(address, target.vm)
-            if seat is not None and seat.shelf.hearing.stamp is self.stamp:
+            entry = self.directory.find(address, target.vm)
+            if entry is not None and entry.cached.group_state.head is self.head:
                 # Hot when many held requests wake at once.
-                return self._document(target, seat, may_wait=may_wait)
-        return self._answer(request, body, address, is_new=False, may_wait=may_wait)
+                return self._document(target, entry, may_wait=may_wait)
+        return self._handle(request, body, address, is_new=False, may_wait=may_wait)
 
-    def answer_from(
+    def handle_frozen(
         self,
-        seats: Mapping[str, VmEntry],
+        frozen: Mapping[str, VmEntry],
         request: Request,
         body: bytes,
         address: str,
         *,
         may_wait: bool,
     ) -> bytes | Deferred:
-        """Handle a request, showing the VMs in `seats` the documents held there."""
-        return self._answer(
-            request, body, address, is_new=False, may_wait=may_wait, seats=seats
+        """Handle a request, showing the VMs in `frozen` the documents held there."""
+        return self._handle(
+            request, body, address, is_new=False, may_wait=may_wait, frozen=frozen
         )
 
-    def asker(self, request: Request, address: str) -> VmEntry | None:
+    def sender(self, request: Request, address: str) -> VmEntry | None:
         """Return the VM that reads or approves events; None if it is unknown."""
         target = self._route(request)
         if isinstance(target, ReadDocument | ApproveEvents):
-            return self.directory.seat(address, target.vm)
+            return self.directory.find(address, target.vm)
         return None
 
-    def _answer(
+    def is_delayed(self, group_state: EnabledState) -> bool:
+        """Whether responses are delayed because the group was just enabled."""
+        return self.first_call_delay > 0 and group_state.is_newly_enabled
+
+    def end_delay(self, group_state: EnabledState, *, has_waiters: bool) -> None:
+        """End the delay of a group; `has_waiters` if requests have waited for it."""
+        group_state.is_newly_enabled = False
+        if has_waiters:  # they poll until now, even if the clock has jumped by a day
+            group_state.last_request = self.head.now
+
+    def render(self, request: Request, response: Response) -> bytes:
+        """Render `response` to `request`, and count it."""
+        if request.labels is None:
+            request.labels = labels_of(
+                request,
+                is_open=self.directory.is_open,
+                takes_latest=self._takes_latest,
+            )
+        self.counts.add(request.labels, response.status)
+        return self.head.render(response, request.connection, is_head=request.is_head)
+
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        """Render the last response of a connection, and count it."""
+        self.counts.add(UNREAD, response.status)
+        return self.head.render(response, CLOSE, is_head=is_head)
+
+    def _handle(
         self,
         request: Request,
         body: bytes,
@@ -160,131 +186,103 @@ class MetadataHandler:
         *,
         is_new: bool = True,
         may_wait: bool = True,
-        seats: Mapping[str, VmEntry] = _NOTHING,
+        frozen: Mapping[str, VmEntry] = _NOTHING_FROZEN,
     ) -> bytes | Deferred:
         target = self._route(request)
         if isinstance(target, Fixed):
-            return self.write(request, target.response)
-        seat = self.directory.seat(address, target.vm)
-        if seat is None:
-            return self.write(request, _unknown(address, target.vm))
-        if is_new and self._rate is not None and not self._rate.admits(seat.vm.name):
-            return self.write(request, _TOO_MANY)
-        hearing = seat.shelf.hearing
+            return self.render(request, target.response)
+        entry = self.directory.find(address, target.vm)
+        if entry is None:
+            return self.render(request, _unknown_vm(address, target.vm))
+        if is_new and self._rate is not None and not self._rate.admits(entry.vm.name):
+            return self.render(request, _TOO_MANY)
+        group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
-            return self.write(
-                request, instance.read_instance(seat.vm, hearing.group, target)
-            )
-        if hearing.stamp is not self.stamp:
-            if hearing.is_silent(self.stamp.now, self.directory.outages):
-                return EnableFirst(group=hearing.group.name)
-            self._note_request(hearing)
-        seat.asked = self.stamp.now
-        delay = hearing if may_wait and self.is_delayed(hearing) else None
+            response = instance.read_instance(entry.vm, group_state.group, target)
+            return self.render(request, response)
+        if group_state.head is not self.head:
+            if group_state.is_disabled(self.head.now, self.directory.outages):
+                return EnableFirst(group=group_state.group.name)
+            self._record_request(group_state)
+        entry.last_request = self.head.now
+        delay = group_state if may_wait and self.is_delayed(group_state) else None
         if isinstance(target, ReadDocument):
-            shown = seats.get(seat.vm.name, seat)
+            shown = frozen.get(entry.vm.name, entry)
             return self._read(target, shown, delay, may_wait=may_wait)
-        return self._approve(request, seat, body, delay)
+        return self._approve(request, entry, body, delay)
 
     def _route(self, request: Request) -> Route:
         if request.route is None:
             request.route = route(
                 request,
-                self.counts.cells,
+                self.counts.documents,
                 is_open=self.directory.is_open,
                 takes_latest=self._takes_latest,
             )
         return cast(Route, request.route)
 
-    def is_delayed(self, hearing: EnabledState) -> bool:
-        """Whether responses are delayed because the group was just enabled."""
-        return self.first_call_delay > 0 and hearing.is_beginning
-
-    def settle(self, hearing: EnabledState, *, is_asked: bool) -> None:
-        """End the delay of a group; `is_asked` means that a request has waited."""
-        hearing.is_beginning = False
-        if is_asked:  # until now, even if the clock has jumped by a day
-            hearing.asked = self.stamp.now
-
-    def write(self, request: Request, response: Response) -> bytes:
-        """Render `response` to `request`, and count it."""
-        if request.counted is None:
-            request.counted = counted_as(
-                request,
-                is_open=self.directory.is_open,
-                takes_latest=self._takes_latest,
-            )
-        self.counts.add(request.counted, response.status)
-        return self.stamp.render(response, request.connection, is_head=request.is_head)
-
-    def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Render the last response of a connection, and count it."""
-        self.counts.add(UNREAD, response.status)
-        return self.stamp.render(response, CLOSE, is_head=is_head)
-
-    def _note_request(self, hearing: EnabledState) -> None:
-        if not self.is_delayed(hearing):  # the hot path would skip the delay
-            hearing.stamp = self.stamp
-        hearing.asked = self.stamp.now
-        self._notes.ask(hearing.group.name, self.stamp.now)
+    def _record_request(self, group_state: EnabledState) -> None:
+        if not self.is_delayed(group_state):  # the hot path would skip the delay
+            group_state.head = self.head
+        group_state.last_request = self.head.now
+        self._observations.ask(group_state.group.name, self.head.now)
 
     def _read(
         self,
-        asked: ReadDocument,
-        seat: VmEntry,
+        target: ReadDocument,
+        entry: VmEntry,
         delay: EnabledState | None,
         *,
         may_wait: bool,
     ) -> bytes | Deferred:
         if delay is not None:
-            return DelayResponse(hearing=delay)
-        return self._document(asked, seat, may_wait=may_wait)
+            return DelayResponse(group_state=delay)
+        return self._document(target, entry, may_wait=may_wait)
 
     def _document(
-        self, asked: ReadDocument, seat: VmEntry, *, may_wait: bool = True
+        self, target: ReadDocument, entry: VmEntry, *, may_wait: bool = True
     ) -> bytes | Deferred:
-        shelf, stamp = seat.shelf, self.stamp
-        seat.asked = stamp.now
-        if seat.seen_tag is not shelf.tag or seat.seen_version is not asked.version:
-            self._note_sights(seat, asked.version)
-        if asked.tags and (asked.any_tag or shelf.tag in asked.tags):
-            if asked.wait and may_wait:
-                return HoldResponse(shelf=shelf, tag=shelf.tag, seconds=asked.wait)
-            asked.cell.not_modified += 1
-            return stamp.not_modified + asked.lines + shelf.not_modified
-        tail = shelf.tails.get(asked.version.name)
+        cached, head = entry.cached, self.head
+        entry.last_request = head.now
+        if entry.seen_tag is not cached.tag or entry.seen_version is not target.version:
+            self._record_sights(entry, target.version)
+        if target.tags and (target.any_tag or cached.tag in target.tags):
+            if target.wait and may_wait:
+                return HoldResponse(cached=cached, tag=cached.tag, seconds=target.wait)
+            target.counter.not_modified += 1
+            return head.not_modified + target.lines + cached.not_modified
+        tail = cached.tails.get(target.version.name)
         if tail is None:
-            form = self._date_forms.get(asked.version.name)
-            tail = shelf.tail(asked.version, form)
-        asked.cell.given += 1
-        return stamp.ok + asked.lines + tail
+            form = self._date_forms.get(target.version.name)
+            tail = cached.tail(target.version, form)
+        target.counter.ok += 1
+        return head.ok + target.lines + tail
 
-    def _note_sights(self, seat: VmEntry, version: ApiVersion) -> None:
-        shown = [e for e in seat.shelf.document.events if e.type in version.types]
-        if seat.seen_tag is not seat.shelf.tag:
-            seat.seen &= {event.id for event in seat.shelf.document.events}
-        seat.seen_tag, seat.seen_version = seat.shelf.tag, version
+    def _record_sights(self, entry: VmEntry, version: ApiVersion) -> None:
+        shown = [e for e in entry.cached.document.events if e.type in version.types]
+        if entry.seen_tag is not entry.cached.tag:
+            entry.seen &= {event.id for event in entry.cached.document.events}
+        entry.seen_tag, entry.seen_version = entry.cached.tag, version
         for event in shown:
-            if event.id not in seat.seen:
-                seat.seen.add(event.id)
-                self._notes.see(
-                    Sight(event=event.id, vm=seat.vm.name, at=self.stamp.now)
-                )
+            if event.id not in entry.seen:
+                entry.seen.add(event.id)
+                sight = Sight(event=event.id, vm=entry.vm.name, at=self.head.now)
+                self._observations.see(sight)
 
     def _approve(
-        self, request: Request, seat: VmEntry, body: bytes, delay: EnabledState | None
+        self, request: Request, entry: VmEntry, body: bytes, delay: EnabledState | None
     ) -> bytes | Deferred:
         try:
             events = decode_start_requests(body)
         except Malformed as problem:
             response = error(400, f"Bad request. {problem}")
             if delay is not None:
-                return DelayResponse(hearing=delay, response=response)
-            return self.write(request, response)
-        return ApproveFirst(vm=seat.vm.name, events=events, delay=delay)
+                return DelayResponse(group_state=delay, response=response)
+            return self.render(request, response)
+        return ApproveFirst(vm=entry.vm.name, events=events, delay=delay)
 
 
-def _unknown(address: str, vm: str | None) -> Response:
+def _unknown_vm(address: str, vm: str | None) -> Response:
     if vm is not None:
         return error(404, f"Not found. There is no VM {vm}")
     return error(404, f"Not found. No VM of this fleet has the address {address}")

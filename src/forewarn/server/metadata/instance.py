@@ -38,14 +38,14 @@ def versions() -> Response:
     return _json({"apiVersions": [*INSTANCE_VERSIONS]})
 
 
-def read_instance(vm: VM, group: Group, asked: InstanceQuery) -> Response:
+def read_instance(vm: VM, group: Group, query: InstanceQuery) -> Response:
     """Return the tree of `vm`, or the node at the requested path."""
-    if asked.form not in ("json", "text"):
+    if query.form not in ("json", "text"):
         return error(400, "Bad request. format must be json or text")
-    node = _walk(_tree(vm, group, asked.version), asked.path)
+    node = _walk(_tree(vm, group, query.version), query.path)
     if node is None:
         return error(404, "Not found")
-    if asked.form == "text":
+    if query.form == "text":
         return Response(200, _text(node).encode(), TEXT)
     if isinstance(node, str):
         return error(400, "Bad request. A single value is given with format=text only")
@@ -175,18 +175,18 @@ def _resource_id(vm: VM, path: str) -> str:
 
 
 def _interfaces(vm: VM) -> Iterator[Node]:
-    """Return all addresses as one interface: the fleet does not know interfaces."""
+    """Yield all addresses as one interface: the fleet does not know interfaces."""
     if not vm.addresses:
         return
-    four: list[Node] = [_address(ip) for ip in vm.addresses if ":" not in ip]
-    six: list[Node] = [_address(ip) for ip in vm.addresses if ":" in ip]
-    subnet: list[Node] = [{"address": "", "prefix": ""}] if four else []
+    ipv4: list[Node] = [_address_node(ip) for ip in vm.addresses if ":" not in ip]
+    ipv6: list[Node] = [_address_node(ip) for ip in vm.addresses if ":" in ip]
+    subnet: list[Node] = [{"address": "", "prefix": ""}] if ipv4 else []
     yield {
-        "ipv4": {"ipAddress": four, "subnet": subnet},
-        "ipv6": {"ipAddress": six},
+        "ipv4": {"ipAddress": ipv4, "subnet": subnet},
+        "ipv6": {"ipAddress": ipv6},
         "macAddress": "",
     }
 
 
-def _address(address: str) -> Node:
+def _address_node(address: str) -> Node:
     return {"privateIpAddress": address, "publicIpAddress": ""}

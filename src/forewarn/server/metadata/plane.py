@@ -37,8 +37,8 @@ from forewarn.server.metadata.transport.listener import Listener
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 
-_LAST_ANSWERS = 1.5  # seconds that `stop` waits for responses in progress
-_POOL = 4
+_STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
+_POOL = 4  # threads
 _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
 
 
@@ -55,43 +55,41 @@ class EngineCommands(Protocol):
 class MetadataPlane:
     """Serves /metadata/... on a set of sockets."""
 
-    alarm: LongPollTimer  # this and the next two exist once the loop runs
-    first_calls: FirstRequestDelay
-    inflicting: FaultInjector
+    long_polls: LongPollTimer  # this and the next two exist once the loop runs
+    first_requests: FirstRequestDelay
+    injector: FaultInjector
 
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        desk: MetadataHandler,
+        handler: MetadataHandler,
         commands: EngineCommands,
         clock: Clock,
-        limit: ConnectionLimits,
+        limits: ConnectionLimits,
         *,
         chance: Callable[[], float] = random,
     ) -> None:
-        """Serve from `desk`, write through `commands`, draw faults with `chance`."""
-        self.desk = desk
-        self.memo = HeadCache()
-        self.witness: RequestObserver | None = (
-            None  # of a rehearsal; None if nothing observes
-        )
+        """Serve from `handler`, write through `commands`, draw faults with `chance`."""
+        self.handler = handler
+        self.head_cache = HeadCache()
+        self.limits = limits
+        self.observer: RequestObserver | None = None  # None if nothing observes
         self.second = 0  # counted by the sweep, not by a clock
         self.faults = ActiveFaults(chance)
-        self.is_faulty = False  # whether any fault is active
+        self.has_faults = False  # whether any fault is active
         #: Called when the active faults have changed.
         self.on_faults: Callable[[], None] = lambda: None
-        self._door = Listener(sockets, lambda: MetadataConnection(self))
+        self._listener = Listener(sockets, lambda: MetadataConnection(self))
         self._commands = commands
         self._clock = clock
-        self.limit = limit
-        self._wires: set[MetadataConnection] = set()
+        self._connections: set[MetadataConnection] = set()
         # By group: connections whose request waits until the group is enabled.
-        self._silent: dict[str, list[MetadataConnection]] = {}
-        self._is_hearing = False
+        self._disabled: dict[str, list[MetadataConnection]] = {}
+        self._is_enabling = False
         # Set when the last connection has ended; None unless stopping.
-        self._gone: asyncio.Event | None = None
-        self._complaints = FailureLog("requests of VMs", "they are told to try again")
-        self._gate = Lock()
+        self._all_closed: asyncio.Event | None = None
+        self._failures = FailureLog("requests of VMs", "they are told to try again")
+        self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
         self._ready = Event()
@@ -111,66 +109,98 @@ class MetadataPlane:
             return
         asyncio.run_coroutine_threadsafe(self._leave(), loop).result()
         self._pool.shutdown(cancel_futures=True)  # queued work was not acknowledged
-        with self._gate:
+        with self._lock:
             self._loop = None
             loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
 
-    def hand_over(self, update: DocumentUpdate) -> None:
+    def apply_update(self, update: DocumentUpdate) -> None:
         """Apply `update`; return when clients can see it."""
-        self._on_loop(lambda: self._take_in(update))
+        self._on_loop(lambda: self._apply_update(update))
 
-    def restamp(self) -> None:
+    def refresh_head(self) -> None:
         """Show the clock's current time; return when clients can see it."""
-        self._on_loop(self._stamp)
+        self._on_loop(self._refresh_head)
 
     def add_fault(self, fault: Fault, *, by: str) -> ActiveFault:
         """Activate `fault`; `by` is the name of its creator."""
         added: list[ActiveFault] = []
         at = self._clock.now()
-        self._on_loop(lambda: added.append(self.inflicting.add(fault, by=by, at=at)))
+        self._on_loop(lambda: added.append(self.injector.add(fault, by=by, at=at)))
         return added[0]
 
     def clear_faults(self, id_: str | None = None) -> None:
         """End the fault `id_`, or all faults."""
-        self._on_loop(lambda: self.inflicting.clear(id_))
+        self._on_loop(lambda: self.injector.clear(id_))
 
-    def _on_loop(self, act: Callable[[], None]) -> None:
+    def _on_loop(self, work: Callable[[], None]) -> None:
         done: Future[None] = Future()
 
         def run() -> None:
             try:
-                act()
+                work()
             except BaseException as problem:
                 done.set_exception(problem)
             else:
                 done.set_result(None)
 
-        with self._gate:  # so that nothing is scheduled on a stopped loop
+        with self._lock:  # so that nothing is scheduled on a stopped loop
             if self._loop is None:
                 run()
             else:
                 self._loop.call_soon_threadsafe(run)
         done.result()
 
+    # --- from connections, on the loop ---------------------------------------
+
+    def admit(self, connection: MetadataConnection, caller: str | None) -> Admission:
+        """Track `connection`, unless there are too many."""
+        if self._all_closed is not None:  # accepted just before the sockets closed
+            return Admission.DROPPED
+        admission = self.limits.admit(caller)
+        if admission is not Admission.DROPPED:
+            self._connections.add(connection)
+        return admission
+
+    def release(
+        self, connection: MetadataConnection, caller: str | None, admission: Admission
+    ) -> None:
+        """Forget `connection`, which was given `admission`."""
+        self.limits.release(caller, admission)
+        self._connections.discard(connection)
+        if self._all_closed is not None and not self._connections:
+            self._all_closed.set()
+
+    def defer(self, connection: MetadataConnection, deferred: Deferred) -> None:
+        """Do what must be done before the response on `connection`."""
+        if isinstance(deferred, EnableFirst):
+            self._disabled.setdefault(deferred.group, []).append(connection)
+            self._enable_groups()
+        elif isinstance(deferred, ApproveFirst):
+            vm, events, delay = deferred.vm, deferred.events, deferred.delay
+            self._in_pool(
+                lambda: self._commands.approve_as_vm(vm, events),
+                lambda problem: connection.approved(problem, delay),
+            )
+
     # --- on the loop ---------------------------------------------------------
 
     def _run(self) -> None:
         loop = uvloop.new_event_loop()
         asyncio.set_event_loop(loop)
-        self.alarm = LongPollTimer(loop)
-        self.first_calls = FirstRequestDelay(loop, self.desk, self._wake)
-        self.inflicting = FaultInjector(
+        self.long_polls = LongPollTimer(loop)
+        self.first_requests = FirstRequestDelay(loop, self.handler, self._wake)
+        self.injector = FaultInjector(
             loop,
-            self.desk,
+            self.handler,
             self.faults,
-            changed=self._misbehave,
+            on_change=self._apply_faults,
             wake=self._wake,
-            let_go=self.alarm.let_all_go,
+            release_held=self.long_polls.release_all,
         )
         self._loop = loop
-        loop.run_until_complete(self._door.open())
-        self._stamp()
+        loop.run_until_complete(self._listener.open())
+        self._refresh_head()
         self._tick()
         self._sweep()
         self._ready.set()
@@ -178,40 +208,40 @@ class MetadataPlane:
         loop.close()
 
     async def _leave(self) -> None:
-        self._gone = asyncio.Event()
-        self._door.close()
-        for wire in [*self._wires]:
-            wire.leave()
-        if self._wires:
+        self._all_closed = asyncio.Event()
+        self._listener.close()
+        for connection in [*self._connections]:
+            connection.leave()
+        if self._connections:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), _LAST_ANSWERS)
-        for wire in [*self._wires]:
-            wire.abort()
+                await asyncio.wait_for(self._all_closed.wait(), _STOP_TIMEOUT)
+        for connection in [*self._connections]:
+            connection.abort()
         await asyncio.sleep(0)
 
-    def _take_in(self, update: DocumentUpdate) -> None:
-        self._stamp()  # woken clients get the time of the change
-        self._wake(self.desk.directory.update(update))
+    def _apply_update(self, update: DocumentUpdate) -> None:
+        self._refresh_head()  # woken clients get the time of the change
+        self._wake(self.handler.directory.update(update))
 
-    def _stamp(self) -> None:
-        kinds = self.faults.kinds if self.is_faulty else ()
-        self.desk.stamp = ResponseHead(self._clock.now(), self._clock.name, kinds)
+    def _refresh_head(self) -> None:
+        kinds = self.faults.kinds if self.has_faults else ()
+        self.handler.head = ResponseHead(self._clock.now(), self._clock.name, kinds)
 
-    def _misbehave(self) -> None:
+    def _apply_faults(self) -> None:
         """Apply a change of the active faults."""
         kinds = self.faults.kinds
-        self.is_faulty = bool(kinds)
-        self._stamp()
+        self.has_faults = bool(kinds)
+        self._refresh_head()
         is_refused = FaultKind.REFUSED in kinds
-        if self._door.set_shut(is_shut=is_refused) and is_refused:
-            for wire in [*self._wires]:
-                wire.reset()
+        if self._listener.set_refusing(is_refusing=is_refused) and is_refused:
+            for connection in [*self._connections]:
+                connection.reset()
         self.on_faults()
 
     def _tick(self) -> None:
-        """Stamp every second of the service's clock, at most ten times a second."""
+        """Refresh the head every second by the clock, at most ten times a second."""
         loop = asyncio.get_event_loop()
-        self._stamp()
+        self._refresh_head()
         wait = 1 - self._clock.now().microsecond / 1_000_000
         loop.call_later(max(wait / self._clock.rate, 0.1), self._tick)
 
@@ -219,26 +249,8 @@ class MetadataPlane:
         # First, so that an error below cannot end the sweep.
         asyncio.get_event_loop().call_later(1, self._sweep)
         self.second += 1
-        for wire in [*self._wires]:
-            wire.check(self.second)
-
-    def admit(self, wire: MetadataConnection, caller: str | None) -> Admission:
-        """Track `wire`, unless there are too many connections."""
-        if self._gone is not None:  # accepted just before the sockets closed
-            return Admission.DROPPED
-        verdict = self.limit.admit(caller)
-        if verdict is not Admission.DROPPED:
-            self._wires.add(wire)
-        return verdict
-
-    def release(
-        self, wire: MetadataConnection, caller: str | None, verdict: Admission
-    ) -> None:
-        """Forget `wire`, which got `verdict`."""
-        self.limit.release(caller, verdict)
-        self._wires.discard(wire)
-        if self._gone is not None and not self._wires:
-            self._gone.set()
+        for connection in [*self._connections]:
+            connection.check(self.second)
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         """Wake held requests, `_WOKEN_AT_ONCE` per turn of the loop."""
@@ -248,39 +260,24 @@ class MetadataPlane:
             rest = waiters[_WOKEN_AT_ONCE:]
             asyncio.get_running_loop().call_soon(self._wake, rest)
 
-    def defer(self, wire: MetadataConnection, deferred: Deferred) -> None:
-        """Do what must be done before the response to `wire`."""
-        if isinstance(deferred, EnableFirst):
-            self._silent.setdefault(deferred.group, []).append(wire)
-            self._hear()
-        elif isinstance(deferred, ApproveFirst):
-            vm, events, delay = deferred.vm, deferred.events, deferred.delay
-            self._in_pool(
-                lambda: self._commands.approve_as_vm(vm, events),
-                lambda problem: wire.approved(problem, delay),
-            )
-
-    def _hear(self) -> None:
+    def _enable_groups(self) -> None:
         """Enable groups in one batch; groups that poll meanwhile share the next."""
-        if self._is_hearing or not self._silent:
+        if self._is_enabling or not self._disabled:
             return
-        self._is_hearing = True
-        waiting, self._silent = self._silent, {}
+        self._is_enabling = True
+        waiting, self._disabled = self._disabled, {}
 
-        def heard(problem: Exception | None) -> None:
-            self._is_hearing = False
-            for group, wires in waiting.items():
-                self._begin(group)
-                for wire in wires:
-                    wire.heard(problem)
-            self._hear()
+        def done(problem: Exception | None) -> None:
+            self._is_enabling = False
+            for group, connections in waiting.items():
+                group_state = self.handler.directory.group_state(group)
+                if group_state is not None:  # the group may have left the fleet
+                    self.first_requests.start(group_state)
+                for connection in connections:
+                    connection.enabled(problem)
+            self._enable_groups()
 
-        self._in_pool(lambda: self._commands.listen([*waiting]), heard)
-
-    def _begin(self, group: str) -> None:
-        hearing = self.desk.directory.hearing(group)
-        if hearing is not None:  # the group may have left the fleet meanwhile
-            self.first_calls.begin(hearing)
+        self._in_pool(lambda: self._commands.listen([*waiting]), done)
 
     def _in_pool(
         self, work: Callable[[], None], done: Callable[[Exception | None], None]
@@ -291,9 +288,9 @@ class MetadataPlane:
             problem: Exception | None = None
             try:
                 work()
-                self._complaints.end()
+                self._failures.end()
             except Unavailable as error:
-                self._complaints.about(error)
+                self._failures.about(error)
                 problem = error
             except Exception as error:
                 problem = error

@@ -17,11 +17,11 @@ from forewarn.server.metadata.transport.responses import Response, error
 #: The first version; also what `latest` means, where that is accepted.
 OLDEST = "2017-03-01"
 
-_MARK_MISSING = error(400, "Bad request: . Required metadata header not specified")
+_HEADER_MISSING = error(400, "Bad request: . Required metadata header not specified")
 _FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
 _REPEATED = error(400, "Bad request. A query parameter is given more than once")
 _NOT_FOUND = error(404, "Not found")
-_LONGEST_WAIT = 60  # seconds
+_MAX_WAIT = 60  # seconds
 
 _EVENTS = "scheduledevents"
 _METHODS: Mapping[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ class ReadDocument:
 
     vm: str | None  # None for the VM at the caller's address
     version: ApiVersion
-    cell: DocumentCount = field(compare=False)  # counts the responses
+    counter: DocumentCount = field(compare=False)  # of the responses
     tags: frozenset[str]
     any_tag: bool = False  # `If-None-Match: *`
     wait: int = 0  # seconds to hold while the tag is one of `tags`
@@ -75,22 +75,23 @@ Route: TypeAlias = Fixed | ReadDocument | ApproveEvents | ReadInstance
 
 def route(
     request: Request,
-    cells: Mapping[str, DocumentCount],
+    counters: Mapping[str, DocumentCount],
     *,
     is_open: bool,
     takes_latest: bool = False,
 ) -> Route:
     """Return the route of `request`; a pure function of its head.
 
-    Documents are counted in `cells`, by version.
+    Document responses are counted in `counters`, by version.
     """
     if request.is_forwarded:
         return Fixed(response=_FORWARDED)
     supported = _WITH_LATEST if takes_latest else VERSIONS
-    vm, parts = _place(request.path, is_open=is_open)
-    parts, versions = _given(request, parts, takes_latest=takes_latest)
-    if not request.is_marked and not _is_exempt(request, parts, versions, supported):
-        return Fixed(response=_MARK_MISSING)
+    vm, parts = _split_path(request.path, is_open=is_open)
+    parts, versions = _requested_versions(request, parts, takes_latest=takes_latest)
+    has_header = request.has_metadata_header
+    if not has_header and not _is_exempt(request, parts, versions, supported):
+        return Fixed(response=_HEADER_MISSING)
     if not parts or parts[0] not in _METHODS or (parts[1:] and parts[0] != "instance"):
         return Fixed(response=_NOT_FOUND)
     allowed = _METHODS[parts[0]]
@@ -105,11 +106,11 @@ def route(
         return Fixed(response=instance.versions())
     version = versions[0] if versions else ""
     if parts[0] == "instance":
-        return _instance(request, vm, tuple(parts[1:]), version)
-    return _events(request, vm, supported.get(version), cells)
+        return _instance_route(request, vm, tuple(parts[1:]), version)
+    return _events_route(request, vm, supported.get(version), counters)
 
 
-def counted_as(
+def labels_of(
     request: Request, *, is_open: bool, takes_latest: bool
 ) -> tuple[str, str]:
     """Return the route and api-version labels of `request`, valid or not.
@@ -117,8 +118,8 @@ def counted_as(
     Their number is bounded.
     """
     supported = _WITH_LATEST if takes_latest else VERSIONS
-    _, parts = _place(request.path, is_open=is_open)
-    parts, versions = _given(request, parts, takes_latest=takes_latest)
+    _, parts = _split_path(request.path, is_open=is_open)
+    parts, versions = _requested_versions(request, parts, takes_latest=takes_latest)
     route_label = parts[0] if parts and parts[0] in _METHODS else "other"
     version = supported.get(versions[0]) if versions else None
     if version is not None:
@@ -126,7 +127,7 @@ def counted_as(
     return route_label, "other" if versions else "none"
 
 
-def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
+def _split_path(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
     """Split the path into the VM it names and what follows /metadata."""
     parts = [part for part in path.split("/") if part]
     vm = None
@@ -138,13 +139,13 @@ def _place(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
     return vm, [rest[0].lower(), *rest[1:]] if rest else []
 
 
-def _given(
+def _requested_versions(
     request: Request, parts: list[str], *, takes_latest: bool
 ) -> tuple[list[str], list[str]]:
     """Return the path without a version in it, and all versions of the request."""
     versions = [value for name, value in request.query if name.lower() == "api-version"]
-    is_old = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
-    if is_old and parts[1].lower() == _EVENTS:  # the form before 2017-03-01
+    has_version = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
+    if has_version and parts[1].lower() == _EVENTS:  # the form before 2017-03-01
         return [_EVENTS], [parts[0], *versions]
     return parts, versions
 
@@ -153,16 +154,16 @@ def _is_exempt(
     request: Request,
     parts: list[str],
     versions: list[str],
-    known: Mapping[str, ApiVersion],
+    supported: Mapping[str, ApiVersion],
 ) -> bool:
     """Whether the Metadata header may be missing."""
     if request.method != "POST" or parts != [_EVENTS] or len(versions) != 1:
         return False
-    version = known.get(versions[0])
+    version = supported.get(versions[0])
     return version is not None and not version.header_on_post
 
 
-def _instance(
+def _instance_route(
     request: Request, vm: str | None, path: tuple[str, ...], version: str
 ) -> Route:
     if version not in INSTANCE_VERSIONS:
@@ -171,32 +172,32 @@ def _instance(
     return ReadInstance(vm=vm, path=path, version=version, form=form.lower())
 
 
-def _events(
+def _events_route(
     request: Request,
     vm: str | None,
     version: ApiVersion | None,
-    cells: Mapping[str, DocumentCount],
+    counters: Mapping[str, DocumentCount],
 ) -> Route:
     if version is None:
         return Fixed(response=_unknown_version(tuple(VERSIONS)))
     if request.method == "POST":
         return ApproveEvents(vm=vm)
-    return _reading(request, vm, version, cells[version.name])
+    return _document_route(request, vm, version, counters[version.name])
 
 
-def _reading(
-    request: Request, vm: str | None, version: ApiVersion, cell: DocumentCount
+def _document_route(
+    request: Request, vm: str | None, version: ApiVersion, counter: DocumentCount
 ) -> ReadDocument:
     listed = [part.strip() for part in (request.if_none_match or "").split(",")]
-    tags = frozenset(_tag(tag) for tag in listed if tag)
+    tags = frozenset(_parse_tag(tag) for tag in listed if tag)
     wait, preference = 0, b""
     if tags and request.wait is not None:  # without a tag there is nothing to wait for
-        wait = min(request.wait, _LONGEST_WAIT)
+        wait = min(request.wait, _MAX_WAIT)
         preference = f"Preference-Applied: wait={wait}\r\n".encode()
     return ReadDocument(
         vm=vm,
         version=version,
-        cell=cell,
+        counter=counter,
         tags=tags,
         any_tag="*" in listed,
         wait=wait,
@@ -205,8 +206,8 @@ def _reading(
     )
 
 
-def _unknown_version(known: tuple[str, ...]) -> Response:
-    newest = ", ".join(f'"{name}"' for name in reversed(known[-3:]))
+def _unknown_version(supported: tuple[str, ...]) -> Response:
+    newest = ", ".join(f'"{name}"' for name in reversed(supported[-3:]))
     text = (
         '{ "error": "Bad request. api-version is invalid or was not specified in the'
         ' request. For more information refer to aka.ms/azureimds", '
@@ -215,6 +216,6 @@ def _unknown_version(known: tuple[str, ...]) -> Response:
     return Response(400, text.encode())
 
 
-def _tag(text: str) -> str:
+def _parse_tag(text: str) -> str:
     """Parse an entity tag: quoted, bare or weak."""
     return text.removeprefix("W/").strip('"')

@@ -1,4 +1,4 @@
-"""Counters of metadata responses, by route, api-version and status.
+"""Metadata request statistics: response counters, and VMs and groups that poll.
 
 Only the metadata loop counts; any thread may read. With a single writer, no count is
 lost. Numbers are read, and dictionaries copied, in one step, so a reader misses at
@@ -16,6 +16,9 @@ from forewarn.core.fleet import Listening, is_silence
 from forewarn.core.outages import Outage
 from forewarn.protocol.versions import VERSIONS
 from forewarn.server.metadata.directory import Directory, EnabledState
+
+#: Route and version under which requests with an unreadable head are counted.
+UNREAD = ("other", "none")
 
 #: Seconds without a request after which VMs count as unseen.
 LIMITS = (60, 300, 900, 3600, 86_400)
@@ -38,16 +41,12 @@ class ResponseLabels(NamedTuple):
 class DocumentCount:
     """Document responses in one version, as plain sums for the hot path."""
 
-    __slots__ = ("given", "not_modified")
+    __slots__ = ("not_modified", "ok")
 
     def __init__(self) -> None:
         """Start at zero."""
-        self.given = 0
+        self.ok = 0
         self.not_modified = 0
-
-
-#: Route and version under which requests with an unreadable head are counted.
-UNREAD = ("other", "none")
 
 
 class ResponseCounts:
@@ -55,25 +54,25 @@ class ResponseCounts:
 
     def __init__(self) -> None:
         """Start at zero."""
-        #: By version. Each parsed request for a document keeps a reference to its cell.
-        self.cells: Mapping[str, DocumentCount] = {
+        #: By version. Each parsed request for a document keeps its counter.
+        self.documents: Mapping[str, DocumentCount] = {
             name: DocumentCount() for name in VERSIONS
         }
         self._others: dict[ResponseLabels, int] = {}
 
-    def add(self, asked: tuple[str, str], status: int) -> None:
-        """Count a response with `status`; `asked` is a route and a version."""
-        kind = ResponseLabels(*asked, status)
-        self._others[kind] = self._others.get(kind, 0) + 1
+    def add(self, labels: tuple[str, str], status: int) -> None:
+        """Count a response with `status`; `labels` are a route and a version."""
+        key = ResponseLabels(*labels, status)
+        self._others[key] = self._others.get(key, 0) + 1
 
     def all(self) -> Mapping[ResponseLabels, int]:
         """Return all counts; safe from any thread."""
-        counted = self._others.copy()
-        for version, cell in self.cells.items():
-            for status, count in ((200, cell.given), (304, cell.not_modified)):
-                kind = ResponseLabels("scheduledevents", version, status)
-                counted[kind] = counted.get(kind, 0) + count
-        return counted
+        counts = self._others.copy()
+        for version, counter in self.documents.items():
+            for status, count in ((200, counter.ok), (304, counter.not_modified)):
+                key = ResponseLabels("scheduledevents", version, status)
+                counts[key] = counts.get(key, 0) + count
+        return counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,53 +82,54 @@ class Presence:
     vms: int
     never: int  # VMs without a request since the start
     unseen: Mapping[int, int]  # by seconds: VMs whose last poll is older
-    listening: int  # enabled groups
-    silent: int  # disabled groups
+    enabled: int  # groups
+    disabled: int  # groups
 
 
 def presence(directory: Directory, now: datetime) -> Presence:
     """Count the VMs and groups that have polled recently, as of `now`."""
-    seats, hearings = directory.seats(), directory.hearings()
-    times = _count(seats, lambda seat: seat.asked)
-    silent = _silent(hearings, now, [*directory.outages])
+    entries, group_states = directory.entries(), directory.group_states()
+    times = _count_times(entries, lambda entry: entry.last_request)
+    disabled = _count_disabled(group_states, now, [*directory.outages])
     return Presence(
-        vms=len(seats),
+        vms=len(entries),
         never=times[None],
-        unseen={limit: _longer_ago(times, now, limit) for limit in LIMITS},
-        listening=len(hearings) - silent,
-        silent=silent,
+        unseen={limit: _count_older(times, now, limit) for limit in LIMITS},
+        enabled=len(group_states) - disabled,
+        disabled=disabled,
     )
 
 
-def _count(several: Sequence[_T], asked: Callable[[_T], datetime | None]) -> _Times:
+def _count_times(
+    items: Sequence[_T], last_request: Callable[[_T], datetime | None]
+) -> _Times:
     """Count equal times: many VMs poll in one second and are evaluated together.
 
     The pauses hand the interpreter to the metadata loop. Otherwise it would wait up to
     5 ms each time until the interpreter switches threads.
     """
     times: _Times = Counter()
-    for at in range(0, len(several), _AT_ONCE):
-        times.update([asked(item) for item in several[at : at + _AT_ONCE]])
+    for start in range(0, len(items), _AT_ONCE):
+        times.update([last_request(item) for item in items[start : start + _AT_ONCE]])
         time.sleep(_PAUSE)
     return times
 
 
-def _longer_ago(times: _Times, now: datetime, seconds: int) -> int:
+def _count_older(times: _Times, now: datetime, seconds: int) -> int:
     until = now - timedelta(seconds=seconds)
     return sum(count for at, count in times.items() if at is not None and at < until)
 
 
-def _silent(
-    hearings: Sequence[EnabledState], now: datetime, outages: Sequence[Outage]
+def _count_disabled(
+    group_states: Sequence[EnabledState], now: datetime, outages: Sequence[Outage]
 ) -> int:
-    """Count disabled groups; like `Hearing.is_silent`, but once per distinct time."""
-    always = Listening.ALWAYS
-    times = _count(
-        hearings,
-        lambda hearing: now if hearing.group.listening is always else hearing.asked,
-    )
+    """Count like `EnabledState.is_disabled`, but once per distinct time."""
+
+    def last_request(state: EnabledState) -> datetime | None:
+        return now if state.group.listening is Listening.ALWAYS else state.last_request
+
     return sum(
         count
-        for at, count in times.items()
+        for at, count in _count_times(group_states, last_request).items()
         if at is None or is_silence(at, now, outages)
     )

@@ -1,6 +1,7 @@
-"""Long-poll timeouts: one timer for all held requests.
+"""Waits of metadata requests: long-poll timeouts and the delay of first requests.
 
-A timer per request would use more memory than everything else that waits with it.
+All long polls share one timer. A timer per request would use more memory than
+everything else that waits with it.
 """
 
 from asyncio import TimerHandle
@@ -45,59 +46,55 @@ class LongPollTimer:
         # they began, so the first of each length is the next to end.
         self._until: dict[int, dict[HeldRequest, float]] = {}
         self._timer: TimerHandle | None = None
-        self._rings_at = inf
+        self._fires_at = inf
 
     @property
     def count(self) -> int:
         """The number of held requests. Safe to read from any thread."""
         return sum(len(waiters) for waiters in [*self._until.values()])
 
-    def begin(self, waiter: HeldRequest, seconds: int) -> None:
+    def hold(self, waiter: HeldRequest, seconds: int) -> None:
         """Hold `waiter` for `seconds` from now."""
         until = self._loop.time() + seconds
         self._until.setdefault(seconds, {})[waiter] = until
-        self._set_alarm(until)
+        self._set_timer(until)
 
-    def end(self, waiter: HeldRequest, seconds: int) -> None:
+    def forget(self, waiter: HeldRequest, seconds: int) -> None:
         """Forget `waiter`, which was held for `seconds`."""
         self._until[seconds].pop(waiter, None)
 
-    def let_all_go(self) -> None:
-        """Wake all current waiters."""
+    def release_all(self) -> None:
+        """Release all held requests."""
         for waiters in [*self._until.values()]:
             for waiter in [*waiters]:
                 waiter.stop_waiting()
 
-    def _set_alarm(self, at: float) -> None:
-        if at < self._rings_at:
+    def _set_timer(self, at: float) -> None:
+        if at < self._fires_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._rings_at = at
-            self._timer = self._loop.call_at(at, self._ring)
+            self._fires_at = at
+            self._timer = self._loop.call_at(at, self._fire)
 
-    def _ring(self) -> None:
-        self._timer, self._rings_at = None, inf
-        for waiter in self._take(self._loop.time()):
+    def _fire(self) -> None:
+        self._timer, self._fires_at = None, inf
+        for waiter in self._pop_expired(self._loop.time()):
             waiter.stop_waiting()
-        self._set_alarm(min(self._firsts(), default=inf))
+        self._set_timer(min(self._next_ends(), default=inf))
 
-    def _take(self, now: float) -> Sequence[HeldRequest]:
+    def _pop_expired(self, now: float) -> Sequence[HeldRequest]:
         """Remove and return waiters whose time is up, `_AT_ONCE` at most."""
-        taken: list[HeldRequest] = []
+        popped: list[HeldRequest] = []
         for waiters in self._until.values():
-            expired = [*islice(_over(waiters, now), _AT_ONCE - len(taken))]
+            expired = [*islice(_expired(waiters, now), _AT_ONCE - len(popped))]
             for waiter in expired:
                 del waiters[waiter]
-            taken += expired
-        return taken
+            popped += expired
+        return popped
 
-    def _firsts(self) -> Iterator[float]:
+    def _next_ends(self) -> Iterator[float]:
         for waiters in self._until.values():
             yield from islice(waiters.values(), 1)
-
-
-def _over(waiters: Mapping[HeldRequest, float], now: float) -> Iterator[HeldRequest]:
-    return takewhile(lambda waiter: waiters[waiter] <= now, waiters)
 
 
 class FirstRequestDelay:
@@ -106,32 +103,36 @@ class FirstRequestDelay:
     def __init__(
         self,
         loop: TimerLoop,
-        desk: MetadataHandler,
+        handler: MetadataHandler,
         wake: Callable[[Sequence[Waiter]], None],
     ) -> None:
-        """Delay by `desk.first_call_delay` seconds of `loop`, then `wake` waiters."""
+        """Delay by the seconds that `handler` has, then `wake` the waiters."""
         self._loop = loop
-        self._desk = desk
+        self._handler = handler
         self._wake = wake
         self._waiters: dict[EnabledState, dict[Waiter, None]] = {}
 
-    def begin(self, hearing: EnabledState) -> None:
-        """Start the delay of the group of `hearing`, unless it is running or over."""
-        if self._desk.is_delayed(hearing) and hearing not in self._waiters:
-            self._waiters[hearing] = {}
-            until = self._loop.time() + self._desk.first_call_delay
-            self._loop.call_at(until, lambda: self._settle(hearing))
+    def start(self, group_state: EnabledState) -> None:
+        """Start the delay of a group, unless it is running or over."""
+        if self._handler.is_delayed(group_state) and group_state not in self._waiters:
+            self._waiters[group_state] = {}
+            until = self._loop.time() + self._handler.first_call_delay
+            self._loop.call_at(until, lambda: self._end(group_state))
 
-    def wait(self, waiter: Waiter, hearing: EnabledState) -> None:
-        """Hold `waiter` until the group of `hearing` is enabled."""
-        self.begin(hearing)  # it may overtake the request that enabled the group
-        self._waiters[hearing][waiter] = None
+    def hold(self, waiter: Waiter, group_state: EnabledState) -> None:
+        """Hold `waiter` until its group is enabled."""
+        self.start(group_state)  # it may overtake the request that enabled the group
+        self._waiters[group_state][waiter] = None
 
-    def leave(self, waiter: Waiter, hearing: EnabledState) -> None:
-        """Forget `waiter`, which waited for the group of `hearing`."""
-        self._waiters.get(hearing, {}).pop(waiter, None)
+    def forget(self, waiter: Waiter, group_state: EnabledState) -> None:
+        """Forget `waiter`, which waited for its group."""
+        self._waiters.get(group_state, {}).pop(waiter, None)
 
-    def _settle(self, hearing: EnabledState) -> None:
-        waiters = [*self._waiters.pop(hearing)]
-        self._desk.settle(hearing, is_asked=bool(waiters))
+    def _end(self, group_state: EnabledState) -> None:
+        waiters = [*self._waiters.pop(group_state)]
+        self._handler.end_delay(group_state, has_waiters=bool(waiters))
         self._wake(waiters)
+
+
+def _expired(waiters: Mapping[HeldRequest, float], now: float) -> Iterator[HeldRequest]:
+    return takewhile(lambda waiter: waiters[waiter] <= now, waiters)

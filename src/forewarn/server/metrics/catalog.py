@@ -1,4 +1,4 @@
-"""Kinds of metrics: each has a name, labels, a help text, and a source.
+"""Catalog of all metrics: each has a name, labels, a help text, and a source.
 
 Labels are few and bounded: no names of VMs, no ids of events, no addresses.
 """
@@ -22,15 +22,12 @@ from forewarn.server.metadata.limits import Admission
 from forewarn.server.metrics.sources import Scrape
 
 Values: TypeAlias = Mapping[Labels, float]
-Spreads: TypeAlias = Mapping[Labels, Distribution]
-
+Distributions: TypeAlias = Mapping[Labels, Distribution]
 
 _LIVE = tuple(phase for phase in Phase if phase.is_live)
 _TYPE = ("type",)
 _TYPE_AND_CAUSE = ("type", "cause")
-
-
-_TURNED_AWAY = {Admission.REFUSED: "told", Admission.DROPPED: "dropped"}
+_NOT_ADMITTED = {Admission.REFUSED: "told", Admission.DROPPED: "dropped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,47 +57,47 @@ class Histogram:
     name: str  # without the suffixes `_bucket`, `_sum` and `_count`
     labels: Labels
     help: str
-    read: Callable[[Scrape], Spreads]
+    read: Callable[[Scrape], Distributions]
 
 
 Metric: TypeAlias = Gauge | Count | Histogram
 
 
-def one(value: float | None) -> Values:
+def _one(value: float | None) -> Values:
     """Return one value without labels; empty if it is None."""
     return {} if value is None else {(): value}
 
 
-def _position(look: Scrape) -> Values:
-    return one(None if look.journal is None else look.journal.position)
+def _position(scrape: Scrape) -> Values:
+    return _one(None if scrape.journal is None else scrape.journal.position)
 
 
-def _behind(look: Scrape) -> Values:
-    lags = {} if look.journal is None else look.journal.lags
+def _behind(scrape: Scrape) -> Values:
+    lags = {} if scrape.journal is None else scrape.journal.lags
     return {(name,): lag.positions for name, lag in lags.items()}
 
 
-def _lag(look: Scrape) -> Values:
-    lags = {} if look.journal is None else look.journal.lags
+def _lag(scrape: Scrape) -> Values:
+    lags = {} if scrape.journal is None else scrape.journal.lags
     return {(name,): lag.seconds for name, lag in lags.items()}
 
 
-def _heartbeat(look: Scrape) -> Values:
-    since = look.sources.since_heartbeat()
-    return one(since if isfinite(since) else None)
+def _heartbeat(scrape: Scrape) -> Values:
+    since = scrape.sources.since_heartbeat()
+    return _one(since if isfinite(since) else None)
 
 
-def _rate(look: Scrape) -> Values:
-    clock = look.sources.clock
-    return one(0 if isinstance(clock, ManualClock) else clock.rate)
+def _rate(scrape: Scrape) -> Values:
+    clock = scrape.sources.clock
+    return _one(0 if isinstance(clock, ManualClock) else clock.rate)
 
 
-def _unseen(look: Scrape) -> Values:
-    return {(str(limit),): n for limit, n in look.presence.unseen.items()}
+def _unseen(scrape: Scrape) -> Values:
+    return {(str(limit),): n for limit, n in scrape.presence.unseen.items()}
 
 
-def _targets(look: Scrape) -> Sequence[TargetStatus]:
-    return () if look.journal is None else look.journal.targets
+def _targets(scrape: Scrape) -> Sequence[TargetStatus]:
+    return () if scrape.journal is None else scrape.journal.targets
 
 
 #: In the order of the output.
@@ -109,19 +106,19 @@ SERVICE: Sequence[Metric] = (
         "forewarn_build_info",
         ("version", "python"),
         "What is running; always 1.",
-        lambda look: {(__version__, platform.python_version()): 1},
+        lambda scrape: {(__version__, platform.python_version()): 1},
     ),
     Gauge(
         "forewarn_store_up",
         (),
         "Whether the store answered when it was last asked, for this very scrape.",
-        lambda look: one(0 if look.journal is None else 1),
+        lambda scrape: _one(0 if scrape.journal is None else 1),
     ),
     Gauge(
         "forewarn_store_size_bytes",
         (),
         "Size of the SQLite file with its log; absent for any other store.",
-        lambda look: one(look.sources.store_bytes()),
+        lambda scrape: _one(scrape.sources.store_bytes()),
     ),
     Gauge(
         "forewarn_journal_position",
@@ -153,7 +150,7 @@ SERVICE: Sequence[Metric] = (
         "forewarn_clock_timestamp_seconds",
         (),
         "The time by the service's clock, since 1970.",
-        lambda look: one(look.now.timestamp()),
+        lambda scrape: _one(scrape.now.timestamp()),
     ),
     Gauge(
         "forewarn_heartbeat_age_seconds",
@@ -166,20 +163,20 @@ SERVICE: Sequence[Metric] = (
         (),
         "Times that the service was away for more than a minute, as far as it has"
         " noticed since the start.",
-        lambda look: look.numbers.outages.all(),
+        lambda scrape: scrape.numbers.outages.all(),
     ),
     Count(
         "forewarn_outage_seconds",
         (),
         "How long it was away in these outages.",
-        lambda look: look.numbers.outage_seconds.all(),
+        lambda scrape: scrape.numbers.outage_seconds.all(),
     ),
     # --- the fleet
     Gauge(
         "forewarn_vms",
         (),
         "VMs of the fleet.",
-        lambda look: one(look.presence.vms),
+        lambda scrape: _one(scrape.presence.vms),
     ),
     Gauge(
         "forewarn_vms_unseen",
@@ -192,62 +189,62 @@ SERVICE: Sequence[Metric] = (
         "forewarn_vms_never_seen",
         (),
         "VMs that have not asked for events since the start.",
-        lambda look: one(look.presence.never),
+        lambda scrape: _one(scrape.presence.never),
     ),
     Gauge(
         "forewarn_groups_listening",
         (),
         "Groups that have asked for events in the last 24 h, or always listen.",
-        lambda look: one(look.presence.listening),
+        lambda scrape: _one(scrape.presence.enabled),
     ),
     Gauge(
         "forewarn_groups_silent",
         (),
         "Groups that have not asked for events in the last 24 h.",
-        lambda look: one(look.presence.silent),
+        lambda scrape: _one(scrape.presence.disabled),
     ),
     Gauge(
         "forewarn_notifier_behind_facts",
         ("target",),
         "Facts of the journal that a notifier has not read, also those that it is not"
         " to tell; absent while the store is away.",
-        lambda look: {(t.name,): t.behind for t in _targets(look)},
+        lambda scrape: {(t.name,): t.behind for t in _targets(scrape)},
     ),
     Gauge(
         "forewarn_notifier_lag_seconds",
         ("target",),
         "Time since the oldest that it is still to tell; 0 if there is none.",
-        lambda look: {(t.name,): t.lag_seconds for t in _targets(look)},
+        lambda scrape: {(t.name,): t.lag_seconds for t in _targets(scrape)},
     ),
     Gauge(
         "forewarn_notifier_failures",
         ("target",),
         "Attempts of a notifier that failed, one after the other; 0 when one succeeds.",
-        lambda look: {(t.name,): t.failures for t in _targets(look)},
+        lambda scrape: {(t.name,): t.failures for t in _targets(scrape)},
     ),
 )
 
 
-def _events(look: Scrape) -> Values:
+def _events(scrape: Scrape) -> Values:
     counts = Counter(
         (str(maintenance.type), str(maintenance.phase))
-        for maintenance in look.live
+        for maintenance in scrape.live
         for _ in maintenance.live_events
     )
     return {(kind, phase): counts[kind, phase] for kind in EventType for phase in _LIVE}
 
 
-def _stuck(look: Scrape) -> Sequence[float]:
+def _stuck(scrape: Scrape) -> Sequence[float]:
     """Return how long each stuck maintenance has been stuck, in seconds."""
     return [
-        max((look.now - maintenance.stuck_since).total_seconds(), 0.0)
-        for maintenance in look.live
+        max((scrape.now - maintenance.stuck_since).total_seconds(), 0.0)
+        for maintenance in scrape.live
         if maintenance.stuck_since is not None
     ]
 
 
 def _moved(kind: type[Moved]) -> Callable[[Scrape], Values]:
-    return lambda look: look.numbers.maintenances[kind].all()
+    return lambda scrape: scrape.numbers.maintenances[kind].all()
 
 
 #: In the order of the output.
@@ -262,13 +259,13 @@ LIFE: Sequence[Metric] = (
         "forewarn_maintenances_stuck",
         (),
         "Maintenances that have started and whose driver failed.",
-        lambda look: one(len(_stuck(look))),
+        lambda scrape: _one(len(_stuck(scrape))),
     ),
     Gauge(
         "forewarn_stuck_oldest_seconds",
         (),
         "For how long the oldest of them has been stuck; 0 if there is none.",
-        lambda look: one(max(_stuck(look), default=0.0)),
+        lambda scrape: _one(max(_stuck(scrape), default=0.0)),
     ),
     Count(
         "forewarn_maintenances_announced",
@@ -305,83 +302,83 @@ LIFE: Sequence[Metric] = (
         _TYPE,
         "Notice given, from announcement to NotBefore, of maintenances that started;"
         " not of those that were to begin at once.",
-        lambda look: look.numbers.notice_given.all(),
+        lambda scrape: scrape.numbers.notice_given.all(),
     ),
     Histogram(
         "forewarn_notice_used_seconds",
         _TYPE,
         "Notice used, from announcement to the start, of the same.",
-        lambda look: look.numbers.notice_used.all(),
+        lambda scrape: scrape.numbers.notice_used.all(),
     ),
     Count(
         "forewarn_notice_saved_seconds",
         _TYPE,
         "How much sooner than NotBefore they started, everybody having approved.",
-        lambda look: look.numbers.notice_saved.all(),
+        lambda scrape: scrape.numbers.notice_saved.all(),
     ),
     Count(
         "forewarn_promises_broken",
         _TYPE,
         "Maintenances that started unapproved before their notice was over. This must"
         " stay 0.",
-        lambda look: look.numbers.broken.all(),
+        lambda scrape: scrape.numbers.broken.all(),
     ),
     Histogram(
         "forewarn_approval_latency_seconds",
         ("via",),
         "From announcement to approval of an event, by the way that the approval"
         " came; `policy` is the group's own setting.",
-        lambda look: look.numbers.approvals.all(),
+        lambda scrape: scrape.numbers.approvals.all(),
     ),
     Histogram(
         "forewarn_first_seen_seconds",
         _TYPE,
         "From announcement until a VM was first shown the event; events announced"
         " since the start.",
-        lambda look: look.numbers.first_seen.all(),
+        lambda scrape: scrape.numbers.first_seen.all(),
     ),
     # --- the driver
     Gauge(
         "forewarn_driver_calls_running",
         (),
         "Calls of the driver that are under way.",
-        lambda look: one(look.sources.calls()),
+        lambda scrape: _one(scrape.sources.calls()),
     ),
     Count(
         "forewarn_driver_calls",
         _TYPE,
         "Calls of the driver that were begun.",
-        lambda look: look.numbers.driver_calls.all(),
+        lambda scrape: scrape.numbers.driver_calls.all(),
     ),
     Histogram(
         "forewarn_driver_call_duration_seconds",
         _TYPE,
         "How long calls of the driver took, of real time.",
-        lambda look: look.numbers.call_times.all(),
+        lambda scrape: scrape.numbers.call_times.all(),
     ),
     Count(
         "forewarn_driver_reports",
         ("type", "result"),
         "VMs on which the driver reported its work `done` or `failed`.",
-        lambda look: look.numbers.driver_reports.all(),
+        lambda scrape: scrape.numbers.driver_reports.all(),
     ),
 )
 
 
-def _requests(look: Scrape) -> Values:
+def _requests(scrape: Scrape) -> Values:
     return {
         (kind.route, kind.version, str(kind.status)): count
-        for kind, count in look.sources.answered().items()
+        for kind, count in scrape.sources.responses().items()
     }
 
 
-def _turned_away(look: Scrape) -> Values:
-    counts = look.sources.turned_away
-    return {(how,): counts[verdict] for verdict, how in _TURNED_AWAY.items()}
+def _not_admitted(scrape: Scrape) -> Values:
+    counts = scrape.sources.not_admitted
+    return {(how,): counts[verdict] for verdict, how in _NOT_ADMITTED.items()}
 
 
-def _faults(look: Scrape) -> Values:
-    counts = look.sources.faults()
+def _faults(scrape: Scrape) -> Values:
+    counts = scrape.sources.faults()
     return {(kind.value,): counts.get(kind, 0) for kind in FaultKind}
 
 
@@ -399,19 +396,19 @@ REQUESTS: Sequence[Metric] = (
         "forewarn_metadata_requests_held",
         (),
         "Requests that wait for a change of the document.",
-        lambda look: one(look.sources.held()),
+        lambda scrape: _one(scrape.sources.held()),
     ),
     Gauge(
         "forewarn_metadata_connections",
         (),
         "Connections of VMs.",
-        lambda look: one(look.sources.connections()),
+        lambda scrape: _one(scrape.sources.connections()),
     ),
     Count(
         "forewarn_metadata_connections_refused",
         ("how",),
         "Connections beyond a limit: `told` so by a 503, or `dropped` without a word.",
-        _turned_away,
+        _not_admitted,
     ),
     Count(
         "forewarn_faults",
@@ -424,19 +421,19 @@ REQUESTS: Sequence[Metric] = (
         ("method", "route", "status"),
         "Requests to the control plane, by the template of their path; those of Azure"
         " Resource Manager are all `/subscriptions`.",
-        lambda look: look.traffic.requests.all(),
+        lambda scrape: scrape.traffic.requests.all(),
     ),
     Gauge(
         "forewarn_control_requests_in_flight",
         (),
         "Requests to the control plane that are being answered, streams and this"
         " scrape included.",
-        lambda look: one(look.traffic.in_flight),
+        lambda scrape: _one(scrape.traffic.in_flight),
     ),
     Histogram(
         "forewarn_control_request_duration_seconds",
         ("method", "route"),
         "How long requests to the control plane took until the answer began.",
-        lambda look: look.traffic.times.all(),
+        lambda scrape: scrape.traffic.times.all(),
     ),
 )

@@ -1,4 +1,4 @@
-"""Prometheus metrics at /metrics.
+"""The endpoint /metrics, for Prometheus.
 
 A scrape writes nothing, and works while the store is unavailable. It runs in a thread
 of the pool, not on an event loop.
@@ -33,7 +33,7 @@ from forewarn.server.metrics.sources import (
     Scrape,
     SharedQuery,
     Traffic,
-    ask_store,
+    query_store,
     scrape,
 )
 
@@ -42,38 +42,38 @@ METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
 router = APIRouter(tags=["metrics"])
 
 _OPEN_METRICS = "application/openmetrics-text"
-_PATIENCE = 2.0  # seconds for a store that hangs; Prometheus gives up after ten
+_STORE_TIMEOUT = 2.0  # seconds for a store that hangs; Prometheus gives up after ten
 
 
 class MetricsEndpoint(Collector):
     """Reads all values once per scrape."""
 
     def __init__(
-        self, sources: Callable[[], MetricSources], traffic: Traffic, patience: float
+        self, sources: Callable[[], MetricSources], traffic: Traffic, timeout: float
     ) -> None:
-        """Read `sources` and `traffic`; give the store at most `patience` seconds."""
+        """Read `sources` and `traffic`; give the store at most `timeout` seconds."""
         self._sources = sources
         self._traffic = traffic
-        self._store = SharedQuery(lambda: ask_store(sources()))
-        self._patience = patience
+        self._store = SharedQuery(lambda: query_store(sources()))
+        self._timeout = timeout
 
     def collect(self) -> Iterator[Family]:
         """Yield all metrics; those without a value are empty."""
-        journal = self._store.ask(self._patience)
-        seen = scrape(self._sources(), self._traffic, journal)
+        journal = self._store.run(self._timeout)
+        scraped = scrape(self._sources(), self._traffic, journal)
         for metric in METRICS:
-            yield _filled(metric, seen)
+            yield _family(metric, scraped)
 
 
 def make_registry(
     sources: Callable[[], MetricSources],
     traffic: Traffic,
     *,
-    patience: float = _PATIENCE,
+    timeout: float = _STORE_TIMEOUT,
 ) -> CollectorRegistry:
     """Return a registry of its own: one process may hold several services."""
     registry = CollectorRegistry()
-    registry.register(MetricsEndpoint(sources, traffic, patience))
+    registry.register(MetricsEndpoint(sources, traffic, timeout))
     ProcessCollector(registry=registry)
     return registry
 
@@ -92,18 +92,20 @@ def metrics(
     )
 
 
-def _filled(metric: Metric, seen: Scrape) -> Family:
+def _family(metric: Metric, scraped: Scrape) -> Family:
     if isinstance(metric, Histogram):
         histogram = HistogramMetricFamily(
             metric.name, metric.help, labels=metric.labels
         )
-        for labels, distribution in metric.read(seen).items():
-            buckets = [(_bound(up_to), float(n)) for up_to, n in distribution.up_to]
+        for labels, distribution in metric.read(scraped).items():
+            buckets = [
+                (_bound(up_to), float(count)) for up_to, count in distribution.up_to
+            ]
             histogram.add_metric(labels, buckets, distribution.total)
         return histogram
     kind = GaugeMetricFamily if isinstance(metric, Gauge) else CounterMetricFamily
     family = kind(metric.name, metric.help, labels=metric.labels)
-    for labels, value in metric.read(seen).items():
+    for labels, value in metric.read(scraped).items():
         family.add_metric(labels, value)
     return family
 

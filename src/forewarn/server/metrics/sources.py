@@ -1,4 +1,4 @@
-"""Request counters of the control plane."""
+"""Sources of metrics: one consistent scrape of the service, and control traffic."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
-from forewarn.server.arm.paths import ROOT, is_arm
+from forewarn.server.error_responses import ARM_ROOT, is_arm
 from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.plane import MetadataPlane
@@ -32,7 +32,6 @@ from forewarn.server.metadata.stats import Presence, ResponseLabels, presence
 
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
-
 
 _T = TypeVar("_T")
 
@@ -43,50 +42,9 @@ class Traffic:
     def __init__(self) -> None:
         """Start at zero."""
         self.requests = LabeledCounter()  # by method, route, status
-        self.times = LabeledHistogram(
-            *_SECONDS
-        )  # by method, route; until the response starts
+        # By method and route; until the response starts.
+        self.times = LabeledHistogram(*_SECONDS)
         self.in_flight = 0  # changed only on the control plane's loop
-
-
-class TrafficCounter:
-    """Middleware that counts requests."""
-
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
-        """Wrap `app`."""
-        self._app = app
-        self._traffic = traffic
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count a request when its response starts; a failure is a 500."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun, is_answered = time.monotonic(), False
-
-        async def watch(message: Message) -> None:
-            nonlocal is_answered
-            if message["type"] == "http.response.start" and not is_answered:
-                is_answered = True
-                self._count(scope, int(message["status"]), begun)
-            await send(message)
-
-        self._traffic.in_flight += 1
-        try:
-            await self._app(scope, receive, watch)
-        except Exception:
-            if not is_answered:  # an outer middleware responds
-                self._count(scope, 500, begun)
-            raise
-        finally:
-            self._traffic.in_flight -= 1
-
-    def _count(self, scope: Scope, status: int, begun: float) -> None:
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        default = f"/{ROOT}" if is_arm(scope["path"]) else "other"
-        route = getattr(scope.get("route"), "path", default)  # a template, not names
-        self._traffic.requests.add(method, route, str(status))
-        self._traffic.times.see(time.monotonic() - begun, method, route)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +61,10 @@ class MetricSources:
     counting: MetricsReader
     #: Readers of the journal, each with its position.
     readers: Mapping[str, Callable[[], int]]
-    answered: Callable[[], Mapping[ResponseLabels, int]]
+    responses: Callable[[], Mapping[ResponseLabels, int]]
     presence: Callable[[datetime], Presence]
     connections: Callable[[], int]
-    turned_away: Mapping[Admission, int]
+    not_admitted: Mapping[Admission, int]
     held: Callable[[], int]
     faults: Callable[[], Mapping[FaultKind, int]]
     calls: Callable[[], int]
@@ -160,7 +118,7 @@ def sources_of(
     targets: Callable[[], Sequence[TargetStatus]] = tuple,
 ) -> MetricSources:
     """Return the sources of a running service."""
-    desk, limit = plane.desk, plane.limit
+    handler, limits = plane.handler, plane.limits
     return MetricSources(
         clock=engine.clock,
         store=engine.store,
@@ -170,11 +128,11 @@ def sources_of(
             "documents": lambda: documents.position,
             "works": lambda: works.position,
         },
-        answered=desk.counts.all,
-        presence=lambda now: presence(desk.directory, now),
-        connections=lambda: limit.count,
-        turned_away=limit.turned_away,
-        held=lambda: plane.alarm.count,
+        responses=handler.counts.all,
+        presence=lambda now: presence(handler.directory, now),
+        connections=lambda: limits.count,
+        not_admitted=limits.not_admitted,
+        held=lambda: plane.long_polls.count,
         faults=plane.faults.counts,
         calls=lambda: works.calls,
         since_heartbeat=lambda: timers.since_heartbeat,
@@ -197,7 +155,7 @@ def scrape(
     )
 
 
-def ask_store(sources: MetricSources) -> JournalState:
+def query_store(sources: MetricSources) -> JournalState:
     """Count up to the end of the journal, and read what only the store has."""
     sources.counting.catch_up()
     # Before the journal's own position, so that no reader seems to be ahead of it.
@@ -225,29 +183,71 @@ def _lag(
     )
 
 
+class TrafficCounter:
+    """Middleware that counts requests."""
+
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        """Wrap `app`."""
+        self._app = app
+        self._traffic = traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count a request when its response starts; a failure is a 500."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, has_started = time.monotonic(), False
+
+        async def send_and_count(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start" and not has_started:
+                has_started = True
+                self._count(scope, int(message["status"]), began)
+            await send(message)
+
+        self._traffic.in_flight += 1
+        try:
+            await self._app(scope, receive, send_and_count)
+        except Exception:
+            if not has_started:  # an outer middleware responds
+                self._count(scope, 500, began)
+            raise
+        finally:
+            self._traffic.in_flight -= 1
+
+    def _count(self, scope: Scope, status: int, began: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        default = f"/{ARM_ROOT}" if is_arm(scope["path"]) else "other"
+        route = getattr(scope.get("route"), "path", default)  # a template, not names
+        self._traffic.requests.add(method, route, str(status))
+        self._traffic.times.see(time.monotonic() - began, method, route)
+
+
 class SharedQuery(Generic[_T]):
     """Runs one query at a time; callers that arrive meanwhile share its result."""
 
-    def __init__(self, question: Callable[[], _T]) -> None:
-        """Run `question`, which may hang."""
-        self._question = question
+    def __init__(self, query: Callable[[], _T]) -> None:
+        """Run `query`, which may hang."""
+        self._query = query
         self._lock = Lock()
-        self._answer: Future[_T] | None = None
+        self._result: Future[_T] | None = None
 
-    def ask(self, seconds: float) -> _T | None:
+    def run(self, seconds: float) -> _T | None:
         """Wait up to `seconds` for the result; None if it is late or failed."""
         with self._lock:
-            if self._answer is None or self._answer.done():
-                self._answer = Future()
-                Thread(target=self._find, args=(self._answer,), daemon=True).start()
-            answer = self._answer
+            if self._result is None or self._result.done():
+                self._result = Future()
+                Thread(
+                    target=self._run_query, args=(self._result,), daemon=True
+                ).start()
+            result = self._result
         try:
-            return answer.result(seconds)
+            return result.result(seconds)
         except (TimeoutError, ForewarnError):
             return None
 
-    def _find(self, answer: Future[_T]) -> None:
+    def _run_query(self, result: Future[_T]) -> None:
         try:
-            answer.set_result(self._question())
+            result.set_result(self._query())
         except BaseException as problem:
-            answer.set_exception(problem)
+            result.set_exception(problem)

@@ -51,36 +51,36 @@ class LintObserver:
 
     # --- observing requests --------------------------------------------------
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond with the future document while it is active."""
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
-        if self.future_since is not None and request.is_marked:
+        if self.future_since is not None and request.has_metadata_header:
             since = time.monotonic()
             record = request_record(request, body, _OK, self._vm, since)
             version = VERSIONS.get(record.version)
             if version is not None and is_for_events(record):
                 return self._future_response(record, version, self.future_since)
-        return self._observer.take(request, body)
+        return self._observer.intercept(request, body)
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         """Pass an arrival on."""
-        self._observer.came(vm, at)
+        self._observer.started(vm, at)
 
-    def answered(self, asked: RequestRecord) -> None:
+    def finished(self, record: RequestRecord) -> None:
         """Record which document was sent."""
-        is_given = asked.status == 200 and asked.fault is None
-        if is_given and asked.method == "GET" and is_for_events(asked):
-            self._record_document(asked)
-        self._observer.answered(asked)
+        is_given = record.status == 200 and record.fault is None
+        if is_given and record.method == "GET" and is_for_events(record):
+            self._record_document(record)
+        self._observer.finished(record)
 
     # --- recording documents -------------------------------------------------
 
     def _record_document(self, asked: RequestRecord) -> None:
-        seat, version = self._directory.seat("", self._vm), VERSIONS.get(asked.version)
-        if seat is None or version is None:
+        entry, version = self._directory.find("", self._vm), VERSIONS.get(asked.version)
+        if entry is None or version is None:
             return
-        document = seat.shelf.document
+        document = entry.cached.document
         events = [event for event in document.events if event.type in version.types]
         self.shown.append(
             ShownDocument(
@@ -97,15 +97,15 @@ class LintObserver:
         if asked.method == "POST":
             is_meant = FUTURE_EVENT in asked.events
             if is_meant:
-                self._observer.answered(asked)
+                self._observer.finished(asked)
             return Response(200) if is_meant else None
-        seat = self._directory.seat("", self._vm)
-        last = 0 if seat is None else seat.shelf.document.incarnation
+        entry = self._directory.find("", self._vm)
+        last = 0 if entry is None else entry.cached.document.incarnation
         shown = ShownDocument(
             at=asked.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
         )
         self.shown.append(shown)
-        self._observer.answered(asked)
+        self._observer.finished(asked)
         body = _future_document(self._vm, last + 1, version, since)
         return Response(200, body, headers={"ETag": f'"strange.{last + 1}"'})
 

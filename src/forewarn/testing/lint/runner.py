@@ -68,8 +68,8 @@ def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     began = time.monotonic()
     with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
         plane, observer = rehearsal.system.plane, rehearsal.observer
-        lint_observer = LintObserver(observer, plane.desk.directory, VM)
-        plane.witness = lint_observer
+        lint_observer = LintObserver(observer, plane.handler.directory, VM)
+        plane.observer = lint_observer
         program = Program(
             trial.command,
             rehearsal.environment,

@@ -48,7 +48,7 @@ class RehearsalObserver:
 
     # --- recording -----------------------------------------------------------
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         """Handle a mark; None if the request is for the metadata plane."""
         if request.path.rstrip("/") != MARKS:
             return None
@@ -61,17 +61,17 @@ class RehearsalObserver:
         self.mark(name)
         return Response(200, b"", TEXT)
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request of `vm`."""
         with self._changed:
             self._arrivals.append((vm, at))
             self._wake()
 
-    def answered(self, asked: RequestRecord) -> None:
+    def finished(self, record: RequestRecord) -> None:
         """Record a finished request."""
         with self._changed:
-            self._requests.append(asked)
-            self._wake(asked.at)
+            self._requests.append(record)
+            self._wake(record.at)
 
     def mark(self, name: str) -> None:
         """Record the mark `name`."""

@@ -111,7 +111,7 @@ class Rehearsal:
         self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
         self.observer.clock = self.system.engine.clock.now
-        self.system.plane.witness = self.observer
+        self.system.plane.observer = self.observer
         self.system.readers.told_first.append(self.observer.committed)
         self.system.readers.told.append(lambda _: self.observer.wake())
 

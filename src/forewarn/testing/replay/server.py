@@ -99,11 +99,11 @@ class Replay:
             sockets = [listen(address, cleanup) for address in self._config.metadata]
             directory = Directory(is_open=True, default_vm=self.vms[0].name)
             clock, most = self._clock, connection_limits(self._config)
-            desk = MetadataHandler(
+            handler = MetadataHandler(
                 directory, self._notes, ResponseHead(clock.now(), clock.name)
             )
-            self._plane = MetadataPlane(sockets, desk, self, clock, most)
-            self._plane.witness = self
+            self._plane = MetadataPlane(sockets, handler, self, clock, most)
+            self._plane.observer = self
             directory.update(_update(self._project(*self._first), self.vms))
             if self._is_eager:
                 self._begin()
@@ -177,7 +177,7 @@ class Replay:
         elif isinstance(line, RecordedDocument):
             shown = self._project(number, line)
             self._events.show(shown.document)
-            self._plane.hand_over(_update(shown))
+            self._plane.apply_update(_update(shown))
         self._on_line(line, self._clock.now())
 
     def _project(self, number: int, line: RecordedDocument) -> AudienceView:
@@ -193,7 +193,7 @@ class Replay:
 
     # --- called by the metadata plane ----------------------------------------
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         """Start on the first request; repeat recorded failures."""
         del body
         if not request.path.rstrip("/").lower().endswith(_EVENTS):
@@ -208,19 +208,19 @@ class Replay:
     def _begin(self) -> None:
         """Start the first turn, so that the current request is part of it."""
         self._begin_turn()
-        desk, clock = self._plane.desk, self._clock
-        desk.stamp = ResponseHead(clock.now(), clock.name)
+        handler, clock = self._plane.handler, self._clock
+        handler.head = ResponseHead(clock.now(), clock.name)
         shown = self._project(*self._first)
         self._events.show(shown.document)
-        desk.directory.update(_update(shown))
+        handler.directory.update(_update(shown))
         self._begun.set()
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         """Ignore an arrival."""
 
-    def answered(self, asked: RequestRecord) -> None:
+    def finished(self, record: RequestRecord) -> None:
         """Discard the observations of a request, as a replay has no journal."""
-        del asked
+        del record
         self._notes.take()
 
     def listen(self, groups: Sequence[str]) -> None:

@@ -58,11 +58,11 @@ class ScenarioStage:
 
         While there are faults the result is true, as the program cannot help it.
         """
-        if self.rehearsal.system.plane.is_faulty:
+        if self.rehearsal.system.plane.has_faults:
             return True
-        for seat in self.rehearsal.system.plane.desk.directory.seats():
-            if seat.vm.name == self.vm:
-                return seat.seen_tag == seat.shelf.tag
+        for entry in self.rehearsal.system.plane.handler.directory.entries():
+            if entry.vm.name == self.vm:
+                return entry.seen_tag == entry.cached.tag
         return False
 
     def conduct(self) -> ProgramConduct:

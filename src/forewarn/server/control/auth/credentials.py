@@ -1,4 +1,4 @@
-"""The admin token of the control plane, and the rate limit on wrong tokens."""
+"""Credentials: the admin token, the session cookie, and the limit on wrong tokens."""
 
 import logging
 import os
@@ -15,43 +15,21 @@ from starlette.types import Scope
 
 from forewarn.engine.sessions import LASTS
 from forewarn.errors import CannotStart
-from forewarn.server.control.http.origin import READING, port_of
+from forewarn.server.control.http.origin import READ_METHODS, port_of
 
 _log = logging.getLogger(__name__)
 
-_ALLOWED = 20  # rejected tokens in a row
-_REFILL = 3.0  # seconds until one more is allowed
-_MOST_ADDRESSES = 10_000
 _SHORT = 20  # characters; shorter tokens can be guessed
 
+_ALLOWED = 20  # rejected tokens in a row
+_REFILL = 3.0  # seconds until one more is allowed
+_MAX_ADDRESSES = 10_000
 
-_WHERE = "/v1/"
-_OURS = "same-origin"
-_OWN_WILL = "none"  # sent by the user, not by a page
-_KEPT = "Path=/; HttpOnly; SameSite=Strict"
-
-
-class TokenAttempts:
-    """Counts rejected tokens per address, to slow down guessing.
-
-    A client with a valid token is never refused because others guess.
-    """
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Measure time with `monotonic`, in seconds."""
-        self._monotonic = monotonic
-        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def add(self, address: str) -> float:
-        """Count a rejected token; return the seconds to wait, 0 if within the limit."""
-        now = self._monotonic()
-        spent, since = self._spent.pop(address, (0.0, now))
-        left = max(spent - (now - since) / _REFILL, 0.0)
-        is_too_many = left + 1 > _ALLOWED
-        self._spent[address] = (left if is_too_many else left + 1, now)
-        while len(self._spent) > _MOST_ADDRESSES:
-            self._spent.popitem(last=False)
-        return (left + 1 - _ALLOWED) * _REFILL if is_too_many else 0.0
+_SESSION_PATHS = "/v1/"  # elsewhere, the cookie is ignored
+_COOKIE_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict"
+# Values of Sec-Fetch-Site.
+_SAME_ORIGIN = "same-origin"
+_BY_USER = "none"  # sent by the user, not by a page
 
 
 def admin_token(directory: Path, given: str | None) -> str:
@@ -84,6 +62,56 @@ def warn_of_short(token: str) -> None:
         )
 
 
+class TokenAttempts:
+    """Counts rejected tokens per address, to slow down guessing.
+
+    A client with a valid token is never refused because others guess.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Measure time with `monotonic`, in seconds."""
+        self._monotonic = monotonic
+        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def add(self, address: str) -> float:
+        """Count a rejected token; return the seconds to wait, 0 if within the limit."""
+        now = self._monotonic()
+        spent, since = self._spent.pop(address, (0.0, now))
+        left = max(spent - (now - since) / _REFILL, 0.0)
+        is_too_many = left + 1 > _ALLOWED
+        self._spent[address] = (left if is_too_many else left + 1, now)
+        while len(self._spent) > _MAX_ADDRESSES:
+            self._spent.popitem(last=False)
+        return (left + 1 - _ALLOWED) * _REFILL if is_too_many else 0.0
+
+
+def session_in(scope: Scope) -> str | None:
+    """Return the session of a request; None if it has none that is accepted."""
+    if not scope["path"].startswith(_SESSION_PATHS):
+        return None
+    cookies = "; ".join(Headers(scope=scope).getlist("cookie"))
+    return cookie_parser(cookies).get(_cookie_name(scope)) or None
+
+
+def is_same_origin(scope: Scope) -> bool:
+    """Whether the portal's page sent a write, or no other page sent a read."""
+    headers = Headers(scope=scope)
+    site = headers.get("sec-fetch-site")
+    if scope["method"] in READ_METHODS:
+        return site in (None, _SAME_ORIGIN, _BY_USER)
+    return site == _SAME_ORIGIN or (site is None and "origin" in headers)
+
+
+def set_session_cookie(scope: Scope, session: str) -> Mapping[str, str]:
+    """Return the header that stores a session in the browser."""
+    return _cookie(scope, session, int(LASTS.total_seconds()))
+
+
+def remove_session_cookie(scope: Scope) -> Mapping[str, str]:
+    """Return the header that removes the session from the browser."""
+    return _cookie(scope, "", 0)
+
+
 def _make_token(path: Path) -> None:
     """Write a new token atomically, and never over an existing one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -98,44 +126,17 @@ def _make_token(path: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def session_in(scope: Scope) -> str | None:
-    """Return the session of a request; None if it has none that is accepted."""
-    if not scope["path"].startswith(_WHERE):
-        return None
-    shown = "; ".join(Headers(scope=scope).getlist("cookie"))
-    return cookie_parser(shown).get(_name(scope)) or None
-
-
-def is_by_our_page(scope: Scope) -> bool:
-    """Whether the portal's page sent a write, or no other page sent a read."""
-    headers = Headers(scope=scope)
-    site = headers.get("sec-fetch-site")
-    if scope["method"] in READING:
-        return site in (None, _OURS, _OWN_WILL)
-    return site == _OURS or (site is None and "origin" in headers)
-
-
-def set_session_cookie(scope: Scope, session: str) -> Mapping[str, str]:
-    """Return the header that stores a session in the browser."""
-    return _cookie(scope, session, int(LASTS.total_seconds()))
-
-
-def remove_session_cookie(scope: Scope) -> Mapping[str, str]:
-    """Return the header that removes the session from the browser."""
-    return _cookie(scope, "", 0)
-
-
 def _cookie(scope: Scope, session: str, seconds: int) -> Mapping[str, str]:
-    secure = "; Secure" if _is_secret(scope) else ""
-    kept = f"{_KEPT}; Max-Age={seconds}{secure}"
-    return {"Set-Cookie": f"{_name(scope)}={session}; {kept}"}
+    secure = "; Secure" if _is_https(scope) else ""
+    attributes = f"{_COOKIE_ATTRIBUTES}; Max-Age={seconds}{secure}"
+    return {"Set-Cookie": f"{_cookie_name(scope)}={session}; {attributes}"}
 
 
-def _name(scope: Scope) -> str:
+def _cookie_name(scope: Scope) -> str:
     # Browsers accept this prefix only over https, and only for this exact host.
-    prefix = "__Host-" if _is_secret(scope) else ""
+    prefix = "__Host-" if _is_https(scope) else ""
     return f"{prefix}forewarn-{port_of(scope)}"
 
 
-def _is_secret(scope: Scope) -> bool:
+def _is_https(scope: Scope) -> bool:
     return bool(scope["scheme"] == "https")

@@ -1,4 +1,4 @@
-"""Authentication and authorization of the control plane.
+"""The guard: middleware that authenticates and authorizes every request.
 
 Without a valid token a request is refused, whatever else is wrong with it.
 """
@@ -22,15 +22,13 @@ from forewarn.server.control.auth.permissions import (
     permission_for,
 )
 from forewarn.server.control.context import Services
-from forewarn.server.control.problems import refusal
+from forewarn.server.error_responses import refusal
 
 _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
 )
-
-
-_NOT_OURS = (
+_OTHER_ORIGIN = (
     "who is signed in acts by the portal's own page; others show a token, and no cookie"
 )
 
@@ -38,84 +36,84 @@ _NOT_OURS = (
 class _Refused(Exception):
     """A token that was valid when the request began is no longer valid."""
 
-    def __init__(self, answer: Response) -> None:
-        self.answer = answer
+    def __init__(self, response: Response) -> None:
+        self.response = response
 
 
 class Guard:
     """Middleware that protects everything that needs a token."""
 
-    def __init__(self, app: ASGIApp, parts: Services) -> None:
+    def __init__(self, app: ASGIApp, services: Services) -> None:
         """Pass requests with a valid token to `app`; record rejected tokens."""
         self._app = app
-        self._parts = parts
+        self._services = services
         self._attempts = TokenAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or respond with 401, 403 or 429."""
         if scope["type"] == "http" and is_guarded(scope["path"]):
-            result = self._look(scope)
+            result = self._check(scope)
             if isinstance(result, Response):
                 await result(scope, receive, send)
                 return
             scope.setdefault("state", {})["caller"] = result
-            receive = self._looking_again(scope, receive)
+            receive = self._checking_again(scope, receive)
         try:
             await self._app(scope, receive, send)
         except _Refused as refused:
-            await refused.answer(scope, receive, send)
+            await refused.response(scope, receive, send)
 
-    def _looking_again(self, scope: Scope, receive: Receive) -> Receive:
+    def _checking_again(self, scope: Scope, receive: Receive) -> Receive:
         """Check the token again after the body, which may take minutes to arrive."""
 
-        async def receive_and_look() -> Message:
+        async def receive_and_check() -> Message:
             message = await receive()
             is_body = message["type"] == "http.request"
             if is_body and not message.get("more_body", False):
-                result = self._look(scope)
+                result = self._check(scope)
                 if isinstance(result, Response):
                     raise _Refused(result)
             return message
 
-        return receive_and_look
+        return receive_and_check
 
-    def _look(self, scope: Scope) -> TokenHolder | Response:
+    def _check(self, scope: Scope) -> TokenHolder | Response:
         result = self._holder(scope)
         if isinstance(result, Response):
             return result
-        right = permission_for(scope["method"], scope["path"])
-        return result if may(result.role, right) else _forbidden(scope, result, right)
+        permission = permission_for(scope["method"], scope["path"])
+        if may(result.role, permission):
+            return result
+        return _forbidden(scope, result, permission)
 
     def _holder(self, scope: Scope) -> TokenHolder | Response:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         session = credentials.session_in(scope)
         if scheme.lower() == "bearer" and text.strip():
-            holder = self._parts.tokens.holder_of(text.strip())
-            return (
-                holder
-                if isinstance(holder, TokenHolder)
-                else self._refuse(scope, holder)
-            )
+            holder = self._services.tokens.holder_of(text.strip())
+            if isinstance(holder, TokenHolder):
+                return holder
+            return self._refuse(scope, holder)
         if session is None:
             return _unknown(scope, _NO_TOKEN)
-        if not credentials.is_by_our_page(scope):
-            return refusal(scope, 403, _NOT_OURS)
+        if not credentials.is_same_origin(scope):
+            return refusal(scope, 403, _OTHER_ORIGIN)
         return self._signed_in(scope, session)
 
     def _signed_in(self, scope: Scope, session: str) -> TokenHolder | Response:
-        holder = self._parts.sessions.holder_of(session)
+        holder = self._services.sessions.holder_of(session)
         if isinstance(holder, TokenHolder):
             return holder
         if holder is Lapsed.OVER:  # a genuine session, not a guess
-            answer = _unknown(scope, holder.value)
+            response = _unknown(scope, holder.value)
         else:
-            answer = self._refuse(scope, holder)
-        answer.headers.update(credentials.remove_session_cookie(scope))
-        return answer
+            response = self._refuse(scope, holder)
+        response.headers.update(credentials.remove_session_cookie(scope))
+        return response
 
     def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
-        address = address_of(scope)
-        self._parts.engine.notes.refuse(address)
+        address = _address_of(scope)
+        self._services.engine.notes.refuse(address)
         wait = self._attempts.add(address)
         if not wait:
             return _unknown(scope, unknown.value)
@@ -128,24 +126,11 @@ class Guard:
         )
 
 
-def address_of(scope: Scope) -> str:
-    """Return the client's address; an IPv6 /64 network counts as one address."""
-    client = scope.get("client")
-    try:
-        address = ip_address(client[0] if client else "")
-    except ValueError:  # a proxy may send anything
-        return "unknown"
-    if address.version == 6 and not address.is_loopback:
-        mapped = address.ipv4_mapped
-        return str(mapped) if mapped else f"{ip_address(int(address) >> 64 << 64)}/64"
-    return str(address)
-
-
 def _unknown(scope: Scope, detail: str) -> Response:
     return refusal(scope, 401, detail, {"WWW-Authenticate": "Bearer"})
 
 
-def _forbidden(scope: Scope, holder: TokenHolder, right: Permission) -> Response:
+def _forbidden(scope: Scope, holder: TokenHolder, permission: Permission) -> Response:
     if holder.role is Role.GROUP:
         return refusal(
             scope,
@@ -156,6 +141,19 @@ def _forbidden(scope: Scope, holder: TokenHolder, right: Permission) -> Response
     return refusal(
         scope,
         403,
-        f"this needs the role {right.least}, and the token {holder.name} has the role"
-        f" {holder.role}",
+        f"this needs the role {permission.least}, and the token {holder.name} has the"
+        f" role {holder.role}",
     )
+
+
+def _address_of(scope: Scope) -> str:
+    """Return the client's address; an IPv6 /64 network counts as one address."""
+    client = scope.get("client")
+    try:
+        address = ip_address(client[0] if client else "")
+    except ValueError:  # a proxy may send anything
+        return "unknown"
+    if address.version == 6 and not address.is_loopback:
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped else f"{ip_address(int(address) >> 64 << 64)}/64"
+    return str(address)

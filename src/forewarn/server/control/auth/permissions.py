@@ -1,4 +1,4 @@
-"""Permissions: the role that each method and path needs.
+"""Permissions: the role that each method and path needs, and what a group may see.
 
 They are checked before anything else. A request that matches no line of the table needs
 an admin. The routes themselves restrict a group's token to its group.
@@ -28,39 +28,39 @@ class Permission:
     groups: bool = False  # whether a group's token is enough
 
 
-def _right(methods: str, path: str, least: Role, *, groups: bool = False) -> Permission:
+def _allow(methods: str, path: str, least: Role, *, groups: bool = False) -> Permission:
     return Permission(frozenset(methods.split()), re.compile(path), least, groups)
 
 
-_USERS = "restart|redeploy|reimage|evict|delete"
+_VM_OPERATIONS = "restart|redeploy|reimage|evict|delete"
 
 #: The first line that matches applies.
-RIGHTS: Sequence[Permission] = (
-    _right("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
-    _right("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
-    _right("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
-    _right("GET HEAD", r"/v1/(overview|fleet/map)", Role.VIEWER, groups=True),
-    _right("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
-    _right("POST", rf"/v1/vms/[^/]+/({_USERS})", Role.OPERATOR, groups=True),
-    _right("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),
-    _right("GET HEAD POST DELETE", r"/v1/tokens(/.*)?", Role.ADMIN),
-    _right("POST DELETE", r"/v1/faults(/.*)?", Role.ADMIN),
-    _right("GET HEAD", r"/v1/.*", Role.VIEWER),
-    _right("GET HEAD", r"/metrics", Role.VIEWER),
-    _right("PUT DELETE PATCH", r"/v1/.*", Role.ADMIN),
-    _right("POST", r"/v1/.*", Role.OPERATOR),
-    _right("GET HEAD", r"/+(?i:subscriptions)(/.*)?", Role.VIEWER, groups=True),
-    _right("POST DELETE", r"/+(?i:subscriptions)/.*", Role.OPERATOR, groups=True),
+PERMISSIONS: Sequence[Permission] = (
+    _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/(overview|fleet/map)", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
+    _allow("POST", rf"/v1/vms/[^/]+/({_VM_OPERATIONS})", Role.OPERATOR, groups=True),
+    _allow("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),
+    _allow("GET HEAD POST DELETE", r"/v1/tokens(/.*)?", Role.ADMIN),
+    _allow("POST DELETE", r"/v1/faults(/.*)?", Role.ADMIN),
+    _allow("GET HEAD", r"/v1/.*", Role.VIEWER),
+    _allow("GET HEAD", r"/metrics", Role.VIEWER),
+    _allow("PUT DELETE PATCH", r"/v1/.*", Role.ADMIN),
+    _allow("POST", r"/v1/.*", Role.OPERATOR),
+    _allow("GET HEAD", r"/+(?i:subscriptions)(/.*)?", Role.VIEWER, groups=True),
+    _allow("POST DELETE", r"/+(?i:subscriptions)/.*", Role.OPERATOR, groups=True),
 )
-_NEEDED = Permission(frozenset(), re.compile(""), Role.ADMIN)
+_ADMIN_ONLY = Permission(frozenset(), re.compile(""), Role.ADMIN)
 
 
 def permission_for(method: str, path: str) -> Permission:
     """Return the permission needed for `method` at `path`."""
-    for right in RIGHTS:
-        if method in right.methods and right.path.fullmatch(path):
-            return right
-    return _NEEDED
+    for permission in PERMISSIONS:
+        if method in permission.methods and permission.path.fullmatch(path):
+            return permission
+    return _ADMIN_ONLY
 
 
 def is_guarded(path: str) -> bool:
@@ -70,17 +70,18 @@ def is_guarded(path: str) -> bool:
     return first.strip() in ("v1", "subscriptions", "metrics")
 
 
-def may(role: Role, right: Permission) -> bool:
-    """Whether `role` has the permission `right`."""
+def may(role: Role, permission: Permission) -> bool:
+    """Whether `role` has the permission `permission`."""
     if role is Role.GROUP:
-        return right.groups
-    return role.is_at_least(right.least)
+        return permission.groups
+    return role.is_at_least(permission.least)
 
 
-def shown_to(holder: TokenHolder, found: Maintenance) -> Maintenance:
+def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
     """Redact a maintenance that `holder` may see."""
-    share = None if holder.group is None else visible_maintenance(found, holder.group)
-    return found if share is None else share
+    if holder.group is None:
+        return maintenance
+    return visible_maintenance(maintenance, holder.group) or maintenance
 
 
 def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:

@@ -3,7 +3,7 @@
 1. There are never more connections than the ceiling admits. A connection counts from
    the start of its TLS handshake.
 2. The head of a request is small and arrives soon, and so do the trailers after a body.
-   `sizes.py` limits bodies.
+   `body_limits` limits bodies.
 3. If a client gets a response while it still sends, its connection is read for a moment
    longer, so that it sees the response: closing with unread bytes is a reset.
 """
@@ -18,14 +18,14 @@ from urllib.parse import unquote
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from forewarn.server.control.http.origin import ALWAYS
-from forewarn.server.control.problems import refusal
+from forewarn.server.control.http.origin import SECURITY_HEADERS
+from forewarn.server.error_responses import refusal
 from forewarn.server.metadata.limits import ConnectionCeiling
 
-_LARGEST_HEAD = 64 * 1024  # bytes
-_AROUND = 3  # bytes of a header besides name and value: colon, line end
+_MAX_HEAD = 64 * 1024  # bytes
+_HEADER_OVERHEAD = 3  # bytes of a header besides name and value: colon, line end
 _REFUSED: Mapping[str, str] = {
-    **ALWAYS,
+    **SECURITY_HEADERS,
     "Cache-Control": "no-store",
     "Connection": "close",
 }
@@ -44,14 +44,14 @@ class ControlConnection(HttpToolsProtocol):
     """A control-plane connection."""
 
     ceiling: ClassVar[ConnectionCeiling]
-    patience: ClassVar[ConnectionTimeouts]
+    timeouts: ClassVar[ConnectionTimeouts]
 
     url = b""  # of the last request; uvicorn has none before the first
 
     _is_admitted = False
     _in_head = False
     _in_body = False
-    _is_over = False  # refused; further input is dropped
+    _is_refused = False  # further input is dropped
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far
     _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
@@ -72,18 +72,18 @@ class ControlConnection(HttpToolsProtocol):
         )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the deadline and give the place back."""
+        """Cancel the deadline and release the connection."""
         super().connection_lost(exc)
-        self._await_nothing()
+        self._cancel_deadline()
         self.leave()
 
     def enter(self) -> bool:
-        """Take a place, once; return whether there was one."""
+        """Count the connection, once; return False if there are too many."""
         self._is_admitted = self._is_admitted or self.ceiling.admit()
         return self._is_admitted
 
     def leave(self) -> None:
-        """Give the place back, once."""
+        """Uncount the connection, once."""
         if self._is_admitted:
             self._is_admitted = False
             self.ceiling.release()
@@ -92,19 +92,19 @@ class ControlConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse input, up to a limit."""
-        if self._is_over:
+        if self._is_refused:
             return
         self._unread += len(data)
         super().data_received(data)
         self._check_head()
 
     def _check_head(self) -> None:
-        if self._is_over:
+        if self._is_refused:
             return
-        if self._unread > _LARGEST_HEAD:
+        if self._unread > _MAX_HEAD:
             self._refuse_large_head()
         elif not self._in_body and (self._in_head or self._unread):
-            self._await(self.patience.head, self._end_slow_head)
+            self._set_deadline(self.timeouts.head, self._end_slow_head)
 
     def on_message_begin(self) -> None:
         """Start counting a head."""
@@ -119,19 +119,19 @@ class ControlConnection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Accept a header; ignore trailers, which follow the body."""
         if not self._in_body:
-            self._grow_head(len(name) + len(value) + _AROUND)
+            self._grow_head(len(name) + len(value) + _HEADER_OVERHEAD)
             super().on_header(name, value)
 
     def _grow_head(self, size: int) -> None:
         """Count bytes of the head: one that arrives whole is never in `_unread`."""
         self._head += size
-        if self._head > _LARGEST_HEAD:
+        if self._head > _MAX_HEAD:
             raise ValueError("the head is too large")  # makes the parser give up
 
     def on_headers_complete(self) -> None:
         """Switch from the head to the body."""
         self._in_head, self._in_body, self._unread = False, True, 0
-        self._await_nothing()
+        self._cancel_deadline()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -142,71 +142,65 @@ class ControlConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the body has ended."""
         self._in_body, self._unread = False, 0
-        self._await_nothing()
+        self._cancel_deadline()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Keep reading for a moment if the body has not ended."""
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete:
-            self._await(self.patience.linger, self.transport.close)
+            self._set_deadline(self.timeouts.linger, self.transport.close)
 
     # --- refusals ------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
         """Refuse input that is not HTTP, or that made the parser give up."""
         del msg
-        if self._head > _LARGEST_HEAD:
+        if self._head > _MAX_HEAD:
             self._refuse_large_head()
         else:
             self._refuse(400, "what was sent is not HTTP/1.1")
 
     def _refuse_large_head(self) -> None:
-        self._refuse(431, f"a request's head has {_LARGEST_HEAD} bytes at most")
+        self._refuse(431, f"a request's head has {_MAX_HEAD} bytes at most")
 
     def _end_slow_head(self) -> None:
-        most = self.patience.head
-        self._refuse(408, f"the head of the request took more than {most:g} s")
+        seconds = self.timeouts.head
+        self._refuse(408, f"the head of the request took more than {seconds:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Respond, unless another response is in progress; then close."""
-        self._is_over = True
-        self._await_nothing()
+        self._is_refused = True
+        self._cancel_deadline()
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.close()
             return
         path = unquote(self.url.partition(b"?")[0].decode("latin-1"))
-        answer = refusal({"path": path}, status, detail, _REFUSED)
-        self.transport.write(_written(answer))
-        self._await(self.patience.linger, self.transport.close)
+        response = refusal({"path": path}, status, detail, _REFUSED)
+        self.transport.write(_serialize(response))
+        self._set_deadline(self.timeouts.linger, self.transport.close)
 
-    def _await(self, seconds: float, or_else: Callable[[], object]) -> None:
+    def _set_deadline(self, seconds: float, on_expiry: Callable[[], object]) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(seconds, or_else)
+            self._deadline = self.loop.call_later(seconds, on_expiry)
 
-    def _await_nothing(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
 
-def _written(answer: Response) -> bytes:
-    """Serialize a response that does not come from the application."""
-    status = HTTPStatus(answer.status_code)
-    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
-    lines += [b"%b: %b" % header for header in answer.raw_headers]
-    return b"\r\n".join([*lines, b"", bytes(answer.body)])
-
-
 def control_connection(
-    counted_by: ConnectionCeiling, given: ConnectionTimeouts
+    ceiling: ConnectionCeiling, timeouts: ConnectionTimeouts
 ) -> type[ControlConnection]:
-    """Return a connection class with the ceiling `counted_by` and `given` timeouts."""
+    """Return a connection class with its `ceiling` and `timeouts`, as uvicorn needs."""
+    attributes = {"ceiling": ceiling, "timeouts": timeouts}
+    return type("LimitedConnection", (ControlConnection,), attributes)
 
-    class Counted(ControlConnection):
-        """A connection that `counted_by` counts."""
 
-        ceiling = counted_by
-        patience = given
-
-    return Counted
+def _serialize(response: Response) -> bytes:
+    """Serialize a response that does not come from the application."""
+    status = HTTPStatus(response.status_code)
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
+    lines += [b"%b: %b" % header for header in response.raw_headers]
+    return b"\r\n".join([*lines, b"", bytes(response.body)])

@@ -1,4 +1,6 @@
-"""Host and Origin checks of the control plane, against DNS rebinding and CSRF.
+"""Host and Origin checks, and security headers, of the control plane.
+
+The checks are against DNS rebinding and CSRF.
 
 A page in a browser can make its own name resolve to this machine, and so reach what
 only this machine can reach. It cannot hide which name it uses, nor where it comes from:
@@ -17,26 +19,25 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forewarn.server.control import problems
 from forewarn.server.control.auth.permissions import is_guarded
+from forewarn.server.error_responses import refusal
 
 #: Methods that change nothing.
-READING = frozenset({"GET", "HEAD"})
+READ_METHODS = frozenset({"GET", "HEAD"})
 
-_ANY = "*"
+_ANY_HOST = "*"
 _LOCALHOST = "localhost"  # browsers never look it up in DNS
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
-
 #: Defaults, fit for JSON; pages set their own policy.
-ALWAYS: Mapping[str, str] = {
+SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_YEAR = "max-age=31536000"
+_HSTS = "max-age=31536000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def origin_refusal(call: RequestOrigin, names: AllowedHosts) -> OriginRefusal | 
             status=403,
             detail=f"pages of {call.origin[:100]} may not ask the control plane",
         )
-    if call.site == "cross-site" and call.method not in READING:
+    if call.site == "cross-site" and call.method not in READ_METHODS:
         return OriginRefusal(
             status=403, detail="pages of other sites may not ask the control plane"
         )
@@ -129,22 +130,43 @@ class OriginCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] == "http":
-            refused = origin_refusal(_call(scope), self._names)
+            refused = origin_refusal(_request_origin(scope), self._names)
             if refused is not None:
-                answer = problems.refusal(scope, refused.status, refused.detail)
-                await answer(scope, receive, send)
+                response = refusal(scope, refused.status, refused.detail)
+                await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class SecurityHeaders:
+    """Middleware that adds security headers, without buffering responses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _headers_for(scope).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        is_http = scope["type"] == "http"
+        await self._app(scope, receive, send_with_headers if is_http else send)
 
 
 def port_of(scope: Scope) -> int:
     """Return the port of the control plane in the request's URL; 0 if unreadable."""
     host = Headers(scope=scope).get("host", "")
-    origin = _origin(f"{scope['scheme']}://{host}")
+    origin = _split_origin(f"{scope['scheme']}://{host}")
     return 0 if origin is None else origin[2]
 
 
-def _call(scope: Scope) -> RequestOrigin:
+def _request_origin(scope: Scope) -> RequestOrigin:
     headers = Headers(scope=scope)
     return RequestOrigin(
         method=scope["method"],
@@ -156,22 +178,22 @@ def _call(scope: Scope) -> RequestOrigin:
 
 
 def _is_known(hosts: Sequence[str], names: AllowedHosts) -> bool:
-    if _ANY in names.given:
+    if _ANY_HOST in names.given:
         return True
     if not hosts:
         return names.is_loopback  # HTTP/1.0, which no browser uses
-    origin = _origin(f"http://{hosts[0]}")
+    origin = _split_origin(f"http://{hosts[0]}")
     return len(hosts) == 1 and origin is not None and names.has(origin[1])
 
 
 def _is_own(call: RequestOrigin) -> bool:
     if len(call.hosts) != 1 or call.origin is None:
         return False
-    own = _origin(f"{call.scheme}://{call.hosts[0]}")
-    return own is not None and _origin(call.origin) == own
+    own = _split_origin(f"{call.scheme}://{call.hosts[0]}")
+    return own is not None and _split_origin(call.origin) == own
 
 
-def _origin(text: str) -> tuple[str, str, int] | None:
+def _split_origin(text: str) -> tuple[str, str, int] | None:
     """Split an origin into scheme, name and port; None if it is not one."""
     try:
         parts = urlsplit(text)
@@ -193,33 +215,12 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
     return mapped or address
 
 
-class SecurityHeaders:
-    """Middleware that adds security headers, without buffering responses."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Wrap `app`."""
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-
-        async def send_safely(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _wanted(scope).items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        is_http = scope["type"] == "http"
-        await self._app(scope, receive, send_safely if is_http else send)
-
-
-def _wanted(scope: Scope) -> Mapping[str, str]:
-    headers = dict(ALWAYS)
+def _headers_for(scope: Scope) -> Mapping[str, str]:
+    headers = dict(SECURITY_HEADERS)
     if is_guarded(scope["path"]):
         headers["Cache-Control"] = "no-store"
     if scope["scheme"] == "https" and not _is_localhost(scope):
-        headers["Strict-Transport-Security"] = _YEAR
+        headers["Strict-Transport-Security"] = _HSTS
     return headers
 
 

@@ -1,4 +1,8 @@
-"""TLS handshakes of the control plane; connections count from the start."""
+"""HTTP server of the control plane: uvicorn in a thread, and TLS.
+
+uvicorn learns of a TLS connection only after its handshake. So that connections count
+from the start, `TlsAcceptor` accepts them and does the handshake.
+"""
 
 import asyncio
 import ssl
@@ -21,86 +25,20 @@ from forewarn.server.control.http.connection import (
 from forewarn.server.control.routes.journal import JournalStreams
 from forewarn.server.metadata.limits import ConnectionCeiling
 
-_GOODBYE = 2.0  # seconds for the TLS shutdown
-_OUT_OF_FILES = 0.1  # seconds until the next try
-
-
-_KEPT = 75  # seconds that an idle connection is kept
-_PATIENCE = ConnectionTimeouts()
+_KEEP_ALIVE = 75  # seconds that an idle connection is kept
+_TIMEOUTS = ConnectionTimeouts()
 _PROXIES = ["127.0.0.1", "::1"]
 
-
+_TLS_SHUTDOWN = 2.0  # seconds
+_OUT_OF_FILES = 0.1  # seconds until the next try
 _ROUNDS = 8  # more than any handshake needs
 
 #: OpenSSL's error codes for certificates that no client would accept.
-_USELESS: Mapping[int, str] = {
+_REJECTED: Mapping[int, str] = {
     9: "is not valid yet; is the clock of this machine right?",
     10: "has expired; get a new one",
     26: "is not for servers; get one whose extended key usage has serverAuth",
 }
-
-
-class TlsAcceptor:
-    """Accepts TLS connections on one socket, until it is closed."""
-
-    def __init__(
-        self,
-        listening: socket,
-        tls: ssl.SSLContext,
-        connect: Callable[[], ControlConnection],
-    ) -> None:
-        """Start accepting, on the running loop."""
-        self._tls = tls
-        self._connect = connect
-        self._loop = asyncio.get_running_loop()
-        self._shaking: set[asyncio.Task[None]] = set()
-        listening.setblocking(False)
-        self._accepting = self._loop.create_task(self._accept(listening))
-
-    def close(self) -> None:
-        """Stop accepting, and drop connections that are still in their handshake."""
-        for task in (self._accepting, *self._shaking):
-            task.cancel()
-
-    async def _accept(self, listening: socket) -> None:
-        while True:
-            try:
-                accepted, _ = await self._loop.sock_accept(listening)
-            except OSError:  # out of file descriptors, or the client has gone
-                await asyncio.sleep(_OUT_OF_FILES)
-                continue
-            wire = self._connect()
-            if not wire.enter():
-                accepted.close()
-                continue
-            task = self._loop.create_task(self._shake(accepted, wire))
-            self._shaking.add(task)
-            task.add_done_callback(self._shaking.discard)
-
-    async def _shake(self, made: socket, wire: ControlConnection) -> None:
-        is_connected = False
-        try:
-            with suppress(OSError):  # clients that do not speak TLS get no response
-                await self._loop.connect_accepted_socket(
-                    lambda: wire,
-                    made,
-                    ssl=self._tls,
-                    ssl_handshake_timeout=wire.patience.handshake,
-                    ssl_shutdown_timeout=_GOODBYE,
-                )
-                is_connected = True
-        finally:
-            if not is_connected:
-                made.close()
-                wire.leave()
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to the owner of the process."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 class ControlPlane:
@@ -114,7 +52,7 @@ class ControlPlane:
         *,
         connections: int,
         tls: ssl.SSLContext | None = None,  # None for plain HTTP
-        patience: ConnectionTimeouts = _PATIENCE,
+        timeouts: ConnectionTimeouts = _TIMEOUTS,
         is_proxied: bool = False,
     ) -> None:
         """Serve `app` on at most `connections` at once; end `streams` on stop.
@@ -128,18 +66,18 @@ class ControlPlane:
         )
         self._sockets = list(sockets)
         self._tls = tls
-        self._wire = control_connection(ceiling, patience)
+        self._protocol = control_connection(ceiling, timeouts)
         self._streams = streams
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=self._wire,
+                http=self._protocol,
                 ws="none",
                 loop="none",  # `_run` chooses it
                 log_config=None,
                 access_log=False,
                 lifespan="off",
-                timeout_keep_alive=_KEPT,
+                timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=2,
                 server_header=False,
                 proxy_headers=is_proxied,
@@ -171,19 +109,15 @@ class ControlPlane:
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup(sockets=[] if self._tls else self._sockets)
-        shaking = self._shake_hands()
+        acceptors = self._accept_tls()
         self._ready.set()
         await server.main_loop()
-        for handshakes in shaking:
-            handshakes.close()
+        for acceptor in acceptors:
+            acceptor.close()
         await server.shutdown(sockets=self._sockets)
 
-    def _shake_hands(self) -> Sequence[TlsAcceptor]:
-        """Accept connections without uvicorn if there is TLS.
-
-        uvicorn learns of a connection only after its handshake, and so could not count
-        it before.
-        """
+    def _accept_tls(self) -> "Sequence[TlsAcceptor]":
+        """Accept connections without uvicorn if there is TLS."""
         if self._tls is None:
             return ()
         return [
@@ -192,15 +126,78 @@ class ControlPlane:
 
     def _connection(self) -> ControlConnection:
         server = self._server
-        return self._wire(
+        return self._protocol(
             config=server.config, server_state=server.server_state, app_state={}
         )
 
 
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the owner of the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class TlsAcceptor:
+    """Accepts TLS connections on one socket, until it is closed."""
+
+    def __init__(
+        self,
+        listening: socket,
+        tls: ssl.SSLContext,
+        connect: Callable[[], ControlConnection],
+    ) -> None:
+        """Start accepting, on the running loop."""
+        self._tls = tls
+        self._connect = connect
+        self._loop = asyncio.get_running_loop()
+        self._handshakes: set[asyncio.Task[None]] = set()
+        listening.setblocking(False)
+        self._accepting = self._loop.create_task(self._accept(listening))
+
+    def close(self) -> None:
+        """Stop accepting, and drop connections that are still in their handshake."""
+        for task in (self._accepting, *self._handshakes):
+            task.cancel()
+
+    async def _accept(self, listening: socket) -> None:
+        while True:
+            try:
+                accepted, _ = await self._loop.sock_accept(listening)
+            except OSError:  # out of file descriptors, or the client has gone
+                await asyncio.sleep(_OUT_OF_FILES)
+                continue
+            connection = self._connect()
+            if not connection.enter():
+                accepted.close()
+                continue
+            task = self._loop.create_task(self._handshake(accepted, connection))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
+
+    async def _handshake(self, accepted: socket, connection: ControlConnection) -> None:
+        is_connected = False
+        try:
+            with suppress(OSError):  # clients that do not speak TLS get no response
+                await self._loop.connect_accepted_socket(
+                    lambda: connection,
+                    accepted,
+                    ssl=self._tls,
+                    ssl_handshake_timeout=connection.timeouts.handshake,
+                    ssl_shutdown_timeout=_TLS_SHUTDOWN,
+                )
+                is_connected = True
+        finally:
+            if not is_connected:
+                accepted.close()
+                connection.leave()
+
+
 def tls_context(certificate: str, key: str) -> ssl.SSLContext:
     """Return a TLS context from the PEM files `certificate` and `key`."""
-    _check(certificate, "-----BEGIN CERTIFICATE-----", "certificate")
-    _check(key, "PRIVATE KEY-----", "private key")
+    _check_pem(certificate, "-----BEGIN CERTIFICATE-----", "certificate")
+    _check_pem(key, "PRIVATE KEY-----", "private key")
 
     def passphrase() -> str:
         raise CannotStart(
@@ -221,11 +218,11 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
             f"the certificate in {certificate} and the private key in {key} cannot be"
             f" used: {why}"
         ) from error
-    _rehearse(context, certificate)
+    _try_handshake(context, certificate)
     return context
 
 
-def _check(name: str, mark: str, noun: str) -> None:
+def _check_pem(name: str, mark: str, noun: str) -> None:
     try:
         content = Path(name).read_bytes()
     except OSError as error:
@@ -236,22 +233,22 @@ def _check(name: str, mark: str, noun: str) -> None:
         raise CannotStart(f"there is no {noun} in PEM in {name}")
 
 
-def _rehearse(context: ssl.SSLContext, certificate: str) -> None:
+def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
     """Shake hands with a client that trusts the certificate but checks its dates."""
-    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    trusting.check_hostname = False
-    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    trusting.load_verify_locations(certificate)
+    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client_context.check_hostname = False
+    client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    client_context.load_verify_locations(certificate)
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = trusting.wrap_bio(back, there)
-    service = context.wrap_bio(there, back, server_side=True)
+    client = client_context.wrap_bio(back, there)
+    server = context.wrap_bio(there, back, server_side=True)
     try:
         for _ in range(_ROUNDS):
-            for side in (client, service):
+            for side in (client, server):
                 with suppress(ssl.SSLWantReadError):
                     side.do_handshake()
     except ssl.SSLCertVerificationError as error:
-        why = _USELESS.get(error.verify_code)
+        why = _REJECTED.get(error.verify_code)
         if why is not None:  # the rest depends on what clients trust
             raise CannotStart(f"the certificate in {certificate} {why}") from error
     except ssl.SSLError as error:

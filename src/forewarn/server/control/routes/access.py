@@ -1,4 +1,4 @@
-"""Token endpoints: create, list and revoke."""
+"""Endpoints of tokens (/v1/tokens) and of the session (/v1/session)."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,23 +8,22 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from starlette.exceptions import HTTPException
 
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.core.tokens import Role, Token
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput
 from forewarn.server.control.auth import credentials
 from forewarn.server.control.auth.permissions import may, permission_for
-from forewarn.server.control.context import After, Caller, Limit, Service, page
-from forewarn.server.control.models import Json, moment, rfc3339, word
+from forewarn.server.control.context import After, Caller, Limit, ServicesDep, page
+from forewarn.server.control.models import parse_choice, parse_time
 
 token_router = APIRouter(tags=["tokens"])
-
-_LONGEST = 100 * 365 * 86_400  # seconds
-
-
 session_router = APIRouter(tags=["session"])
 
+_MAX_LIFETIME = 100 * 365 * 86_400  # seconds
+
 #: User actions, each with a path that needs the same permission.
-ACTS: Mapping[str, str] = {
+ACTIONS: Mapping[str, str] = {
     "announce": "/v1/maintenances",
     "approve": "/v1/events/id/approve",
     "cancel": "/v1/maintenances/id/cancel",
@@ -43,6 +42,8 @@ ACTS: Mapping[str, str] = {
     "advance": "/v1/clock/advance",
 }
 
+# --- tokens ------------------------------------------------------------------
+
 
 class NewToken(BaseModel):
     """What a token is to be for."""
@@ -52,47 +53,47 @@ class NewToken(BaseModel):
     name: StrictStr = Field(description="what the journal will call its holder")
     role: StrictStr = Field(description="viewer, operator, admin or group")
     group: StrictStr | None = Field(None, description="of a token with the role group")
-    expires_in_seconds: StrictInt | None = Field(None, ge=1, le=_LONGEST)
+    expires_in_seconds: StrictInt | None = Field(None, ge=1, le=_MAX_LIFETIME)
     expires_at: StrictStr | None = Field(None, description="RFC 3339 with a zone")
 
 
 @token_router.post("/v1/tokens", status_code=201)
-def create_token(service: Service, by: Caller, body: NewToken) -> Json:
+def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
     """Make a token; its text is in this answer, and never shown again."""
-    lasts, at = body.expires_in_seconds, body.expires_at
-    if lasts is not None and at is not None:
+    seconds, at = body.expires_in_seconds, body.expires_at
+    if seconds is not None and at is not None:
         raise InvalidInput("give expires_in_seconds or expires_at, not both")
-    token, text = service.tokens.create(
+    token, text = services.tokens.create(
         body.name,
-        word(Role, body.role, "role"),
+        parse_choice(Role, body.role, "role"),
         group=body.group,
-        expires_at=None if at is None else moment(at, "expires_at"),
-        lasts=None if lasts is None else timedelta(seconds=lasts),
+        expires_at=None if at is None else parse_time(at, "expires_at"),
+        lasts=None if seconds is None else timedelta(seconds=seconds),
         by=by.name,
     )
-    return {**token_view(token), "token": text}
+    return {**_token_view(token), "token": text}
 
 
 @token_router.get("/v1/tokens")
 def list_tokens(
-    service: Service, by: Caller, limit: Limit = 100, after: After = None
+    services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List the tokens that are not revoked, the oldest first."""
     del by
-    listed = service.tokens.listed()
-    ids = [item.id for item in listed]
+    tokens = services.tokens.listed()
+    ids = [item.id for item in tokens]
     start = ids.index(after) + 1 if after in ids else 0
-    return page(listed[start:], limit, token_view, lambda token: token.id)
+    return page(tokens[start:], limit, _token_view, lambda token: token.id)
 
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)
-def revoke_token(service: Service, by: Caller, name: str) -> Response:
+def revoke_token(services: ServicesDep, by: Caller, name: str) -> Response:
     """Revoke a token, by its name or id; what it has open is closed."""
-    service.tokens.revoke(name, by=by.name)
+    services.tokens.revoke(name, by=by.name)
     return Response(status_code=204)
 
 
-def token_view(token: Token) -> Json:
+def _token_view(token: Token) -> Json:
     """Return a token as JSON, without its text."""
     return {
         "id": token.id,
@@ -106,14 +107,17 @@ def token_view(token: Token) -> Json:
     }
 
 
+# --- the session -------------------------------------------------------------
+
+
 @session_router.get("/v1/session")
 def show_session(by: Caller) -> Json:
     """Say who asks, and what he may do."""
-    return session_view(by)
+    return _session_view(by)
 
 
 @session_router.post("/v1/session", status_code=201, response_model=None)
-def sign_in(request: Request, service: Service, by: Caller) -> JSONResponse:
+def sign_in(request: Request, services: ServicesDep, by: Caller) -> JSONResponse:
     """Sign in with a token: a cookie stands for it from now on, for twelve hours."""
     if by.signed_in_until is not None:
         raise HTTPException(
@@ -121,9 +125,9 @@ def sign_in(request: Request, service: Service, by: Caller) -> JSONResponse:
             "who signs in shows a token; a session does not begin another",
             {"WWW-Authenticate": "Bearer"},
         )
-    session, holder = service.sessions.begin(by)
+    session, holder = services.sessions.begin(by)
     headers = credentials.set_session_cookie(request.scope, session)
-    return JSONResponse(session_view(holder), 201, headers=headers)
+    return JSONResponse(_session_view(holder), 201, headers=headers)
 
 
 @session_router.delete("/v1/session", status_code=204)
@@ -135,7 +139,7 @@ def sign_out(request: Request, by: Caller) -> Response:
     )
 
 
-def session_view(holder: TokenHolder) -> Json:
+def _session_view(holder: TokenHolder) -> Json:
     """Return the caller and its permissions as JSON."""
     return {
         "name": holder.name,
@@ -143,12 +147,14 @@ def session_view(holder: TokenHolder) -> Json:
         "group": holder.group,
         "signed_in": holder.signed_in_until is not None,
         "expires_at": rfc3339(holder.signed_in_until),
-        "may": acts_of(holder.role),
+        "may": _actions_of(holder.role),
     }
 
 
-def acts_of(role: Role) -> list[str]:
+def _actions_of(role: Role) -> list[str]:
     """Return the actions that `role` may perform."""
     return [
-        act for act, path in ACTS.items() if may(role, permission_for("POST", path))
+        action
+        for action, path in ACTIONS.items()
+        if may(role, permission_for("POST", path))
     ]

@@ -1,7 +1,7 @@
-"""Side events of the journal stream: the clock and active faults.
+"""The journal (/v1/journal), and the stream that follows it (/v1/stream).
 
-Neither is in the journal, so these events have no id: a client that reconnects receives
-them again.
+Side events of the stream report the clock and active faults. Neither is in the journal,
+so these events have no id: a client that reconnects receives them again.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from pydantic import Field
 
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import Search, fact_kind, fold_names
+from forewarn.core.queries.views import Json, entry_view
 from forewarn.engine.queries import (
     SearchPage,
     find_entries,
@@ -30,24 +31,17 @@ from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
-    Service,
     Services,
-    number,
+    ServicesDep,
+    parse_number,
 )
-from forewarn.server.control.models import Json, entry_view, moment
+from forewarn.server.control.models import parse_time
 from forewarn.server.control.routes.rehearsal import clock_view, faults_view
-
-_Name = Annotated[str, Field(min_length=1, max_length=255)]
-_MOST = 100  # values of one parameter
-
 
 router = APIRouter(tags=["journal"])
 
-Order = Annotated[
-    Literal["oldest", "newest"], Query(description="which facts come first")
-]
-
-_BATCH = 100
+_MAX_VALUES = 100  # of one parameter
+_BATCH = 100  # entries read at once by a stream
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
 
 
@@ -60,78 +54,24 @@ class SideEvent(StrEnum):
     FAULTS = "faults"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Subject:
-    look: Callable[[], Json]
-    essence: Callable[[Json], object]  # the event is sent again when this changes
-    is_sign: bool = False  # whether it is sent with each keep-alive
+# --- search parameters -------------------------------------------------------
 
 
-class SideEvents:
-    """Side events for one client of the stream."""
-
-    def __init__(
-        self, parts: Services, holder: TokenHolder, also: Sequence[SideEvent]
-    ) -> None:
-        """Send `holder` the side events that `also` lists."""
-        subjects = _subjects(parts, holder)
-        self._subjects = {name: subjects[name] for name in dict.fromkeys(also)}
-        self._told: dict[SideEvent, object] = {}
-
-    def news(self) -> Iterator[str]:
-        """Yield the events that have changed since they were sent; at first, all."""
-        for name, subject in self._subjects.items():
-            view = subject.look()
-            essence = subject.essence(view)
-            if name not in self._told or self._told[name] != essence:
-                self._told[name] = essence
-                yield _sent_beside(name, view)
-
-    def signs(self) -> Iterator[str]:
-        """Yield the events that are sent with each keep-alive."""
-        for name, subject in self._subjects.items():
-            if subject.is_sign:
-                yield _sent_beside(name, subject.look())
+def _repeatable(what: str) -> object:
+    return Query(
+        max_length=_MAX_VALUES, description=f"{what}; may be repeated: any of them"
+    )
 
 
-def _subjects(parts: Services, holder: TokenHolder) -> Mapping[SideEvent, _Subject]:
-    def faults() -> Json:
-        listed = (
-            faults_view(parts.plane.faults)["items"] if holder.group is None else []
-        )
-        return {"items": listed}
-
-    return {
-        SideEvent.CLOCK: _Subject(
-            look=lambda: clock_view(parts.engine.clock),
-            essence=lambda view: view["now"] if view["clock"] == "manual" else None,
-            is_sign=True,
-        ),
-        SideEvent.FAULTS: _Subject(look=faults, essence=_which),
-    }
-
-
-def _which(faults: Json) -> object:
-    """Return the faults without their remaining time, which changes by itself."""
-    items = faults["items"]
-    assert isinstance(items, list)
-    return [{**item, "left_seconds": None} for item in items]
-
-
-def _sent_beside(name: SideEvent, view: Json) -> str:
-    return f"event: {name}\ndata: {json.dumps(view)}\n\n"
-
-
-def _any(what: str) -> object:
-    return Query(max_length=_MOST, description=f"{what}; may be repeated: any of them")
-
-
+_Name = Annotated[str, Field(min_length=1, max_length=255)]
 _Names = list[_Name] | None
-_Group = Annotated[_Names, _any("what concerns this group")]
-_Vm = Annotated[_Names, _any("what concerns this VM")]
-_By = Annotated[_Names, _any("what this token or VM did")]
-_Fact = Annotated[_Names, _any("facts of this name")]
-_Maintenance = Annotated[_Names, _any("facts of this maintenance, or of this event's")]
+_Group = Annotated[_Names, _repeatable("what concerns this group")]
+_Vm = Annotated[_Names, _repeatable("what concerns this VM")]
+_By = Annotated[_Names, _repeatable("what this token or VM did")]
+_Fact = Annotated[_Names, _repeatable("facts of this name")]
+_Maintenance = Annotated[
+    _Names, _repeatable("facts of this maintenance, or of this event's")
+]
 _Since = Annotated[
     str | None, Query(description="not before this time, RFC 3339 with a zone")
 ]
@@ -140,7 +80,7 @@ _Until = Annotated[
 ]
 
 
-def searched(
+def _search(
     group: _Group = None,
     vm: _Vm = None,
     by: _By = None,
@@ -157,24 +97,163 @@ def searched(
     )
 
 
-Searched = Annotated[Search, Depends(searched)]
+_Search = Annotated[Search, Depends(_search)]
 
 
-def within(search: Searched, since: _Since = None, until: _Until = None) -> Search:
+def _timed_search(
+    search: _Search, since: _Since = None, until: _Until = None
+) -> Search:
     """Return the search with its times."""
     return replace(
         search,
-        since=None if since is None else moment(since, "since"),
-        until=None if until is None else moment(until, "until"),
+        since=None if since is None else parse_time(since, "since"),
+        until=None if until is None else parse_time(until, "until"),
     )
 
 
-Within = Annotated[Search, Depends(within)]
+_TimedSearch = Annotated[Search, Depends(_timed_search)]
 
+_Order = Annotated[
+    Literal["oldest", "newest"], Query(description="which facts come first")
+]
 _Also = Annotated[
     list[SideEvent] | None,
     Query(description="what is told beside the facts; may be repeated"),
 ]
+
+# --- endpoints ---------------------------------------------------------------
+
+
+@router.get("/v1/journal")
+def read_journal(
+    services: ServicesDep,
+    by: Caller,
+    search: _TimedSearch,
+    limit: Limit = 100,
+    after: After = None,
+    order: _Order = "oldest",
+) -> Json:
+    """Read the journal, or what is asked for of it; other positions are missing.
+
+    Of a long journal a page may hold few facts, or none, though there are more: it
+    ends where it has looked at enough. Go on until `next` is null.
+    """
+    group = by.group
+    services.engine.write_notes()
+    with services.engine.store.snapshot() as snapshot:
+        resolved = resolve_ids(snapshot, search, only=group)
+        if order == "newest":
+            before = None if after is None else parse_number(after)
+            result = find_newest_entries(
+                snapshot, resolved, before=before, limit=limit, only=group
+            )
+        else:
+            result = find_entries(
+                snapshot, resolved, after=parse_number(after), limit=limit, only=group
+            )
+    return {
+        "items": [entry_view(entry) for entry in result.entries],
+        "next": result.position if result.has_more else None,
+    }
+
+
+@router.get("/v1/stream", response_class=StreamingResponse)
+def stream(
+    request: Request,
+    services: ServicesDep,
+    by: Caller,
+    search: _Search,
+    after: After = None,
+    also: _Also = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> StreamingResponse:
+    """Follow the journal by server-sent events, from now or after a position."""
+    store, streams = services.engine.store, request.app.state.streams
+    start = last_event_id if last_event_id is not None else after
+    with store.snapshot() as snapshot:
+        resolved = resolve_ids(snapshot, search, only=by.group)
+        position = snapshot.position() if start is None else parse_number(start)
+
+    def read(after: int) -> SearchPage | None:
+        if not services.sessions.is_good(by):
+            return None
+        with store.snapshot() as snapshot:
+            return find_entries(
+                snapshot, resolved, after=after, limit=_BATCH, only=by.group
+            )
+
+    return StreamingResponse(
+        _follow(read, streams, position, SideEvents(services, by, also or ())),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+# --- side events -------------------------------------------------------------
+
+
+class SideEvents:
+    """Side events for one client of the stream."""
+
+    def __init__(
+        self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
+    ) -> None:
+        """Send `holder` the side events that `also` lists."""
+        subjects = _subjects(services, holder)
+        self._subjects = {name: subjects[name] for name in dict.fromkeys(also)}
+        self._sent: dict[SideEvent, object] = {}
+
+    def changed(self) -> Iterator[str]:
+        """Yield the events that have changed since they were sent; at first, all."""
+        for name, subject in self._subjects.items():
+            view = subject.view()
+            identity = subject.identity(view)
+            if name not in self._sent or self._sent[name] != identity:
+                self._sent[name] = identity
+                yield _side_event_text(name, view)
+
+    def periodic(self) -> Iterator[str]:
+        """Yield the events that are sent with each keep-alive."""
+        for name, subject in self._subjects.items():
+            if subject.is_periodic:
+                yield _side_event_text(name, subject.view())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    view: Callable[[], Json]
+    identity: Callable[[Json], object]  # the event is sent again when this changes
+    is_periodic: bool = False  # whether it is sent with each keep-alive
+
+
+def _subjects(services: Services, holder: TokenHolder) -> Mapping[SideEvent, _Subject]:
+    def faults() -> Json:
+        if holder.group is not None:
+            return {"items": []}
+        return {"items": faults_view(services.plane.faults)["items"]}
+
+    return {
+        SideEvent.CLOCK: _Subject(
+            view=lambda: clock_view(services.engine.clock),
+            identity=lambda view: view["now"] if view["clock"] == "manual" else None,
+            is_periodic=True,
+        ),
+        SideEvent.FAULTS: _Subject(view=faults, identity=_without_time_left),
+    }
+
+
+def _without_time_left(faults: Json) -> object:
+    """Return the faults without their remaining time, which changes by itself."""
+    items = faults["items"]
+    assert isinstance(items, list)
+    return [{**item, "left_seconds": None} for item in items]
+
+
+def _side_event_text(name: SideEvent, view: Json) -> str:
+    return f"event: {name}\ndata: {json.dumps(view)}\n\n"
+
+
+# --- the stream --------------------------------------------------------------
 
 
 class JournalStreams:
@@ -207,89 +286,24 @@ class JournalStreams:
         self.ring()
 
 
-@router.get("/v1/journal")
-def read_journal(
-    service: Service,
-    by: Caller,
-    search: Within,
-    limit: Limit = 100,
-    after: After = None,
-    order: Order = "oldest",
-) -> Json:
-    """Read the journal, or what is asked for of it; other positions are missing.
-
-    Of a long journal a page may hold few facts, or none, though there are more: it
-    ends where it has looked at enough. Go on until `next` is null.
-    """
-    only = by.group
-    service.engine.write_notes()
-    with service.engine.store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=only)
-        if order == "newest":
-            before = None if after is None else number(after)
-            result = find_newest_entries(
-                snapshot, resolved, before=before, limit=limit, only=only
-            )
-        else:
-            result = find_entries(
-                snapshot, resolved, after=number(after), limit=limit, only=only
-            )
-    return {
-        "items": [entry_view(entry) for entry in result.entries],
-        "next": result.position if result.has_more else None,
-    }
-
-
-@router.get("/v1/stream", response_class=StreamingResponse)
-def stream(
-    request: Request,
-    service: Service,
-    by: Caller,
-    search: Searched,
-    after: After = None,
-    also: _Also = None,
-    last_event_id: Annotated[str | None, Header()] = None,
-) -> StreamingResponse:
-    """Follow the journal by server-sent events, from now or after a position."""
-    store, streams = service.engine.store, request.app.state.streams
-    start = last_event_id if last_event_id is not None else after
-    with store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=by.group)
-        position = snapshot.position() if start is None else number(start)
-
-    def read(after: int) -> SearchPage | None:
-        if not service.sessions.is_good(by):
-            return None
-        with store.snapshot() as snapshot:
-            return find_entries(
-                snapshot, resolved, after=after, limit=_BATCH, only=by.group
-            )
-
-    return StreamingResponse(
-        _follow(read, streams, position, SideEvents(service, by, also or ())),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store"},
-    )
-
-
 async def _follow(
     read: Callable[[int], SearchPage | None],
     streams: JournalStreams,
     position: int,
-    beside: SideEvents,
+    side_events: SideEvents,
 ) -> AsyncIterator[str]:
     """Yield what `read` finds after a position, until it returns None."""
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n"
-        for text in beside.news():
+        for text in side_events.changed():
             yield text
         while not streams.is_closed:
             bell.clear()
             result = await run_in_threadpool(read, position)
             if result is None:
                 return
-            for text in _told(result, position, beside):
+            for text in _texts(result, position, side_events):
                 yield text
             is_end = result.position <= position
             position = max(position, result.position)
@@ -298,26 +312,26 @@ async def _follow(
                     await asyncio.wait_for(bell.wait(), _KEEP_ALIVE)
                 except TimeoutError:
                     yield ": still here\n\n"
-                    for text in beside.signs():
+                    for text in side_events.periodic():
                         yield text
     finally:
         streams.leave(bell)
 
 
-def _told(found: SearchPage, position: int, beside: SideEvents) -> Iterator[str]:
+def _texts(page: SearchPage, position: int, side_events: SideEvents) -> Iterator[str]:
     """Yield the entries after a position, and the side events that have changed."""
-    for entry in found.entries:
-        yield _sent(entry)
-    if found.position > max(position, _last(found)):
-        yield f"id: {found.position}\n\n"  # clients resume from here
-    yield from beside.news()
+    for entry in page.entries:
+        yield _entry_text(entry)
+    if page.position > max(position, _last_position(page)):
+        yield f"id: {page.position}\n\n"  # clients resume from here
+    yield from side_events.changed()
 
 
-def _last(found: SearchPage) -> int:
-    return found.entries[-1].position if found.entries else 0
+def _last_position(page: SearchPage) -> int:
+    return page.entries[-1].position if page.entries else 0
 
 
-def _sent(entry: JournalEntry) -> str:
+def _entry_text(entry: JournalEntry) -> str:
     view = entry_view(entry)
     head = f"id: {entry.position}\nevent: {view['fact']}\n"
     return f"{head}data: {json.dumps(view)}\n\n"

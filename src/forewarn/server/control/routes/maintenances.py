@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase
+from forewarn.core.queries.views import Json, SeenBy, event_view, maintenance_view
 from forewarn.engine import queries
 from forewarn.engine.lookup import find_event
 from forewarn.engine.queries import explain_maintenance, story_of_maintenance
@@ -16,25 +17,21 @@ from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
-    Service,
+    ServicesDep,
     Write,
-    number,
     page,
+    parse_number,
 )
 from forewarn.server.control.models import (
     Announcement,
-    Json,
     Reason,
-    SeenBy,
     announced_view,
-    event_view,
     explanation_view,
-    maintenance_view,
     order_of,
+    parse_choice,
     preview_view,
     story_view,
-    word,
-    written,
+    to_json,
 )
 
 router = APIRouter(tags=["maintenances"])
@@ -44,23 +41,23 @@ router = APIRouter(tags=["maintenances"])
 
 
 @router.post("/v1/maintenances", status_code=201)
-def announce(service: Service, asked: Write, body: Announcement) -> Json:
+def announce(services: ServicesDep, write: Write, body: Announcement) -> Json:
     """Announce maintenance; several acts are several maintenances."""
 
-    def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
+    def render(announced: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
-        return written(announced_view(made))
+        return to_json(announced_view(announced))
 
-    once = asked.once(201, render)
+    once = write.idempotency_key(201, render)
     return announced_view(
-        service.engine.announce(order_of(body), by=asked.by, once=once)
+        services.engine.announce(order_of(body), by=write.by, once=once)
     )
 
 
 @router.post("/v1/maintenances/preview")
-def preview(service: Service, by: Caller, body: Announcement) -> Json:
+def preview(services: ServicesDep, by: Caller, body: Announcement) -> Json:
     """Show what would be announced, and what each would wait for; change nothing."""
-    previews = queries.preview(service.engine, order_of(body), by=by.name)
+    previews = queries.preview(services.engine, order_of(body), by=by.name)
     return {
         "maintenances": [preview_view(previewed.maintenance) for previewed in previews],
         "explained": [
@@ -71,18 +68,18 @@ def preview(service: Service, by: Caller, body: Announcement) -> Json:
 
 @router.get("/v1/maintenances")
 def list_maintenances(
-    service: Service,
+    services: ServicesDep,
     by: Caller,
     phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
     """List maintenances in the order of announcement."""
-    phases = [word(Phase, item, "phase") for item in phase or ()]
-    service.engine.write_notes()
-    with service.engine.store.snapshot() as snapshot:
+    phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
+    services.engine.write_notes()
+    with services.engine.store.snapshot() as snapshot:
         rows = snapshot.maintenances(
-            phases=phases, after=number(after), limit=limit + 1, group=by.group
+            phases=phases, after=parse_number(after), limit=limit + 1, group=by.group
         )
         return page(
             rows,
@@ -93,55 +90,59 @@ def list_maintenances(
 
 
 @router.get("/v1/maintenances/{id}")
-def get_maintenance(service: Service, by: Caller, id: str) -> Json:
+def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show a maintenance, by its own id or that of one of its events."""
-    service.engine.write_notes()
-    with service.engine.store.snapshot() as snapshot:
+    services.engine.write_notes()
+    with services.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
 
 
 @router.get("/v1/maintenances/{id}/explain")
-def explain(service: Service, by: Caller, id: str) -> Json:
+def explain(services: ServicesDep, by: Caller, id: str) -> Json:
     """Explain what a maintenance waits for, since when, and who could open it."""
-    return explanation_view(explain_maintenance(service.engine, id, only=by.group))
+    return explanation_view(explain_maintenance(services.engine, id, only=by.group))
 
 
 @router.get("/v1/maintenances/{id}/story")
-def story(service: Service, by: Caller, id: str) -> Json:
+def story(services: ServicesDep, by: Caller, id: str) -> Json:
     """Tell the whole life of a maintenance, in order."""
-    return story_view(story_of_maintenance(service.engine, id, only=by.group))
+    return story_view(story_of_maintenance(services.engine, id, only=by.group))
 
 
 @router.post("/v1/maintenances/{id}/cancel")
-def cancel(service: Service, asked: Write, id: str, body: Reason | None = None) -> Json:
+def cancel(
+    services: ServicesDep, write: Write, id: str, body: Reason | None = None
+) -> Json:
     """Call a maintenance off; only possible before it has started."""
     reason = body.reason if body else None
-    once = asked.once(200, _render)
-    done = service.engine.cancel(id, by=asked.by, reason=reason, once=once)
-    return _shown(service, done)
+    once = write.idempotency_key(200, _render)
+    maintenance = services.engine.cancel(id, by=write.by, reason=reason, once=once)
+    return _current_view(services, maintenance)
 
 
 @router.post("/v1/maintenances/{id}/complete")
-def complete(service: Service, asked: Write, id: str) -> Json:
+def complete(services: ServicesDep, write: Write, id: str) -> Json:
     """Say that the work is done and the duration over."""
-    once = asked.once(200, _render)
-    return _shown(service, service.engine.complete(id, by=asked.by, once=once))
+    once = write.idempotency_key(200, _render)
+    return _current_view(services, services.engine.complete(id, by=write.by, once=once))
 
 
 @router.post("/v1/maintenances/{id}/retry")
-def retry(service: Service, asked: Write, id: str) -> Json:
+def retry(services: ServicesDep, write: Write, id: str) -> Json:
     """Let the driver try again what is still to do of a stuck maintenance."""
-    once = asked.once(200, _render)
-    return _shown(service, service.engine.retry(id, by=asked.by, once=once))
+    once = write.idempotency_key(200, _render)
+    return _current_view(services, services.engine.retry(id, by=write.by, once=once))
 
 
 @router.post("/v1/maintenances/{id}/close")
-def close(service: Service, asked: Write, id: str, body: Reason | None = None) -> Json:
+def close(
+    services: ServicesDep, write: Write, id: str, body: Reason | None = None
+) -> Json:
     """Give a stuck maintenance up."""
     reason = body.reason if body else None
-    once = asked.once(200, _render)
-    done = service.engine.close(id, by=asked.by, reason=reason, once=once)
-    return _shown(service, done)
+    once = write.idempotency_key(200, _render)
+    maintenance = services.engine.close(id, by=write.by, reason=reason, once=once)
+    return _current_view(services, maintenance)
 
 
 # --- events ------------------------------------------------------------------
@@ -149,17 +150,17 @@ def close(service: Service, asked: Write, id: str, body: Reason | None = None) -
 
 @router.get("/v1/events")
 def list_events(
-    service: Service,
+    services: ServicesDep,
     by: Caller,
     phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
     """List events in the order of announcement."""
-    phases = [word(Phase, item, "phase") for item in phase or ()]
-    service.engine.write_notes()
-    with service.engine.store.snapshot() as snapshot:
-        rows = _events(snapshot, by, phases, after, limit + 1)
+    phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
+    services.engine.write_notes()
+    with services.engine.store.snapshot() as snapshot:
+        rows = _events_page(snapshot, by, phases, after, limit + 1)
         return page(
             rows,
             limit,
@@ -169,29 +170,31 @@ def list_events(
 
 
 @router.get("/v1/events/{id}")
-def get_event(service: Service, by: Caller, id: str) -> Json:
+def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show an event."""
-    service.engine.write_notes()
-    with service.engine.store.snapshot() as snapshot:
+    services.engine.write_notes()
+    with services.engine.store.snapshot() as snapshot:
         maintenance, event = find_event(snapshot, id, only=by.group)
         return event_view(maintenance, event, _seen_by(snapshot))
 
 
 @router.post("/v1/events/{id}/approve")
-def approve(service: Service, asked: Write, id: str) -> Json:
+def approve(services: ServicesDep, write: Write, id: str) -> Json:
     """Approve an event on behalf of the operator, or of the group that it is for."""
 
-    def view(found: Maintenance, snapshot: Snapshot) -> Json:
-        return event_view(found, found.event(id.upper()), _seen_by(snapshot))
+    def view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
+        return event_view(
+            maintenance, maintenance.event(id.upper()), _seen_by(snapshot)
+        )
 
-    def render(found: Maintenance, snapshot: Snapshot) -> str:
-        return written(view(found, snapshot))
+    def render(maintenance: Maintenance, snapshot: Snapshot) -> str:
+        return to_json(view(maintenance, snapshot))
 
-    once = asked.once(200, render)
-    approved = service.engine.approve(
-        id, by=asked.by, only=asked.holder.group, once=once
+    once = write.idempotency_key(200, render)
+    approved = services.engine.approve(
+        id, by=write.by, only=write.holder.group, once=once
     )
-    with service.engine.store.snapshot() as snapshot:
+    with services.engine.store.snapshot() as snapshot:
         return view(approved, snapshot)
 
 
@@ -202,20 +205,20 @@ def _seen_by(snapshot: Snapshot) -> SeenBy:
     return lambda event: [sight.vm for sight in snapshot.seen(event)]
 
 
-def _view(found: Maintenance, snapshot: Snapshot) -> Json:
-    return maintenance_view(found, _seen_by(snapshot))
+def _view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
+    return maintenance_view(maintenance, _seen_by(snapshot))
 
 
-def _render(found: Maintenance, snapshot: Snapshot) -> str:
-    return written(_view(found, snapshot))
+def _render(maintenance: Maintenance, snapshot: Snapshot) -> str:
+    return to_json(_view(maintenance, snapshot))
 
 
-def _shown(service: Service, found: Maintenance) -> Json:
-    with service.engine.store.snapshot() as snapshot:
-        return _view(found, snapshot)
+def _current_view(services: ServicesDep, maintenance: Maintenance) -> Json:
+    with services.engine.store.snapshot() as snapshot:
+        return _view(maintenance, snapshot)
 
 
-def _events(
+def _events_page(
     snapshot: Snapshot,
     by: TokenHolder,
     phases: Sequence[Phase],
@@ -224,14 +227,14 @@ def _events(
 ) -> list[tuple[str, Maintenance, Event]]:
     """Return events after the cursor, which counts maintenances and events in them."""
     first, _, skipped = (after or "0.0").partition(".")
-    position, skip = number(first), number(skipped or "0")
+    position, skip = parse_number(first), parse_number(skipped or "0")
     begin = position - 1 if skip else position
     rows: list[tuple[str, Maintenance, Event]] = []
     while len(rows) < limit:
-        listed = snapshot.maintenances(
+        maintenances = snapshot.maintenances(
             phases=phases, after=begin, limit=limit, group=by.group
         )
-        for ordinal, maintenance in listed:
+        for ordinal, maintenance in maintenances:
             start = skip if ordinal == position else 0
             rows += [
                 (f"{ordinal}.{i}", maintenance, event)
@@ -239,6 +242,6 @@ def _events(
                 if i > start and by.group in (None, event.group)
             ]
             begin = ordinal
-        if len(listed) < limit:
+        if len(maintenances) < limit:
             break
     return rows[:limit]

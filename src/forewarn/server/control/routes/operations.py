@@ -1,4 +1,4 @@
-"""Operations on one VM or one host."""
+"""Endpoints for operations on one VM or one host: restart, evict, maintain, ..."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,109 +9,113 @@ from fastapi.responses import Response
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
+from forewarn.core.queries.views import Json
 from forewarn.engine.operations import HostResult
 from forewarn.errors import Forbidden, InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control.auth.permissions import shown_to
-from forewarn.server.control.context import Service, Write, WriteRequest
+from forewarn.server.control.context import ServicesDep, Write, WriteRequest
 from forewarn.server.control.models import (
     Degraded,
     HostMaintenance,
-    Json,
     Reason,
     Reimaging,
     Timed,
     Told,
     announced_view,
-    moment,
+    parse_choice,
+    parse_time,
     source_of,
+    to_json,
     with_details,
     with_times,
-    word,
-    written,
 )
 
 router = APIRouter(tags=["causes"])
 
-_FOR_HOSTS = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
+_HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 # --- VMs ---------------------------------------------------------------------
 
 
 @router.post("/v1/vms/{name}/restart", status_code=201)
 def restart(
-    service: Service, asked: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: Timed | None = None
 ) -> Json:
     """Restart a VM, as a user asks for it; at once if its group is silent."""
-    return _operate(service, asked, VmOperation.RESTART, name, body)
+    return _operate(services, write, VmOperation.RESTART, name, body)
 
 
 @router.post("/v1/vms/{name}/redeploy", status_code=201)
 def redeploy(
-    service: Service, asked: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: Timed | None = None
 ) -> Json:
     """Move a VM to another host, as a user asks for it; at once if its group is
     silent.
     """
-    return _operate(service, asked, VmOperation.REDEPLOY, name, body)
+    return _operate(services, write, VmOperation.REDEPLOY, name, body)
 
 
 @router.post("/v1/vms/{name}/reimage", status_code=201)
 def reimage(
-    service: Service, asked: Write, name: str, body: Reimaging | None = None
+    services: ServicesDep, write: Write, name: str, body: Reimaging | None = None
 ) -> Json:
     """Give a VM a new image; it reboots."""
     source = None if body is None else source_of(body.source)
-    if source is EventSource.PLATFORM and asked.holder.group is not None:
+    if source is EventSource.PLATFORM and write.holder.group is not None:
         raise Forbidden("source: a group's token asks as a user; leave it out")
     order = order_for(VmOperation.REIMAGE, name)
     order = replace(order, source=source or order.source)
-    return _ordered(service, asked, VmOperation.REIMAGE, with_times(order, body))
+    return _announce(services, write, VmOperation.REIMAGE, with_times(order, body))
 
 
 @router.post("/v1/vms/{name}/evict", status_code=201)
-def evict(service: Service, asked: Write, name: str, body: Timed | None = None) -> Json:
+def evict(
+    services: ServicesDep, write: Write, name: str, body: Timed | None = None
+) -> Json:
     """Take a spot VM back."""
-    return _operate(service, asked, VmOperation.EVICT, name, body)
+    return _operate(services, write, VmOperation.EVICT, name, body)
 
 
 @router.post("/v1/vms/{name}/delete", status_code=201)
 def delete(
-    service: Service, asked: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: Timed | None = None
 ) -> Json:
     """Delete a VM, with notice where its scale set gives it; it leaves the fleet when
     that is done.
     """
-    return _operate(service, asked, VmOperation.DELETE, name, body)
+    return _operate(services, write, VmOperation.DELETE, name, body)
 
 
 def _operate(
-    service: Service,
-    asked: WriteRequest,
+    services: ServicesDep,
+    write: WriteRequest,
     operation: VmOperation,
     name: str,
     body: Timed | None,
 ) -> Json:
     order = with_times(order_for(operation, name), body)
-    return _ordered(service, asked, operation, order)
+    return _announce(services, write, operation, order)
 
 
-def _ordered(
-    service: Service, asked: WriteRequest, operation: VmOperation, order: Order
+def _announce(
+    services: ServicesDep, write: WriteRequest, operation: VmOperation, order: Order
 ) -> Json:
-    holder = asked.holder
+    holder = write.holder
 
-    def view(made: Sequence[Maintenance]) -> Json:
-        return announced_view([shown_to(holder, maintenance) for maintenance in made])
+    def view(announced: Sequence[Maintenance]) -> Json:
+        return announced_view(
+            [shown_to(holder, maintenance) for maintenance in announced]
+        )
 
-    def render(made: Sequence[Maintenance], snapshot: Snapshot) -> str:
+    def render(announced: Sequence[Maintenance], snapshot: Snapshot) -> str:
         del snapshot
-        return written(view(made))
+        return to_json(view(announced))
 
-    once = asked.once(201, render)
-    announced = service.causes.operate(
-        operation, order, by=asked.by, only=holder.group, once=once
+    once = write.idempotency_key(201, render)
+    announced = services.operations.operate(
+        operation, order, by=write.by, only=holder.group, once=once
     )
     return view(announced)
 
@@ -121,8 +125,8 @@ def _ordered(
 
 @router.post("/v1/hosts/{name}/maintain", status_code=201)
 def maintain(
-    service: Service,
-    asked: Write,
+    services: ServicesDep,
+    write: Write,
     response: Response,
     name: str,
     body: HostMaintenance | None = None,
@@ -130,23 +134,23 @@ def maintain(
     """Announce planned maintenance of a host: one act on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
-        kind = word(EventType, body.type, "type")
-    if kind not in _FOR_HOSTS:
-        raise InvalidInput(f"type: a host is maintained by {_listed()}, not {kind}")
+        kind = parse_choice(EventType, body.type, "type")
+    if kind not in _HOST_TYPES:
+        raise InvalidInput(f"type: a host is maintained by {_host_types()}, not {kind}")
     order = replace(
         with_times(order_for_host(name, kind), body),
         emergency=bool(body and body.emergency),
         ignore_gates=bool(body and body.ignore_gates),
     )
-    once = asked.once(_status, _render)
-    outcome = service.causes.maintain(order, by=asked.by, once=once)
-    return _shown(outcome, response)
+    once = write.idempotency_key(_status, _render)
+    result = services.operations.maintain(order, by=write.by, once=once)
+    return _respond(result, response)
 
 
 @router.post("/v1/hosts/{name}/degraded", status_code=201)
 def degraded(
-    service: Service,
-    asked: Write,
+    services: ServicesDep,
+    write: Write,
     response: Response,
     name: str,
     body: Degraded | None = None,
@@ -155,60 +159,62 @@ def degraded(
     `fails_by`.
     """
     text = None if body is None else body.fails_by
-    outcome = service.causes.degrade(
+    result = services.operations.degrade(
         with_details(order_for_host(name), body),
-        fails_by=None if text is None else moment(text, "fails_by"),
-        by=asked.by,
-        once=asked.once(_status, _render),
+        fails_by=None if text is None else parse_time(text, "fails_by"),
+        by=write.by,
+        once=write.idempotency_key(_status, _render),
     )
-    return _shown(outcome, response)
+    return _respond(result, response)
 
 
 @router.post("/v1/hosts/{name}/failed", status_code=201)
 def failed(
-    service: Service,
-    asked: Write,
+    services: ServicesDep,
+    write: Write,
     response: Response,
     name: str,
     body: Told | None = None,
 ) -> Json:
     """Tell that a host has failed: what was planned for it is off, its VMs are told."""
     order = with_details(order_for_host(name), body)
-    once = asked.once(_status, _render)
-    return _shown(service.causes.fail(order, by=asked.by, once=once), response)
+    once = write.idempotency_key(_status, _render)
+    return _respond(services.operations.fail(order, by=write.by, once=once), response)
 
 
 @router.post("/v1/hosts/{name}/recovered")
 def recovered(
-    service: Service,
-    asked: Write,
+    services: ServicesDep,
+    write: Write,
     response: Response,
     name: str,
     body: Reason | None = None,
 ) -> Json:
     """Tell that a host is well: not degraded any more, its failure over."""
     order = replace(order_for_host(name), reason=None if body is None else body.reason)
-    once = asked.once(_status, _render)
-    return _shown(service.causes.recover(order, by=asked.by, once=once), response)
+    once = write.idempotency_key(_status, _render)
+    return _respond(
+        services.operations.recover(order, by=write.by, once=once), response
+    )
 
 
-def _listed() -> str:
-    return ", ".join(kind.value for kind in _FOR_HOSTS)
+def _host_types() -> str:
+    return ", ".join(kind.value for kind in _HOST_TYPES)
 
 
-def _status(outcome: HostResult) -> int:
-    return 201 if outcome.made else 200
+def _status(result: HostResult) -> int:
+    return 201 if result.made else 200
 
 
-def _view(outcome: HostResult) -> Json:
-    return announced_view(outcome.made or outcome.concerned)
+def _view(result: HostResult) -> Json:
+    return announced_view(result.made or result.concerned)
 
 
-def _render(outcome: HostResult, snapshot: Snapshot) -> str:
+def _render(result: HostResult, snapshot: Snapshot) -> str:
     del snapshot
-    return written(_view(outcome))
+    return to_json(_view(result))
 
 
-def _shown(outcome: HostResult, response: Response) -> Json:
-    response.status_code = _status(outcome)
-    return _view(outcome)
+def _respond(result: HostResult, response: Response) -> Json:
+    response.status_code = _status(result)
+    return _view(result)

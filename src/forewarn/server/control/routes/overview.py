@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from forewarn.core.queries.views import Json, maintenance_view, plain_view, rfc3339
 from forewarn.engine.overview import (
     WAITS,
     Overview,
@@ -14,25 +15,24 @@ from forewarn.engine.overview import (
     show_named,
     show_page,
 )
-from forewarn.server.control.context import After, Caller, Limit, Service, number
-from forewarn.server.control.models import (
-    Json,
-    explanation_view,
-    maintenance_view,
-    moment,
-    plain_view,
-    rfc3339,
+from forewarn.server.control.context import (
+    After,
+    Caller,
+    Limit,
+    ServicesDep,
+    parse_number,
 )
+from forewarn.server.control.models import explanation_view, parse_time
 
 router = APIRouter(tags=["maintenances"])
 
-_MOST = 100  # ids
+_MAX_IDS = 100  # ids
 _ENDED = "e"  # prefix of the cursor of pages of ended operations
 
 _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
     Query(
-        max_length=_MOST,
+        max_length=_MAX_IDS,
         description="this maintenance, or that of this event, whatever its phase; may"
         " be repeated: those, and no pages",
     ),
@@ -45,7 +45,7 @@ _Since = Annotated[
 
 @router.get("/v1/overview")
 def overview(
-    service: Service,
+    services: ServicesDep,
     by: Caller,
     id: _Id = None,
     since: _Since = None,
@@ -60,38 +60,38 @@ def overview(
     A client that follows the stream after the `position` of the first page misses
     nothing.
     """
-    engine, only = service.engine, by.group
+    engine, group = services.engine, by.group
     if id is not None:
-        return _view(show_named(engine, id, only=only), engine.clock.name)
-    since_time = None if since is None else moment(since, "since")
-    place = _place(after)
-    shown = show_page(engine, since=since_time, place=place, limit=limit, only=only)
-    return _view(shown, engine.clock.name)
+        return _overview_view(show_named(engine, id, only=group), engine.clock.name)
+    since_time = None if since is None else parse_time(since, "since")
+    place = _parse_cursor(after)
+    page = show_page(engine, since=since_time, place=place, limit=limit, only=group)
+    return _overview_view(page, engine.clock.name)
 
 
-def _place(after: str | None) -> PageCursor:
+def _parse_cursor(after: str | None) -> PageCursor:
     if after is not None and after.startswith(_ENDED):
-        return PageCursor(before=number(after.removeprefix(_ENDED)))
-    return PageCursor(ordinal=number(after))
+        return PageCursor(before=parse_number(after.removeprefix(_ENDED)))
+    return PageCursor(ordinal=parse_number(after))
 
 
-def _cursor(place: PageCursor | None) -> str | None:
-    if place is None:
+def _cursor_text(cursor: PageCursor | None) -> str | None:
+    if cursor is None:
         return None
-    return str(place.ordinal) if place.before is None else f"{_ENDED}{place.before}"
+    return str(cursor.ordinal) if cursor.before is None else f"{_ENDED}{cursor.before}"
 
 
-def _view(found: Overview, clock: str) -> Json:
+def _overview_view(overview: Overview, clock: str) -> Json:
     return {
-        "position": found.position,
+        "position": overview.position,
         "clock": clock,
-        "now": rfc3339(found.now),
-        "items": [_item(item) for item in found.items],
-        "next": _cursor(found.next),
+        "now": rfc3339(overview.now),
+        "items": [_item_view(item) for item in overview.items],
+        "next": _cursor_text(overview.next),
     }
 
 
-def _item(item: OverviewItem) -> Json:
+def _item_view(item: OverviewItem) -> Json:
     seen: dict[str, list[str]] = {}
     for sight in item.sights:
         seen.setdefault(sight.event, []).append(sight.vm)

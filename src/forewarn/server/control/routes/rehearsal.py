@@ -1,4 +1,4 @@
-"""The service's clock: reading it, and advancing a manual one."""
+"""Endpoints for rehearsals: the clock (/v1/clock) and faults (/v1/faults)."""
 
 import logging
 import time
@@ -8,22 +8,23 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
+from forewarn.core.queries.views import Json, rfc3339
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
 from forewarn.ports import Clock, Snapshot
-from forewarn.server.control.context import Caller, Service, Write
-from forewarn.server.control.models import Json, moment, rfc3339, written
+from forewarn.server.control.context import Caller, ServicesDep, Write
+from forewarn.server.control.models import parse_time, to_json
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.model import ASKING_TO_WAIT, LATE, fault_of
-
-clock_router = APIRouter(tags=["clock"])
-
-_MOST_SECONDS = int(LONGEST_ADVANCE.total_seconds())
-
+from forewarn.server.metadata.faults.model import DELAYING, WITH_RETRY_AFTER, fault_of
 
 _log = logging.getLogger(__name__)
 
+clock_router = APIRouter(tags=["clock"])
 fault_router = APIRouter(tags=["faults"])
+
+_MAX_SECONDS = int(LONGEST_ADVANCE.total_seconds())
+
+# --- the clock ---------------------------------------------------------------
 
 
 class ClockStep(BaseModel):
@@ -31,31 +32,33 @@ class ClockStep(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    seconds: StrictInt | None = Field(None, ge=0, le=_MOST_SECONDS)
+    seconds: StrictInt | None = Field(None, ge=0, le=_MAX_SECONDS)
     to: StrictStr | None = Field(None, description="RFC 3339 with a zone")
 
 
 @clock_router.get("/v1/clock")
-def show_clock(service: Service, by: Caller) -> Json:
+def show_clock(services: ServicesDep, by: Caller) -> Json:
     """Tell the time of the service."""
     del by
-    return clock_view(service.engine.clock)
+    return clock_view(services.engine.clock)
 
 
 @clock_router.post("/v1/clock/advance")
-def advance(service: Service, asked: Write, body: ClockStep) -> Json:
+def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
     """Move a manual clock, deadline by deadline."""
 
     def render(now: datetime, snapshot: Snapshot) -> str:
         del snapshot
-        return written(_clock_view(now))
+        return to_json(_advanced_view(now))
 
-    once = asked.once(200, render)
+    once = write.idempotency_key(200, render)
     if (body.seconds is None) == (body.to is None):
         raise InvalidInput("give either seconds or to")
     if body.seconds is not None:
-        return _clock_view(service.advance.by(timedelta(seconds=body.seconds), once))
-    return _clock_view(service.advance.to(moment(body.to or "", "to"), once))
+        return _advanced_view(
+            services.advance.by(timedelta(seconds=body.seconds), once)
+        )
+    return _advanced_view(services.advance.to(parse_time(body.to or "", "to"), once))
 
 
 def clock_view(clock: Clock) -> Json:
@@ -63,8 +66,11 @@ def clock_view(clock: Clock) -> Json:
     return {"clock": clock.name, "now": rfc3339(clock.now())}
 
 
-def _clock_view(now: datetime) -> Json:
+def _advanced_view(now: datetime) -> Json:
     return {"clock": "manual", "now": rfc3339(now)}
+
+
+# --- faults ------------------------------------------------------------------
 
 
 class NewFault(BaseModel):
@@ -90,14 +96,14 @@ class NewFault(BaseModel):
 
 
 @fault_router.get("/v1/faults")
-def list_faults(service: Service, by: Caller) -> Json:
+def list_faults(services: ServicesDep, by: Caller) -> Json:
     """List the faults in force, the oldest first."""
     del by
-    return faults_view(service.plane.faults)
+    return faults_view(services.plane.faults)
 
 
 @fault_router.post("/v1/faults", status_code=201)
-def set_fault(service: Service, by: Caller, body: NewFault) -> Json:
+def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
     """Let the metadata plane misbehave, for rehearsals."""
     fault = fault_of(
         body.kind,
@@ -109,28 +115,28 @@ def set_fault(service: Service, by: Caller, body: NewFault) -> Json:
         delay=body.delay_seconds,
         retry_after=body.retry_after_seconds,
     )
-    standing = service.plane.add_fault(fault, by=by.name)
+    active = services.plane.add_fault(fault, by=by.name)
     _log.warning(
         "%s has set the fault %s, %s: VMs are answered wrongly on purpose",
         by.name,
-        standing.id,
+        active.id,
         fault.kind,
     )
-    return _fault_view(standing)
+    return _fault_view(active)
 
 
 @fault_router.delete("/v1/faults", status_code=204)
-def clear_faults(service: Service, by: Caller) -> Response:
+def clear_faults(services: ServicesDep, by: Caller) -> Response:
     """End all faults."""
-    service.plane.clear_faults()
+    services.plane.clear_faults()
     _log.warning("%s has cleared all faults", by.name)
     return Response(status_code=204)
 
 
 @fault_router.delete("/v1/faults/{id}", status_code=204)
-def clear_fault(service: Service, by: Caller, id: str) -> Response:
+def clear_fault(services: ServicesDep, by: Caller, id: str) -> Response:
     """End one fault."""
-    service.plane.clear_faults(id)
+    services.plane.clear_faults(id)
     _log.warning("%s has cleared the fault %s", by.name, id)
     return Response(status_code=204)
 
@@ -138,28 +144,28 @@ def clear_fault(service: Service, by: Caller, id: str) -> Response:
 def faults_view(faults: ActiveFaults) -> Json:
     """Return the active faults as JSON, oldest first."""
     return {
-        "items": [_fault_view(standing) for standing in faults.listed()],
+        "items": [_fault_view(active) for active in faults.all()],
         "next": None,
     }
 
 
-def _fault_view(standing: ActiveFault) -> Json:
-    fault, until = standing.fault, standing.until
+def _fault_view(active: ActiveFault) -> Json:
+    fault, until = active.fault, active.until
     left = None if until is None else max(until - time.monotonic(), 0.0)
     return {
-        "id": standing.id,
+        "id": active.id,
         "kind": fault.kind.value,
         "on": fault.on.value,
         "vms": [*fault.vms],
         "count": fault.count,
-        "left": standing.left,
+        "left": active.left,
         "probability": fault.probability,
         "for_seconds": fault.seconds,
         "left_seconds": None if left is None else round(left, 3),
-        "delay_seconds": fault.delay if fault.kind in LATE else None,
+        "delay_seconds": fault.delay if fault.kind in DELAYING else None,
         "retry_after_seconds": (
-            fault.retry_after if fault.kind in ASKING_TO_WAIT else None
+            fault.retry_after if fault.kind in WITH_RETRY_AFTER else None
         ),
-        "set_by": standing.set_by,
-        "set_at": rfc3339(standing.set_at),
+        "set_by": active.set_by,
+        "set_at": rfc3339(active.set_at),
     }

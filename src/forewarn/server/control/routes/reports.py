@@ -1,4 +1,4 @@
-"""The monthly report."""
+"""The monthly report: /v1/report."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from forewarn.core.queries.report import MonthlyReport, Quantiles, month_named
 from forewarn.core.queries.views import Json, plain_view, rfc3339
 from forewarn.engine.queries import report_on
-from forewarn.server.control.context import Caller, Service
+from forewarn.server.control.context import Caller, ServicesDep
 
 router = APIRouter(tags=["journal"])
 
@@ -23,24 +23,24 @@ _Group = Annotated[
 
 @router.get("/v1/report")
 def report(
-    service: Service, by: Caller, month: _Month = None, group: _Group = None
+    services: ServicesDep, by: Caller, month: _Month = None, group: _Group = None
 ) -> Json:
     """Report on a month in UTC: what was done, and whether promises were kept."""
     del by
     named = None if month is None else month_named(month)
-    return report_view(report_on(service.engine, named, group))
+    return _report_view(report_on(services.engine, named, group))
 
 
-def report_view(made: MonthlyReport) -> Json:
+def _report_view(report: MonthlyReport) -> Json:
     """Return a report as JSON."""
-    starts, notices = made.starts, made.notices
+    starts, notices = report.starts, report.notices
     return {
-        "month": made.month.name,
-        "since": rfc3339(made.month.since),
-        "until": rfc3339(made.month.until),
-        "made_at": rfc3339(made.made_at),
-        "group": made.group,
-        "maintenances": [plain_view(item) for item in made.counts],
+        "month": report.month.name,
+        "since": rfc3339(report.month.since),
+        "until": rfc3339(report.month.until),
+        "made_at": rfc3339(report.made_at),
+        "group": report.group,
+        "maintenances": [plain_view(item) for item in report.counts],
         "starts": {
             "total": starts.total,
             "kept": starts.kept,
@@ -52,30 +52,30 @@ def report_view(made: MonthlyReport) -> Json:
         "notice": None
         if notices is None
         else {
-            "promised": _spread(notices.promised),
-            "given": _spread(notices.given),
-            "used": _spread(notices.used),
+            "promised": _quantiles(notices.promised),
+            "given": _quantiles(notices.given),
+            "used": _quantiles(notices.used),
         },
         "saved_seconds": {
-            "total": _seconds(sum(made.saved.values(), timedelta(0))),
+            "total": _seconds(sum(report.saved.values(), timedelta(0))),
             "by_type": {
-                kind.value: _seconds(saved) for kind, saved in made.saved.items()
+                kind.value: _seconds(saved) for kind, saved in report.saved.items()
             },
         },
         "approvals": {
-            "total": sum(made.approvals.values()),
-            "by_via": {via.value: number for via, number in made.approvals.items()},
-            "by_whom": [plain_view(item) for item in made.approvers],
+            "total": sum(report.approvals.values()),
+            "by_via": {via.value: count for via, count in report.approvals.items()},
+            "by_whom": [plain_view(item) for item in report.approvers],
         },
         "never_shown": {
-            "total": made.unseen_events,
-            "events": [plain_view(item) for item in made.unseen],
+            "total": report.unseen_events,
+            "events": [plain_view(item) for item in report.unseen],
         },
         "stuck": {
-            "maintenances": made.stuck_maintenances,
-            "seconds": _seconds(made.stuck),
+            "maintenances": report.stuck_maintenances,
+            "seconds": _seconds(report.stuck),
         },
-        "outages": {"total": made.outages, "seconds": _seconds(made.away)},
+        "outages": {"total": report.outages, "seconds": _seconds(report.away)},
         "broken_promises": [
             {
                 "maintenance": item.maintenance,
@@ -84,18 +84,18 @@ def report_view(made: MonthlyReport) -> Json:
                 "started_at": rfc3339(item.started_at),
                 "too_soon_seconds": item.too_soon.total_seconds(),
             }
-            for item in made.broken
+            for item in report.broken
         ],
     }
 
 
-def _spread(spread: Quantiles) -> Json:
+def _quantiles(quantiles: Quantiles) -> Json:
     return {
-        "least_seconds": _seconds(spread.least),
-        "median_seconds": _seconds(spread.median),
-        "longest_seconds": _seconds(spread.longest),
+        "least_seconds": _seconds(quantiles.least),
+        "median_seconds": _seconds(quantiles.median),
+        "longest_seconds": _seconds(quantiles.longest),
     }
 
 
-def _seconds(length: timedelta) -> int:
-    return int(length.total_seconds())
+def _seconds(duration: timedelta) -> int:
+    return int(duration.total_seconds())

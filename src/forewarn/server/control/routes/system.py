@@ -1,4 +1,4 @@
-"""Health checks: /healthz (liveness) and /readyz (readiness)."""
+"""Endpoints about the service: /healthz, /readyz, /v1/notifiers and /docs."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -12,14 +12,13 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.errors import ForewarnError
-from forewarn.server.control.context import Caller, Service
+from forewarn.server.control.context import Caller, ServicesDep
 
 health_router = APIRouter(tags=["health"])
-
-_MOST_BEHIND = timedelta(seconds=5)
-
-
+notifier_router = APIRouter(tags=["notifiers"])
 docs_router = APIRouter()
+
+_MAX_LAG = timedelta(seconds=5)
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -38,8 +37,7 @@ _POLICY = (
     f" style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'"
 )
 
-
-notifier_router = APIRouter(tags=["notifiers"])
+# --- health ------------------------------------------------------------------
 
 
 @health_router.get("/healthz")
@@ -49,25 +47,55 @@ def healthz() -> Json:
 
 
 @health_router.get("/readyz", response_model=None)
-def readyz(service: Service) -> JSONResponse:
+def readyz(services: ServicesDep) -> JSONResponse:
     """Say whether VMs are shown what the journal says."""
     try:
-        reason = _reason(service)
+        reason = _not_ready_reason(services)
     except ForewarnError as error:
         reason = str(error)
     if reason is not None:
         return JSONResponse({"status": "not ready", "reason": reason}, 503)
-    kinds = service.plane.faults.kinds
+    kinds = services.plane.faults.kinds
     return JSONResponse({"status": "ready", **({"faults": kinds} if kinds else {})})
 
 
-def _reason(service: Service) -> str | None:
-    engine = service.engine
-    unread = engine.store.facts(service.documents_position(), 1)
-    late = _MOST_BEHIND * engine.clock.rate
-    if unread and engine.clock.now() - unread[0].fact.at > late:
-        return f"documents are behind the journal, at {service.documents_position()}"
+def _not_ready_reason(services: ServicesDep) -> str | None:
+    engine = services.engine
+    unread = engine.store.facts(services.documents_position(), 1)
+    max_lag = _MAX_LAG * engine.clock.rate
+    if unread and engine.clock.now() - unread[0].fact.at > max_lag:
+        return f"documents are behind the journal, at {services.documents_position()}"
     return None
+
+
+# --- notifiers ---------------------------------------------------------------
+
+
+@notifier_router.get("/v1/notifiers")
+def list_notifiers(services: ServicesDep, by: Caller) -> Json:
+    """Tell of each target how far it is, and what keeps it."""
+    del by
+    targets = services.notifications.targets()
+    return {"items": [_target_view(target) for target in targets], "next": None}
+
+
+def _target_view(target: TargetStatus) -> Json:
+    return {
+        "name": target.name,
+        "kind": target.kind,
+        "url": target.url,
+        "position": target.position,
+        "behind": target.behind,
+        "lag_seconds": round(target.lag_seconds, 3),
+        "state": target.state.value,
+        "failures": target.failures,
+        "last_error": target.last_error,
+        "last_success": rfc3339(target.last_success),
+        "next_attempt": rfc3339(target.next_attempt),
+    }
+
+
+# --- the description of the API ----------------------------------------------
 
 
 @docs_router.get("/docs", include_in_schema=False)
@@ -99,27 +127,3 @@ def _sections(paths: dict[str, dict[str, dict[str, object]]]) -> Iterator[str]:
             tags.setdefault(tag, []).append(line)
     for tag, lines in tags.items():
         yield f"<h2>{escape(tag)}</h2><dl>{''.join(lines)}</dl>"
-
-
-@notifier_router.get("/v1/notifiers")
-def list_notifiers(service: Service, by: Caller) -> Json:
-    """Tell of each target how far it is, and what keeps it."""
-    del by
-    standings = service.notifying.targets()
-    return {"items": [_view(standing) for standing in standings], "next": None}
-
-
-def _view(standing: TargetStatus) -> Json:
-    return {
-        "name": standing.name,
-        "kind": standing.kind,
-        "url": standing.url,
-        "position": standing.position,
-        "behind": standing.behind,
-        "lag_seconds": round(standing.lag_seconds, 3),
-        "state": standing.state.value,
-        "failures": standing.failures,
-        "last_error": standing.last_error,
-        "last_success": rfc3339(standing.last_success),
-        "next_attempt": rfc3339(standing.next_attempt),
-    }

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from forewarn.errors import NotFound
 from forewarn.server.metadata.faults.model import (
-    OF_READS,
+    READS_ONLY,
     Fault,
     FaultKind,
     FaultOn,
@@ -37,14 +37,14 @@ class ActiveFault:
     left: int | None  # requests it still applies to; None if unlimited
     called: frozenset[str] = frozenset()  # VMs that have made their first call
 
-    def concerns(self, vm: str, *, is_read: bool, now: float) -> bool:
+    def applies_to(self, vm: str, *, is_read: bool, now: float) -> bool:
         """Whether it applies to a request of `vm`; probability is drawn separately."""
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
         if fault.kind is FaultKind.REFUSED or is_read not in _ON[fault.on]:
             return False
-        if fault.kind in OF_READS and not is_read:
+        if fault.kind in READS_ONLY and not is_read:
             return False
         return vm not in self.called and (not fault.vms or vm in fault.vms)
 
@@ -55,71 +55,71 @@ class ActiveFaults:
     def __init__(self, chance: Callable[[], float]) -> None:
         """Start without faults; `chance` draws numbers from 0 to 1."""
         self._chance = chance
-        self._standing: dict[str, ActiveFault] = {}
-        self._given = 0  # number of ids assigned so far
-        self._befell: dict[FaultKind, int] = {}
+        self._active: dict[str, ActiveFault] = {}
+        self._last_id = 0
+        self._hits: dict[FaultKind, int] = {}  # requests that it was applied to
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> ActiveFault:
         """Activate `fault`, after those that are active already."""
         check_fault(fault)
-        self._given += 1
-        standing = ActiveFault(
-            id=f"f{self._given}",
+        self._last_id += 1
+        active = ActiveFault(
+            id=f"f{self._last_id}",
             fault=fault,
             set_by=by,
             set_at=at,
             until=None if fault.seconds is None else now + fault.seconds,
             left=fault.count,
         )
-        self._standing[standing.id] = standing
-        return standing
+        self._active[active.id] = active
+        return active
 
     def clear(self, id_: str | None = None) -> Sequence[ActiveFault]:
         """End the fault `id_`, or all faults; return those that ended."""
         if id_ is None:
-            ended = [*self._standing.values()]
-        elif id_ in self._standing:
-            ended = [self._standing[id_]]
+            ended = [*self._active.values()]
+        elif id_ in self._active:
+            ended = [self._active[id_]]
         else:
             raise NotFound(f"there is no fault {id_} in force; it may have ended")
-        for standing in ended:
-            del self._standing[standing.id]
+        for active in ended:
+            del self._active[active.id]
         return ended
 
-    def befall(self, vm: str, *, is_read: bool, now: float) -> ActiveFault | None:
+    def match(self, vm: str, *, is_read: bool, now: float) -> ActiveFault | None:
         """Return the first active fault that applies to a request of `vm`, if any."""
-        for standing in self.listed():
-            if standing.concerns(vm, is_read=is_read, now=now):
-                hit = self._hits(standing.fault)
-                self._spend(standing, vm, is_hit=hit)
-                if hit:
-                    return standing
+        for active in self.all():
+            if active.applies_to(vm, is_read=is_read, now=now):
+                is_hit = self._is_drawn(active.fault)
+                self._count(active, vm, is_hit=is_hit)
+                if is_hit:
+                    return active
         return None
 
-    def listed(self) -> Sequence[ActiveFault]:
+    def all(self) -> Sequence[ActiveFault]:
         """Return a copy of all active faults; safe from any thread."""
-        return [*self._standing.values()]
+        return [*self._active.values()]
 
     @property
     def kinds(self) -> Sequence[str]:
         """The kinds of active faults, each once. Safe to read from any thread."""
-        return [*dict.fromkeys(standing.fault.kind.value for standing in self.listed())]
+        return [*dict.fromkeys(active.fault.kind.value for active in self.all())]
 
     def counts(self) -> Mapping[FaultKind, int]:
         """Return the number of requests hit by each kind; safe from any thread."""
-        return self._befell.copy()
+        return self._hits.copy()
 
-    def _hits(self, fault: Fault) -> bool:
+    def _is_drawn(self, fault: Fault) -> bool:
         return fault.probability >= 1 or self._chance() < fault.probability
 
-    def _spend(self, standing: ActiveFault, vm: str, *, is_hit: bool) -> None:
-        kind, left, called = standing.fault.kind, standing.left, standing.called
+    def _count(self, active: ActiveFault, vm: str, *, is_hit: bool) -> None:
+        kind, left, called = active.fault.kind, active.left, active.called
         if kind is FaultKind.SLOW_FIRST_CALL:
             called |= {vm}
         if is_hit:
-            self._befell[kind] = self._befell.get(kind, 0) + 1
+            self._hits[kind] = self._hits.get(kind, 0) + 1
             left = None if left is None else left - 1
         if left == 0:
-            del self._standing[standing.id]
+            del self._active[active.id]
         else:
-            self._standing[standing.id] = replace(standing, left=left, called=called)
+            self._active[active.id] = replace(active, left=left, called=called)

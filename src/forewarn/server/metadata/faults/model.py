@@ -1,7 +1,7 @@
 """Fault kinds: planned misbehavior of the metadata plane, for rehearsals.
 
-Faults are parsed and validated here. `fault_set` decides which requests they apply to,
-and `befallen` applies them.
+Faults are parsed and validated here. `active` decides which requests they apply to,
+and `injection` applies them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,12 @@ from typing import TypeVar
 
 from forewarn.errors import InvalidInput
 
-_Word = TypeVar("_Word", bound=StrEnum)
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
-_DELAY = 5.0
-_RETRY_AFTER = 1
+_DELAY = 5.0  # seconds
+_MAX_DELAY = 3_600.0  # seconds
+_RETRY_AFTER = 1  # seconds
+_DAY = 86_400  # seconds
 
 
 class FaultKind(StrEnum):
@@ -31,6 +33,14 @@ class FaultKind(StrEnum):
     EMPTY = "empty"  #: 200 without a body
     STALE = "stale"  #: the document as it was when the fault began
     REFUSED = "refused"  #: refuses connections
+
+
+#: Kinds that delay responses, and kinds that send Retry-After.
+DELAYING = frozenset({FaultKind.SLOW, FaultKind.SLOW_FIRST_CALL})
+WITH_RETRY_AFTER = frozenset({FaultKind.TOO_MANY, FaultKind.UNAVAILABLE})
+
+#: Kinds for reads only: the response to an approval is empty and holds no document.
+READS_ONLY = frozenset({FaultKind.EMPTY, FaultKind.STALE})
 
 
 class FaultOn(StrEnum):
@@ -55,18 +65,8 @@ class Fault:
     retry_after: int = _RETRY_AFTER  # seconds, in a 429 or 503
 
 
-#: Kinds that delay responses, and kinds that send Retry-After.
-LATE = frozenset({FaultKind.SLOW, FaultKind.SLOW_FIRST_CALL})
-ASKING_TO_WAIT = frozenset({FaultKind.TOO_MANY, FaultKind.UNAVAILABLE})
-
-#: Kinds for reads only: the response to an approval is empty and holds no document.
-OF_READS = frozenset({FaultKind.EMPTY, FaultKind.STALE})
-
-_DAY = 86_400
-_LONGEST_DELAY = 3_600.0  # seconds
-
 #: Checks for invalid faults, each with a message that names the remedy.
-_WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
+_INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: fault.count is not None and fault.count < 1,
         "count is how many requests the fault befalls; give 1 or more",
@@ -80,7 +80,7 @@ _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
         "a fault lasts more than 0 seconds and at most a day of real time",
     ),
     (
-        lambda fault: not 0 < fault.delay <= _LONGEST_DELAY,
+        lambda fault: not 0 < fault.delay <= _MAX_DELAY,
         "a delay is more than 0 seconds and at most an hour",
     ),
     (
@@ -88,13 +88,15 @@ _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
         "Retry-After is 0 seconds or more, and at most a day",
     ),
     (
-        lambda fault: fault.kind is FaultKind.REFUSED and fault != _plain(fault),
+        lambda fault: (
+            fault.kind is FaultKind.REFUSED and fault != _without_limits(fault)
+        ),
         "while connections are refused nobody knows who asks for what: `refused` takes"
         " no VMs, no kind of request, no count and no probability; give only how long"
         " it lasts, or clear it",
     ),
     (
-        lambda fault: fault.kind in OF_READS and fault.on is FaultOn.APPROVE,
+        lambda fault: fault.kind in READS_ONLY and fault.on is FaultOn.APPROVE,
         "the answer to an approval is empty, and no document that could be stale; let"
         " `empty` and `stale` befall reads",
     ),
@@ -103,9 +105,9 @@ _WRONG: Sequence[tuple[Callable[[Fault], bool], str]] = (
 
 def check_fault(fault: Fault) -> Fault:
     """Return `fault` if it is valid; otherwise raise `InvalidInput`."""
-    for is_wrong, sentence in _WRONG:
-        if is_wrong(fault):
-            raise InvalidInput(sentence)
+    for is_invalid, message in _INVALID:
+        if is_invalid(fault):
+            raise InvalidInput(message)
     return fault
 
 
@@ -121,19 +123,19 @@ def fault_of(
     retry_after: int | None = None,
 ) -> Fault:
     """Parse a fault as users write it; None stands for the default."""
-    fault_kind = _word(FaultKind, kind, "kind")
-    kinds: Mapping[str, tuple[object, frozenset[FaultKind]]] = {
-        "delay": (delay, LATE),
-        "retry_after": (retry_after, ASKING_TO_WAIT),
+    fault_kind = _parse_choice(FaultKind, kind, "kind")
+    options: Mapping[str, tuple[object, frozenset[FaultKind]]] = {
+        "delay": (delay, DELAYING),
+        "retry_after": (retry_after, WITH_RETRY_AFTER),
     }
-    for name, (value, taking) in kinds.items():
-        if value is not None and fault_kind not in taking:
-            takers = " and ".join(sorted(taking))
+    for name, (value, kinds) in options.items():
+        if value is not None and fault_kind not in kinds:
+            takers = " and ".join(sorted(kinds))
             raise InvalidInput(f"{fault_kind} takes no {name}; only {takers} do")
     return check_fault(
         Fault(
             kind=fault_kind,
-            on=FaultOn.ANY if on is None else _word(FaultOn, on, "on"),
+            on=FaultOn.ANY if on is None else _parse_choice(FaultOn, on, "on"),
             vms=tuple(vms),
             count=count,
             probability=1.0 if probability is None else probability,
@@ -144,13 +146,13 @@ def fault_of(
     )
 
 
-def _plain(fault: Fault) -> Fault:
+def _without_limits(fault: Fault) -> Fault:
     return Fault(kind=fault.kind, seconds=fault.seconds)
 
 
-def _word(kind: type[_Word], text: str, name: str) -> _Word:
+def _parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:
     try:
-        return kind(str(text).lower())
+        return choices(str(text).lower())
     except ValueError:
-        values = ", ".join(member.value for member in kind)
+        values = ", ".join(member.value for member in choices)
         raise InvalidInput(f"{name} is one of {values}; not {text!r}") from None

@@ -1,4 +1,4 @@
-"""The observer of metadata requests in a rehearsal, and what it receives."""
+"""Request observer of a rehearsal: what it sees, and when it is notified."""
 
 import time
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 from forewarn.errors import Malformed
 from forewarn.protocol.codec import decode_start_requests
-from forewarn.server.metadata.directory import Directory, VmEntry
+from forewarn.server.metadata.directory import VmEntry
 from forewarn.server.metadata.faults.injection import (
     BrokenResponse,
     FaultInjector,
@@ -40,66 +40,29 @@ class RequestRecord:
 class RequestObserver(Protocol):
     """Observes every request. Calls come from the metadata loop and must be short."""
 
-    def take(self, request: Request, body: bytes) -> Response | None:
+    def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond to a request for the rehearsal itself; None if it is for the VM."""
 
-    def came(self, vm: str | None, at: float) -> None:
+    def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request, which may be held for a while."""
 
-    def answered(self, asked: RequestRecord) -> None:
+    def finished(self, record: RequestRecord) -> None:
         """Record the outcome of a request."""
-
-
-def caller_name(request: Request, directory: Directory, address: str) -> str | None:
-    """Return the name of the VM that sent `request`; None if unknown."""
-    seat = directory.seat(address, getattr(request.route, "vm", None))
-    return None if seat is None else seat.vm.name
-
-
-def request_record(
-    request: Request,
-    body: bytes,
-    answer: bytes,
-    vm: str | None,
-    since: float,
-    fault: str | None = None,
-) -> RequestRecord:
-    """Return the outcome of `request` of `vm`; `answer` is empty if it was broken."""
-    versions = [value for name, value in request.query if name.lower() == "api-version"]
-    return RequestRecord(
-        at=time.monotonic(),
-        since=since,
-        vm=vm,
-        method=request.method,
-        path=request.path,
-        version=versions[0] if versions else "",
-        is_marked=request.is_marked,
-        status=int(answer[9:12] or b"0"),
-        events=_events(body) if request.method == "POST" else (),
-        fault=fault,
-    )
-
-
-def _events(body: bytes) -> tuple[str, ...]:
-    try:
-        return tuple(decode_start_requests(body))
-    except Malformed:
-        return ()
 
 
 class ObservedPlane(Protocol):
     """The parts of the metadata plane that are used here."""
 
-    desk: MetadataHandler
-    inflicting: FaultInjector
-    is_faulty: bool  # whether any fault is active
-    witness: RequestObserver | None  # None if nothing observes
+    handler: MetadataHandler
+    injector: FaultInjector
+    has_faults: bool  # whether any fault is active
+    observer: RequestObserver | None  # None if nothing observes
 
 
 class ObservedRequest:
     """A request that is observed, or may be faulted, from arrival to response."""
 
-    __slots__ = ("_address", "_befallen", "_came", "_connection", "_plane")
+    __slots__ = ("_address", "_connection", "_faulted", "_plane", "_since")
 
     def __init__(
         self, plane: ObservedPlane, connection: Http1Connection[Pending], address: str
@@ -108,53 +71,86 @@ class ObservedRequest:
         self._plane = plane
         self._connection = connection
         self._address = address
-        self._came = time.monotonic()
-        self._befallen = (
-            plane.inflicting.befall(connection.request, address)
-            if plane.is_faulty
+        self._since = time.monotonic()
+        self._faulted = (
+            plane.injector.match(connection.request, address)
+            if plane.has_faults
             else None
         )
 
     @property
-    def seats(self) -> dict[str, VmEntry] | None:
+    def frozen(self) -> dict[str, VmEntry] | None:
         """Frozen documents for a stale fault; None if no fault applies."""
-        return None if self._befallen is None else self._befallen.seats
+        return None if self._faulted is None else self._faulted.frozen
 
     def begin(self, *, may_wait: bool) -> bytes | LateResponse | BrokenResponse | None:
         """Return what happens before the request is handled; None if nothing does."""
-        if self._befallen is None:
+        if self._faulted is None:
             return None
-        instead = self._befallen.begin(may_wait=may_wait)
+        instead = self._faulted.begin(may_wait=may_wait)
         if isinstance(instead, Response):
-            return self._plane.desk.write(self._connection.request, instead)
-        if instead is None and self._befallen.needs_body:
+            return self._plane.handler.render(self._connection.request, instead)
+        if instead is None and self._faulted.needs_body:
             self._connection.forget_tags()
         return instead
 
-    def tell(self) -> None:
+    def notify_started(self) -> None:
         """Notify the observer of the arrival, once the route is known."""
-        if self._plane.witness is not None:
-            self._plane.witness.came(self._asker(), self._came)
+        if self._plane.observer is not None:
+            self._plane.observer.started(self._vm_name(), self._since)
 
-    def end(self, answer: bytes | Pending, *, may_wait: bool) -> bytes | Pending:
+    def finish(self, result: bytes | Pending, *, may_wait: bool) -> bytes | Pending:
         """Apply injected faults to a response, and notify the observer."""
-        if self._befallen is not None and isinstance(answer, bytes):
-            answer = self._befallen.spoil(answer, may_wait=may_wait)
-        if isinstance(answer, bytes):
-            self._report(answer)
-        elif isinstance(answer, BrokenResponse):
-            self._report(b"")
-        return answer
+        if self._faulted is not None and isinstance(result, bytes):
+            result = self._faulted.alter(result, may_wait=may_wait)
+        if isinstance(result, bytes):
+            self._notify_finished(result)
+        elif isinstance(result, BrokenResponse):
+            self._notify_finished(b"")
+        return result
 
-    def _report(self, answer: bytes) -> None:
-        if self._plane.witness is None:
+    def _notify_finished(self, response: bytes) -> None:
+        if self._plane.observer is None:
             return
         request, body = self._connection.request, self._connection.body
-        fault = None if self._befallen is None else self._befallen.fault.kind.value
-        self._plane.witness.answered(
-            request_record(request, body, answer, self._asker(), self._came, fault)
+        fault = None if self._faulted is None else self._faulted.fault.kind.value
+        self._plane.observer.finished(
+            request_record(request, body, response, self._vm_name(), self._since, fault)
         )
 
-    def _asker(self) -> str | None:
-        directory = self._plane.desk.directory
-        return caller_name(self._connection.request, directory, self._address)
+    def _vm_name(self) -> str | None:
+        """Return the name of the VM that sent the request; None if unknown."""
+        named = getattr(self._connection.request.route, "vm", None)
+        entry = self._plane.handler.directory.find(self._address, named)
+        return None if entry is None else entry.vm.name
+
+
+def request_record(
+    request: Request,
+    body: bytes,
+    response: bytes,
+    vm: str | None,
+    since: float,
+    fault: str | None = None,
+) -> RequestRecord:
+    """Return the outcome of `request` of `vm`; `response` is empty if it was broken."""
+    versions = [value for name, value in request.query if name.lower() == "api-version"]
+    return RequestRecord(
+        at=time.monotonic(),
+        since=since,
+        vm=vm,
+        method=request.method,
+        path=request.path,
+        version=versions[0] if versions else "",
+        is_marked=request.has_metadata_header,
+        status=int(response[9:12] or b"0"),
+        events=_approved_events(body) if request.method == "POST" else (),
+        fault=fault,
+    )
+
+
+def _approved_events(body: bytes) -> tuple[str, ...]:
+    try:
+        return tuple(decode_start_requests(body))
+    except Malformed:
+        return ()

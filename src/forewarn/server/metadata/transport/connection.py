@@ -1,13 +1,13 @@
-"""Sockets of metadata connections: the transport around the state machine of `http`."""
+"""Metadata connection: the asyncio protocol around the state machine of `http1`."""
 
 import asyncio
 import logging
 import socket
 import struct
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 from forewarn.errors import ForewarnError, Unavailable
-from forewarn.server.metadata.directory import EnabledState, plain_address
+from forewarn.server.metadata.directory import EnabledState, normalize_address
 from forewarn.server.metadata.faults.injection import (
     BrokenResponse,
     FaultInjector,
@@ -40,42 +40,47 @@ _HEAD_TIMEOUT = 10  # seconds from the first byte to the end of a request
 _IDLE_TIMEOUT = 75  # seconds without a request
 _WRITE_TIMEOUT = 10  # seconds without the client reading responses
 _DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
-_MOST_DRAINED = 1024 * 1024  # bytes
+_MAX_DRAINED = 1024 * 1024  # bytes
 
-_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
+_NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
 _IDLE = ConnectionState.IDLE  # looking it up on the class costs more than comparing
 
-_BUSY = error(503, "The service cannot write at the moment; try again", Retry_After="5")
-_BROKEN = error(500, "The service failed; its log says why")
+_CANNOT_WRITE = error(
+    503, "The service cannot write at the moment; try again", Retry_After="5"
+)
+_FAILED = error(500, "The service failed; its log says why")
 _TOO_SLOW = error(408, "The request took too long to arrive")
-_CROWDED = error(
+_TOO_MANY_CONNECTIONS = error(
     503, "This VM has too many connections; close some first", Retry_After="1"
 )
+
+
+_Held: TypeAlias = HoldResponse | DelayResponse | LateResponse
 
 
 class ConnectionPlane(Protocol):
     """The parts of the metadata plane that a connection uses."""
 
-    desk: MetadataHandler
-    memo: HeadCache
-    alarm: LongPollTimer
-    first_calls: FirstRequestDelay
-    inflicting: FaultInjector
-    is_faulty: bool  # whether any fault is active
-    witness: RequestObserver | None  # None if nothing observes
+    handler: MetadataHandler
+    head_cache: HeadCache
+    long_polls: LongPollTimer
+    first_requests: FirstRequestDelay
+    injector: FaultInjector
+    has_faults: bool  # whether any fault is active
+    observer: RequestObserver | None  # None if nothing observes
     second: int  # counted by the sweep, not by a clock
 
-    def admit(self, wire: "MetadataConnection", caller: str | None) -> Admission:
-        """Track `wire`, unless there are too many connections."""
+    def admit(self, connection: "MetadataConnection", caller: str | None) -> Admission:
+        """Track `connection`, unless there are too many."""
 
     def release(
-        self, wire: "MetadataConnection", caller: str | None, verdict: Admission
+        self, connection: "MetadataConnection", caller: str | None, admission: Admission
     ) -> None:
-        """Forget `wire`, which got `verdict`."""
+        """Forget `connection`, which was given `admission`."""
 
-    def defer(self, wire: "MetadataConnection", deferred: Deferred) -> None:
-        """Do what must be done before the response to `wire`."""
+    def defer(self, connection: "MetadataConnection", deferred: Deferred) -> None:
+        """Do what must be done before the response on `connection`."""
 
 
 class MetadataConnection(asyncio.Protocol):
@@ -83,17 +88,17 @@ class MetadataConnection(asyncio.Protocol):
 
     __slots__ = (
         "_address",
+        "_admission",
         "_caller",
-        "_connection",
         "_drained",
         "_held",
+        "_http",
         "_is_leaving",
+        "_observed",
         "_plane",
-        "_rehearsed",
         "_since",
         "_stalled",
         "_transport",
-        "_verdict",
     )
 
     def __init__(self, plane: ConnectionPlane) -> None:
@@ -102,62 +107,70 @@ class MetadataConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
-        self._verdict = Admission.DROPPED
-        self._rehearsed: ObservedRequest | None = (
-            None  # None if not observed or faulted
-        )
-        self._connection: Http1Connection[Pending] = Http1Connection(self, plane.memo)
+        self._admission = Admission.DROPPED
+        # None if the request is neither observed nor faulted.
+        self._observed: ObservedRequest | None = None
+        self._http: Http1Connection[Pending] = Http1Connection(self, plane.head_cache)
         self._since = plane.second  # second in which the current state began
         self._stalled: int | None = None  # since this second; None if the client reads
-        self._held: HoldResponse | DelayResponse | LateResponse | None = (
-            None  # None if nothing is held
-        )
+        self._held: _Held | None = None  # None if nothing is held
         self._drained = 0
         self._is_leaving = False
 
     # --- handling requests ---------------------------------------------------
 
-    def answer(self, request: Request, body: bytes) -> bytes | Pending:
+    def handle(self, request: Request, body: bytes) -> bytes | Pending:
         """Handle a request from the address of this connection."""
         plane = self._plane
-        if plane.witness is not None or plane.is_faulty:
-            return self._answer_rehearsed(request, body)
-        return self._answer(request, body)
-
-    def _answer_rehearsed(self, request: Request, body: bytes) -> bytes | Pending:
-        plane, witness = self._plane, self._plane.witness
-        response = None if witness is None else witness.take(request, body)
-        if response is not None:
-            return plane.desk.write(request, response)
-        rehearsed = ObservedRequest(plane, self._connection, self._address)
-        self._rehearsed = rehearsed
-        answer: bytes | Pending | None = rehearsed.begin(may_wait=not self._is_leaving)
-        if answer is None and rehearsed.seats is None:
-            answer = self._answer(request, body)
-        elif answer is None:
-            answer = self._again(may_wait=True)
-        rehearsed.tell()
-        return self._end(answer)
-
-    def _end(self, answer: bytes | Pending) -> bytes | Pending:
-        """Apply injected faults to a response."""
-        if self._rehearsed is None:
-            return answer
-        ended = self._rehearsed.end(answer, may_wait=not self._is_leaving)
-        if isinstance(ended, bytes | BrokenResponse):
-            self._rehearsed = None
-        return ended
-
-    def _answer(self, request: Request, body: bytes) -> bytes | Deferred:
-        desk = self._plane.desk
-        answer = desk.answer(request, body, self._address)
-        if self._is_leaving and isinstance(answer, HoldResponse | DelayResponse):
-            return desk.answer_again(request, body, self._address, may_wait=False)
-        return answer
+        if plane.observer is not None or plane.has_faults:
+            return self._handle_observed(request, body)
+        return self._handle(request, body)
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Render the last response of this connection."""
-        return self._plane.desk.refuse(response, is_head=is_head)
+        return self._plane.handler.refuse(response, is_head=is_head)
+
+    def _handle(self, request: Request, body: bytes) -> bytes | Deferred:
+        handler = self._plane.handler
+        result = handler.handle(request, body, self._address)
+        if self._is_leaving and isinstance(result, HoldResponse | DelayResponse):
+            return handler.handle_again(request, body, self._address, may_wait=False)
+        return result
+
+    def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
+        request, body = self._http.request, self._http.body
+        handler, address = self._plane.handler, self._address
+        may_wait = may_wait and not self._is_leaving
+        frozen = None if self._observed is None else self._observed.frozen
+        if frozen is None:
+            return handler.handle_again(request, body, address, may_wait=may_wait)
+        return handler.handle_frozen(frozen, request, body, address, may_wait=may_wait)
+
+    def _handle_observed(self, request: Request, body: bytes) -> bytes | Pending:
+        plane, observer = self._plane, self._plane.observer
+        response = None if observer is None else observer.intercept(request, body)
+        if response is not None:
+            return plane.handler.render(request, response)
+        observed = self._observed = ObservedRequest(plane, self._http, self._address)
+        result: bytes | Pending | None = observed.begin(may_wait=not self._is_leaving)
+        if result is None and observed.frozen is None:
+            result = self._handle(request, body)
+        elif result is None:
+            result = self._handle_again(may_wait=True)
+        observed.notify_started()
+        return self._finish(result)
+
+    def _finish(self, result: bytes | Pending) -> bytes | Pending:
+        """Apply injected faults to a response."""
+        if self._observed is None:
+            return result
+        finished = self._observed.finish(result, may_wait=not self._is_leaving)
+        if isinstance(finished, bytes | BrokenResponse):
+            self._observed = None
+        return finished
+
+    def _render(self, response: Response) -> bytes:
+        return self._plane.handler.render(self._http.request, response)
 
     # --- the socket ----------------------------------------------------------
 
@@ -165,52 +178,47 @@ class MetadataConnection(asyncio.Protocol):
         """Start, unless there are too many connections."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._address = plain_address(str(peer[0])) if peer else ""
-        self._caller = self._plane.desk.directory.caller(self._address)
-        self._verdict = self._plane.admit(self, self._caller)
-        if self._verdict is Admission.DROPPED:
+        self._address = normalize_address(str(peer[0])) if peer else ""
+        self._caller = self._plane.handler.directory.caller(self._address)
+        self._admission = self._plane.admit(self, self._caller)
+        if self._admission is Admission.DROPPED:
             self.abort()
-        elif self._verdict is Admission.REFUSED:
-            self._settle(_IDLE, self._connection.fail(_CROWDED))
+        elif self._admission is Admission.REFUSED:
+            self._write_after(_IDLE, self._http.fail(_TOO_MANY_CONNECTIONS))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything that the connection holds."""
         del exc
-        self._let_go()
-        self._plane.release(self, self._caller, self._verdict)
-        self._connection.state = ConnectionState.CLOSED
+        self._release()
+        self._plane.release(self, self._caller, self._admission)
+        self._http.state = ConnectionState.CLOSED
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
         """Process incoming bytes and write the responses."""
-        connection = self._connection
-        before = connection.state
+        http = self._http
+        before = http.state
         if before is _IDLE and self._transport is not None:
-            written = connection.receive(data)
-            if written and connection.state is _IDLE and not connection.is_behind:
+            written = http.receive(data)
+            if written and http.state is _IDLE and not http.is_behind:
                 self._since = self._plane.second
                 self._transport.write(written)  # the hot path
                 return
-            self._settle(before, written)
+            self._write_after(before, written)
             return
         if before is ConnectionState.DRAIN:
             self._drained += len(data)
-            if self._drained > _MOST_DRAINED and self._transport is not None:
+            if self._drained > _MAX_DRAINED and self._transport is not None:
                 self._transport.pause_reading()  # the sweep closes it
             return
-        self._settle(before, connection.receive(data))
-
-    def _settle(self, before: ConnectionState, written: bytes) -> None:
-        if written or self._connection.state is not before:
-            self._since = self._plane.second
-        self._write(written)
+        self._write_after(before, http.receive(data))
 
     def eof_received(self) -> bool:
         """Finish the response in progress, if there is one."""
-        if self._connection.state is not ConnectionState.BUSY:
+        if self._http.state is not ConnectionState.BUSY:
             return False
         self._is_leaving = True
-        self.stop_waiting()  # the client may be gone, and its place is needed
+        self.stop_waiting()  # the client may be gone, and others need the room
         return True
 
     def pause_writing(self) -> None:
@@ -224,19 +232,24 @@ class MetadataConnection(asyncio.Protocol):
         self._stalled = None
         if self._transport is not None:
             self._transport.resume_reading()
-            if self._connection.is_behind:
+            if self._http.is_behind:
                 self._write(b"")
 
+    def _write_after(self, before: ConnectionState, written: bytes) -> None:
+        if written or self._http.state is not before:
+            self._since = self._plane.second
+        self._write(written)
+
     def _write(self, written: bytes) -> None:
-        transport, connection = self._transport, self._connection
+        transport, http = self._transport, self._http
         if transport is None:
             return
         if written:
             transport.write(written)
-        while connection.is_behind and self._stalled is None:
+        while http.is_behind and self._stalled is None:
             self._since = self._plane.second
-            transport.write(connection.go_on())
-        state = connection.state
+            transport.write(http.proceed())
+        state = http.state
         if state is ConnectionState.BUSY:
             self._defer()
         elif state is ConnectionState.DRAIN:
@@ -247,8 +260,56 @@ class MetadataConnection(asyncio.Protocol):
 
     # --- deferred responses --------------------------------------------------
 
+    def enabled(self, problem: Exception | None) -> None:
+        """Respond after the group was enabled, or `problem` prevented it."""
+        if self._http.state is not ConnectionState.BUSY:
+            return
+        if problem is None:
+            self._resume(self._handle_again(may_wait=True))
+        else:
+            self._resume(self._render(_failure(problem)))
+
+    def approved(
+        self, problem: Exception | None, delay: EnabledState | None = None
+    ) -> None:
+        """Respond to an approval, once the group of `delay` is enabled."""
+        if self._http.state is not ConnectionState.BUSY:
+            return
+        response = Response(200) if problem is None else _failure(problem)
+        if delay is None or not delay.is_newly_enabled or self._is_leaving:
+            self._resume(self._render(response))
+        else:
+            self._resume(DelayResponse(group_state=delay, response=response))
+
+    def wake(self) -> None:
+        """Respond if the client would see a change; keep waiting if not."""
+        held = self._held
+        if isinstance(held, DelayResponse):
+            if not held.group_state.is_newly_enabled:
+                self._resume(self._held_response(held, may_wait=True))
+            return
+        if held is None or isinstance(held, LateResponse):
+            return
+        result = self._handle_again(may_wait=True)
+        if not isinstance(result, HoldResponse):
+            self._resume(result)
+        elif result == held:
+            held.cached.waiters[self] = None
+        else:  # the client waits on `*`, or knows the new tag as well
+            self.stop_waiting()
+
+    def resume_late(self) -> None:
+        """Send a delayed response, or hold the request as if it had just arrived."""
+        if isinstance(self._held, LateResponse):
+            self._resume(self._held_response(self._held, may_wait=True))
+
+    def stop_waiting(self) -> None:
+        """Respond to a held request now, changed or not."""
+        if self._held is not None:
+            self._resume(self._held_response(self._held, may_wait=False))
+
     def _defer(self) -> None:
-        deferred, self._connection.deferred = self._connection.deferred, None
+        deferred, self._http.deferred = self._http.deferred, None
         if isinstance(deferred, HoldResponse | DelayResponse | LateResponse):
             self._hold(deferred)
         elif isinstance(deferred, BrokenResponse):
@@ -256,100 +317,38 @@ class MetadataConnection(asyncio.Protocol):
         elif deferred is not None:
             self._plane.defer(self, deferred)
 
-    def heard(self, problem: Exception | None) -> None:
-        """Respond after the group was enabled, or `problem` prevented it."""
-        if self._connection.state is not ConnectionState.BUSY:
-            return
-        if problem is None:
-            self._resume(self._again(may_wait=True))
+    def _hold(self, held: _Held) -> None:
+        self._held = held
+        if isinstance(held, LateResponse):
+            self._plane.injector.hold(self, held.seconds)
+        elif isinstance(held, DelayResponse):
+            self._plane.first_requests.hold(self, held.group_state)
         else:
-            self._resume(self._say(_failure(problem)))
+            held.cached.waiters[self] = None
+            self._plane.long_polls.hold(self, held.seconds)
 
-    def approved(
-        self, problem: Exception | None, delay: EnabledState | None = None
-    ) -> None:
-        """Respond to an approval, once the group of `delay` is enabled."""
-        if self._connection.state is not ConnectionState.BUSY:
-            return
-        response = Response(200) if problem is None else _failure(problem)
-        if delay is None or not delay.is_beginning or self._is_leaving:
-            self._resume(self._say(response))
-        else:
-            self._resume(DelayResponse(hearing=delay, response=response))
-
-    def wake(self) -> None:
-        """Respond if the client would see a change; keep waiting if not."""
-        held = self._held
-        if isinstance(held, DelayResponse):
-            if not held.hearing.is_beginning:
-                self._resume(self._late(held, may_wait=True))
-            return
-        if held is None or isinstance(held, LateResponse):
-            return
-        outcome = self._again(may_wait=True)
-        if not isinstance(outcome, HoldResponse):
-            self._resume(outcome)
-        elif outcome == held:
-            held.shelf.waiters[self] = None
-        else:  # the client waits on `*`, or knows the new tag as well
-            self.stop_waiting()
-
-    def stop_waiting(self) -> None:
-        """Respond to a held request now, changed or not."""
-        if self._held is not None:
-            self._resume(self._late(self._held, may_wait=False))
-
-    def _late(
-        self, held: HoldResponse | DelayResponse | LateResponse, *, may_wait: bool
-    ) -> bytes | Deferred:
-        if isinstance(held, LateResponse) and held.answer is not None:
-            return held.answer
-        if isinstance(held, DelayResponse) and held.response is not None:
-            return self._say(held.response)
-        return self._again(may_wait=may_wait)
-
-    def _hold(self, hold: HoldResponse | DelayResponse | LateResponse) -> None:
-        self._held = hold
-        if isinstance(hold, LateResponse):
-            self._plane.inflicting.wait(self, hold.seconds)
-        elif isinstance(hold, DelayResponse):
-            self._plane.first_calls.wait(self, hold.hearing)
-        else:
-            hold.shelf.waiters[self] = None
-            self._plane.alarm.begin(self, hold.seconds)
-
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         held, self._held = self._held, None
         if isinstance(held, LateResponse):
-            self._plane.inflicting.leave(self)
+            self._plane.injector.forget(self)
         elif isinstance(held, DelayResponse):
-            self._plane.first_calls.leave(self, held.hearing)
+            self._plane.first_requests.forget(self, held.group_state)
         elif held is not None:
-            held.shelf.waiters.pop(self, None)
-            self._plane.alarm.end(self, held.seconds)
+            held.cached.waiters.pop(self, None)
+            self._plane.long_polls.forget(self, held.seconds)
 
-    def be_late(self) -> None:
-        """Send a delayed response, or hold the request as if it had just arrived."""
-        if isinstance(self._held, LateResponse):
-            self._resume(self._late(self._held, may_wait=True))
+    def _held_response(self, held: _Held, *, may_wait: bool) -> bytes | Deferred:
+        if isinstance(held, LateResponse) and held.response is not None:
+            return held.response
+        if isinstance(held, DelayResponse) and held.response is not None:
+            return self._render(held.response)
+        return self._handle_again(may_wait=may_wait)
 
-    def _resume(self, answer: bytes | Deferred) -> None:
-        self._let_go()
-        ended = self._end(answer)
+    def _resume(self, result: bytes | Deferred) -> None:
+        self._release()
+        finished = self._finish(result)
         self._since = self._plane.second
-        self._write(self._connection.resume(ended))
-
-    def _again(self, *, may_wait: bool) -> bytes | Deferred:
-        request, body = self._connection.request, self._connection.body
-        may_wait = may_wait and not self._is_leaving
-        desk, address = self._plane.desk, self._address
-        seats = None if self._rehearsed is None else self._rehearsed.seats
-        if seats is not None:
-            return desk.answer_from(seats, request, body, address, may_wait=may_wait)
-        return desk.answer_again(request, body, address, may_wait=may_wait)
-
-    def _say(self, response: Response) -> bytes:
-        return self._plane.desk.write(self._connection.request, response)
+        self._write(self._http.resume(finished))
 
     def _break(self, broken: BrokenResponse) -> None:
         if self._transport is None:
@@ -364,7 +363,7 @@ class MetadataConnection(asyncio.Protocol):
 
     def check(self, second: int) -> None:
         """Close the connection if it has made no progress for too long."""
-        state, waited = self._connection.state, second - self._since
+        state, waited = self._http.state, second - self._since
         if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
             self.abort()
         elif self._is_leaving or state in (
@@ -378,7 +377,7 @@ class MetadataConnection(asyncio.Protocol):
             and waited > _HEAD_TIMEOUT
         ):
             self._since = second
-            self._write(self._connection.fail(_TOO_SLOW))
+            self._write(self._http.fail(_TOO_SLOW))
         elif state is ConnectionState.IDLE and waited > _IDLE_TIMEOUT:
             self.leave()
 
@@ -390,8 +389,8 @@ class MetadataConnection(asyncio.Protocol):
     def leave(self) -> None:
         """Close as soon as the response in progress is sent."""
         self._is_leaving = True
-        if self._connection.state is ConnectionState.BUSY:
-            self._connection.end()
+        if self._http.state is ConnectionState.BUSY:
+            self._http.end()
             self.stop_waiting()
         elif self._transport is not None:
             self._since = self._plane.second
@@ -401,7 +400,7 @@ class MetadataConnection(asyncio.Protocol):
         """Close immediately, so that the client sees a reset."""
         if self._transport is not None:
             open_socket = self._transport.get_extra_info("socket")
-            open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self._transport.abort()
 
     def abort(self) -> None:
@@ -412,8 +411,8 @@ class MetadataConnection(asyncio.Protocol):
 
 def _failure(problem: Exception) -> Response:
     if isinstance(problem, Unavailable):
-        return _BUSY
+        return _CANNOT_WRITE
     if isinstance(problem, ForewarnError):
         return error(400, f"Bad request. {problem}")
     _log.error("a request failed", exc_info=problem)
-    return _BROKEN
+    return _FAILED

@@ -1,6 +1,10 @@
-"""Chunked request bodies (`Transfer-Encoding: chunked`).
+"""HTTP/1.1 state machine of one metadata connection, without I/O: bytes in, bytes out.
 
-Parsing is strict, because a lenient parser invites request smuggling.
+1. Parsing is strict, because a lenient parser invites request smuggling.
+2. Responses leave in the order of their requests: while one is deferred, later requests
+   wait in the buffer.
+3. A request that repeats the bytes of an earlier one is not parsed again; pollers do
+   nothing else.
 """
 
 import re
@@ -9,8 +13,8 @@ from enum import Enum, auto
 from typing import Generic, Protocol, TypeVar
 
 from forewarn.server.metadata.transport.requests import (
-    MOST_BODY,
-    MOST_HEAD,
+    MAX_BODY,
+    MAX_HEAD,
     BadRequest,
     Request,
     check_lines,
@@ -23,6 +27,15 @@ from forewarn.server.metadata.transport.responses import (
     error,
 )
 
+_END = b"\r\n\r\n"
+_MAX_EMPTY_LINES = 4  # before a request; RFC 9112, 2.2, wants at least one
+_IS_HEAD_METHOD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MAX_EMPTY_LINES)
+_MAX_WAITING = 256 * 1024  # bytes of requests sent before the last response
+_MAX_WRITTEN = 64 * 1024  # bytes of responses before the client must read them
+_MAX_CACHED_HEADS = 4096
+_MAX_CACHED_HEAD = 1024  # bytes
+
+# Chunked bodies (`Transfer-Encoding: chunked`); RFC 9112, 7.1.
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 #: Without the spaces around `;` and `=` that RFC 9112 tolerates: others reject them.
@@ -31,98 +44,10 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
 _TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
 _FRAMING = (b"content-length", b"transfer-encoding")  # not allowed in a trailer
 _FREE = 16  # bytes of each size line that do not count as extra
-_MOST_EXTRA = MOST_HEAD  # bytes of extensions and trailers together
-
-
-_END = b"\r\n\r\n"
-_MOST_EMPTY = 4  # empty lines before a request; RFC 9112, 2.2, wants at least one
-_ASKS_HEAD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MOST_EMPTY)
-_MOST_WAITING = 256 * 1024  # bytes of requests sent before the last response
-_MOST_WRITTEN = 64 * 1024  # bytes of responses before the client must read them
-_MOST_MEMO = 4096
-_LONGEST_MEMO = 1024
+_MAX_EXTRA = MAX_HEAD  # bytes of extensions and trailers together
 
 _Deferred = TypeVar("_Deferred")
-_Named = TypeVar("_Named", covariant=True)
-
-
-class ChunkedBody:
-    """Assembles a body from chunks as they arrive."""
-
-    def __init__(self) -> None:
-        """Start before the first chunk."""
-        self.is_whole = False
-        self._body = bytearray()
-        self._left = 0  # bytes still to come of this chunk and its line end
-        self._extra = _MOST_EXTRA  # bytes of extensions and trailers still allowed
-        self._in_trailers = False
-
-    @property
-    def body(self) -> bytes:
-        """The part of the body that has arrived."""
-        return bytes(self._body)
-
-    def take(self, buffer: bytes, at: int) -> int:
-        """Consume body bytes from `at` on; return where the rest of `buffer` begins."""
-        while not self.is_whole:
-            if self._left:
-                at = self._take_data(buffer, at)
-                if self._left:
-                    break
-            end = buffer.find(b"\n", at)
-            length = (end if end >= 0 else len(buffer)) - at
-            if length > self._extra + _FREE:
-                raise _broken()
-            if end < 0:
-                break
-            self._take_line(buffer[at : end + 1])
-            at = end + 1
-        return at
-
-    def _take_data(self, buffer: bytes, at: int) -> int:
-        data = buffer[at : at + self._left]
-        self._left -= len(data)
-        self._body += data
-        if self._left == 0:
-            if not self._body.endswith(b"\r\n"):
-                raise _broken()
-            del self._body[-2:]
-        return at + len(data)
-
-    def _take_line(self, ended: bytes) -> None:
-        """Parse a chunk size, a trailer, or the empty line at the end."""
-        if not ended.endswith(b"\r\n"):
-            raise _broken()
-        line = ended[:-2]
-        if not self._in_trailers:
-            self._extra -= max(0, len(line) - _FREE)
-            self._take_size(line)
-        elif line:
-            self._extra -= len(line)
-            trailer = _TRAILER.fullmatch(line)
-            if trailer is None or trailer[1].lower() in _FRAMING:
-                raise _broken()
-        else:
-            self.is_whole = True
-
-    def _take_size(self, line: bytes) -> None:
-        size = _SIZE.fullmatch(line)
-        if size is None:
-            raise _broken()
-        length = int(size[1], 16)
-        if len(self._body) + length > MOST_BODY:
-            raise BadRequest(too_large())
-        self._in_trailers = length == 0
-        self._left = length + 2 if length else 0
-
-
-def too_large() -> Response:
-    """Return the 413 response for a body over the limit."""
-    return error(413, f"The body is larger than {MOST_BODY} bytes")
-
-
-def _broken() -> BadRequest:
-    return BadRequest(error(400, "Bad request. The chunks of the body are broken"))
+_Covariant = TypeVar("_Covariant", covariant=True)
 
 
 class ConnectionState(Enum):
@@ -142,10 +67,10 @@ _BUSY = ConnectionState.BUSY
 _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 
-class Application(Protocol[_Named]):
+class Application(Protocol[_Covariant]):
     """Handles requests."""
 
-    def answer(self, request: Request, body: bytes) -> bytes | _Named:
+    def handle(self, request: Request, body: bytes) -> bytes | _Covariant:
         """Return the response, or what must be done first."""
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
@@ -157,24 +82,24 @@ class HeadCache:
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._known: dict[bytes, Request] = {}
+        self._requests: dict[bytes, Request] = {}
         #: Heads that are complete requests, because they have no body.
         self.whole: dict[bytes, Request] = {}
 
     def read(self, head: bytes) -> Request:
         """Parse `head`, or return the cached result."""
-        request = self._known.get(head)
+        request = self._requests.get(head)
         if request is None:
             request = parse_head(head)
-            if len(head) <= _LONGEST_MEMO:
-                self._keep(head, request)
+            if len(head) <= _MAX_CACHED_HEAD:
+                self._store(head, request)
         return request
 
-    def _keep(self, head: bytes, request: Request) -> None:
-        if len(self._known) >= _MOST_MEMO:
-            self._known.clear()
+    def _store(self, head: bytes, request: Request) -> None:
+        if len(self._requests) >= _MAX_CACHED_HEADS:
+            self._requests.clear()
             self.whole.clear()
-        self._known[head] = request
+        self._requests[head] = request
         if not request.has_body:
             self.whole[head] = request
 
@@ -188,7 +113,7 @@ class Http1Connection(Generic[_Deferred]):
         "_body",
         "_buffer",
         "_chunks",
-        "_memo",
+        "_head_cache",
         "_request",
         "_searched",
         "deferred",
@@ -196,16 +121,18 @@ class Http1Connection(Generic[_Deferred]):
         "state",
     )
 
-    def __init__(self, application: Application[_Deferred], memo: HeadCache) -> None:
-        """Pass requests to `application`; look up parsed heads in `memo`."""
+    def __init__(
+        self, application: Application[_Deferred], head_cache: HeadCache
+    ) -> None:
+        """Pass requests to `application`; look up parsed heads in `head_cache`."""
         self.state = ConnectionState.IDLE
         self.is_behind = False  # more requests have arrived than are handled at once
         self.deferred: _Deferred | None = None
         self._application = application
-        self._memo = memo
+        self._head_cache = head_cache
         self._body = b""
         self._buffer = b""
-        self._at = 0  # bytes of it consumed so far by `go_on`
+        self._at = 0  # bytes of it consumed so far by `proceed`
         self._searched = 0  # bytes of it known to hold no end of a head
         self._request: Request | None = None
         self._chunks: ChunkedBody | None = None
@@ -225,33 +152,33 @@ class Http1Connection(Generic[_Deferred]):
     def receive(self, data: bytes) -> bytes:
         """Process incoming bytes; return the bytes to write."""
         if self.state is _IDLE and not self._buffer:
-            request = self._memo.whole.get(data)
+            request = self._head_cache.whole.get(data)
             if request is not None:  # nearly always: pollers repeat the same request
                 self._request, self._body = request, b""
-                answer = self._application.answer(request, b"")
-                if isinstance(answer, bytes) and not request.is_last:
+                result = self._application.handle(request, b"")
+                if isinstance(result, bytes) and not request.is_last:
                     self._request = None
-                    return answer
-                return self._give(answer)
+                    return result
+                return self._finish(result)
         if self.state in _OVER:
             return b""
         self._buffer = self._buffer + data if self._buffer else data
         if self.state is _BUSY:
-            if len(self._buffer) > _MOST_WAITING:
+            if len(self._buffer) > _MAX_WAITING:
                 self._buffer = b""
                 self.state = ConnectionState.CLOSED
             return b""
-        return self.go_on()
+        return self.proceed()
 
-    def resume(self, answer: bytes | _Deferred) -> bytes:
+    def resume(self, result: bytes | _Deferred) -> bytes:
         """Send the deferred response, then process what has arrived meanwhile."""
         if self.state is not _BUSY:
             return b""
         self.deferred = None
-        written = self._give(answer)
+        written = self._finish(result)
         if not self._buffer or self.state is _BUSY:
             return written
-        return written + self.go_on()
+        return written + self.proceed()
 
     def end(self) -> None:
         """Mark the deferred response as the last one of the connection."""
@@ -268,15 +195,15 @@ class Http1Connection(Generic[_Deferred]):
         if self._request is not None:
             is_head = self._request.is_head
         else:
-            is_head = _ASKS_HEAD.match(self._buffer, self._at) is not None
+            is_head = _IS_HEAD_METHOD.match(self._buffer, self._at) is not None
         self.state = ConnectionState.DRAIN
         self._buffer, self._chunks = b"", None
         return self._application.refuse(response, is_head=is_head)
 
-    def go_on(self) -> bytes:
+    def proceed(self) -> bytes:
         """Process the bytes that have arrived; return the bytes to write."""
         written: list[bytes] = []
-        left = _MOST_WRITTEN
+        left = _MAX_WRITTEN
         self.is_behind = False
         try:
             while self.state is not _BUSY and self.state not in _OVER:
@@ -297,23 +224,23 @@ class Http1Connection(Generic[_Deferred]):
     def _step(self) -> bytes | None:
         """Parse one head or body; return None if more bytes are needed."""
         if self._request is None:
-            return self._take_head()
-        return self._take_body(self._request)
+            return self._read_head()
+        return self._read_body(self._request)
 
-    def _take_head(self) -> bytes | None:
+    def _read_head(self) -> bytes | None:
         buffer, begin = self._buffer, self._skip_empty_lines()
         end = buffer.find(_END, max(begin, self._searched))
         size = end + len(_END) - begin if end >= 0 else len(buffer) + 1 - begin
-        if end < 0 or size > MOST_HEAD:
+        if end < 0 or size > MAX_HEAD:
             self._wait_for_head(begin, size)
             return None
-        request = self._memo.read(buffer[begin : begin + size])
+        request = self._head_cache.read(buffer[begin : begin + size])
         self._request, self._at, self._searched = request, begin + size, 0
-        if request.length > MOST_BODY:
-            raise BadRequest(too_large())
+        if request.length > MAX_BODY:
+            raise _too_large()
         if not request.has_body:
             self._body = b""
-            return self._give(self._application.answer(request, b""))
+            return self._finish(self._application.handle(request, b""))
         self.state = ConnectionState.BODY
         self._chunks = ChunkedBody() if request.is_chunked else None
         should_continue = request.expects_continue and len(buffer) == self._at
@@ -324,24 +251,24 @@ class Http1Connection(Generic[_Deferred]):
         begin = self._at
         while self._buffer.startswith(b"\r\n", begin):
             begin += 2
-            if begin - self._at > 2 * _MOST_EMPTY:
+            if begin - self._at > 2 * _MAX_EMPTY_LINES:
                 raise BadRequest(error(400, "Bad request. Too many empty lines"))
         return begin
 
     def _wait_for_head(self, begin: int, size: int) -> None:
         buffer = self._buffer
-        head = buffer[begin : begin + MOST_HEAD]
+        head = buffer[begin : begin + MAX_HEAD]
         check_lines(head, max(0, self._searched - begin))
-        if size > MOST_HEAD:
-            raise BadRequest(error(431, f"The head is over {MOST_HEAD} bytes"))
+        if size > MAX_HEAD:
+            raise BadRequest(error(431, f"The head is over {MAX_HEAD} bytes"))
         self.state = (
             ConnectionState.HEAD if begin < len(buffer) else ConnectionState.IDLE
         )
         self._searched = max(0, len(buffer) - self._at - len(_END) + 1)
 
-    def _take_body(self, request: Request) -> bytes | None:
+    def _read_body(self, request: Request) -> bytes | None:
         if self._chunks is not None:
-            self._at = self._chunks.take(self._buffer, self._at)
+            self._at = self._chunks.feed(self._buffer, self._at)
             if not self._chunks.is_whole:
                 return None
             body, self._chunks = self._chunks.body, None
@@ -351,18 +278,96 @@ class Http1Connection(Generic[_Deferred]):
                 return None
             body, self._at = self._buffer[self._at : end], end
         self._body = body
-        return self._give(self._application.answer(request, body))
+        return self._finish(self._application.handle(request, body))
 
-    def _give(self, answer: bytes | _Deferred) -> bytes:
-        if not isinstance(answer, bytes):
-            self.deferred = answer
+    def _finish(self, result: bytes | _Deferred) -> bytes:
+        if not isinstance(result, bytes):
+            self.deferred = result
             self.state = ConnectionState.BUSY
             return b""
         is_last = self._request is not None and self._request.is_last
         self._request = None
         if is_last:
-            left = len(self._buffer) > self._at
-            self.state = ConnectionState.DRAIN if left else ConnectionState.CLOSED
+            has_more = len(self._buffer) > self._at
+            self.state = ConnectionState.DRAIN if has_more else ConnectionState.CLOSED
         else:
             self.state = _IDLE
-        return answer
+        return result
+
+
+class ChunkedBody:
+    """Assembles a body from chunks as they arrive."""
+
+    def __init__(self) -> None:
+        """Start before the first chunk."""
+        self.is_whole = False
+        self._body = bytearray()
+        self._left = 0  # bytes still to come of this chunk and its line end
+        self._extra = _MAX_EXTRA  # bytes of extensions and trailers still allowed
+        self._in_trailers = False
+
+    @property
+    def body(self) -> bytes:
+        """The part of the body that has arrived."""
+        return bytes(self._body)
+
+    def feed(self, buffer: bytes, at: int) -> int:
+        """Consume body bytes from `at` on; return where the rest of `buffer` begins."""
+        while not self.is_whole:
+            if self._left:
+                at = self._read_data(buffer, at)
+                if self._left:
+                    break
+            end = buffer.find(b"\n", at)
+            length = (end if end >= 0 else len(buffer)) - at
+            if length > self._extra + _FREE:
+                raise _broken_chunks()
+            if end < 0:
+                break
+            self._read_line(buffer[at : end + 1])
+            at = end + 1
+        return at
+
+    def _read_data(self, buffer: bytes, at: int) -> int:
+        data = buffer[at : at + self._left]
+        self._left -= len(data)
+        self._body += data
+        if self._left == 0:
+            if not self._body.endswith(b"\r\n"):
+                raise _broken_chunks()
+            del self._body[-2:]
+        return at + len(data)
+
+    def _read_line(self, line_with_end: bytes) -> None:
+        """Parse a chunk size, a trailer, or the empty line at the end."""
+        if not line_with_end.endswith(b"\r\n"):
+            raise _broken_chunks()
+        line = line_with_end[:-2]
+        if not self._in_trailers:
+            self._extra -= max(0, len(line) - _FREE)
+            self._read_size(line)
+        elif line:
+            self._extra -= len(line)
+            trailer = _TRAILER.fullmatch(line)
+            if trailer is None or trailer[1].lower() in _FRAMING:
+                raise _broken_chunks()
+        else:
+            self.is_whole = True
+
+    def _read_size(self, line: bytes) -> None:
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            raise _broken_chunks()
+        length = int(size[1], 16)
+        if len(self._body) + length > MAX_BODY:
+            raise _too_large()
+        self._in_trailers = length == 0
+        self._left = length + 2 if length else 0
+
+
+def _too_large() -> BadRequest:
+    return BadRequest(error(413, f"The body is larger than {MAX_BODY} bytes"))
+
+
+def _broken_chunks() -> BadRequest:
+    return BadRequest(error(400, "Bad request. The chunks of the body are broken"))

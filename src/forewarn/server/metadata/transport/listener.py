@@ -18,35 +18,35 @@ class Listener:
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        make: Callable[[], asyncio.Protocol],
+        make_protocol: Callable[[], asyncio.Protocol],
     ) -> None:
-        """Accept on `sockets`, which are bound; `make` creates each protocol."""
+        """Accept on `sockets`, which are bound; `make_protocol` is per connection."""
         self._sockets = sockets
-        self._make = make
+        self._make_protocol = make_protocol
         self._servers: list[asyncio.Server] = []
         self._opening: asyncio.Task[None] | None = None
-        self._is_shut = False
+        self._is_refusing = False
         self._is_closed = False  # permanently
 
     async def open(self) -> None:
-        """Start listening, unless shut in the meantime."""
+        """Start listening, unless connections are refused by then."""
         loop = asyncio.get_running_loop()
         for bound_socket in self._sockets:
-            if not self._is_shut:
+            if not self._is_refusing:
                 server = await loop.create_server(
-                    self._make, sock=bound_socket.dup(), backlog=_BACKLOG
+                    self._make_protocol, sock=bound_socket.dup(), backlog=_BACKLOG
                 )
                 self._servers.append(server)
-        if self._is_shut:
-            self._shut()
+        if self._is_refusing:
+            self._refuse()
 
-    def set_shut(self, *, is_shut: bool) -> bool:
+    def set_refusing(self, *, is_refusing: bool) -> bool:
         """Refuse or accept connections from now on; return whether that is a change."""
-        if is_shut is self._is_shut or self._is_closed:
+        if is_refusing is self._is_refusing or self._is_closed:
             return False
-        self._is_shut = is_shut
-        if is_shut:
-            self._shut()
+        self._is_refusing = is_refusing
+        if is_refusing:
+            self._refuse()
         else:
             for bound_socket in self._sockets:
                 bound_socket.listen(_BACKLOG)  # from now on, clients are queued
@@ -55,18 +55,18 @@ class Listener:
 
     def close(self) -> None:
         """Stop accepting connections, permanently."""
-        self._is_shut = self._is_closed = True
-        self._close()
+        self._is_refusing = self._is_closed = True
+        self._close_servers()
         for bound_socket in self._sockets:
             bound_socket.close()
 
-    def _shut(self) -> None:
-        self._close()
+    def _refuse(self) -> None:
+        self._close_servers()
         for bound_socket in self._sockets:
             with suppress(OSError):  # it is not listening any more
                 bound_socket.shutdown(socket.SHUT_RD)
 
-    def _close(self) -> None:
+    def _close_servers(self) -> None:
         for server in self._servers:
             server.close()
         self._servers.clear()

@@ -1,4 +1,7 @@
-"""Request heads: parsing bytes into what the metadata plane uses."""
+"""Request head parser: bytes into what the metadata plane uses.
+
+Parsing is strict, because a lenient parser invites request smuggling.
+"""
 
 import re
 from collections.abc import Set
@@ -9,14 +12,14 @@ import httptools
 
 from forewarn.server.metadata.transport.responses import CLOSE, KEEP, Response, error
 
-MOST_HEAD = 16 * 1024
-MOST_BODY = 64 * 1024
+MAX_HEAD = 16 * 1024  # bytes
+MAX_BODY = 64 * 1024  # bytes
 
 #: llhttp alone would accept two spaces, RTSP and ICE.
-_LINE = re.compile(
+_REQUEST_LINE = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+)(?: HTTP/([0-9]\.[0-9]))?\r\n"
 )
-_LONE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\0")
+_LONE_CR_OR_LF = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\0")
 _IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
 _PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
 _NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
@@ -25,7 +28,7 @@ _HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
 _ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
-_MOST_PARAMETERS = 100  # each costs more to parse than to send
+_MAX_PARAMETERS = 100  # each costs more to parse than to send
 _LENGTH = re.compile(r"[0-9]{1,20}")
 #: One element of a list; a comma between quotes does not separate.
 _PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
@@ -50,7 +53,7 @@ class Request:
     method: str
     path: str
     query: tuple[tuple[str, str], ...]
-    is_marked: bool = False  # carries `Metadata: true`
+    has_metadata_header: bool = False  # carries `Metadata: true`
     is_forwarded: bool = False  # carries X-Forwarded-For
     if_none_match: str | None = None  # None if absent
     wait: int | None = None  # seconds from `Prefer: wait` (RFC 7240); None if absent
@@ -62,7 +65,7 @@ class Request:
     #: The parsed route, set when the request is handled.
     route: object = field(default=None, compare=False)
     #: The route and api-version under which it is counted.
-    counted: tuple[str, str] | None = field(default=None, compare=False)
+    labels: tuple[str, str] | None = field(default=None, compare=False)
 
     @property
     def has_body(self) -> bool:
@@ -99,27 +102,28 @@ class _Headers:
 
 def parse_head(head: bytes) -> Request:
     """Parse one head, which ends with the first empty line."""
-    method, target, version = _first_line(head)
-    seen = _feed(head)
-    is_old = version == b"1.0"
-    _check_host(seen.all("host"), is_old=is_old)
-    path, query = _split(method, target)
-    length, is_chunked = _framing(seen)
-    tokens = _tokens(seen.all("connection"))
-    stays = not is_old or "keep-alive" in tokens
-    is_last = "close" in tokens or not stays or (is_old and is_chunked)
-    keep = KEEP if is_old else b""
+    method, target, version = _request_line(head)
+    headers = _parse_headers(head)
+    is_http_1_0 = version == b"1.0"
+    _check_host(headers.all("host"), is_http_1_0=is_http_1_0)
+    path, query = _split_target(method, target)
+    length, is_chunked = _framing(headers)
+    tokens = _tokens(headers.all("connection"))
+    stays = not is_http_1_0 or "keep-alive" in tokens
+    expectations = _tokens(headers.all("expect"))
+    is_last = "close" in tokens or not stays or (is_http_1_0 and is_chunked)
+    keep = KEEP if is_http_1_0 else b""
     return Request(
         method=method,
         path=path,
         query=query,
-        is_marked=(seen.last("metadata") or "").lower() == "true",
-        is_forwarded="x-forwarded-for" in seen.fields,
-        if_none_match=",".join(seen.all("if-none-match")) or None,
-        wait=_wait(seen.all("prefer")),
+        has_metadata_header=(headers.last("metadata") or "").lower() == "true",
+        is_forwarded="x-forwarded-for" in headers.fields,
+        if_none_match=",".join(headers.all("if-none-match")) or None,
+        wait=_wait(headers.all("prefer")),
         length=length,
         is_chunked=is_chunked,
-        expects_continue=not is_old and "100-continue" in _tokens(seen.all("expect")),
+        expects_continue=not is_http_1_0 and "100-continue" in expectations,
         is_last=is_last,
         connection=CLOSE if is_last else keep,
     )
@@ -130,24 +134,16 @@ def check_lines(head: bytes, since: int) -> None:
 
     Bytes before `since` have been checked already.
     """
-    if _LONE.search(head, since):
-        raise _lone()
+    if _LONE_CR_OR_LF.search(head, since):
+        raise _lone_cr_or_lf()
 
 
-def _bad(text: str) -> BadRequest:
-    return BadRequest(error(400, f"Bad request. {text}"))
-
-
-def _lone() -> BadRequest:
-    return _bad("lines end with CR LF, and hold neither alone")
-
-
-def _first_line(head: bytes) -> tuple[str, str, bytes]:
+def _request_line(head: bytes) -> tuple[str, str, bytes]:
     """Return method, target and version."""
     lines = head.count(b"\r\n")
     if head.count(b"\r") != lines or head.count(b"\n") != lines or b"\0" in head:
-        raise _lone()
-    line = _LINE.match(head)
+        raise _lone_cr_or_lf()
+    line = _REQUEST_LINE.match(head)
     if line is None:
         raise _bad("this is not an HTTP request")
     method, target, version = line.groups()
@@ -156,29 +152,29 @@ def _first_line(head: bytes) -> tuple[str, str, bytes]:
     return method.decode(), target.decode(), version
 
 
-def _feed(head: bytes) -> _Headers:
+def _parse_headers(head: bytes) -> _Headers:
     if b"\r\n " in head or b"\r\n\t" in head:
         raise _bad("header lines are not folded")
-    seen = _Headers()
+    headers = _Headers()
     try:
-        httptools.HttpRequestParser(seen).feed_data(head)
+        httptools.HttpRequestParser(headers).feed_data(head)
     except httptools.HttpParserUpgrade:
         pass  # upgrades to another protocol are ignored
     except httptools.HttpParserError as problem:
         raise _bad("this is not an HTTP request") from problem
-    if seen.completed != 1:
+    if headers.completed != 1:
         raise _bad("this is not one HTTP request")
-    return seen
+    return headers
 
 
-def _check_host(hosts: list[str], *, is_old: bool) -> None:
-    if len(hosts) > 1 or not (hosts or is_old):
+def _check_host(hosts: list[str], *, is_http_1_0: bool) -> None:
+    if len(hosts) > 1 or not (hosts or is_http_1_0):
         raise _bad("a request needs exactly one Host header")
     if hosts and not _HOST.fullmatch(hosts[0]):
         raise _bad("the Host header names no host")
 
 
-def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _split_target(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Split the target into path and query, percent-decoded once."""
     if (method, target) == ("OPTIONS", "*"):
         return target, ()
@@ -188,8 +184,8 @@ def _split(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     if "%" in target and _BAD_ESCAPE.search(target):
         raise _bad("the target holds a broken escape")
     raw_path, raw_query = target_match.groups(default="")
-    if raw_query.count("&") >= _MOST_PARAMETERS:
-        raise _bad(f"the query has more than {_MOST_PARAMETERS} parameters")
+    if raw_query.count("&") >= _MAX_PARAMETERS:
+        raise _bad(f"the query has more than {_MAX_PARAMETERS} parameters")
     path = unquote(raw_path, errors="replace")
     query = parse_qsl(raw_query, keep_blank_values=True)
     if "?" in path:  # some clients escape the question mark
@@ -215,8 +211,8 @@ def _wait(preferences: list[str]) -> int | None:
     return None
 
 
-def _framing(seen: _Headers) -> tuple[int, bool]:
-    lengths, codings = seen.all("content-length"), seen.all("transfer-encoding")
+def _framing(headers: _Headers) -> tuple[int, bool]:
+    lengths, codings = headers.all("content-length"), headers.all("transfer-encoding")
     if lengths and codings:
         raise _bad("Content-Length and Transfer-Encoding contradict each other")
     if codings:
@@ -228,3 +224,11 @@ def _framing(seen: _Headers) -> tuple[int, bool]:
     if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
         raise _bad("Content-Length is not one number")
     return int(lengths[0]), False
+
+
+def _bad(text: str) -> BadRequest:
+    return BadRequest(error(400, f"Bad request. {text}"))
+
+
+def _lone_cr_or_lf() -> BadRequest:
+    return _bad("lines end with CR LF, and hold neither alone")

@@ -1,7 +1,7 @@
 """Responses of the metadata plane as bytes.
 
-What changes every second (the date) and what changes with the document (tag, length,
-body) are prepared separately, so that a response is two pieces joined together.
+The head, which changes every second, and the tail, which changes with the document, are
+prepared separately, so that a response is a few pieces joined together.
 """
 
 import json
@@ -47,8 +47,9 @@ class Response:
 
 def error(status: int, text: str, **headers: str) -> Response:
     """Return an error response in the documented format."""
+    body = f'{{ "error": {json.dumps(text)} }}'.encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Response(status, f'{{ "error": {json.dumps(text)} }}'.encode(), JSON, named)
+    return Response(status, body, JSON, named)
 
 
 class ResponseHead:

@@ -1,4 +1,4 @@
-"""The ASGI application of the control plane."""
+"""ASGI application of the control plane: control API, ARM, metrics and portal."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ _DESCRIPTION = (
 
 
 def make_app(
-    parts: Services, streams: JournalStreams, portal_folder: Path = portal.FOLDER
+    services: Services, streams: JournalStreams, portal_folder: Path = portal.FOLDER
 ) -> FastAPI:
     """Return the application with all its routes and middleware."""
     app = DescribedApp(
@@ -53,13 +53,13 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(ArmApp, parts=parts)
+    app.add_middleware(ArmApp, services=services)
     traffic = Traffic()
-    app.add_middleware(BodyLimits, allowances=BodyLimitTable())  # runs after the guard
-    app.add_middleware(Guard, parts=parts)
+    app.add_middleware(BodyLimits, limits=BodyLimitTable())  # runs after the guard
+    app.add_middleware(Guard, services=services)
     app.add_middleware(TrafficCounter, traffic=traffic)  # added last, so it runs first
-    app.state.parts = parts
-    app.state.registry = make_registry(lambda: parts.sources, traffic)
+    app.state.services = services
+    app.state.registry = make_registry(lambda: services.sources, traffic)
     app.state.streams = streams
     app.state.portal = portal.read_portal(portal_folder)
     problems.install(app)

@@ -1,0 +1,86 @@
+"""Error responses of the control plane, in the format that the path calls for.
+
+Paths below /subscriptions get errors of Azure Resource Manager (ARM): a code for
+programs and a sentence for people. All others get RFC 9457 problems.
+"""
+
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
+
+ARM_ROOT = "subscriptions"
+
+_ARM_CODES: Mapping[int, str] = {
+    400: "BadRequest",
+    401: "AuthenticationFailed",
+    403: "AuthorizationFailed",
+    404: "ResourceNotFound",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    409: "OperationNotAllowed",
+    413: "RequestEntityTooLarge",
+    421: "MisdirectedRequest",
+    429: "TooManyRequests",
+    431: "RequestHeaderFieldsTooLarge",
+    500: "InternalServerError",
+    503: "ServiceUnavailable",
+}
+_ARM_HEADERS: Mapping[int, Mapping[str, str]] = {503: {"Retry-After": "5"}}
+
+
+def refusal(
+    scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a refusal in the format of the request's path."""
+    if is_arm(scope["path"]):
+        return arm_error(status, detail, headers=headers)
+    return problem(status, detail, headers)
+
+
+def is_arm(path: str) -> bool:
+    """Whether `path` lies below /subscriptions, in any spelling."""
+    first = next((segment for segment in path.split("/") if segment), "")
+    return first.lower() == ARM_ROOT
+
+
+def problem(
+    status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
+) -> Response:
+    """Return a problem response; `more` are its extension members."""
+    content = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    return JSONResponse(
+        {**content, **more},
+        status,
+        media_type="application/problem+json",
+        headers=dict(headers or {}),
+    )
+
+
+def arm_error(
+    status: int,
+    message: str,
+    code: str | None = None,  # None for the usual code of `status`
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return an error response of ARM."""
+    view = arm_error_view(code or _ARM_CODES.get(status, "BadRequest"), message)
+    own = {"x-ms-request-id": new_request_id(), **_ARM_HEADERS.get(status, {})}
+    return JSONResponse({"error": view}, status, own | dict(headers or {}))
+
+
+def arm_error_view(code: str, message: str) -> dict[str, object]:
+    """Return an error of ARM as JSON."""
+    return {"code": code, "message": message}
+
+
+def new_request_id() -> str:
+    """Return a new id, which identifies a response of ARM."""
+    return str(uuid.uuid4())
