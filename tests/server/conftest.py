@@ -14,7 +14,7 @@ Serve = Callable[..., RunningService]
 
 @pytest.fixture(scope="session")
 def behind() -> Iterator[Callable[[ExitStack], None]]:
-    """Close resources in the background while the next test runs."""
+    """Close resources while the next test runs, because stopping a service is slow."""
     closed: list[Future[None]] = []
     with ThreadPoolExecutor() as pool:
         yield lambda stack: closed.append(pool.submit(stack.close))

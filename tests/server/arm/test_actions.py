@@ -39,7 +39,7 @@ def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
         ("DELETE", f"{MEMBER}/pool_0", ("Terminate", "scale-in", "pool_0")),
     ],
 )
-def test_an_operation_is_accepted_and_announced(
+def test_operation_is_accepted_and_announced(
     kept: RunningService, method: str, path: str, made: tuple[str, str, str]
 ) -> None:
     before = announced(kept)

@@ -57,7 +57,7 @@ def test_vm_has_all_properties_of_the_fleet_file(kept: RunningService) -> None:
     }
 
 
-def test_vm_without_location_takes_it_from_the_request_path(
+def test_vm_without_a_resource_group_takes_it_from_the_path(
     kept: RunningService,
 ) -> None:
     path = "/subscriptions/any/resourceGroups/other/providers/Microsoft.Compute"
@@ -125,7 +125,7 @@ def names(view: Any) -> list[str]:
     return [resource["name"] for resource in view["value"]]
 
 
-def test_subscription_lists_its_vms_and_vms_without_a_subscription(
+def test_subscription_lists_its_vms_and_vms_without_one(
     kept: RunningService,
 ) -> None:
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines"
@@ -142,14 +142,16 @@ def test_subscription_lists_its_vms_and_vms_without_a_subscription(
     assert "/resourceGroups/default/" in view["value"][0]["id"]
 
 
-def test_resource_group_lists_its_vms_and_vms_without_a_group(
+def test_resource_group_lists_its_vms_and_vms_without_one(
     kept: RunningService,
 ) -> None:
     other = shown(kept, VMS.replace("/rg/", "/other/"))
     assert names(other) == ["apart_0", "apart_1", "lone"]
 
 
-def test_list_without_possible_vms_gets_404(service: RunningService) -> None:
+def test_resource_group_or_subscription_without_vms_gets_404(
+    service: RunningService,
+) -> None:
     for name in ("apart_0", "apart_1", "lone"):
         assert service.ask("DELETE", f"/v1/vms/{name}").status == 204
     other = arm(service, "GET", VMS.replace("/rg/", "/other/"))
@@ -158,7 +160,7 @@ def test_list_without_possible_vms_gets_404(service: RunningService) -> None:
     assert error_of(arm(service, "GET", path)) == (404, "SubscriptionNotFound")
 
 
-def test_a_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
+def test_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text("")
     assert shown(serve(fleet=str(file)), VMS) == {"value": []}
@@ -181,7 +183,7 @@ def test_long_list_is_paged(serve: Serve, tmp_path: Path) -> None:
 # --- sets --------------------------------------------------------------------
 
 
-def test_an_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
+def test_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
     assert shown(kept, f"{COMPUTE}/availabilitySets/WEB") == {
         "id": f"{ID}/availabilitySets/web",
         "name": "web",
@@ -203,7 +205,7 @@ def test_an_availability_set_has_domains_vms_and_a_policy(kept: RunningService) 
     }
 
 
-def test_a_scale_set_has_a_capacity_a_profile_and_a_policy(
+def test_scale_set_has_a_capacity_a_profile_and_a_policy(
     kept: RunningService,
 ) -> None:
     assert shown(kept, f"{SETS}/pool") == {
@@ -248,7 +250,7 @@ def test_scale_set_vm_is_found_by_instance_id_or_name(
     assert vm["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
 
 
-def test_the_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
+def test_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
     view = shown(kept, f"{SETS}/pool/virtualMachines")
     assert [vm["instanceId"] for vm in view["value"]] == ["0", "1"]
 

@@ -117,10 +117,10 @@ def test_resources_of_other_groups_look_nonexistent(scene: Scene, path: str) -> 
     theirs = path.format("pool_0", set="pool", i="0")
     nobodys = path.format("none_0", set="none", i="0")
     assert arm(scene.admin, "GET", theirs).status == 200
-    answers = [arm(scene.web, "GET", each) for each in (theirs, nobodys)]
-    assert {error_of(each) for each in answers} == {(404, "ResourceNotFound")}
+    answers = [arm(scene.web, "GET", item) for item in (theirs, nobodys)]
+    assert {error_of(item) for item in answers} == {(404, "ResourceNotFound")}
     messages = [
-        each.json["error"]["message"].replace("pool", "none") for each in answers
+        item.json["error"]["message"].replace("pool", "none") for item in answers
     ]
     assert messages[0] == messages[1]
 

@@ -45,7 +45,7 @@ class SlowCommands:
         self.plane.hand_over(DocumentUpdate(position=1, shown=documents))
 
 
-def test_groups_that_ask_while_another_is_enabled_share_a_transaction() -> None:
+def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None:
     commands = SlowCommands()
     listening = socket.create_server(("127.0.0.1", 0))
     desk = a_reception(is_open=True, vms=VMS, groups=GROUPS).desk

@@ -136,11 +136,11 @@ def test_change_in_an_isolated_group_wakes_only_the_affected_vm() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
     plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
-    zero, one = Line(plane, "10.0.0.1"), Line(plane, "10.0.0.2")
-    for line in (zero, one):
+    web_0, web_1 = Line(plane, "10.0.0.1"), Line(plane, "10.0.0.2")
+    for line in (web_0, web_1):
         line.send(a_poll())
     plane.change(a_change(shown(alone, an_event(), vm="web-0"), before[1]))
-    assert (zero.statuses, one.statuses) == ([200], [])
+    assert (web_0.statuses, web_1.statuses) == ([200], [])
 
 
 def test_unchanged_etag_does_not_extend_the_wait() -> None:

@@ -17,11 +17,11 @@ def shown_by(said: Said) -> list[str]:
 
 
 def test_announcement_ends_long_polls(service: RunningService) -> None:
-    with Poller(service.metadata) as zero, Poller(service.metadata, "web-1") as one:
-        zero.hold()
-        one.hold()
+    with Poller(service.metadata) as web_0, Poller(service.metadata, "web-1") as web_1:
+        web_0.hold()
+        web_1.hold()
         service.announce(vms=["web-2"])
-        assert shown_by(zero.answer()) == shown_by(one.answer()) == ["Scheduled"]
+        assert shown_by(web_0.answer()) == shown_by(web_1.answer()) == ["Scheduled"]
 
 
 def test_approval_ends_long_polls(service: RunningService) -> None:

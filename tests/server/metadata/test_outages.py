@@ -124,7 +124,9 @@ def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_the_24_hours_restart_after_an_outage(tmp_path: Path) -> None:
+def test_24_hours_without_requests_are_counted_from_the_end_of_an_outage(
+    tmp_path: Path,
+) -> None:
     with kept(tmp_path) as service:
         tag = service.as_vm("lone").headers["ETag"]
     be_away(tmp_path / STORE, 30 * HOUR)
@@ -134,7 +136,9 @@ def test_the_24_hours_restart_after_an_outage(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 2
 
 
-def test_group_is_still_enabled_after_an_outage_of_30_hours(tmp_path: Path) -> None:
+def test_user_operation_still_gives_notice_after_30_hours_of_outage(
+    tmp_path: Path,
+) -> None:
     with kept(tmp_path) as service:
         service.as_vm("lone")
     be_away(tmp_path / STORE, 30 * HOUR)
@@ -189,7 +193,7 @@ def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
 def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
     def is_silent(service: RunningService) -> bool:
         groups = service.get("/v1/fleet/map")["groups"]
-        (lone,) = [each for each in groups if each["name"] == "lone"]
+        (lone,) = [group for group in groups if group["name"] == "lone"]
         return bool(lone["is_silent"])
 
     with kept(tmp_path) as service:

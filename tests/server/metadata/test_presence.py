@@ -34,7 +34,7 @@ def test_vms_that_never_polled_are_counted_separately() -> None:
     assert set(counts.unseen.values()) == {0}
 
 
-def test_vm_is_unseen_after_the_time_since_its_last_poll() -> None:
+def test_vm_is_unseen_if_its_last_poll_is_too_old() -> None:
     reception = a_reception()
     reception.ask()
     assert after(reception, 60 * SECOND).unseen[60] == 0

@@ -100,7 +100,7 @@ def test_reads_approvals_and_instance_metadata_count_together() -> None:
         ("/metadata/versions", "10.0.0.1", 200),
     ],
 )
-def test_errors_found_before_the_limit_do_not_count(
+def test_requests_decided_before_the_limit_do_not_count(
     target: str, address: str, status: int
 ) -> None:
     reception, _ = limited(1)

@@ -35,7 +35,7 @@ class Asked:
 
 
 def ask(random: Random, number: int) -> Asked:
-    """Draw a request that is answered immediately or by the engine."""
+    """Draw a request that is handled at once or needs the engine."""
     name = f"N{number:03}"
     body = json.dumps({"StartRequests": [{"EventId": name}]}).encode()
     mine, nobodys = f"/vm/web-0{EVENTS}", f"/vm/{name}{EVENTS}"

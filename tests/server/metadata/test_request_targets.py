@@ -13,15 +13,15 @@ def the_request(data: bytes) -> Request:
     return requests[0][0]
 
 
-def test_the_path_is_percent_decoded() -> None:
+def test_path_is_percent_decoded() -> None:
     assert the_request(a_request("/a%20b%2Dc")).path == "/a b-c"
 
 
-def test_the_path_is_percent_decoded_only_once() -> None:
+def test_path_is_percent_decoded_only_once() -> None:
     assert the_request(a_request("/a%2520b")).path == "/a%20b"
 
 
-def test_the_query_is_percent_decoded_only_once() -> None:
+def test_query_is_percent_decoded_only_once() -> None:
     assert the_request(a_request("/a?b=%2520")).query == (("b", "%20"),)
 
 

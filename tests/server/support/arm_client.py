@@ -11,7 +11,8 @@ VMS = f"{COMPUTE}/virtualMachines"
 SETS = f"{COMPUTE}/virtualMachineScaleSets"
 VERSION = "api-version=2024-07-01"
 
-#: Only web and pool define a location; pool gives notice of deletions.
+#: Only web and pool define subscription and resource group; pool gives notice of
+#: deletions.
 FLEET = f"""
 [[hosts]]
 name = "host-a"
