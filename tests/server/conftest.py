@@ -1,4 +1,4 @@
-"""Services to ask: one for each test that changes something, one for the others."""
+"""Services under test: one per test that changes state, a shared one for the rest."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,25 +8,25 @@ import pytest
 from tests.server.support.arm_client import a_fleet
 from tests.server.support.service import RunningService, a_service
 
-#: Starts a service with these flags; it is stopped when the test is over.
+#: Starts a service with the given flags and stops it after the test.
 Serve = Callable[..., RunningService]
 
 
 @pytest.fixture(scope="session")
 def behind() -> Iterator[Callable[[ExitStack], None]]:
-    """Close things while the next test runs: an orderly stop takes its time."""
+    """Close resources while the next test runs, because stopping a service is slow."""
     closed: list[Future[None]] = []
     with ThreadPoolExecutor() as pool:
         yield lambda stack: closed.append(pool.submit(stack.close))
-    for each in closed:
-        each.result()
+    for future in closed:
+        future.result()
 
 
 @pytest.fixture
 def serve(
     behind: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Serve]:
-    """Start services of the test's own."""
+    """Start services that only this test uses."""
     running = ExitStack()
 
     def start(**flags: object) -> RunningService:
@@ -39,20 +39,20 @@ def serve(
 
 @pytest.fixture
 def service(serve: Serve) -> RunningService:
-    """A service of the test's own."""
+    """Start a service that only this test uses."""
     return serve()
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service for tests that leave it as it is."""
-    with a_service(tmp_path_factory.mktemp("shared")) as made:
-        yield made
+    """Start a service for tests that do not change its state."""
+    with a_service(tmp_path_factory.mktemp("shared")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with the fleet of `tests.server.arm`, for tests that share it."""
+    """Start a service with the fleet of `tests.server.arm`, shared by a module."""
     folder = tmp_path_factory.mktemp("kept")
     with a_service(folder, fleet=a_fleet(folder)) as service:
         yield service

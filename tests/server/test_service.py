@@ -1,4 +1,4 @@
-"""Both planes together: what an operator does, VMs see; what VMs do, he sees."""
+"""Both planes together: VMs see operators' actions, and operators see VMs'."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ ISOLATED = {"kind": "scale-set", "isolated": True}
 
 
 def raw(service: RunningService, data: bytes) -> bytes:
-    """Send `data` to the metadata plane as it is, and read to the end."""
+    """Send raw `data` to the metadata plane and read until it closes."""
     where = urlsplit(service.metadata)
     with socket.create_connection(
         (where.hostname, where.port), timeout=PATIENCE
@@ -26,31 +26,31 @@ def raw(service: RunningService, data: bytes) -> bytes:
 # --- documents ---------------------------------------------------------------
 
 
-def test_what_is_announced_is_seen_at_once(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_announcement_is_visible_immediately(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     document = service.document("web-1")
     assert document["DocumentIncarnation"] == 1
-    assert document["Events"][0]["EventId"] == made["events"][0]["id"]
+    assert document["Events"][0]["EventId"] == maintenance["events"][0]["id"]
 
 
-def test_what_is_announced_is_seen_by_its_groups_only(service: RunningService) -> None:
+def test_announcement_is_visible_only_to_its_groups(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     assert service.document("db-0")["Events"] == []
 
 
-def test_each_group_of_a_host_sees_its_own_event(service: RunningService) -> None:
-    made = service.announce(host="host-a")
-    by_group = {event["group"]: event["id"] for event in made["events"]}
+def test_each_group_on_a_host_sees_its_own_event(service: RunningService) -> None:
+    maintenance = service.announce(host="host-a")
+    by_group = {event["group"]: event["id"] for event in maintenance["events"]}
     for vm, group in (("web-2", "web"), ("db-0", "db")):
         (event,) = service.document(vm)["Events"]
         assert event["EventId"] == by_group[group]
 
 
-def test_a_host_starts_when_all_its_groups_have_approved(
+def test_host_maintenance_starts_when_all_groups_have_approved(
     service: RunningService,
 ) -> None:
-    made = service.announce(host="host-a")
-    by_group = {event["group"]: event["id"] for event in made["events"]}
+    maintenance = service.announce(host="host-a")
+    by_group = {event["group"]: event["id"] for event in maintenance["events"]}
     service.approve_as("web-0", by_group["web"])
     assert service.document("web-0")["Events"][0]["EventStatus"] == "Scheduled"
     service.approve_as("db-0", by_group["db"])
@@ -58,49 +58,51 @@ def test_a_host_starts_when_all_its_groups_have_approved(
         assert service.document(vm)["Events"][0]["EventStatus"] == "Started"
 
 
-def test_an_approval_alone_is_no_change(service: RunningService) -> None:
-    made = service.announce(host="host-a")
+def test_approval_alone_does_not_change_the_document(service: RunningService) -> None:
+    maintenance = service.announce(host="host-a")
     before = service.as_vm("web-0")
-    event = next(each for each in made["events"] if each["group"] == "web")
+    event = next(
+        candidate for candidate in maintenance["events"] if candidate["group"] == "web"
+    )
     service.approve_as("web-0", event["id"])
     after = service.as_vm("web-0")
     assert (after.body, after.headers["ETag"]) == (before.body, before.headers["ETag"])
 
 
-def test_what_is_canceled_is_gone(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+def test_canceled_event_disappears(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     assert service.document("web-0") == {"DocumentIncarnation": 2, "Events": []}
 
 
-def test_events_are_in_the_order_of_announcement(service: RunningService) -> None:
+def test_events_are_in_announcement_order(service: RunningService) -> None:
     later = service.announce(vms=["web-1"], notice_seconds=9000)
     sooner = service.announce(vms=["web-0"])
-    shown = [each["EventId"] for each in service.document("web-2")["Events"]]
-    assert shown == [later["events"][0]["id"], sooner["events"][0]["id"]]
+    event_ids = [event["EventId"] for event in service.document("web-2")["Events"]]
+    assert event_ids == [later["events"][0]["id"], sooner["events"][0]["id"]]
 
 
 # --- approvals ---------------------------------------------------------------
 
 
-def test_an_approval_is_answered_with_nothing(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    answer = service.approve_as("web-0", made["events"][0]["id"])
+def test_approval_gets_an_empty_response(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = service.approve_as("web-0", maintenance["events"][0]["id"])
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["Content-Length"] == "0"
 
 
-def test_an_id_is_taken_in_lower_case(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    answer = service.approve_as("web-0", made["events"][0]["id"].lower())
+def test_event_id_is_accepted_in_lower_case(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = service.approve_as("web-0", maintenance["events"][0]["id"].lower())
     assert answer.status == 200
     assert len(service.facts("Approved")) == 1
 
 
 def test_several_events_are_approved_together(service: RunningService) -> None:
     body = {"type": "Reboot", "group": "web"}
-    made = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
-    ids = [each["events"][0]["id"] for each in made]
+    maintenances = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+    ids = [maintenance["events"][0]["id"] for maintenance in maintenances]
     assert service.approve_as("web-0", *ids).status == 200
     assert {fact["event"] for fact in service.facts("Approved")} == {*ids}
     assert len({fact["at"] for fact in service.facts("Approved")}) == 1
@@ -111,60 +113,62 @@ def test_two_events_of_one_maintenance_are_approved_together(
 ) -> None:
     body = {"group": "web", "host": "host-a", "update_domain": 1}
     service.ask("PUT", "/v1/vms/web-1", body)
-    made = service.announce(host="host-a")
-    ids = [each["id"] for each in made["events"] if each["group"] == "web"]
+    maintenance = service.announce(host="host-a")
+    ids = [event["id"] for event in maintenance["events"] if event["group"] == "web"]
     assert len(ids) == 2
     assert service.approve_as("web-2", *ids).status == 200
     assert len(service.facts("Approved")) == 2
 
 
-def test_one_unknown_id_spoils_them_all(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    answer = service.approve_as("web-0", made["events"][0]["id"], "NOBODY")
+def test_one_unknown_id_refuses_the_whole_approval(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = service.approve_as("web-0", maintenance["events"][0]["id"], "NOBODY")
     assert answer.status == 400
     assert "NOBODY" in answer.json["error"]
     assert service.facts("Approved") == []
 
 
-def test_an_event_of_another_group_is_unknown(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    assert service.approve_as("db-0", made["events"][0]["id"]).status == 400
+def test_approving_an_event_of_another_group_gets_400(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    assert service.approve_as("db-0", maintenance["events"][0]["id"]).status == 400
     assert service.facts("Approved") == []
 
 
-def test_the_id_of_a_maintenance_is_no_event(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    assert service.approve_as("web-0", made["id"]).status == 400
+def test_approving_a_maintenance_id_gets_400(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    assert service.approve_as("web-0", maintenance["id"]).status == 400
 
 
-def test_an_id_that_is_no_unicode_is_unknown(service: RunningService) -> None:
+def test_approving_an_id_that_is_not_unicode_gets_400(service: RunningService) -> None:
     body = b'{"StartRequests":[{"EventId":"\\ud800"}]}'
     assert service.as_vm("web-0", body).status == 400
 
 
-def test_the_version_of_an_approval_may_hide_the_event(service: RunningService) -> None:
-    made = service.announce(type="Terminate", vms=["web-0"])
-    event = made["events"][0]["id"]
+def test_event_hidden_by_the_api_version_can_be_approved(
+    service: RunningService,
+) -> None:
+    maintenance = service.announce(type="Terminate", vms=["web-0"])
+    event = maintenance["events"][0]["id"]
     assert service.approve_as("web-0", event, version="2017-03-01").status == 200
     assert len(service.facts("Approved")) == 1
 
 
-def test_a_vm_alone_may_not_approve_what_it_does_not_see(
+def test_isolated_vm_cannot_approve_events_of_other_vms(
     service: RunningService,
 ) -> None:
     service.ask("PUT", "/v1/groups/empty", ISOLATED)
     for name in ("iso-0", "iso-1"):
         service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
-    made = service.announce(vms=["iso-0"])
-    event = made["events"][0]["id"]
+    maintenance = service.announce(vms=["iso-0"])
+    event = maintenance["events"][0]["id"]
     assert service.approve_as("iso-1", event).status == 400
     assert service.approve_as("iso-0", event).status == 200
 
 
-# --- listening ---------------------------------------------------------------
+# --- enabling ----------------------------------------------------------------
 
 
-def test_the_first_request_of_a_group_begins_its_listening(
+def test_first_request_enables_the_group(
     service: RunningService,
 ) -> None:
     assert service.document("lone")["DocumentIncarnation"] == 0
@@ -172,7 +176,7 @@ def test_the_first_request_of_a_group_begins_its_listening(
     assert fact["group"] == "lone"
 
 
-def test_a_group_that_begins_late_sees_what_is_announced(
+def test_group_enabled_later_sees_earlier_announcements(
     service: RunningService,
 ) -> None:
     service.announce(vms=["lone"])
@@ -181,17 +185,17 @@ def test_a_group_that_begins_late_sees_what_is_announced(
     assert len(document["Events"]) == 1
 
 
-def test_a_group_may_begin_with_an_approval(service: RunningService) -> None:
-    made = service.announce(vms=["lone"])
-    assert service.approve_as("lone", made["events"][0]["id"]).status == 200
+def test_approval_can_enable_the_group(service: RunningService) -> None:
+    maintenance = service.announce(vms=["lone"])
+    assert service.approve_as("lone", maintenance["events"][0]["id"]).status == 200
     assert len(service.facts("ListeningBegan", "Approved")) == 2
 
 
-def test_after_24_hours_of_silence_the_counter_starts_anew(
+def test_incarnation_restarts_after_24_hours_without_requests(
     service: RunningService,
 ) -> None:
-    made = service.announce(vms=["lone"])
-    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+    maintenance = service.announce(vms=["lone"])
+    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     before = service.as_vm("lone").headers["ETag"]
     service.advance(24 * 3600)
     answer = service.as_vm("lone", If_None_Match=before)
@@ -200,7 +204,7 @@ def test_after_24_hours_of_silence_the_counter_starts_anew(
     assert len(service.facts("ListeningBegan")) == 2
 
 
-def test_a_group_that_keeps_asking_is_never_silent(service: RunningService) -> None:
+def test_group_that_keeps_polling_stays_enabled(service: RunningService) -> None:
     for _ in range(3):
         service.document("lone")
         service.advance(23 * 3600)
@@ -208,11 +212,11 @@ def test_a_group_that_keeps_asking_is_never_silent(service: RunningService) -> N
     assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_a_group_that_always_listens_goes_on_after_a_silence(
+def test_always_enabled_group_continues_after_a_day_without_requests(
     service: RunningService,
 ) -> None:
-    made = service.announce(vms=["web-0"])
-    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+    maintenance = service.announce(vms=["web-0"])
+    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     before = service.as_vm("web-0").headers["ETag"]
     service.advance(25 * 3600)
     assert service.announce(vms=["web-0"], source="User")["phase"] == "SCHEDULED"
@@ -221,7 +225,7 @@ def test_a_group_that_always_listens_goes_on_after_a_silence(
     assert service.facts("ListeningBegan") == []
 
 
-def test_one_vm_keeps_an_isolated_group_listening_for_all(
+def test_one_vm_keeps_an_isolated_group_enabled_for_all(
     service: RunningService,
 ) -> None:
     service.ask("PUT", "/v1/groups/empty", ISOLATED)
@@ -236,7 +240,7 @@ def test_one_vm_keeps_an_isolated_group_listening_for_all(
     assert b" 200 OK" in raw(service, data).partition(b"\r\n")[0]
 
 
-def test_a_group_that_came_back_begins_anew(service: RunningService) -> None:
+def test_recreated_group_is_enabled_again(service: RunningService) -> None:
     service.document("lone")
     service.ask("DELETE", "/v1/vms/lone")
     service.ask("PUT", "/v1/vms/lone", {})
@@ -245,7 +249,7 @@ def test_a_group_that_came_back_begins_anew(service: RunningService) -> None:
     assert service.get("/v1/groups/lone")["last_request"] is not None
 
 
-def test_many_who_ask_first_at_once_begin_one_listening(
+def test_concurrent_first_requests_enable_the_group_once(
     service: RunningService,
 ) -> None:
     names = [f"vm-{number}" for number in range(16)]
@@ -253,24 +257,26 @@ def test_many_who_ask_first_at_once_begin_one_listening(
         service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
     with ThreadPoolExecutor(16) as pool:
         answers = [*pool.map(service.as_vm, names)]
-    assert {(each.status, each.headers["ETag"]) for each in answers} == {
+    assert {(answer.status, answer.headers["ETag"]) for answer in answers} == {
         (200, answers[0].headers["ETag"])
     }
     assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_a_user_who_restarts_a_silent_vm_need_not_wait(service: RunningService) -> None:
-    made = service.announce(vms=["lone"], source="User")
-    assert made["phase"] == "STARTED"
+def test_user_restart_of_a_disabled_vm_starts_immediately(
+    service: RunningService,
+) -> None:
+    maintenance = service.announce(vms=["lone"], source="User")
+    assert maintenance["phase"] == "STARTED"
     assert service.document("lone")["Events"][0]["NotBefore"] == ""
 
 
-# --- the wire ----------------------------------------------------------------
+# --- connections -------------------------------------------------------------
 
 
-def test_pipelined_requests_are_answered_in_order(service: RunningService) -> None:
-    made = service.announce(vms=["lone"])
-    body = json.dumps({"StartRequests": [{"EventId": made["events"][0]["id"]}]})
+def test_pipelined_requests_get_responses_in_order(service: RunningService) -> None:
+    maintenance = service.announce(vms=["lone"])
+    body = json.dumps({"StartRequests": [{"EventId": maintenance["events"][0]["id"]}]})
     path = "/vm/lone/metadata/scheduledevents?api-version=2020-07-01"
     head = f"{path} HTTP/1.1\r\nHost: vm\r\nMetadata: true\r\n"
     get = f"GET {head}\r\n"
@@ -282,7 +288,7 @@ def test_pipelined_requests_are_answered_in_order(service: RunningService) -> No
     assert '"EventStatus":"Started"' in third
 
 
-def test_a_connection_ends_when_the_client_asks_for_it(service: RunningService) -> None:
+def test_connection_close_is_honored(service: RunningService) -> None:
     where = urlsplit(service.metadata)
     head = b"GET /metadata/versions HTTP/1.1\r\nHost: vm\r\nMetadata: true\r\n"
     with socket.create_connection(
@@ -294,17 +300,17 @@ def test_a_connection_ends_when_the_client_asks_for_it(service: RunningService) 
 
 
 @pytest.mark.parametrize("index", ["0", "9" * 5000])
-def test_every_request_gets_an_answer(service: RunningService, index: str) -> None:
+def test_every_request_gets_a_response(service: RunningService, index: str) -> None:
     path = f"/vm/lone/metadata/instance/network/interface/{index}/macAddress"
     url = f"{service.metadata}{path}?api-version=2021-02-01&format=text"
     assert ask("GET", url, Metadata="true").status in (200, 404)
 
 
-def test_a_vm_cannot_reach_the_control_plane(service: RunningService) -> None:
+def test_vm_cannot_reach_the_control_plane(service: RunningService) -> None:
     answer = ask("GET", f"{service.metadata}/v1/vms", Authorization="Bearer t")
     assert answer.status in (400, 404)
 
 
-def test_the_control_plane_is_no_metadata_plane(service: RunningService) -> None:
+def test_control_plane_does_not_serve_metadata(service: RunningService) -> None:
     path = "/metadata/scheduledevents?api-version=2020-07-01"
     assert ask("GET", service.control + path, Metadata="true").status == 404

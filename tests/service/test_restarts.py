@@ -1,4 +1,4 @@
-"""A service that is started, stopped and started again on the same file."""
+"""Restarts of a service on the same files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ LONE = '[[vms]]\nname = "lone"\n'
 
 @contextmanager
 def kept(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[RunningService]:
-    """A service whose store and fleet are files in `folder`."""
+    """Run a service whose store and fleet are files in `folder`."""
     file = folder / "kept.toml"
     file.write_text(fleet)
     store = f"sqlite:///{folder / 'kept.db'}"
@@ -32,10 +32,10 @@ def kept(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[RunningS
         yield service
 
 
-# --- again -------------------------------------------------------------------
+# --- restart -----------------------------------------------------------------
 
 
-def test_a_stop_and_a_start_change_nothing(tmp_path: Path) -> None:
+def test_restart_changes_nothing(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.announce(host="host-a")
         service.advance(60)
@@ -47,16 +47,16 @@ def test_a_stop_and_a_start_change_nothing(tmp_path: Path) -> None:
         assert service.as_vm("web-0", If_None_Match=tag).status == 304
 
 
-def test_what_was_noticed_last_is_written_down(tmp_path: Path) -> None:
+def test_last_observations_are_written_before_the_stop(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
-        made = service.announce(vms=["web-0"])
+        maintenance = service.announce(vms=["web-0"])
         service.document("web-2")
     with kept(tmp_path) as service:
-        (event,) = service.get(f"/v1/maintenances/{made['id']}")["events"]
+        (event,) = service.get(f"/v1/maintenances/{maintenance['id']}")["events"]
         assert event["seen_by"] == ["web-2"]
 
 
-def test_a_group_that_listened_still_does(tmp_path: Path) -> None:
+def test_group_stays_enabled_across_a_restart(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         tag = service.as_vm("lone").headers["ETag"]
         service.advance(60)
@@ -65,7 +65,7 @@ def test_a_group_that_listened_still_does(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_an_idempotency_key_outlives_the_service(tmp_path: Path) -> None:
+def test_idempotency_key_survives_a_restart(tmp_path: Path) -> None:
     body = {"type": "Reboot", "vms": ["web-0"]}
     answers = []
     for _ in range(2):
@@ -75,34 +75,34 @@ def test_an_idempotency_key_outlives_the_service(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
-def test_an_advance_goes_on_with_what_was_due(tmp_path: Path) -> None:
+def test_advance_continues_work_after_a_restart(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
-        made = service.announce(vms=["web-0"])
-        service.approve_as("web-0", made["events"][0]["id"])
+        maintenance = service.announce(vms=["web-0"])
+        service.approve_as("web-0", maintenance["events"][0]["id"])
     with kept(tmp_path) as service:
         service.advance(5)
-        path = f"/v1/maintenances/{made['id']}"
+        path = f"/v1/maintenances/{maintenance['id']}"
         assert service.get(path)["phase"] == "COMPLETED"
 
 
-# --- the fleet file ----------------------------------------------------------
+# --- fleet file --------------------------------------------------------------
 
 
-def test_a_fleet_file_that_has_not_changed_is_not_applied_again(tmp_path: Path) -> None:
+def test_unchanged_fleet_file_is_not_applied_again(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
     with kept(tmp_path) as service:
         assert service.get("/v1/vms/lone")["size"] == "mine"
 
 
-def test_a_fleet_file_that_has_changed_is_the_whole_truth(tmp_path: Path) -> None:
+def test_changed_fleet_file_replaces_the_fleet(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
     with kept(tmp_path, FLEET + "\n") as service:
         assert service.get("/v1/vms/lone")["size"] is None
 
 
-def test_a_fleet_file_leaves_incarnations_and_events_alone(tmp_path: Path) -> None:
+def test_changed_fleet_file_keeps_incarnations_and_events(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.announce(vms=["web-0"])
         before = service.as_vm("web-1")
@@ -113,7 +113,7 @@ def test_a_fleet_file_leaves_incarnations_and_events_alone(tmp_path: Path) -> No
         assert service.as_vm("more").status == 200
 
 
-def test_a_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
+def test_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
     with kept(tmp_path):
         pass
     with pytest.raises(CannotStart, match="4 of 5 VMs"), kept(tmp_path, LONE):
@@ -133,7 +133,7 @@ def test_without_a_fleet_file_the_fleet_in_the_store_is_served(tmp_path: Path) -
 # --- clocks ------------------------------------------------------------------
 
 
-def test_a_fast_clock_begins_where_the_journal_ends(tmp_path: Path) -> None:
+def test_fast_clock_starts_where_the_journal_ends(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
         service.announce(vms=["web-0"])
@@ -141,30 +141,30 @@ def test_a_fast_clock_begins_where_the_journal_ends(tmp_path: Path) -> None:
         assert service.get("/v1/clock")["now"] >= f"{YEAR}-01-01T00:00:00Z"
 
 
-def test_under_a_clock_that_is_behind_times_do_not_go_back(tmp_path: Path) -> None:
+def test_times_never_go_back_with_a_clock_that_is_behind(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
         service.announce(vms=["web-0"])
     with kept(tmp_path, clock="system") as service:
         service.announce(vms=["web-1"])
-        times = [each["at"] for each in service.facts()]
+        times = [fact["at"] for fact in service.facts()]
         assert times == sorted(times)
 
 
 # --- addresses ---------------------------------------------------------------
 
 
-def test_the_plane_listens_on_every_address_that_is_given(tmp_path: Path) -> None:
+def test_plane_listens_on_every_given_address(tmp_path: Path) -> None:
     config = a_config(tmp_path, metadata=["127.0.0.1:0", "[::1]:0"])
     with Service(config, TOKEN) as system:
-        four, six = system.metadata
-        assert six.startswith("http://[::1]:")
-        for address in (four, six):
+        ipv4, ipv6 = system.metadata
+        assert ipv6.startswith("http://[::1]:")
+        for address in (ipv4, ipv6):
             assert ask("GET", address + EVENTS, Metadata="true").status == 200
 
 
 @pytest.mark.parametrize(("is_open", "status"), [(None, 404), (True, 200)])
-def test_where_others_can_connect_nobody_may_say_who_he_is_unless_it_is_allowed(
+def test_vm_names_in_the_path_need_permission_on_a_public_address(
     tmp_path: Path, is_open: bool | None, status: int
 ) -> None:
     config = a_config(tmp_path, metadata=["0.0.0.0:0"], open=is_open)
@@ -174,12 +174,12 @@ def test_where_others_can_connect_nobody_may_say_who_he_is_unless_it_is_allowed(
             assert ask("GET", address + path, Metadata="true").status == status
 
 
-def test_a_store_in_memory_writes_nothing(tmp_path: Path) -> None:
+def test_store_in_memory_writes_no_file(tmp_path: Path) -> None:
     with a_service(tmp_path):
-        assert [each.name for each in tmp_path.iterdir()] == ["fleet.toml"]
+        assert [path.name for path in tmp_path.iterdir()] == ["fleet.toml"]
 
 
-# --- not at all --------------------------------------------------------------
+# --- failed starts -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_store_in_memory_writes_nothing(tmp_path: Path) -> None:
         {"store": "sqlite:////dev/null/forewarn.db"},
     ],
 )
-def test_after_a_start_that_failed_nothing_is_left_open(
+def test_failed_start_leaves_nothing_open(
     tmp_path: Path, flags: dict[str, object]
 ) -> None:
     system = Service(a_config(tmp_path, **flags), TOKEN)
@@ -200,26 +200,26 @@ def test_after_a_start_that_failed_nothing_is_left_open(
     system.close()
 
 
-def test_after_a_start_that_failed_the_file_is_free(tmp_path: Path) -> None:
+def test_failed_start_releases_the_store(tmp_path: Path) -> None:
     with pytest.raises(CannotStart), kept(tmp_path, fleet="nonsense"):
         pass
     with kept(tmp_path) as service:
         assert service.document("web-0")["Events"] == []
 
 
-def test_a_file_is_served_once_at_a_time(tmp_path: Path) -> None:
+def test_store_is_used_by_one_service_at_a_time(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         with pytest.raises(CannotStart, match="in use"), kept(tmp_path):
             pass
         assert service.document("web-0")["Events"] == []
 
 
-def test_a_fleet_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_fleet_file_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="TOML"), kept(tmp_path, "a=" + "[" * 5000):
         pass
 
 
-def test_a_default_vm_that_there_is_not_is_warned_of(
+def test_nonexistent_default_vm_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with a_service(tmp_path, default_vm="nobody"):
@@ -229,7 +229,7 @@ def test_a_default_vm_that_there_is_not_is_warned_of(
 # --- rehearsals --------------------------------------------------------------
 
 
-def test_with_a_seed_ids_are_the_same_every_time(tmp_path: Path) -> None:
+def test_same_seed_gives_the_same_ids(tmp_path: Path) -> None:
     ids = []
     for seed in (7, 7, 8):
         with a_service(tmp_path, seed=seed) as service:
@@ -237,7 +237,7 @@ def test_with_a_seed_ids_are_the_same_every_time(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_a_guest_has_no_control_plane_until_it_is_asked_for(tmp_path: Path) -> None:
+def test_guest_opens_its_control_plane_on_request(tmp_path: Path) -> None:
     with Service(a_config(tmp_path), TOKEN, is_guest=True) as system:
         assert system.control == ""
         assert ask("GET", f"{system.metadata[0]}{EVENTS}", Metadata="true").status

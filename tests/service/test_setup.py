@@ -1,4 +1,4 @@
-"""The initial fleet."""
+"""Initial fleet of a service: the demo fleet or a file."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_file_named_demo_wins_over_the_demo_fleet(
     assert vms_of("demo") == ["mine"]
 
 
-def test_no_other_fleet_has_a_name(
+def test_unknown_fleet_name_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The whole service, started and stopped again and again in one process."""
+"""Repeated starts and stops of the complete service in one process."""
 
 import subprocess
 import sys

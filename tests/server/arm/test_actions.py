@@ -1,4 +1,4 @@
-"""What is done with VMs as Azure Resource Manager asks for it."""
+"""Restart, redeploy, reimage, delete and eviction requests of the ARM API."""
 
 from pathlib import Path
 
@@ -16,9 +16,12 @@ def service(serve: Serve, tmp_path: Path) -> RunningService:
 
 
 def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
-    """What was announced: the type, the cause and the VMs of each."""
+    """Return type, cause and VMs of every maintenance operation announced so far."""
     items = service.get("/v1/maintenances?limit=1000")["items"]
-    return [(each["type"], each["cause"], each["vms"]) for each in items]
+    return [
+        (maintenance["type"], maintenance["cause"], maintenance["vms"])
+        for maintenance in items
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,7 @@ def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
         ("DELETE", f"{MEMBER}/pool_0", ("Terminate", "scale-in", "pool_0")),
     ],
 )
-def test_an_operation_is_accepted_and_announced(
+def test_operation_is_accepted_and_announced(
     kept: RunningService, method: str, path: str, made: tuple[str, str, str]
 ) -> None:
     before = announced(kept)
@@ -46,7 +49,7 @@ def test_an_operation_is_accepted_and_announced(
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/pool_1", f"{MEMBER}/1"])
-def test_an_eviction_is_announced_and_nobody_waits_for_it(
+def test_eviction_is_announced_and_returns_204_without_operation(
     kept: RunningService, path: str
 ) -> None:
     answer = arm(kept, "POST", f"{path}/simulateEviction")
@@ -55,12 +58,12 @@ def test_an_eviction_is_announced_and_nobody_waits_for_it(
     assert announced(kept)[-1:] == [("Preempt", "eviction", ["pool_1"])]
 
 
-def test_whoever_asked_is_written_down(service: RunningService) -> None:
+def test_announcement_records_the_token_name(service: RunningService) -> None:
     arm(service, "POST", f"{VMS}/web-0/restart")
-    assert [each["by"] for each in service.facts("Announced")] == ["admin"]
+    assert [fact["by"] for fact in service.facts("Announced")] == ["admin"]
 
 
-def test_a_second_restart_is_a_second_maintenance(service: RunningService) -> None:
+def test_second_restart_announces_a_second_maintenance(service: RunningService) -> None:
     for _ in range(2):
         assert arm(service, "POST", f"{VMS}/web-0/restart").status == 202
     assert len(announced(service)) == 2
@@ -77,7 +80,7 @@ def test_a_second_restart_is_a_second_maintenance(service: RunningService) -> No
         ("POST", f"{SETS}/pool/simulateEviction"),
     ],
 )
-def test_what_cannot_be_done_is_not_allowed(
+def test_unsupported_operation_gets_409(
     kept: RunningService, method: str, path: str
 ) -> None:
     before = announced(kept)
@@ -85,14 +88,14 @@ def test_what_cannot_be_done_is_not_allowed(
     assert announced(kept) == before
 
 
-def test_what_is_being_deleted_is_not_deleted_again(service: RunningService) -> None:
+def test_vm_being_deleted_cannot_be_deleted_again(service: RunningService) -> None:
     assert arm(service, "DELETE", f"{MEMBER}/0").status == 202
     again = arm(service, "DELETE", f"{VMS}/pool_0")
     assert error_of(again) == (409, "OperationNotAllowed")
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/nobody", f"{MEMBER}/7"])
-def test_nothing_is_done_with_a_vm_that_is_not_there(
+def test_restart_of_unknown_vm_gets_404_and_delete_204(
     kept: RunningService, path: str
 ) -> None:
     restart = arm(kept, "POST", f"{path}/restart")
@@ -101,14 +104,12 @@ def test_nothing_is_done_with_a_vm_that_is_not_there(
 
 
 @pytest.mark.parametrize("method", ["DELETE", "GET"])
-def test_in_a_scale_set_that_is_not_there_nothing_is_done(
-    kept: RunningService, method: str
-) -> None:
+def test_unknown_scale_set_gets_404(kept: RunningService, method: str) -> None:
     answer = arm(kept, method, f"{SETS}/none/virtualMachines/0")
     assert error_of(answer) == (404, "ResourceNotFound")
 
 
-def test_in_another_place_nothing_is_done(service: RunningService) -> None:
+def test_vm_is_not_found_in_another_resource_group(service: RunningService) -> None:
     other = VMS.replace("/rg/", "/other/")
     restart = arm(service, "POST", f"{other}/web-0/restart")
     assert error_of(restart) == (404, "ResourceNotFound")
@@ -116,12 +117,12 @@ def test_in_another_place_nothing_is_done(service: RunningService) -> None:
     assert announced(service) == []
 
 
-def test_a_body_of_a_reimage_is_of_no_concern(service: RunningService) -> None:
+def test_reimage_ignores_its_body(service: RunningService) -> None:
     answer = arm(service, "POST", f"{VMS}/web-0/reimage", {"tempDisk": False})
     assert answer.status == 202
 
 
-def test_a_vm_that_was_deleted_is_gone_in_the_end(service: RunningService) -> None:
+def test_deleted_vm_disappears_when_its_event_is_over(service: RunningService) -> None:
     assert arm(service, "DELETE", f"{MEMBER}/0").status == 202
     assert shown(service, f"{MEMBER}/0")["instanceId"] == "0"
     service.advance(360)
@@ -141,13 +142,15 @@ def test_a_vm_that_was_deleted_is_gone_in_the_end(service: RunningService) -> No
         ("reimage", {"instanceIds": ["1", "pool_0", "1"]}, ["pool_1", "pool_0"]),
     ],
 )
-def test_some_vms_of_a_scale_set_are_acted_on_one_by_one(
+def test_scale_set_action_announces_one_maintenance_per_vm(
     kept: RunningService, action: str, body: object, vms: list[str]
 ) -> None:
     before = announced(kept)
     assert arm(kept, "POST", f"{SETS}/pool/{action}", body).status == 202
-    done = announced(kept)[len(before) :]
-    assert [named for _, _, named in done] == [[each] for each in vms]
+    maintenances = announced(kept)[len(before) :]
+    assert [announced_vms for _, _, announced_vms in maintenances] == [
+        [vm] for vm in vms
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_some_vms_of_a_scale_set_are_acted_on_one_by_one(
         ("delete", {}),
     ],
 )
-def test_vms_that_are_not_named_well_are_all_left_alone(
+def test_invalid_instance_ids_get_400_and_change_nothing(
     kept: RunningService, action: str, body: object
 ) -> None:
     before = announced(kept)
@@ -169,7 +172,7 @@ def test_vms_that_are_not_named_well_are_all_left_alone(
     assert announced(kept) == before
 
 
-def test_several_vms_of_a_scale_set_are_deleted_at_once(
+def test_several_vms_of_a_scale_set_are_deleted_together(
     service: RunningService,
 ) -> None:
     body = {"instanceIds": ["0", "1"]}
@@ -178,7 +181,9 @@ def test_several_vms_of_a_scale_set_are_deleted_at_once(
     assert shown(service, f"{SETS}/pool/virtualMachines") == {"value": []}
 
 
-def test_if_one_cannot_be_deleted_none_is(service: RunningService) -> None:
+def test_deletion_is_refused_as_a_whole_if_one_vm_cannot_be_deleted(
+    service: RunningService,
+) -> None:
     assert arm(service, "DELETE", f"{MEMBER}/1").status == 202
     body = {"instanceIds": ["0", "1"]}
     both = arm(service, "POST", f"{SETS}/pool/delete", body)
@@ -186,7 +191,7 @@ def test_if_one_cannot_be_deleted_none_is(service: RunningService) -> None:
     assert len(announced(service)) == 1
 
 
-def test_more_user_operations_than_are_allowed_are_refused_together(
+def test_exceeding_the_user_operations_limit_refuses_the_whole_request(
     serve: Serve, tmp_path: Path
 ) -> None:
     service = serve(fleet=a_fleet(tmp_path), user_operations_limit=1)
@@ -195,13 +200,13 @@ def test_more_user_operations_than_are_allowed_are_refused_together(
     assert announced(service) == []
 
 
-def test_in_a_scale_set_without_vms_there_is_nothing_to_do(
+def test_action_on_an_empty_scale_set_gets_200(
     kept: RunningService,
 ) -> None:
     assert arm(kept, "POST", f"{SETS}/empty/restart").status == 200
 
 
-def test_too_many_vms_are_not_acted_on_at_once(serve: Serve, tmp_path: Path) -> None:
+def test_action_on_more_than_100_vms_gets_400(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "many.toml"
     vms = (f'[[vms]]\nname = "pool_{i}"\ngroup = "pool"\n' for i in range(101))
     file.write_text('[[groups]]\nname = "pool"\nkind = "scale-set"\n' + "".join(vms))
@@ -210,12 +215,10 @@ def test_too_many_vms_are_not_acted_on_at_once(serve: Serve, tmp_path: Path) -> 
     assert error_of(many) == (400, "InvalidParameter")
 
 
-def test_an_instance_that_may_be_several_vms_is_none(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_ambiguous_instance_id_gets_409(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "alike.toml"
     names = ("pool_1", "old_1", "old_2", "new_2")
-    vms = (f'[[vms]]\nname = "{each}"\ngroup = "pool"\n' for each in names)
+    vms = (f'[[vms]]\nname = "{name}"\ngroup = "pool"\n' for name in names)
     file.write_text('[[groups]]\nname = "pool"\nkind = "scale-set"\n' + "".join(vms))
     service = serve(fleet=str(file))
     assert shown(service, f"{MEMBER}/1")["name"] == "pool_1"

@@ -1,4 +1,4 @@
-"""Approving events as Azure Resource Manager does."""
+"""Event approvals over the ARM API."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def service(serve: Serve, tmp_path: Path) -> RunningService:
 
 
 def announced(service: RunningService, vm: str) -> str:
-    """Announce a reboot of `vm`; answer the id of its event."""
+    """Announce a reboot of `vm` and return the id of its event."""
     return str(service.announce(vms=[vm])["events"][0]["id"])
 
 
@@ -27,14 +27,16 @@ def status_of(service: RunningService, event: str) -> Any:
     return service.get(f"/v1/events/{event}")["status"]
 
 
-# --- one ---------------------------------------------------------------------
+# --- one event ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "resource",
     ["virtualMachines/web-0", "virtualMachines/WEB-1", "AvailabilitySets/Web"],
 )
-def test_whoever_sees_an_event_approves_it(kept: RunningService, resource: str) -> None:
+def test_any_resource_that_sees_an_event_can_approve_it(
+    kept: RunningService, resource: str
+) -> None:
     event = announced(kept, "web-0")
     path = f"{COMPUTE}/{resource}/{EVENTS}/{event.lower()}/acknowledge"
     answer = arm(kept, "POST", path)
@@ -42,14 +44,14 @@ def test_whoever_sees_an_event_approves_it(kept: RunningService, resource: str) 
     assert status_of(kept, event) == "Started"
 
 
-def test_a_scale_set_approves_for_its_vms(kept: RunningService) -> None:
+def test_scale_set_can_approve_events_of_its_vms(kept: RunningService) -> None:
     event = announced(kept, "pool_0")
     path = f"{SETS}/pool/{EVENTS}/{event}/acknowledge"
     assert arm(kept, "POST", path).json == APPROVED
     assert status_of(kept, event) == "Started"
 
 
-def test_it_is_written_down_who_approved_and_by_which_way(
+def test_journal_records_who_approved_and_over_which_api(
     service: RunningService,
 ) -> None:
     event = announced(service, "web-0")
@@ -58,7 +60,7 @@ def test_it_is_written_down_who_approved_and_by_which_way(
     assert (approved["by"], approved["via"]) == ("admin", "arm")
 
 
-def test_an_event_that_has_started_is_approved_without_effect(
+def test_approving_a_started_event_has_no_effect(
     service: RunningService,
 ) -> None:
     event = announced(service, "web-0")
@@ -68,7 +70,7 @@ def test_an_event_that_has_started_is_approved_without_effect(
     assert len(service.facts("Approved")) == 1
 
 
-def test_an_event_that_is_over_is_a_conflict(service: RunningService) -> None:
+def test_approving_a_finished_event_gets_409(service: RunningService) -> None:
     event = announced(service, "web-0")
     service.advance(16 * 60)
     late = arm(service, "POST", f"{VMS}/web-0/{EVENTS}/{event}/acknowledge")
@@ -83,7 +85,7 @@ def test_an_event_that_is_over_is_a_conflict(service: RunningService) -> None:
         "virtualMachineScaleSets/pool",
     ],
 )
-def test_an_event_of_others_is_not_known(kept: RunningService, resource: str) -> None:
+def test_event_of_another_group_gets_404(kept: RunningService, resource: str) -> None:
     event = announced(kept, "web-0")
     path = f"{COMPUTE}/{resource}/{EVENTS}/{event}/acknowledge"
     assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
@@ -91,18 +93,20 @@ def test_an_event_of_others_is_not_known(kept: RunningService, resource: str) ->
 
 
 @pytest.mark.parametrize("event", [NEVER, "x", "%00", "%C3%B6", "a" * 81])
-def test_an_event_that_never_was_is_not_known(kept: RunningService, event: str) -> None:
+def test_unknown_event_gets_404(kept: RunningService, event: str) -> None:
     path = f"{VMS}/web-0/{EVENTS}/{event}/acknowledge"
     assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
 
 
-def test_a_maintenance_is_not_an_event(kept: RunningService) -> None:
-    made = kept.announce(vms=["web-0"])
-    path = f"{VMS}/web-0/{EVENTS}/{made['id']}/acknowledge"
+def test_maintenance_id_is_not_accepted_as_event_id(kept: RunningService) -> None:
+    maintenance = kept.announce(vms=["web-0"])
+    path = f"{VMS}/web-0/{EVENTS}/{maintenance['id']}/acknowledge"
     assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
 
 
-def test_apart_each_vm_sees_its_own_events_alone(kept: RunningService) -> None:
+def test_vm_of_an_isolated_group_approves_only_its_own_events(
+    kept: RunningService,
+) -> None:
     event = announced(kept, "apart_0")
     path = f"{EVENTS}/{event}/acknowledge"
     other = arm(kept, "POST", f"{VMS}/apart_1/{path}")
@@ -119,7 +123,7 @@ def test_apart_each_vm_sees_its_own_events_alone(kept: RunningService) -> None:
         "disks/web-0": (400, "BadRequest"),
     }.items(),
 )
-def test_what_is_no_resource_sees_nothing(
+def test_unknown_resource_cannot_approve(
     kept: RunningService, resource: str, error: tuple[int, str]
 ) -> None:
     event = announced(kept, "web-0")
@@ -128,18 +132,18 @@ def test_what_is_no_resource_sees_nothing(
     assert status_of(kept, event) == "Scheduled"
 
 
-# --- several -----------------------------------------------------------------
+# --- several events ----------------------------------------------------------
 
 
-def test_several_events_are_approved_at_once(service: RunningService) -> None:
+def test_several_events_are_approved_in_one_request(service: RunningService) -> None:
     events = [announced(service, vm) for vm in ("pool_0", "pool_1")]
     body = {"value": [events[0].lower(), events[1], events[1]]}
     answer = arm(service, "POST", f"{SETS}/pool/{EVENTS}", body)
     assert (answer.status, answer.json) == (200, APPROVED)
-    assert [each["event"] for each in service.facts("Approved")] == events
+    assert [fact["event"] for fact in service.facts("Approved")] == events
 
 
-def test_each_event_is_judged_for_itself(service: RunningService) -> None:
+def test_each_event_gets_its_own_result(service: RunningService) -> None:
     over = announced(service, "web-1")
     service.advance(16 * 60)
     good, other = announced(service, "web-0"), announced(service, "lone")
@@ -152,24 +156,24 @@ def test_each_event_is_judged_for_itself(service: RunningService) -> None:
         "The operation returned different statuses for the Scheduled Events. Review"
         " each event's result for details."
     )
-    assert [(each["target"], each["code"]) for each in error["details"]] == [
+    assert [(detail["target"], detail["code"]) for detail in error["details"]] == [
         (over, "Conflict"),
         (NEVER, "NotFound"),
         (other, "NotFound"),
     ]
-    assert all(each["message"] for each in error["details"])
+    assert all(detail["message"] for detail in error["details"])
     assert status_of(service, good) == "Started"
     assert status_of(service, other) == "Scheduled"
 
 
-def test_if_no_event_is_known_the_answer_says_so(service: RunningService) -> None:
+def test_request_with_only_unknown_events_gets_404(service: RunningService) -> None:
     body = {"value": [NEVER, "\0", "\u00f6"]}
     answer = arm(service, "POST", f"{VMS}/web-0/{EVENTS}", body)
     assert error_of(answer) == (404, "InvalidScheduledEventId")
     assert len(answer.json["error"]["details"]) == 3
 
 
-def test_if_all_events_are_over_the_answer_is_a_conflict(
+def test_request_with_only_finished_events_gets_409(
     service: RunningService,
 ) -> None:
     events = [announced(service, vm) for vm in ("web-0", "web-0")]
@@ -197,7 +201,7 @@ def test_if_all_events_are_over_the_answer_is_a_conflict(
         b"[" * 100_000,
     ],
 )
-def test_a_list_that_is_none_is_a_bad_request(kept: RunningService, raw: bytes) -> None:
+def test_invalid_event_list_gets_400(kept: RunningService, raw: bytes) -> None:
     answer = arm(kept, "POST", f"{VMS}/lone/{EVENTS}", raw=raw)
     assert answer.status == 400
     assert error_of(answer)[1] in ("BadRequest", "InvalidRequestContent")

@@ -1,4 +1,4 @@
-"""VMs and sets of VMs as Azure Resource Manager shows them."""
+"""VMs, availability sets and scale sets in ARM responses."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,13 +33,13 @@ def service(serve: Serve, tmp_path: Path) -> RunningService:
 
 
 def codes(view: Any) -> list[str]:
-    return [each["code"] for each in view["statuses"]]
+    return [status["code"] for status in view["statuses"]]
 
 
 # --- VMs ---------------------------------------------------------------------
 
 
-def test_a_vm_is_shown_with_all_that_the_fleet_knows(kept: RunningService) -> None:
+def test_vm_has_all_properties_of_the_fleet_file(kept: RunningService) -> None:
     assert shown(kept, f"{VMS}/web-0") == {
         "id": f"{ID}/virtualMachines/web-0",
         "name": "web-0",
@@ -57,14 +57,14 @@ def test_a_vm_is_shown_with_all_that_the_fleet_knows(kept: RunningService) -> No
     }
 
 
-def test_a_vm_of_which_little_is_known_is_where_it_was_looked_for(
+def test_vm_without_a_resource_group_takes_it_from_the_path(
     kept: RunningService,
 ) -> None:
     path = "/subscriptions/any/resourceGroups/other/providers/Microsoft.Compute"
-    found = shown(kept, f"{path}/virtualMachines/lone")
-    assert found["id"] == f"{path}/virtualMachines/lone"
-    assert found["location"] == "global"
-    assert found["properties"] == {
+    view = shown(kept, f"{path}/virtualMachines/lone")
+    assert view["id"] == f"{path}/virtualMachines/lone"
+    assert view["location"] == "global"
+    assert view["properties"] == {
         "provisioningState": "Succeeded",
         "priority": "Regular",
         "scheduledEventsPolicy": {
@@ -74,7 +74,7 @@ def test_a_vm_of_which_little_is_known_is_where_it_was_looked_for(
     }
 
 
-def test_a_vm_of_a_scale_set_is_a_vm_too(kept: RunningService) -> None:
+def test_scale_set_vm_is_also_a_vm(kept: RunningService) -> None:
     properties = shown(kept, f"{VMS}/pool_1")["properties"]
     assert properties == {
         "provisioningState": "Succeeded",
@@ -90,7 +90,7 @@ def test_a_vm_of_a_scale_set_is_a_vm_too(kept: RunningService) -> None:
     }
 
 
-def test_names_and_places_are_found_in_any_case(kept: RunningService) -> None:
+def test_names_and_paths_are_case_insensitive(kept: RunningService) -> None:
     assert shown(kept, f"{VMS}/web-0".upper())["name"] == "web-0"
 
 
@@ -114,7 +114,7 @@ def test_names_and_places_are_found_in_any_case(kept: RunningService) -> None:
         f"{COMPUTE}/availabilitySets/lone",
     ],
 )
-def test_what_is_not_there_is_not_found(kept: RunningService, path: str) -> None:
+def test_unknown_resource_gets_404(kept: RunningService, path: str) -> None:
     assert error_of(arm(kept, "GET", path)) == (404, "ResourceNotFound")
 
 
@@ -122,15 +122,15 @@ def test_what_is_not_there_is_not_found(kept: RunningService, path: str) -> None
 
 
 def names(view: Any) -> list[str]:
-    return [each["name"] for each in view["value"]]
+    return [resource["name"] for resource in view["value"]]
 
 
-def test_a_subscription_has_the_vms_that_are_in_it_or_say_nothing(
+def test_subscription_lists_its_vms_and_vms_without_one(
     kept: RunningService,
 ) -> None:
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines"
-    found = shown(kept, path)
-    assert names(found) == [
+    view = shown(kept, path)
+    assert names(view) == [
         "apart_0",
         "apart_1",
         "lone",
@@ -139,17 +139,19 @@ def test_a_subscription_has_the_vms_that_are_in_it_or_say_nothing(
         "web-0",
         "web-1",
     ]
-    assert "/resourceGroups/default/" in found["value"][0]["id"]
+    assert "/resourceGroups/default/" in view["value"][0]["id"]
 
 
-def test_a_resource_group_has_the_vms_that_are_in_it_or_say_nothing(
+def test_resource_group_lists_its_vms_and_vms_without_one(
     kept: RunningService,
 ) -> None:
     other = shown(kept, VMS.replace("/rg/", "/other/"))
     assert names(other) == ["apart_0", "apart_1", "lone"]
 
 
-def test_where_no_vm_can_be_there_is_no_list(service: RunningService) -> None:
+def test_resource_group_or_subscription_without_vms_gets_404(
+    service: RunningService,
+) -> None:
     for name in ("apart_0", "apart_1", "lone"):
         assert service.ask("DELETE", f"/v1/vms/{name}").status == 204
     other = arm(service, "GET", VMS.replace("/rg/", "/other/"))
@@ -158,30 +160,30 @@ def test_where_no_vm_can_be_there_is_no_list(service: RunningService) -> None:
     assert error_of(arm(service, "GET", path)) == (404, "SubscriptionNotFound")
 
 
-def test_a_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
+def test_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text("")
     assert shown(serve(fleet=str(file)), VMS) == {"value": []}
 
 
-def test_a_long_list_comes_in_pages(serve: Serve, tmp_path: Path) -> None:
+def test_long_list_is_paged(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "many.toml"
     file.write_text("".join(f'[[vms]]\nname = "v-{i:04}"\n' for i in range(1001)))
     service = serve(fleet=str(file))
-    found, path = [], f"{VMS.replace('/rg/', '/r%20g/')}?{VERSION}"
+    listed, path = [], f"{VMS.replace('/rg/', '/r%20g/')}?{VERSION}"
     for size in (500, 500, 1):
         view = shown(service, path)
         assert len(view["value"]) == size
-        found += names(view)
+        listed += names(view)
         path = view.get("nextLink", "").removeprefix(service.control)
-    assert found == [f"v-{i:04}" for i in range(1001)]
+    assert listed == [f"v-{i:04}" for i in range(1001)]
     assert not path
 
 
 # --- sets --------------------------------------------------------------------
 
 
-def test_an_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
+def test_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
     assert shown(kept, f"{COMPUTE}/availabilitySets/WEB") == {
         "id": f"{ID}/availabilitySets/web",
         "name": "web",
@@ -203,7 +205,7 @@ def test_an_availability_set_has_domains_vms_and_a_policy(kept: RunningService) 
     }
 
 
-def test_a_scale_set_has_a_capacity_a_profile_and_a_policy(
+def test_scale_set_has_a_capacity_a_profile_and_a_policy(
     kept: RunningService,
 ) -> None:
     assert shown(kept, f"{SETS}/pool") == {
@@ -233,30 +235,30 @@ def test_a_scale_set_has_a_capacity_a_profile_and_a_policy(
     }
 
 
-def test_a_scale_set_without_vms_is_there(kept: RunningService) -> None:
+def test_scale_set_without_vms_exists(kept: RunningService) -> None:
     assert shown(kept, f"{SETS}/empty")["sku"] == {"capacity": 0}
     assert shown(kept, f"{SETS}/empty/virtualMachines") == {"value": []}
 
 
 @pytest.mark.parametrize("instance", ["1", "pool_1", "POOL_1"])
-def test_a_vm_of_a_scale_set_is_found_by_instance_or_name(
+def test_scale_set_vm_is_found_by_instance_id_or_name(
     kept: RunningService, instance: str
 ) -> None:
-    found = shown(kept, f"{SETS}/pool/virtualMachines/{instance}")
+    vm = shown(kept, f"{SETS}/pool/virtualMachines/{instance}")
     own = f"{ID}/virtualMachineScaleSets/pool/virtualMachines/1"
-    assert (found["id"], found["instanceId"]) == (own, "1")
-    assert found["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
+    assert (vm["id"], vm["instanceId"]) == (own, "1")
+    assert vm["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
 
 
-def test_the_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
-    found = shown(kept, f"{SETS}/pool/virtualMachines")
-    assert [each["instanceId"] for each in found["value"]] == ["0", "1"]
+def test_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
+    view = shown(kept, f"{SETS}/pool/virtualMachines")
+    assert [vm["instanceId"] for vm in view["value"]] == ["0", "1"]
 
 
-# --- what they are doing -----------------------------------------------------
+# --- instance view -----------------------------------------------------------
 
 
-def test_a_vm_with_which_nothing_is_done_is_running(kept: RunningService) -> None:
+def test_vm_without_maintenance_is_running(kept: RunningService) -> None:
     view = shown(kept, f"{VMS}/web-0/instanceView")
     assert codes(view) == ["ProvisioningState/succeeded", "PowerState/running"]
     assert (view["platformUpdateDomain"], view["platformFaultDomain"]) == (0, 1)
@@ -264,9 +266,7 @@ def test_a_vm_with_which_nothing_is_done_is_running(kept: RunningService) -> Non
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{SETS}/pool/virtualMachines/0"])
-def test_the_instance_view_is_a_part_if_it_is_asked_for(
-    kept: RunningService, path: str
-) -> None:
+def test_instance_view_is_included_on_request(kept: RunningService, path: str) -> None:
     whole = shown(kept, f"{path}?{VERSION}&$expand=instanceView")
     assert whole["properties"]["instanceView"] == shown(kept, f"{path}/instanceView")
     assert "instanceView" not in shown(kept, path)["properties"]
@@ -282,27 +282,30 @@ def test_the_instance_view_is_a_part_if_it_is_asked_for(
         ("Terminate", "deleting stopping", "deleting stopped"),
     ],
 )
-def test_what_is_done_with_a_vm_is_told_while_it_is_done(
+def test_instance_view_shows_a_running_maintenance(
     serve: Serve, tmp_path: Path, kind: str, acted_on: str, done: str
 ) -> None:
     service = serve(fleet=a_fleet(tmp_path), driver="operator", lead=0)
 
     def doing() -> str:
         view = shown(service, f"{VMS}/lone/instanceView")
-        return " ".join(each.partition("/")[2] for each in codes(view))
+        return " ".join(code.partition("/")[2] for code in codes(view))
 
-    made = service.announce(type=kind, vms=["lone"], duration_seconds=60)
+    maintenance = service.announce(type=kind, vms=["lone"], duration_seconds=60)
     assert doing() == "succeeded running"
     event = event_of(service, "lone")
     assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
     assert doing() == acted_on
-    assert service.ask("POST", f"/v1/maintenances/{made['id']}/complete").status == 200
+    assert (
+        service.ask("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
+        == 200
+    )
     assert doing() == done
     service.advance(60)
     assert doing() == "succeeded running"
 
 
-def test_what_is_done_with_another_vm_is_not_told(service: RunningService) -> None:
+def test_maintenance_of_another_vm_is_not_shown(service: RunningService) -> None:
     service.announce(vms=["web-1"])
     event = event_of(service, "web-0")
     assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
@@ -314,13 +317,13 @@ def test_what_is_done_with_another_vm_is_not_told(service: RunningService) -> No
     )
 
 
-def test_with_a_vm_that_has_left_nothing_is_done() -> None:
+def test_vm_that_left_the_maintenance_is_not_under_way() -> None:
     started = a_maintenance(phase=Phase.STARTED)
     assert under_way(a_vm("vm0"), [started]) is started
     assert under_way(a_vm("vm0"), [replace(started, left=("vm0",))]) is None
 
 
-def test_on_a_host_that_has_failed_nobody_knows(service: RunningService) -> None:
+def test_power_state_is_unknown_on_a_failed_host(service: RunningService) -> None:
     assert service.ask("POST", "/v1/hosts/host-a/failed").status == 201
     view = shown(service, f"{VMS}/web-0/instanceView")
     assert codes(view) == ["ProvisioningState/updating", "PowerState/unknown"]

@@ -1,4 +1,4 @@
-"""Waiting for what was asked for, as Azure Resource Manager lets one wait."""
+"""Asynchronous ARM operations: status and location URLs, `Retry-After`."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,7 +40,7 @@ def begun(service: RunningService, path: str = f"{VMS}/web-0/restart") -> Answer
 
 
 def followed(service: RunningService, begun: Answer, header: str) -> Answer:
-    """Ask where an answer says that one should ask."""
+    """Send a GET to the URL in `header` of an earlier response."""
     address = begun.headers[header]
     assert address.startswith(f"{service.control}/subscriptions/{SUBSCRIPTION}/")
     return service.ask("GET", address.removeprefix(service.control))
@@ -56,7 +56,7 @@ def last_id(service: RunningService) -> str:
     return str(service.get("/v1/maintenances")["items"][-1]["id"])
 
 
-def test_an_operation_has_the_id_of_its_maintenance(service: RunningService) -> None:
+def test_operation_has_the_id_of_its_maintenance(service: RunningService) -> None:
     answer = begun(service)
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
     own = f"{path}/locations/westeurope/operations/{last_id(service)}"
@@ -68,12 +68,12 @@ def test_an_operation_has_the_id_of_its_maintenance(service: RunningService) -> 
     assert status_of(service, answer)["id"] == own
 
 
-def test_addresses_are_of_the_host_that_was_asked(service: RunningService) -> None:
+def test_operation_urls_use_the_requested_host(service: RunningService) -> None:
     answer = arm(service, "POST", f"{VMS}/web-0/restart", Host="localhost:8443")
     assert answer.headers["Location"].startswith("http://localhost:8443/subscriptions")
 
 
-def test_an_operation_is_in_progress_until_the_event_is_over(
+def test_operation_is_in_progress_until_the_event_is_over(
     service: RunningService,
 ) -> None:
     answer = begun(service)
@@ -94,7 +94,7 @@ def test_an_operation_is_in_progress_until_the_event_is_over(
     assert "error" not in over
 
 
-def test_the_location_answers_202_until_the_event_is_over(
+def test_location_returns_202_until_the_event_is_over(
     service: RunningService,
 ) -> None:
     answer = begun(service)
@@ -108,7 +108,7 @@ def test_the_location_answers_202_until_the_event_is_over(
     assert "Retry-After" not in over.headers
 
 
-def test_an_operation_that_is_called_off_is_canceled(service: RunningService) -> None:
+def test_canceled_maintenance_is_a_canceled_operation(service: RunningService) -> None:
     answer = begun(service)
     cancel = f"/v1/maintenances/{last_id(service)}/cancel"
     assert service.ask("POST", cancel, {"reason": "not today"}).status == 200
@@ -122,7 +122,7 @@ def test_an_operation_that_is_called_off_is_canceled(service: RunningService) ->
     assert error_of(monitored) == (409, "OperationCanceled")
 
 
-def test_an_operation_that_is_given_up_has_failed(serve: Serve, tmp_path: Path) -> None:
+def test_closed_maintenance_is_a_failed_operation(serve: Serve, tmp_path: Path) -> None:
     service = serve(
         fleet=a_fleet(tmp_path),
         driver="script",
@@ -139,7 +139,7 @@ def test_an_operation_that_is_given_up_has_failed(serve: Serve, tmp_path: Path) 
     assert (over["status"], over["error"]["code"]) == ("Failed", "OperationFailed")
 
 
-def test_a_deletion_can_be_waited_for_although_the_vm_is_gone(
+def test_deletion_can_be_polled_after_the_vm_is_gone(
     service: RunningService,
 ) -> None:
     answer = arm(service, "DELETE", f"{SETS}/pool/virtualMachines/0")
@@ -149,7 +149,7 @@ def test_a_deletion_can_be_waited_for_although_the_vm_is_gone(
     assert status_of(service, answer)["status"] == "Succeeded"
 
 
-def test_an_operation_on_several_vms_is_over_when_all_are(
+def test_operation_on_several_vms_ends_with_the_last_one(
     service: RunningService,
 ) -> None:
     answer = begun(service, f"{SETS}/pool/restart")
@@ -163,7 +163,7 @@ def test_an_operation_on_several_vms_is_over_when_all_are(
     assert status_of(service, answer)["status"] == "Succeeded"
 
 
-def test_an_operation_on_several_vms_is_canceled_if_one_is(
+def test_operation_on_several_vms_is_canceled_if_one_is_canceled(
     service: RunningService,
 ) -> None:
     answer = begun(service, f"{SETS}/pool/restart")
@@ -176,24 +176,22 @@ def test_an_operation_on_several_vms_is_canceled_if_one_is(
 
 
 @pytest.mark.parametrize("operation", ["none", "no%00ne", "{}.none", "{}.", "{}{}"])
-def test_what_nobody_asked_for_is_not_found(
-    service: RunningService, operation: str
-) -> None:
+def test_unknown_operation_gets_404(service: RunningService, operation: str) -> None:
     begun(service)
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
-    named = operation.replace("{}", last_id(service))
-    unknown = arm(service, "GET", f"{path}/operations/{named}")
+    operation_id = operation.replace("{}", last_id(service))
+    unknown = arm(service, "GET", f"{path}/operations/{operation_id}")
     assert error_of(unknown) == (404, "NotFound")
 
 
-def test_an_event_is_not_an_operation(service: RunningService) -> None:
+def test_event_id_is_not_accepted_as_operation_id(service: RunningService) -> None:
     begun(service)
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
     event = event_of(service, "web-0")
     assert arm(service, "GET", f"{path}/operations/{event}").status == 404
 
 
-def test_whoever_waits_may_go_on_after_a_restart_of_the_service(tmp_path: Path) -> None:
+def test_operation_can_be_polled_after_a_service_restart(tmp_path: Path) -> None:
     options = {"fleet": a_fleet(tmp_path), "store": f"sqlite:///{tmp_path / 'store'}"}
     with a_service(tmp_path, **options) as service:
         path = begun(service).headers["Location"].removeprefix(service.control)
@@ -203,7 +201,7 @@ def test_whoever_waits_may_go_on_after_a_restart_of_the_service(tmp_path: Path) 
         assert again.ask("GET", path).status == 200
 
 
-def test_any_case_of_an_operation_is_the_same(service: RunningService) -> None:
+def test_operation_paths_are_case_insensitive(service: RunningService) -> None:
     begun(service)
     path = (
         f"/SUBSCRIPTIONS/{SUBSCRIPTION}/PROVIDERS/MICROSOFT.COMPUTE/LOCATIONS/L"
@@ -213,7 +211,7 @@ def test_any_case_of_an_operation_is_the_same(service: RunningService) -> None:
     assert arm(service, "GET", f"{path}?MONITOR=TRUE&{VERSION}").status == 202
 
 
-# --- when to ask again -------------------------------------------------------
+# --- Retry-After -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -230,7 +228,7 @@ def test_any_case_of_an_operation_is_the_same(service: RunningService) -> None:
         (FastClock(60, NOON), 900, 1),
     ],
 )
-def test_whoever_waits_is_told_when_it_is_worth_asking_again(
+def test_retry_after_depends_on_clock_and_time_left(
     clock: Clock, seconds: float | None, wait: int
 ) -> None:
     until = None if seconds is None else NOON + timedelta(seconds=seconds)
@@ -241,15 +239,15 @@ def test_whoever_waits_is_told_when_it_is_worth_asking_again(
     ("seconds", "made", "wait"),
     [
         (0, a_maintenance(), 15 * 60),
-        (15 * 60, a_maintenance(), None),  # a gate is shut
+        (15 * 60, a_maintenance(), None),  # blocked
         (1, a_maintenance(phase=Phase.STARTED), 4),
         (1, a_maintenance(phase=Phase.STARTED, done=("vm0",)), 4),
-        (60, a_maintenance(phase=Phase.STARTED), 5),  # the driver takes its time
+        (60, a_maintenance(phase=Phase.STARTED), 5),  # the driver is still working
         (1, a_maintenance(phase=Phase.STARTED, cause=Cause.HOST_FAILURE), None),
         (1, a_maintenance(phase=Phase.COMPLETED), None),
     ],
 )
-def test_it_is_worth_asking_when_something_may_have_changed(
+def test_next_poll_is_due_when_the_state_may_have_changed(
     seconds: int, made: Maintenance, wait: int | None
 ) -> None:
     now = made.announced_at + timedelta(seconds=seconds)
@@ -257,9 +255,7 @@ def test_it_is_worth_asking_when_something_may_have_changed(
     assert at == (None if wait is None else now + timedelta(seconds=wait))
 
 
-def test_a_clock_that_runs_like_ours_makes_one_wait_longer(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_system_clock_asks_for_a_longer_wait(serve: Serve, tmp_path: Path) -> None:
     service = serve(fleet=a_fleet(tmp_path), clock="system")
     answer = begun(service)
     assert answer.headers["Retry-After"] == "15"

@@ -1,4 +1,4 @@
-"""What goes wrong below /subscriptions is said as Azure Resource Manager says it."""
+"""ARM error format of every failure below /subscriptions."""
 
 import json
 import re
@@ -33,7 +33,7 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("token", [None, "", "Bearer", "Bearer wrong", "Basic dDp0"])
-def test_nobody_gets_in_without_a_token(
+def test_request_without_a_valid_token_gets_401(
     kept: RunningService, path: str, token: str | None
 ) -> None:
     headers = {} if token is None else {"Authorization": token}
@@ -42,20 +42,18 @@ def test_nobody_gets_in_without_a_token(
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_a_path_with_more_slashes_is_the_same_path(kept: RunningService) -> None:
+def test_extra_slashes_in_the_path_are_ignored(kept: RunningService) -> None:
     assert arm(kept, "GET", "/" + f"{VMS}//web-0/").json["name"] == "web-0"
 
 
 @pytest.mark.parametrize("query", ["x=1", "api-version=", "api-version=%20"])
-def test_a_request_without_a_version_is_refused(
-    kept: RunningService, query: str
-) -> None:
+def test_request_without_api_version_gets_400(kept: RunningService, query: str) -> None:
     answer = arm(kept, "GET", f"{VMS}/web-0?{query}")
     assert error_of(answer) == (400, "MissingApiVersionParameter")
 
 
 @pytest.mark.parametrize("query", ["api-version=2030-01-01", "API-Version=anything"])
-def test_any_version_will_do(kept: RunningService, query: str) -> None:
+def test_any_api_version_is_accepted(kept: RunningService, query: str) -> None:
     assert arm(kept, "GET", f"{VMS}/web-0?{query}").status == 200
 
 
@@ -69,9 +67,7 @@ def test_any_version_will_do(kept: RunningService, query: str) -> None:
         COMPUTE.replace("Compute", "Storage") + "/storageAccounts/a",
     ],
 )
-def test_where_there_is_nothing_the_type_is_unknown(
-    kept: RunningService, path: str
-) -> None:
+def test_unknown_resource_type_gets_404(kept: RunningService, path: str) -> None:
     assert error_of(arm(kept, "GET", path)) == (404, "InvalidResourceType")
 
 
@@ -85,7 +81,7 @@ def test_where_there_is_nothing_the_type_is_unknown(
         ("DELETE", f"{SETS}/pool", "GET"),
     ],
 )
-def test_other_methods_are_not_possible(
+def test_other_methods_get_405(
     kept: RunningService, method: str, path: str, allowed: str
 ) -> None:
     answer = arm(kept, method, path)
@@ -93,7 +89,7 @@ def test_other_methods_are_not_possible(
     assert answer.headers["Allow"] == allowed
 
 
-def test_every_answer_has_an_id_of_its_own(kept: RunningService) -> None:
+def test_every_response_has_a_unique_request_id(kept: RunningService) -> None:
     ids = {
         arm(kept, "GET", path).headers["x-ms-request-id"]
         for path in (f"{VMS}/web-0", f"{VMS}/web-0", f"{VMS}/nobody", "/subscriptions")
@@ -105,35 +101,35 @@ def test_every_answer_has_an_id_of_its_own(kept: RunningService) -> None:
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{VMS}/nobody"])
-def test_the_askers_own_id_is_given_back_if_he_wants_it(
+def test_client_request_id_is_returned_on_request(
     kept: RunningService, path: str
 ) -> None:
-    wanted = {"x_ms_return_client_request_id": "True"}
-    for more in ({}, wanted):
+    return_id = {"x_ms_return_client_request_id": "True"}
+    for more in ({}, return_id):
         answer = arm(
             kept, "GET", path, None, raw=None, x_ms_client_request_id="mine", **more
         )
-        given_back = answer.headers["x-ms-client-request-id"]
-        assert given_back == ("mine" if more else None)
+        returned = answer.headers["x-ms-client-request-id"]
+        assert returned == ("mine" if more else None)
 
 
-def test_the_control_api_does_not_speak_of_it(kept: RunningService) -> None:
+def test_openapi_description_omits_arm_paths(kept: RunningService) -> None:
     paths = kept.get("/openapi.json")["paths"]
-    assert not [each for each in paths if "subscriptions" in each.lower()]
+    assert not [path for path in paths if "subscriptions" in path.lower()]
 
 
-def test_elsewhere_errors_are_problems_still(kept: RunningService) -> None:
+def test_errors_elsewhere_are_problem_documents(kept: RunningService) -> None:
     answer = kept.ask("GET", "/v1/subscriptions")
     assert answer.detail
 
 
 @pytest.mark.parametrize("token", ["%00", "%C3%B6", "a" * 81])
-def test_a_list_goes_on_only_where_it_ended(kept: RunningService, token: str) -> None:
+def test_invalid_skip_token_gets_400(kept: RunningService, token: str) -> None:
     answer = arm(kept, "GET", f"{VMS}?{VERSION}&$skiptoken={token}")
     assert error_of(answer) == (400, "InvalidParameter")
 
 
-def test_a_body_that_is_too_large_is_refused_as_arm_refuses(
+def test_oversized_body_gets_413_in_arm_format(
     kept: RunningService,
 ) -> None:
     for path in (f"{VMS}/web-0/restart", f"{VMS}/web-0/restart".upper()):
@@ -141,19 +137,19 @@ def test_a_body_that_is_too_large_is_refused_as_arm_refuses(
         assert error_of(answer) == (413, "RequestEntityTooLarge")
 
 
-def test_whoever_asks_by_a_strange_name_is_refused_as_arm_refuses(
+def test_unknown_host_name_gets_421_in_arm_format(
     kept: RunningService,
 ) -> None:
     answer = arm(kept, "GET", f"{VMS}/web-0", Host="evil.example")
     assert error_of(answer) == (421, "MisdirectedRequest")
 
 
-def test_nobody_on_the_way_keeps_an_answer(kept: RunningService) -> None:
+def test_responses_must_not_be_cached(kept: RunningService) -> None:
     for path in (f"{VMS}/web-0", f"{VMS}/web-0".upper(), f"/{VMS}/web-0"):
         assert arm(kept, "GET", path).headers["Cache-Control"] == "no-store"
 
 
-# --- as answers --------------------------------------------------------------
+# --- exceptions as responses -------------------------------------------------
 
 
 def told(response: Response) -> tuple[int, str]:
@@ -181,9 +177,9 @@ def test_every_error_has_a_status_and_a_code(
     assert told(failed(error)) == answer
 
 
-def test_what_went_wrong_inside_is_not_told() -> None:
+def test_internal_errors_are_not_exposed() -> None:
     assert b"secret" not in bytes(failed(ValueError("secret")).body)
 
 
-def test_whoever_comes_at_a_bad_time_is_told_when_to_come_again() -> None:
+def test_unavailable_response_has_retry_after() -> None:
     assert failed(Unavailable("x")).headers["Retry-After"] == "5"

@@ -1,4 +1,4 @@
-"""What paths below /subscriptions name."""
+"""Parser of ARM paths below /subscriptions."""
 
 import pytest
 
@@ -36,13 +36,13 @@ PLACES = {
 
 @pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize("written", [str, str.lower, str.upper])
-def test_a_place_is_the_same_in_any_case(path: str, written: type[str]) -> None:
-    found = parse(written(path))
-    assert found is not None
-    assert found.target is PLACES[path]
+def test_paths_are_case_insensitive(path: str, written: type[str]) -> None:
+    parsed = parse(written(path))
+    assert parsed is not None
+    assert parsed.target is PLACES[path]
 
 
-def test_names_are_taken_as_they_are_written() -> None:
+def test_names_keep_their_case() -> None:
     path = "/SUBSCRIPTIONS/Sub/RESOURCEGROUPS/Rg/Providers/microsoft.compute"
     assert parse(f"{path}/virtualmachines/Web-0/ReStart") == ArmPath(
         target=ArmResource.VM_ACTION,
@@ -53,7 +53,7 @@ def test_names_are_taken_as_they_are_written() -> None:
     )
 
 
-def test_the_resource_and_the_event_to_approve_are_told_apart() -> None:
+def test_resource_and_event_of_an_approval_are_parsed() -> None:
     assert parse(f"{GROUP}/availabilitySets/n/{EVENTS}/e/acknowledge") == ArmPath(
         target=ArmResource.EVENT,
         subscription="s",
@@ -64,7 +64,7 @@ def test_the_resource_and_the_event_to_approve_are_told_apart() -> None:
     )
 
 
-def test_empty_segments_do_not_count() -> None:
+def test_empty_segments_are_ignored() -> None:
     assert parse(f"/{GROUP}//virtualMachines/v/") == parse(f"{GROUP}/virtualMachines/v")
 
 
@@ -82,7 +82,7 @@ def test_empty_segments_do_not_count() -> None:
         GROUP.replace("Compute", "Storage") + "/virtualMachines",
     ],
 )
-def test_other_paths_lead_nowhere(path: str) -> None:
+def test_other_paths_are_not_parsed(path: str) -> None:
     assert parse(path) is None
 
 
@@ -101,7 +101,5 @@ def test_other_paths_lead_nowhere(path: str) -> None:
         "/subscriptionsx/s": False,
     }.items(),
 )
-def test_what_lies_below_is_told_however_it_is_written(
-    path: str, is_below: bool
-) -> None:
+def test_arm_paths_are_recognized_in_any_spelling(path: str, is_below: bool) -> None:
     assert is_arm(path) is is_below

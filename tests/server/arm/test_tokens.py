@@ -1,4 +1,4 @@
-"""Whose token may do what below /subscriptions."""
+"""Permissions of admin, viewer and group tokens below /subscriptions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ LOCATION = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A service, asked by an admin, by a viewer, and by the team of group web."""
+    """A service with clients for an admin, a viewer and the team of group web."""
 
     admin: RunningService
     viewer: RunningService
@@ -44,7 +44,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def count(scene: Scene) -> int:
-    """How much was announced."""
+    """Return the number of announcements so far."""
     return len(scene.admin.facts("Announced"))
 
 
@@ -61,19 +61,19 @@ def count(scene: Scene) -> int:
         ("PUT", f"{VMS}/web-0"),
     ],
 )
-def test_a_viewer_may_not_change_anything(scene: Scene, method: str, path: str) -> None:
+def test_viewer_may_not_change_anything(scene: Scene, method: str, path: str) -> None:
     before = count(scene)
     answer = arm(scene.viewer, method, path)
     assert error_of(answer) == (403, "AuthorizationFailed")
     assert count(scene) == before
 
 
-def test_a_viewer_sees_everything(scene: Scene) -> None:
+def test_viewer_sees_everything(scene: Scene) -> None:
     assert shown(scene.viewer, VMS) == shown(scene.admin, VMS)
     assert shown(scene.viewer, f"{VMS}/web-0/instanceView")["assignedHost"] == "host-a"
 
 
-def test_too_many_wrong_tokens_are_refused_as_arm_refuses(scene: Scene) -> None:
+def test_too_many_wrong_tokens_get_429_in_arm_format(scene: Scene) -> None:
     url = f"{scene.admin.control}{VMS}/web-0?{VERSION}"
     for _ in range(20):
         assert ask("GET", url, Authorization="Bearer wrong").status == 401
@@ -83,20 +83,20 @@ def test_too_many_wrong_tokens_are_refused_as_arm_refuses(scene: Scene) -> None:
     assert arm(scene.web, "GET", f"{VMS}/web-0").status == 200
 
 
-# --- a group's token ---------------------------------------------------------
+# --- group tokens ------------------------------------------------------------
 
 
-def test_a_group_sees_its_own_vms_and_set(scene: Scene) -> None:
+def test_group_sees_its_own_vms_and_set(scene: Scene) -> None:
     assert shown(scene.web, f"{VMS}/web-0")["name"] == "web-0"
     assert shown(scene.web, f"/{VMS}/web-0")["name"] == "web-0"
-    assert [each["name"] for each in shown(scene.web, VMS)["value"]] == [
+    assert [vm["name"] for vm in shown(scene.web, VMS)["value"]] == [
         "web-0",
         "web-1",
     ]
     assert shown(scene.web, f"{COMPUTE}/availabilitySets/web")["name"] == "web"
 
 
-def test_a_group_is_not_told_where_its_vms_run(scene: Scene) -> None:
+def test_group_does_not_see_the_hosts_of_its_vms(scene: Scene) -> None:
     assert "assignedHost" not in shown(scene.web, f"{VMS}/web-0/instanceView")
     whole = shown(scene.web, f"{VMS}/web-0?{VERSION}&$expand=instanceView")
     assert "host-a" not in str(whole)
@@ -113,14 +113,16 @@ def test_a_group_is_not_told_where_its_vms_run(scene: Scene) -> None:
         f"{SETS}/{{set}}/virtualMachines/{{i}}/instanceView",
     ],
 )
-def test_what_is_anothers_is_as_if_it_were_not_there(scene: Scene, path: str) -> None:
+def test_resources_of_other_groups_look_nonexistent(scene: Scene, path: str) -> None:
     theirs = path.format("pool_0", set="pool", i="0")
     nobodys = path.format("none_0", set="none", i="0")
     assert arm(scene.admin, "GET", theirs).status == 200
-    answers = [arm(scene.web, "GET", each) for each in (theirs, nobodys)]
-    assert {error_of(each) for each in answers} == {(404, "ResourceNotFound")}
-    said = [each.json["error"]["message"].replace("pool", "none") for each in answers]
-    assert said[0] == said[1]
+    answers = [arm(scene.web, "GET", item) for item in (theirs, nobodys)]
+    assert {error_of(item) for item in answers} == {(404, "ResourceNotFound")}
+    messages = [
+        item.json["error"]["message"].replace("pool", "none") for item in answers
+    ]
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize(
@@ -132,11 +134,11 @@ def test_what_is_anothers_is_as_if_it_were_not_there(scene: Scene, path: str) ->
         ("POST", f"{SETS}/pool/restart", 404),
         ("POST", f"{SETS}/pool/virtualMachines/0/reimage", 404),
         ("DELETE", f"{VMS}/pool_0", 404),
-        ("DELETE", f"{VMS}/nobody", 404),  # as if there were none
+        ("DELETE", f"{VMS}/nobody", 404),  # same response as for a VM of another group
         ("DELETE", f"{SETS}/pool/virtualMachines/0", 404),
     ],
 )
-def test_a_group_does_nothing_with_vms_of_others(
+def test_group_cannot_change_vms_of_other_groups(
     scene: Scene, method: str, path: str, status: int
 ) -> None:
     before = count(scene)
@@ -145,7 +147,7 @@ def test_a_group_does_nothing_with_vms_of_others(
 
 
 @pytest.mark.parametrize("slashes", ["", "//"])
-def test_a_group_restarts_its_own_vms_and_waits_for_the_end(
+def test_group_can_restart_its_own_vms_and_poll_the_operation(
     scene: Scene, slashes: str
 ) -> None:
     answer = arm(scene.web, "POST", f"{slashes}{VMS}/web-0/restart")
@@ -155,14 +157,14 @@ def test_a_group_restarts_its_own_vms_and_waits_for_the_end(
     assert scene.web.ask("GET", path).status == 202
 
 
-def test_an_operation_of_others_is_not_there(scene: Scene) -> None:
+def test_operation_of_another_group_gets_404(scene: Scene) -> None:
     theirs = scene.admin.announce(vms=["lone"])["id"]
     assert arm(scene.admin, "GET", f"{LOCATION}/operations/{theirs}").status == 200
     answer = arm(scene.web, "GET", f"{LOCATION}/operations/{theirs}")
     assert error_of(answer) == (404, "NotFound")
 
 
-def test_of_what_is_called_off_a_group_reads_its_own_share(scene: Scene) -> None:
+def test_group_reads_only_its_share_of_a_cancellation(scene: Scene) -> None:
     scene.admin.ask("PUT", "/v1/vms/other", {"host": "host-a"})
     shared = scene.admin.announce(host="host-a")["id"]
     cancel = f"/v1/maintenances/{shared}/cancel"
@@ -176,13 +178,13 @@ def test_of_what_is_called_off_a_group_reads_its_own_share(scene: Scene) -> None
     )
 
 
-def test_a_group_approves_its_own_events_alone(scene: Scene) -> None:
+def test_group_can_approve_only_its_own_events(scene: Scene) -> None:
     theirs = scene.admin.announce(vms=["pool_0"])["events"][0]["id"]
     own = scene.admin.announce(vms=["web-1"])["events"][0]["id"]
-    one = f"{{}}/{EVENTS}/{theirs}/acknowledge"
-    through_them = arm(scene.web, "POST", one.format(f"{SETS}/pool"))
+    approval_path = f"{{}}/{EVENTS}/{theirs}/acknowledge"
+    through_them = arm(scene.web, "POST", approval_path.format(f"{SETS}/pool"))
     assert error_of(through_them) == (404, "ResourceNotFound")
-    through_us = arm(scene.web, "POST", one.format(f"{VMS}/web-0"))
+    through_us = arm(scene.web, "POST", approval_path.format(f"{VMS}/web-0"))
     assert error_of(through_us) == (404, "InvalidScheduledEventId")
     body = {"value": [theirs, own]}
     both = arm(scene.web, "POST", f"{COMPUTE}/availabilitySets/web/{EVENTS}", body)

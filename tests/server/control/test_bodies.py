@@ -1,4 +1,4 @@
-"""Bodies: with a length, in chunks, too large, and those that are asked for."""
+"""Request bodies: Content-Length, chunked, too large, and `Expect: 100-continue`."""
 
 import pytest
 from tests.server.support.dialogs import (
@@ -14,44 +14,44 @@ from forewarn.server.metadata.transport.requests import MAX_BODY, MAX_HEAD
 
 
 def body_of(data: bytes) -> bytes:
-    """Read `data`, which must be one good request, and answer its body."""
-    asked = talk(data).echo.asked
-    assert len(asked) == 1, talk(data).said
-    return asked[0][1]
+    """Parse `data`, which must be one valid request, and return its body."""
+    requests = talk(data).echo.asked
+    assert len(requests) == 1, talk(data).said
+    return requests[0][1]
 
 
-def test_a_body_is_as_long_as_it_says() -> None:
+def test_body_ends_at_content_length() -> None:
     assert body_of(a_post(b"abc") + b"\r\n") == b"abc"
 
 
-def test_a_body_may_hold_any_bytes() -> None:
-    every = bytes(range(256)) + b"\r\n\r\n"
-    assert body_of(a_post(every)) == every
+def test_body_may_contain_any_bytes() -> None:
+    content = bytes(range(256)) + b"\r\n\r\n"
+    assert body_of(a_post(content)) == content
 
 
-def test_a_get_may_have_a_body() -> None:
+def test_get_may_have_a_body() -> None:
     with_body = a_request("/a", "Content-Length: 3", body=b"abc")
     assert talk(with_body + a_request("/b")).statuses == [200, 200]
 
 
-def test_a_head_is_answered_without_body_but_with_its_length() -> None:
-    said = talk(a_request(method="HEAD")).said[0]
-    assert said.body == b""
-    assert said.header(b"content-length") == str(len("HEAD /a ")).encode()
+def test_head_response_has_a_length_but_no_body() -> None:
+    response = talk(a_request(method="HEAD")).said[0]
+    assert response.body == b""
+    assert response.header(b"content-length") == str(len("HEAD /a ")).encode()
 
 
-def test_requests_go_on_after_a_head() -> None:
+def test_connection_continues_after_a_head_request() -> None:
     assert talk(a_request(method="HEAD") + a_request()).statuses == [200, 200]
 
 
 # --- too large ---------------------------------------------------------------
 
 
-def test_a_body_at_the_limit_is_read() -> None:
+def test_body_at_the_limit_is_read() -> None:
     assert len(body_of(a_post(b"x" * MAX_BODY))) == MAX_BODY
 
 
-def test_a_body_over_the_limit_is_refused_before_it_arrives() -> None:
+def test_body_over_the_limit_is_refused_before_it_arrives() -> None:
     head = a_request("/a", f"Content-Length: {MAX_BODY + 1}", method="POST")
     refused = talk(head)
     assert refused.statuses == [413]
@@ -59,23 +59,23 @@ def test_a_body_over_the_limit_is_refused_before_it_arrives() -> None:
 
 
 @pytest.mark.parametrize("length", ["9999999999999999999", "0000000000000065537"])
-def test_a_length_over_the_limit_is_refused_however_it_is_written(length: str) -> None:
+def test_content_length_over_the_limit_gets_413_in_any_spelling(length: str) -> None:
     head = a_request("/a", f"Content-Length: {length}", method="POST")
     assert talk(head).statuses == [413]
 
 
-def test_a_length_may_begin_with_zeros() -> None:
+def test_content_length_may_have_leading_zeros() -> None:
     length = f"Content-Length: {3:020}"
     assert body_of(a_request("/a", length, method="POST", body=b"abc")) == b"abc"
 
 
-def test_a_body_over_the_limit_is_dropped_as_it_arrives() -> None:
+def test_body_over_the_limit_is_discarded() -> None:
     large = talk(a_post(b"x" * 70_000), b"more", a_request())
     assert large.statuses == [413]
     assert large.connection.state is ConnectionState.DRAIN
 
 
-def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
+def test_oversized_body_of_a_head_request_is_refused_without_a_body() -> None:
     length = f"Content-Length: {MAX_BODY + 1}"
     refused = talk(a_request("/a", length, method="HEAD"))
     assert refused.statuses == [413]
@@ -83,16 +83,16 @@ def test_a_large_body_of_a_head_is_refused_without_a_body() -> None:
 
 
 @pytest.mark.parametrize("size", [MAX_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
-def test_a_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
+def test_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
     assert talk(in_chunks(b"%x\r\n" % size)).statuses == [413]
 
 
-def test_chunks_that_are_too_large_together_are_refused() -> None:
+def test_chunks_over_the_limit_in_total_are_refused() -> None:
     half = b"8001\r\n" + b"x" * 0x8001 + b"\r\n"
     assert talk(in_chunks(half + half)).statuses == [413]
 
 
-def test_chunks_that_fit_together_are_read() -> None:
+def test_chunks_up_to_the_limit_in_total_are_read() -> None:
     half = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
     assert len(body_of(in_chunks(half + half + b"0\r\n\r\n"))) == MAX_BODY
 
@@ -113,28 +113,28 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS.keys())
-def test_chunks_make_a_body(chunks: bytes) -> None:
+def test_chunked_body_is_assembled(chunks: bytes) -> None:
     assert body_of(in_chunks(chunks)) == b"abc"
 
 
-def test_sizes_of_chunks_are_hexadecimal_in_any_case() -> None:
+def test_chunk_sizes_are_hexadecimal_in_any_case() -> None:
     body = b"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"
     assert body_of(in_chunks(body)) == b"0123456789" * 2
 
 
-def test_no_chunks_make_an_empty_body() -> None:
+def test_zero_chunks_are_an_empty_body() -> None:
     assert body_of(in_chunks(b"0\r\n\r\n")) == b""
 
 
-def test_chunks_may_hold_what_looks_like_their_end() -> None:
+def test_chunk_may_contain_the_end_marker() -> None:
     assert body_of(in_chunks(b"5\r\n0\r\n\r\n\r\n0\r\n\r\n")) == b"0\r\n\r\n"
 
 
-def test_a_request_may_follow_chunks() -> None:
+def test_request_may_follow_a_chunked_body() -> None:
     assert talk(in_chunks(CHUNKS["trailers"]) + a_request()).statuses == [200, 200]
 
 
-def test_the_name_of_the_coding_is_read_in_any_case() -> None:
+def test_transfer_encoding_is_case_insensitive() -> None:
     coding = "Transfer-Encoding: Chunked"
     data = a_request("/a", coding, method="POST", body=CHUNKS["one"])
     assert body_of(data) == b"abc"
@@ -176,7 +176,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("chunks", BROKEN.values(), ids=BROKEN.keys())
-def test_broken_chunks_are_refused(chunks: bytes) -> None:
+def test_malformed_chunks_get_400(chunks: bytes) -> None:
     broken = talk(in_chunks(chunks) + b"\r\n" * 8)
     assert broken.statuses == [400]
     assert broken.echo.asked == []
@@ -191,7 +191,7 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES.keys())
 @pytest.mark.parametrize("length", [*range(MAX_HEAD - 6, MAX_HEAD + 20, 2), 20_000])
-def test_a_long_line_is_judged_alike_however_it_arrives(
+def test_long_line_gets_the_same_status_however_it_is_split(
     line: bytes, length: int
 ) -> None:
     data = in_chunks(line % (b"x" * length))
@@ -199,38 +199,38 @@ def test_a_long_line_is_judged_alike_however_it_arrives(
 
 
 @pytest.mark.parametrize("chunks", [b"3\n", b"0\r\n\n", b"0\r\nA: b\n"])
-def test_a_bare_line_feed_among_chunks_is_refused_at_once(chunks: bytes) -> None:
+def test_bare_line_feed_among_chunks_is_refused_immediately(chunks: bytes) -> None:
     assert talk(in_chunks(chunks)).statuses == [400]
 
 
-# --- asked for ---------------------------------------------------------------
+# --- Expect: 100-continue ----------------------------------------------------
 
 
-def test_a_client_that_waits_for_a_sign_gets_one() -> None:
+def test_expectation_gets_100_continue() -> None:
     head = a_request("/a", "Content-Length: 3", "Expect: 100-continue", method="POST")
     assert talk(head).statuses == [100]
     assert talk(head, b"abc").statuses == [100, 200]
 
 
-def test_a_client_with_chunks_that_waits_for_a_sign_gets_one() -> None:
+def test_expectation_with_chunked_body_gets_100_continue() -> None:
     assert talk(in_chunks(b"", "Expect: 100-continue")).statuses == [100]
 
 
-def test_a_client_that_does_not_wait_gets_only_the_answer() -> None:
+def test_body_sent_without_waiting_gets_no_100() -> None:
     assert talk(a_post(b"abc", "Expect: 100-continue")).statuses == [200]
 
 
-def test_a_client_that_waits_to_send_too_much_is_refused_at_once() -> None:
+def test_expectation_with_oversized_body_gets_413_immediately() -> None:
     expect = "Expect: 100-continue"
     length = f"Content-Length: {MAX_BODY + 1}"
     assert talk(a_request("/a", length, expect, method="POST")).statuses == [413]
 
 
-def test_a_client_without_a_body_waits_for_nothing() -> None:
+def test_expectation_without_a_body_gets_no_100() -> None:
     assert talk(a_post(b"", "Expect: 100-continue")).statuses == [200]
 
 
-def test_an_old_client_does_not_know_the_sign() -> None:
+def test_http_1_0_expectation_gets_no_100() -> None:
     head = a_request(
         "/a", "Content-Length: 3", "Expect: 100-continue", method="POST", version="1.0"
     )
@@ -241,9 +241,9 @@ EXPECTING = ("Expect: 100-Continue", "Expect: x, 100-continue", "expect:100-cont
 
 
 @pytest.mark.parametrize("line", EXPECTING)
-def test_the_wish_for_a_sign_is_read_in_any_form(line: str) -> None:
+def test_expectation_is_recognized_in_any_spelling(line: str) -> None:
     assert talk(a_request("/a", line, "Content-Length: 3")).statuses == [100]
 
 
-def test_another_expectation_is_ignored() -> None:
+def test_unknown_expectation_is_ignored() -> None:
     assert talk(a_post(b"abc", "Expect: miracles")).statuses == [200]

@@ -1,4 +1,4 @@
-"""Bodies of requests to the control plane: how large they are, how long they take."""
+"""Size and time limits of request bodies on the control plane."""
 
 import asyncio
 import json
@@ -30,11 +30,11 @@ def a_head(line: str, *headers: str, token: str = TOKEN) -> bytes:
 
 
 def answer_to(client: socket.socket) -> tuple[int, bytes]:
-    """Read one answer to the end of the connection."""
-    said = b""
+    """Read one response up to the end of the connection."""
+    data = b""
     while part := client.recv(65536):
-        said += part
-    head, _, body = said.partition(b"\r\n\r\n")
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 
@@ -42,7 +42,7 @@ def answer_to(client: socket.socket) -> tuple[int, bytes]:
     ("method", "path"),
     [("POST", "/v1/maintenances"), ("PUT", "/v1/vms/web-0"), ("GET", "/healthz")],
 )
-def test_a_body_of_more_than_a_mebibyte_is_refused(
+def test_body_over_one_mebibyte_gets_413(
     shared: RunningService, method: str, path: str
 ) -> None:
     answer = shared.ask(method, path, raw=b" " * (MIB + 1))
@@ -50,17 +50,17 @@ def test_a_body_of_more_than_a_mebibyte_is_refused(
     assert answer.detail == "the body of this request may have 1 MiB at most"
 
 
-def test_a_body_of_a_mebibyte_is_read(shared: RunningService) -> None:
+def test_body_of_one_mebibyte_is_read(shared: RunningService) -> None:
     answer = shared.ask("POST", "/v1/maintenances", raw=b" " * MIB)
     assert answer.status == 400
 
 
-def test_a_fleet_may_be_larger(shared: RunningService) -> None:
+def test_fleet_body_may_be_larger(shared: RunningService) -> None:
     answer = shared.ask("PUT", "/v1/fleet", raw=b" " * (5 * MIB))
     assert answer.status == 400
 
 
-def test_a_fleet_of_more_than_64_mebibytes_is_refused_unread(
+def test_fleet_body_over_64_mebibytes_gets_413_unread(
     shared: RunningService,
 ) -> None:
     with connect(shared) as client:
@@ -71,17 +71,17 @@ def test_a_fleet_of_more_than_64_mebibytes_is_refused_unread(
     assert "64 MiB" in json.loads(body)["detail"]
 
 
-def test_a_body_in_chunks_is_counted_while_it_is_read(shared: RunningService) -> None:
+def test_chunked_body_is_counted_while_it_is_read(shared: RunningService) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with connect(shared) as client:
         client.sendall(a_head("POST /v1/maintenances", "Transfer-Encoding: chunked"))
-        for _ in range(80):  # 5 MiB, of which no end is sent
+        for _ in range(80):  # 5 MiB without a final chunk
             client.sendall(chunk)
         client.shutdown(socket.SHUT_WR)
         assert answer_to(client)[0] == 413
 
 
-def test_who_waits_for_leave_to_send_too_much_does_not_get_it(
+def test_expectation_with_oversized_body_gets_413(
     shared: RunningService,
 ) -> None:
     head = a_head(
@@ -92,18 +92,18 @@ def test_who_waits_for_leave_to_send_too_much_does_not_get_it(
         assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_without_a_token_is_not_read(shared: RunningService) -> None:
+def test_body_with_an_invalid_token_is_not_read(shared: RunningService) -> None:
     head = a_head("PUT /v1/fleet", "Content-Length: 9999999", token="wrong")
     with connect(shared) as client:
         client.sendall(head)
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
-# --- in time -----------------------------------------------------------------
+# --- time limits -------------------------------------------------------------
 
 
 async def shout(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the body."""
+    """Respond with the request body."""
     body = b""
     while True:
         message = await receive()
@@ -115,7 +115,7 @@ async def shout(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def sizes(path: str, *messages: Message) -> list[Message]:
-    """Send a body, message by message and then no more; answer what was sent back."""
+    """Send `messages` as a body that never ends and return the response messages."""
     short = BodyLimit(mib=1, seconds=0.05)
     app = BodyLimits(shout, BodyLimitTable(default=short, linger=0.05))
     left, sent = iter(messages), list[Message]()
@@ -123,7 +123,7 @@ def sizes(path: str, *messages: Message) -> list[Message]:
     async def receive() -> Message:
         message = next(left, None)
         if message is None:
-            await asyncio.Event().wait()  # for ever
+            await asyncio.Event().wait()  # forever
         assert message is not None
         return message
 
@@ -139,23 +139,23 @@ def part(body: bytes, *, is_last: bool = False) -> Message:
     return {"type": "http.request", "body": body, "more_body": not is_last}
 
 
-def test_a_body_is_passed_on_as_it_came() -> None:
+def test_body_is_passed_on_unchanged() -> None:
     sent = sizes("/", part(b"a"), part(b""), part(b"bc", is_last=True))
     assert sent[1]["body"] == b"abc"
 
 
-def test_a_body_that_takes_too_long_is_refused() -> None:
+def test_slow_body_gets_408() -> None:
     sent = sizes("/v1/maintenances", part(b"a"))
     assert sent[0]["status"] == 408
     assert b"took more than 0.05 s" in sent[1]["body"]
     assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
 
 
-def test_who_hangs_up_in_his_body_is_not_answered() -> None:
+def test_disconnect_during_the_body_gets_no_response() -> None:
     assert sizes("/", part(b"a"), {"type": "http.disconnect"}) == []
 
 
-def test_the_dialect_is_refused_in_its_own_shape() -> None:
+def test_oversized_arm_body_gets_413_in_arm_format() -> None:
     large = part(b" " * (MIB + 1), is_last=True)
     sent = sizes("/subscriptions/s", large, part(b"", is_last=True))
     assert sent[0]["status"] == 413

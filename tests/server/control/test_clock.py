@@ -1,4 +1,4 @@
-"""The clock over the API: what time it is, and moving it by hand."""
+"""Clock over the control API: reading the time and advancing a manual clock."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -12,43 +12,45 @@ def to(service: RunningService, moment: object) -> int:
     return service.ask("POST", "/v1/clock/advance", {"to": moment}).status
 
 
-def test_the_clock_tells_its_name_and_the_time(service: RunningService) -> None:
-    shown = service.get("/v1/clock")
-    assert shown.keys() == {"clock", "now"}
-    assert shown["clock"] == "manual"
-    assert shown["now"].endswith("Z")
+def test_clock_has_a_name_and_a_time(service: RunningService) -> None:
+    clock = service.get("/v1/clock")
+    assert clock.keys() == {"clock", "now"}
+    assert clock["clock"] == "manual"
+    assert clock["now"].endswith("Z")
 
 
-def test_the_clock_stands_still(service: RunningService) -> None:
+def test_manual_clock_stands_still(service: RunningService) -> None:
     assert service.get("/v1/clock") == service.get("/v1/clock")
 
 
-def test_a_move_is_answered_with_the_clock(service: RunningService) -> None:
+def test_advance_returns_the_clock(service: RunningService) -> None:
     answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 200
     assert answer.json == service.get("/v1/clock")
 
 
-def test_the_clock_can_be_moved_to_a_time(service: RunningService) -> None:
+def test_clock_can_be_advanced_to_a_time(service: RunningService) -> None:
     assert to(service, f"{YEAR}-01-01T12:00:00Z") == 200
     assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
 
 
-def test_a_time_in_another_zone_is_shown_in_utc(service: RunningService) -> None:
+def test_time_in_another_zone_is_shown_in_utc(service: RunningService) -> None:
     assert to(service, f"{YEAR}-01-01T14:00:00+02:00") == 200
     assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
 
 
-def test_after_a_move_to_another_zone_all_times_are_in_utc(
+def test_all_times_are_in_utc_after_advancing_to_another_zone(
     service: RunningService,
 ) -> None:
     to(service, f"{YEAR}-01-01T14:00:00+02:00")
-    made = service.announce(vms=["web-0"])
-    assert made["announced_at"] == f"{YEAR}-01-01T12:00:00Z"
-    assert made["not_before"] == f"{YEAR}-01-01T12:15:00Z"
+    maintenance = service.announce(vms=["web-0"])
+    assert maintenance["announced_at"] == f"{YEAR}-01-01T12:00:00Z"
+    assert maintenance["not_before"] == f"{YEAR}-01-01T12:15:00Z"
 
 
-def test_vms_are_told_the_time_of_the_clock(service: RunningService) -> None:
+def test_metadata_responses_carry_the_time_of_the_clock(
+    service: RunningService,
+) -> None:
     to(service, f"{YEAR}-01-01T12:00:00Z")
     headers = service.as_vm("web-0").headers
     noon = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
@@ -56,7 +58,7 @@ def test_vms_are_told_the_time_of_the_clock(service: RunningService) -> None:
     assert headers["Forewarn-Clock"] == "manual"
 
 
-def test_the_clock_may_be_moved_to_where_it_stands(service: RunningService) -> None:
+def test_clock_may_be_advanced_to_its_current_time(service: RunningService) -> None:
     assert to(service, service.get("/v1/clock")["now"]) == 200
     assert service.ask("POST", "/v1/clock/advance", {"seconds": 0}).status == 200
 
@@ -82,7 +84,7 @@ def test_the_clock_may_be_moved_to_where_it_stands(service: RunningService) -> N
         {"minutes": 1},
     ],
 )
-def test_a_move_that_makes_no_sense_is_refused(
+def test_invalid_advance_gets_422(
     service: RunningService, body: dict[str, object]
 ) -> None:
     before = service.get("/v1/clock")
@@ -93,7 +95,7 @@ def test_a_move_that_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize("clock", ["system", "x60"])
-def test_only_a_manual_clock_can_be_moved(serve: Serve, clock: str) -> None:
+def test_only_a_manual_clock_can_be_advanced(serve: Serve, clock: str) -> None:
     service = serve(clock=clock)
     assert service.get("/v1/clock")["clock"] == clock
     answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
@@ -101,7 +103,9 @@ def test_only_a_manual_clock_can_be_moved(serve: Serve, clock: str) -> None:
     assert clock in answer.detail
 
 
-def test_one_long_move_leaves_the_journal_of_many_short_ones(serve: Serve) -> None:
+def test_one_long_advance_leaves_the_same_journal_as_many_short_ones(
+    serve: Serve,
+) -> None:
     journals = []
     for steps in ([1200], [100] * 12):
         service = serve()
@@ -109,6 +113,6 @@ def test_one_long_move_leaves_the_journal_of_many_short_ones(serve: Serve) -> No
         service.ask("POST", "/v1/maintenances", {"type": "Reboot", "group": "web"})
         for step in steps:
             service.advance(step)
-        journals.append([(each["at"], each["fact"]) for each in service.facts()[3:]])
+        journals.append([(fact["at"], fact["fact"]) for fact in service.facts()[3:]])
     assert journals[0] == journals[1]
     assert journals[0][-1][1] == "Published"

@@ -1,4 +1,4 @@
-"""Connections to the control plane: how many, how large a head, how long it takes."""
+"""Connection limits of the control plane: count, size of heads, timeouts."""
 
 import json
 import socket
@@ -24,7 +24,7 @@ OK = b"HTTP/1.1 200 OK"
 
 
 async def say_ok(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer without reading the body."""
+    """Respond without reading the body."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -54,7 +54,7 @@ def a_plane(
 
 
 def first_line(client: socket.socket) -> bytes:
-    """Read what comes; nothing if the connection is closed."""
+    """Return the first line received, or nothing if the connection is closed."""
     try:
         return client.recv(65536).split(b"\r\n")[0]
     except ConnectionResetError:
@@ -68,14 +68,14 @@ def ask(place: Place, sent: bytes = GET) -> bytes:
 
 
 def all_of(client: socket.socket) -> bytes:
-    """Read to the end of the connection."""
+    """Read until the connection is closed."""
     parts = []
     while part := client.recv(65536):
         parts.append(part)
     return b"".join(parts)
 
 
-# --- how many ----------------------------------------------------------------
+# --- connection count and TLS handshakes -------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def ask_secretly(place: Place, authority: Authority) -> bytes:
         return b""
 
 
-def test_those_who_shake_no_hands_count_as_connections(
+def test_unfinished_handshakes_count_as_connections(
     tls: ssl.SSLContext, authority: Authority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
@@ -114,7 +114,7 @@ def test_those_who_shake_no_hands_count_as_connections(
         until(lambda: ask_secretly(place, authority) == OK)
 
 
-def test_those_who_fail_to_shake_hands_give_their_place_back(
+def test_failed_handshakes_free_their_connections(
     tls: ssl.SSLContext, authority: Authority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place:
@@ -123,7 +123,7 @@ def test_those_who_fail_to_shake_hands_give_their_place_back(
         until(lambda: ask_secretly(place, authority) == OK)
 
 
-def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
+def test_slow_handshake_is_closed(tls: ssl.SSLContext) -> None:
     with (
         a_plane(tls=tls, timeouts=ConnectionTimeouts(handshake=0.2)) as place,
         socket.create_connection(place, PATIENCE) as client,
@@ -131,7 +131,7 @@ def test_who_shakes_no_hands_for_long_is_let_go(tls: ssl.SSLContext) -> None:
         assert first_line(client) == b""
 
 
-def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> None:
+def test_plane_stops_during_a_handshake(tls: ssl.SSLContext) -> None:
     with ExitStack() as stack:
         with a_plane(tls=tls) as place:
             client = stack.enter_context(socket.create_connection(place, PATIENCE))
@@ -153,18 +153,18 @@ def test_a_plane_with_tls_stops_while_hands_are_shaken(tls: ssl.SSLContext) -> N
     ],
     ids=["target", "header", "headers", "nothing", "trailers"],
 )
-def test_what_is_before_or_behind_a_body_is_small(sent: bytes) -> None:
+def test_oversized_head_or_trailer_gets_431(sent: bytes) -> None:
     with (
         a_plane(timeouts=ConnectionTimeouts(linger=1)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(sent)
-        said = all_of(client)
-    assert said.startswith((b"HTTP/1.1 431 Request Header Fields Too Large", OK))
-    assert len(said) < 1000
+        response = all_of(client)
+    assert response.startswith((b"HTTP/1.1 431 Request Header Fields Too Large", OK))
+    assert len(response) < 1000
 
 
-def test_a_large_head_is_refused_by_a_problem() -> None:
+def test_oversized_head_gets_a_problem_document() -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 500_000)
         head, _, body = client.recv(65536).partition(b"\r\n\r\n")
@@ -181,23 +181,23 @@ def test_a_large_head_is_refused_by_a_problem() -> None:
     ],
     ids=["header", "headers", "target"],
 )
-def test_a_head_that_comes_at_once_may_be_no_larger(sent: bytes) -> None:
+def test_oversized_head_in_one_packet_gets_431(sent: bytes) -> None:
     with a_plane() as place:
-        said = ask(place, sent)
-    assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
+        status_line = ask(place, sent)
+    assert status_line == b"HTTP/1.1 431 Request Header Fields Too Large"
 
 
-def test_a_head_of_60_kilobytes_is_fine() -> None:
+def test_head_of_60_kilobytes_is_accepted() -> None:
     with a_plane() as place:
         assert ask(place, GET[:-2] + b"X-Long: " + b"a" * 60_000 + b"\r\n\r\n") == OK
 
 
-def test_a_slow_head_is_refused() -> None:
+def test_slow_head_gets_408() -> None:
     with a_plane(timeouts=ConnectionTimeouts(head=0.2)) as place:
         assert ask(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
 
 
-def test_a_slow_second_head_is_refused() -> None:
+def test_slow_second_head_gets_408() -> None:
     with (
         a_plane(timeouts=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
         socket.create_connection(place, PATIENCE) as client,
@@ -206,19 +206,19 @@ def test_a_slow_second_head_is_refused() -> None:
         assert b"HTTP/1.1 408 Request Timeout" in all_of(client)
 
 
-def test_what_is_not_http_is_refused_by_a_problem() -> None:
+def test_non_http_data_gets_400() -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"nonsense\r\n\r\n")
-        said = client.recv(65536)
-    assert said.startswith(b"HTTP/1.1 400 Bad Request")
-    assert b"not HTTP/1.1" in said
+        response = client.recv(65536)
+    assert response.startswith(b"HTTP/1.1 400 Bad Request")
+    assert b"not HTTP/1.1" in response
 
 
-def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
+def test_non_http_data_gets_400_with_security_headers() -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"nonsense\r\n\r\n")
-        said = client.recv(65536)
-    headers = Parser().parsestr(said.partition(b"\r\n")[2].decode())
+        response = client.recv(65536)
+    headers = Parser().parsestr(response.partition(b"\r\n")[2].decode())
     assert {name: headers[name] for name in ALWAYS} == ALWAYS
     assert headers["Cache-Control"] == "no-store"
 
@@ -230,9 +230,7 @@ def test_what_is_not_http_is_refused_safely_for_browsers() -> None:
         (b"X-Long: " + b"a" * 66_000, "RequestHeaderFieldsTooLarge"),
     ],
 )
-def test_below_subscriptions_it_is_refused_as_arm_refuses(
-    rest: bytes, code: str
-) -> None:
+def test_malformed_arm_request_is_refused_in_arm_format(rest: bytes, code: str) -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"GET /%73ubscriptions/x?y HTTP/1.1\r\n" + rest)
         head, _, body = client.recv(65536).partition(b"\r\n\r\n")
@@ -240,10 +238,10 @@ def test_below_subscriptions_it_is_refused_as_arm_refuses(
     assert json.loads(body)["error"]["code"] == code
 
 
-# --- bodies that nobody wants ------------------------------------------------
+# --- unread bodies -----------------------------------------------------------
 
 
-def test_who_was_answered_is_not_read_for_ever() -> None:
+def test_connection_with_an_unread_body_is_closed_in_time() -> None:
     with (
         a_plane(timeouts=ConnectionTimeouts(linger=0.2)) as place,
         socket.create_connection(place, PATIENCE) as client,
@@ -252,14 +250,14 @@ def test_who_was_answered_is_not_read_for_ever() -> None:
         assert all_of(client).startswith(OK)
 
 
-def test_a_body_that_nobody_wants_does_not_hide_the_answer() -> None:
+def test_response_arrives_despite_an_unread_body() -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
         client.sendall(b"a" * 5_000_000)
         assert first_line(client) == OK
 
 
-def test_a_connection_is_used_again_after_a_body_that_nobody_wants() -> None:
+def test_connection_is_reused_after_an_unread_body() -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         for _ in range(3):
             client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")

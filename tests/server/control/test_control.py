@@ -1,4 +1,4 @@
-"""The control plane as a whole: who may ask, how it refuses, what it says of itself."""
+"""Control plane as a whole: authentication, error responses, API description."""
 
 import re
 import socket
@@ -8,7 +8,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.server.support.service import RunningService, ask
 
-#: Every path of the API, with what can be done there.
+#: Every path of the API and its methods.
 PATHS = {
     "/v1/vms": {"get"},
     "/v1/vms/{name}": {"get", "put", "delete"},
@@ -63,11 +63,11 @@ GUARDED = [
 ]
 
 
-# --- who may ask -------------------------------------------------------------
+# --- authentication ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(("method", "path"), GUARDED)
-def test_without_a_token_nothing_is_shown(
+def test_request_without_a_token_gets_401(
     shared: RunningService, method: str, path: str
 ) -> None:
     body = None if method == "GET" else b"{}"
@@ -93,7 +93,7 @@ def test_without_a_token_nothing_is_shown(
         "/subscriptions%0A",
     ],
 )
-def test_no_way_to_write_a_path_leads_past_the_guard(
+def test_alternative_path_spellings_do_not_bypass_authentication(
     shared: RunningService, path: str
 ) -> None:
     assert ask("GET", shared.control + path).status == 401
@@ -103,27 +103,27 @@ def test_no_way_to_write_a_path_leads_past_the_guard(
     "authorization",
     ["Bearer wrong", "Bearer", "Bearer ", "Basic t", "t", "Bearer tt", "Bearer \xff"],
 )
-def test_a_wrong_token_is_as_none(shared: RunningService, authorization: str) -> None:
+def test_invalid_token_gets_401(shared: RunningService, authorization: str) -> None:
     url = f"{shared.control}/v1/vms"
     assert ask("GET", url, Authorization=authorization).status == 401
 
 
-def test_the_word_bearer_is_read_in_any_case(shared: RunningService) -> None:
+def test_bearer_scheme_is_case_insensitive(shared: RunningService) -> None:
     url = f"{shared.control}/v1/vms"
     assert ask("GET", url, Authorization="bearer t").status == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_health_needs_no_token(shared: RunningService, path: str) -> None:
+def test_health_checks_need_no_token(shared: RunningService, path: str) -> None:
     assert ask("GET", shared.control + path).status == 200
 
 
-def test_without_a_token_a_body_is_not_looked_at(shared: RunningService) -> None:
+def test_body_is_not_parsed_without_a_token(shared: RunningService) -> None:
     url = f"{shared.control}/v1/maintenances"
     assert ask("POST", url, b"nonsense", Content_Type="application/json").status == 401
 
 
-def test_a_token_behind_the_body_is_none(shared: RunningService) -> None:
+def test_token_in_a_trailer_is_ignored(shared: RunningService) -> None:
     where = urlsplit(shared.control)
     request = (
         b"POST /v1/maintenances/preview HTTP/1.1\r\nHost: localhost\r\n"
@@ -137,13 +137,11 @@ def test_a_token_behind_the_body_is_none(shared: RunningService) -> None:
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
-# --- how it refuses ----------------------------------------------------------
+# --- error responses ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v2/vms", "/v1/nothing", "/metadata"])
-def test_an_unknown_path_is_a_problem_that_names_it(
-    shared: RunningService, path: str
-) -> None:
+def test_unknown_path_is_named_in_the_404(shared: RunningService, path: str) -> None:
     answer = shared.ask("GET", path)
     assert answer.status == 404
     assert path in answer.detail
@@ -153,7 +151,7 @@ def test_an_unknown_path_is_a_problem_that_names_it(
     ("method", "path"),
     [("POST", "/v1/vms"), ("DELETE", "/v1/fleet"), ("PATCH", "/v1/vms/web-0")],
 )
-def test_a_method_that_is_not_possible_is_a_problem(
+def test_unsupported_method_gets_405(
     shared: RunningService, method: str, path: str
 ) -> None:
     answer = shared.ask(method, path, {})
@@ -171,7 +169,7 @@ def test_a_method_that_is_not_possible_is_a_problem(
         ("/docs", "GET"),
     ],
 )
-def test_what_is_possible_instead_is_said(
+def test_405_names_the_allowed_methods(
     shared: RunningService, path: str, allowed: str
 ) -> None:
     answer = shared.ask("PATCH", path, {})
@@ -189,20 +187,22 @@ def test_what_is_possible_instead_is_said(
         "/v1/events/nobody",
     ],
 )
-def test_a_thing_that_is_not_there_is_named(shared: RunningService, path: str) -> None:
+def test_unknown_resource_is_named_in_the_404(
+    shared: RunningService, path: str
+) -> None:
     answer = shared.ask("GET", path)
     assert answer.status == 404
     assert "nobody" in answer.detail
 
 
 @pytest.mark.parametrize("command", ["cancel", "complete", "retry", "close"])
-def test_a_command_for_a_maintenance_that_is_not_there_is_refused(
+def test_command_for_an_unknown_maintenance_gets_404(
     shared: RunningService, command: str
 ) -> None:
     assert shared.ask("POST", f"/v1/maintenances/nobody/{command}").status == 404
 
 
-def test_an_approval_of_an_event_that_is_not_there_is_refused(
+def test_approval_of_an_unknown_event_gets_404(
     shared: RunningService,
 ) -> None:
     assert shared.ask("POST", "/v1/events/nobody/approve").status == 404
@@ -221,7 +221,7 @@ def test_an_approval_of_an_event_that_is_not_there_is_refused(
 @pytest.mark.parametrize(
     "body", [b"{", b"nonsense", b"\xff", b"[" * 100_000, b"9" * 10_000]
 )
-def test_a_body_that_is_not_json_is_refused(
+def test_body_that_is_not_json_is_refused(
     shared: RunningService, method: str, path: str, body: bytes
 ) -> None:
     answer = shared.ask(method, path, raw=body)
@@ -233,7 +233,7 @@ def test_a_body_that_is_not_json_is_refused(
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/v1/maintenances"), ("PUT", "/v1/fleet")]
 )
-def test_a_body_that_is_no_object_is_refused(
+def test_body_that_is_not_an_object_gets_422(
     shared: RunningService, method: str, path: str, body: bytes
 ) -> None:
     answer = shared.ask(method, path, raw=body)
@@ -241,21 +241,21 @@ def test_a_body_that_is_no_object_is_refused(
     assert answer.detail
 
 
-# --- what it says of itself --------------------------------------------------
+# --- API description and health ----------------------------------------------
 
 
-def test_the_description_lists_every_path(shared: RunningService) -> None:
+def test_openapi_description_lists_every_path(shared: RunningService) -> None:
     listed = shared.get("/openapi.json")["paths"]
     assert {path: set(methods) for path, methods in listed.items()} == PATHS
 
 
-def test_the_page_for_people_lists_every_path(shared: RunningService) -> None:
+def test_api_reference_page_lists_every_path(shared: RunningService) -> None:
     page = shared.ask("GET", "/docs")
     assert page.headers.get_content_type() == "text/html"
     assert all(path in page.body.decode() for path in PATHS)
 
 
-def test_the_page_for_people_fetches_nothing_from_elsewhere(
+def test_api_reference_page_loads_nothing_external(
     shared: RunningService,
 ) -> None:
     page = shared.ask("GET", "/docs").body.decode()
@@ -263,6 +263,6 @@ def test_the_page_for_people_fetches_nothing_from_elsewhere(
     assert re.findall(r"@import|<script|<iframe|url\(", page) == []
 
 
-def test_a_healthy_service_is_alive_and_ready(shared: RunningService) -> None:
+def test_healthy_service_is_alive_and_ready(shared: RunningService) -> None:
     assert shared.get("/healthz") == {"status": "ok"}
     assert shared.get("/readyz") == {"status": "ready"}

@@ -1,4 +1,4 @@
-"""Faults over the API: set, listed, cleared, and what the service says of them."""
+"""Fault injection over the control API: set, list, clear, report."""
 
 import http.client
 import logging
@@ -31,13 +31,13 @@ def as_role(service: RunningService, role: str) -> RunningService:
     )
 
 
-def test_a_service_behaves_until_it_is_told_otherwise(shared: RunningService) -> None:
+def test_service_starts_without_faults(shared: RunningService) -> None:
     assert shared.get(FAULTS) == {"items": [], "next": None}
     assert ask("GET", f"{shared.control}/readyz").json == {"status": "ready"}
     assert shared.as_vm("web-0").headers["Forewarn-Faults"] is None
 
 
-def test_a_fault_is_shown_with_all_that_it_is(service: RunningService) -> None:
+def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
     answer = set_fault(
         service,
         kind="429",
@@ -48,10 +48,10 @@ def test_a_fault_is_shown_with_all_that_it_is(service: RunningService) -> None:
         for_seconds=60,
         retry_after_seconds=7,
     )
-    shown = answer.json
+    fault = answer.json
     assert answer.status == 201
-    assert 0 < shown.pop("left_seconds") <= 60
-    assert shown == {
+    assert 0 < fault.pop("left_seconds") <= 60
+    assert fault == {
         "id": "f1",
         "kind": "429",
         "on": "read",
@@ -69,7 +69,7 @@ def test_a_fault_is_shown_with_all_that_it_is(service: RunningService) -> None:
     assert listed["id"] == "f1"
 
 
-def test_a_fault_befalls_the_vms_until_it_is_cleared(service: RunningService) -> None:
+def test_fault_applies_until_it_is_cleared(service: RunningService) -> None:
     id_ = made(service, kind="503")
     assert service.as_vm("web-0").status == 503
     assert service.ask("DELETE", f"{FAULTS}/{id_}").status == 204
@@ -77,14 +77,16 @@ def test_a_fault_befalls_the_vms_until_it_is_cleared(service: RunningService) ->
     assert service.get(FAULTS)["items"] == []
 
 
-def test_all_faults_are_cleared_at_once(service: RunningService) -> None:
+def test_all_faults_can_be_cleared_together(service: RunningService) -> None:
     made(service, kind="503")
     made(service, kind="slow", delay_seconds=60)
     assert service.ask("DELETE", FAULTS).status == 204
     assert service.as_vm("web-0").status == 200
 
 
-def test_while_there_are_faults_the_service_says_so(service: RunningService) -> None:
+def test_active_faults_are_reported_in_readyz_and_headers(
+    service: RunningService,
+) -> None:
     made(service, kind="503", on="approve")
     made(service, kind="stale")
     ready = ask("GET", f"{service.control}/readyz")
@@ -93,7 +95,7 @@ def test_while_there_are_faults_the_service_says_so(service: RunningService) -> 
     assert service.as_vm("web-0").headers["Forewarn-Faults"] == "503, stale"
 
 
-def test_how_many_are_left_is_shown(service: RunningService) -> None:
+def test_remaining_count_is_shown(service: RunningService) -> None:
     made(service, kind="500", count=2)
     service.as_vm("web-0")
     (listed,) = service.get(FAULTS)["items"]
@@ -103,7 +105,7 @@ def test_how_many_are_left_is_shown(service: RunningService) -> None:
     assert service.get(FAULTS)["items"] == []
 
 
-def test_faults_are_counted(service: RunningService) -> None:
+def test_faulted_requests_are_counted_in_metrics(service: RunningService) -> None:
     made(service, kind="500", count=2)
     for _ in range(3):
         service.as_vm("web-0")
@@ -112,27 +114,29 @@ def test_faults_are_counted(service: RunningService) -> None:
     assert 'forewarn_faults_total{kind="503"} 0.0' in text
 
 
-def test_the_log_says_who_has_set_and_cleared_what(
+def test_log_records_who_set_and_cleared_faults(
     service: RunningService, caplog: pytest.LogCaptureFixture
 ) -> None:
     id_ = made(service, kind="503")
     service.ask("DELETE", f"{FAULTS}/{id_}")
     service.ask("DELETE", FAULTS)
-    own = [each for each in caplog.records if each.name.endswith("routes.rehearsal")]
-    assert [each.levelno for each in own] == [logging.WARNING] * 3
-    first, second, third = (each.getMessage() for each in own)
+    records = [
+        record for record in caplog.records if record.name.endswith("routes.rehearsal")
+    ]
+    assert [record.levelno for record in records] == [logging.WARNING] * 3
+    first, second, third = (record.getMessage() for record in records)
     assert first.startswith("admin has set the fault f1, 503")
     assert second == "admin has cleared the fault f1"
     assert third == "admin has cleared all faults"
 
 
-def test_the_journal_does_not_tell_of_faults(service: RunningService) -> None:
+def test_faults_are_not_in_the_journal(service: RunningService) -> None:
     before = service.facts()
     made(service, kind="503")
     assert service.facts() == before
 
 
-# --- how it refuses ----------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_the_journal_does_not_tell_of_faults(service: RunningService) -> None:
         ({"kind": "stale", "on": "approve"}, "`stale` befall reads"),
     ],
 )
-def test_a_fault_that_cannot_be_is_refused(
+def test_invalid_fault_gets_422(
     shared: RunningService, body: object, sentence: str
 ) -> None:
     answer = shared.ask("POST", FAULTS, body)
@@ -162,22 +166,20 @@ def test_a_fault_that_cannot_be_is_refused(
     assert shared.get(FAULTS)["items"] == []
 
 
-def test_a_vm_that_there_is_not_is_refused(shared: RunningService) -> None:
+def test_fault_for_an_unknown_vm_gets_404(shared: RunningService) -> None:
     answer = set_fault(shared, kind="503", vms=["web-9"])
     assert answer.status == 404
     assert "web-9" in answer.detail
 
 
-def test_a_fault_that_there_is_not_cannot_be_cleared(shared: RunningService) -> None:
+def test_clearing_an_unknown_fault_gets_404(shared: RunningService) -> None:
     answer = shared.ask("DELETE", f"{FAULTS}/f9")
     assert answer.status == 404
     assert "f9" in answer.detail
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
-def test_only_an_admin_changes_faults_but_all_see_them(
-    service: RunningService, role: str
-) -> None:
+def test_only_an_admin_can_change_faults(service: RunningService, role: str) -> None:
     other = as_role(service, role)
     assert set_fault(other, kind="503").status == 403
     assert other.ask("DELETE", FAULTS).status == 403
@@ -185,19 +187,19 @@ def test_only_an_admin_changes_faults_but_all_see_them(
     assert other.ask("GET", FAULTS).status == 200
 
 
-def test_a_groups_token_sees_no_faults(service: RunningService) -> None:
+def test_group_token_sees_no_faults(service: RunningService) -> None:
     assert as_role(service, "group").ask("GET", FAULTS).status == 403
 
 
 # --- refused connections -----------------------------------------------------
 
 
-def test_refused_connections_are_taken_again_on_the_same_port(
+def test_connections_are_accepted_again_on_the_same_port(
     service: RunningService,
 ) -> None:
     where = urlsplit(service.metadata)
-    kept = http.client.HTTPConnection(where.hostname or "", where.port, PATIENCE)
-    kept.connect()
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, PATIENCE)
+    connection.connect()
     for _ in range(3):
         made(service, kind="refused")
         with pytest.raises(OSError, match="Connection refused"):
@@ -206,11 +208,11 @@ def test_refused_connections_are_taken_again_on_the_same_port(
         assert service.ask("DELETE", FAULTS).status == 204
         assert service.as_vm("web-0").status == 200
     with pytest.raises(OSError, match="reset"):
-        kept.sock.recv(1)
-    kept.close()
+        connection.sock.recv(1)
+    connection.close()
 
 
-def test_a_service_that_refuses_connections_can_be_stopped(
+def test_service_that_refuses_connections_can_be_stopped(
     service: RunningService,
 ) -> None:
     made(service, kind="refused")

@@ -1,4 +1,4 @@
-"""The fleet over the API: one thing at a time, and as a whole."""
+"""Fleet over the control API: single resources and the whole fleet."""
 
 import tomllib
 from typing import Any
@@ -37,56 +37,58 @@ THINGS = ("/v1/vms/lone", "/v1/vms/web-0", "/v1/groups/web", "/v1/hosts/host-a")
 
 
 def the_fleet() -> dict[str, Any]:
-    """The whole fleet, as a body of PUT /v1/fleet."""
+    """Return the whole fleet as a body of PUT /v1/fleet."""
     return tomllib.loads(FLEET)
 
 
 def everything(service: RunningService) -> list[Any]:
-    """The whole fleet, as it is shown."""
+    """Return all hosts, groups and VMs as the API shows them."""
     return [service.get(f"/v1/{name}")["items"] for name in ("hosts", "groups", "vms")]
 
 
 # --- reading -----------------------------------------------------------------
 
 
-def test_a_vm_has_the_keys_of_the_fleet_file(shared: RunningService) -> None:
+def test_vm_has_the_keys_of_the_fleet_file(shared: RunningService) -> None:
     vm = shared.get("/v1/vms/lone")
     assert vm.keys() == VM
     assert (vm["addresses"], vm["tags"]) == (["10.0.0.9"], {"role": "spare"})
     assert (vm["group"], vm["host"], vm["spot"]) == ("lone", None, False)
 
 
-def test_a_group_also_tells_whether_it_listens(shared: RunningService) -> None:
+def test_group_also_shows_its_enabled_state(shared: RunningService) -> None:
     group = shared.get("/v1/groups/web")
     assert group.keys() == GROUP
     assert group["kind"] == "availability-set"
 
 
-def test_a_host_has_a_name(shared: RunningService) -> None:
+def test_host_has_a_name(shared: RunningService) -> None:
     assert shared.get("/v1/hosts/HOST-A") == {"name": "host-a"}
 
 
-def test_a_vm_without_a_group_is_in_a_group_of_its_name(shared: RunningService) -> None:
+def test_vm_without_a_group_gets_a_group_of_its_own(shared: RunningService) -> None:
     assert shared.get("/v1/groups/lone")["kind"] == "standalone"
 
 
-def test_a_name_is_found_in_any_case(shared: RunningService) -> None:
+def test_names_are_case_insensitive(shared: RunningService) -> None:
     assert shared.get("/v1/vms/WEB-0")["name"] == "web-0"
     assert shared.get("/v1/groups/Web")["name"] == "web"
 
 
-def test_a_group_that_asks_is_listening(service: RunningService) -> None:
+def test_group_is_enabled_by_its_first_poll(service: RunningService) -> None:
     service.document("lone")
     now = service.get("/v1/clock")["now"]
     group = service.get("/v1/groups/lone")
     assert (group["listening_since"], group["last_request"]) == (now, now)
 
 
-# --- one thing at a time -----------------------------------------------------
+# --- single resources --------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", THINGS)
-def test_what_was_read_can_be_written_back(service: RunningService, path: str) -> None:
+def test_resource_can_be_written_back_unchanged(
+    service: RunningService, path: str
+) -> None:
     service.document("lone")
     before = service.get(path)
     answer = service.ask("PUT", path, before)
@@ -96,7 +98,7 @@ def test_what_was_read_can_be_written_back(service: RunningService, path: str) -
     ] == []
 
 
-def test_a_vm_can_be_added(service: RunningService) -> None:
+def test_vm_can_be_added(service: RunningService) -> None:
     body = {"group": "web", "host": "host-b", "update_domain": 3}
     answer = service.ask("PUT", "/v1/vms/web-3", body)
     assert answer.status == 200
@@ -104,33 +106,33 @@ def test_a_vm_can_be_added(service: RunningService) -> None:
     assert (answer.json["name"], answer.json["host"]) == ("web-3", "host-b")
 
 
-def test_a_new_vm_is_answered_at_once(service: RunningService) -> None:
+def test_new_vm_is_served_immediately(service: RunningService) -> None:
     assert service.as_vm("new").status == 404
     service.ask("PUT", "/v1/vms/new", {})
     assert service.document("new") == {"DocumentIncarnation": 0, "Events": []}
 
 
-def test_a_new_vm_sees_what_its_group_sees(service: RunningService) -> None:
+def test_new_vm_sees_the_events_of_its_group(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     service.ask("PUT", "/v1/vms/web-3", {"group": "web", "update_domain": 3})
     assert service.document("web-3") == service.document("web-0")
 
 
-def test_a_group_and_a_host_can_be_added_and_used(service: RunningService) -> None:
+def test_group_and_host_can_be_added_and_used(service: RunningService) -> None:
     service.ask("PUT", "/v1/groups/mail", {"kind": "availability-set"})
     service.ask("PUT", "/v1/hosts/host-c", {})
     body = {"group": "mail", "host": "host-c"}
     assert service.ask("PUT", "/v1/vms/mail-0", body).status == 200
 
 
-def test_settings_of_a_group_can_be_changed(service: RunningService) -> None:
+def test_group_settings_can_be_changed(service: RunningService) -> None:
     body = {"kind": "availability-set", "auto_approve": ["user-reboot"]}
     assert service.ask("PUT", "/v1/groups/web", body).status == 200
     assert service.get("/v1/groups/web")["auto_approve"] == ["user-reboot"]
     assert service.get("/v1/groups/web")["listening"] == "on-demand"
 
 
-def test_null_is_as_absent(service: RunningService) -> None:
+def test_null_means_absent(service: RunningService) -> None:
     body = {**dict.fromkeys(VM), "tags": {"a": "b"}}
     answer = service.ask("PUT", "/v1/vms/lone", body)
     assert answer.status == 200
@@ -138,7 +140,7 @@ def test_null_is_as_absent(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/vms/web-2", "/v1/hosts/host-c"])
-def test_what_was_deleted_is_gone(service: RunningService, path: str) -> None:
+def test_deleted_resource_gets_404(service: RunningService, path: str) -> None:
     service.ask("PUT", "/v1/hosts/host-c", {})
     answer = service.ask("DELETE", path)
     assert (answer.status, answer.body) == (204, b"")
@@ -146,20 +148,20 @@ def test_what_was_deleted_is_gone(service: RunningService, path: str) -> None:
     assert service.ask("DELETE", path).status == 404
 
 
-def test_a_vm_that_was_deleted_is_unknown_at_once(service: RunningService) -> None:
+def test_deleted_vm_is_unknown_immediately(service: RunningService) -> None:
     service.ask("DELETE", "/v1/vms/lone")
     assert service.as_vm("lone").status == 404
     assert service.ask("GET", "/v1/groups/lone").status == 404
 
 
-def test_an_empty_group_can_be_deleted(service: RunningService) -> None:
+def test_empty_group_can_be_deleted(service: RunningService) -> None:
     assert service.ask("DELETE", "/v1/groups/empty").status == 204
 
 
 @pytest.mark.parametrize(
     ("path", "member"), [("/v1/groups/web", "web-0"), ("/v1/hosts/host-a", "db-0")]
 )
-def test_what_has_vms_cannot_be_deleted(
+def test_group_or_host_with_vms_cannot_be_deleted(
     service: RunningService, path: str, member: str
 ) -> None:
     answer = service.ask("DELETE", path)
@@ -205,7 +207,7 @@ WRONG: dict[str, tuple[str, object, str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_makes_no_sense_is_refused_with_a_sentence(
+def test_invalid_resource_gets_422_with_a_reason(
     shared: RunningService, wrong: str
 ) -> None:
     path, body, word = WRONG[wrong]
@@ -225,23 +227,23 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
         {"group": "web", "host": "host-a"},
     ],
 )
-def test_a_vm_under_an_event_keeps_its_group_and_update_domain(
+def test_vm_with_an_event_keeps_its_group_and_update_domain(
     service: RunningService, body: dict[str, object]
 ) -> None:
-    made = service.announce(vms=["web-0"])
+    maintenance = service.announce(vms=["web-0"])
     answer = service.ask("PUT", "/v1/vms/web-0", body)
     assert answer.status == 409
-    assert made["id"] in answer.detail
+    assert maintenance["id"] in answer.detail
 
 
-def test_a_vm_under_an_event_may_change_in_other_ways(service: RunningService) -> None:
+def test_vm_with_an_event_may_change_in_other_ways(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     body = {"group": "web", "update_domain": 0, "host": "host-b", "size": "big"}
     assert service.ask("PUT", "/v1/vms/web-0", body).status == 200
 
 
-def test_a_host_under_an_event_cannot_be_removed(service: RunningService) -> None:
-    made = service.announce(host="host-b")
+def test_host_with_an_event_cannot_be_removed(service: RunningService) -> None:
+    maintenance = service.announce(host="host-b")
     fleet = the_fleet()
     fleet["hosts"] = [{"name": "host-a"}]
     for vm in fleet["vms"]:
@@ -249,16 +251,16 @@ def test_a_host_under_an_event_cannot_be_removed(service: RunningService) -> Non
             del vm["host"]
     answer = service.ask("PUT", "/v1/fleet", fleet)
     assert answer.status == 409
-    assert made["id"] in answer.detail
+    assert maintenance["id"] in answer.detail
 
 
-def test_a_vm_under_an_event_may_be_taken_out(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_vm_with_an_event_can_be_deleted(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     assert service.ask("DELETE", "/v1/vms/web-0").status == 204
-    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == "CANCELED"
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == "CANCELED"
 
 
-def test_a_group_that_is_isolated_shows_each_vm_its_own_events(
+def test_vm_of_an_isolated_group_sees_only_its_own_events(
     service: RunningService,
 ) -> None:
     service.announce(vms=["web-0"])
@@ -273,12 +275,12 @@ def test_a_group_that_is_isolated_shows_each_vm_its_own_events(
 # --- the whole fleet ---------------------------------------------------------
 
 
-def test_the_same_fleet_again_changes_nothing(service: RunningService) -> None:
+def test_applying_the_same_fleet_changes_nothing(service: RunningService) -> None:
     before = service.facts()
     nothing: dict[str, list[str]] = {"hosts": [], "groups": [], "vms": []}
     answer = service.ask("PUT", "/v1/fleet", the_fleet())
     assert answer.status == 200
-    assert [answer.json[each] for each in ("added", "changed", "removed")] == [
+    assert [answer.json[change] for change in ("added", "changed", "removed")] == [
         nothing,
         nothing,
         nothing,
@@ -286,18 +288,20 @@ def test_the_same_fleet_again_changes_nothing(service: RunningService) -> None:
     assert service.facts() == before
 
 
-def test_what_was_added_changed_and_removed_is_told(service: RunningService) -> None:
+def test_response_lists_what_was_added_changed_and_removed(
+    service: RunningService,
+) -> None:
     fleet = the_fleet()
     fleet["hosts"].append({"name": "host-c"})
     fleet["vms"][0]["size"] = "big"
-    fleet["groups"] = [each for each in fleet["groups"] if each["name"] != "empty"]
+    fleet["groups"] = [group for group in fleet["groups"] if group["name"] != "empty"]
     answer = service.ask("PUT", "/v1/fleet", fleet).json
     assert answer["added"] == {"hosts": ["host-c"], "groups": [], "vms": []}
     assert answer["changed"] == {"hosts": [], "groups": [], "vms": ["web-0"]}
     assert answer["removed"] == {"hosts": [], "groups": ["empty"], "vms": []}
 
 
-def test_a_placement_that_defeats_the_update_domains_is_warned_of(
+def test_placement_that_defeats_update_domains_gets_a_warning(
     service: RunningService,
 ) -> None:
     fleet = the_fleet()
@@ -314,14 +318,14 @@ def ten_vms(service: RunningService) -> dict[str, Any]:
     return fleet
 
 
-def test_a_tenth_of_the_vms_may_be_removed(service: RunningService) -> None:
+def test_up_to_a_tenth_of_the_vms_may_be_removed(service: RunningService) -> None:
     fleet = ten_vms(service)
     del fleet["vms"][0]
     answer = service.ask("PUT", "/v1/fleet", fleet)
     assert (answer.status, answer.json["removed"]["vms"]) == (200, ["vm-0"])
 
 
-def test_more_than_a_tenth_is_refused_unless_it_is_meant(
+def test_removing_more_than_a_tenth_needs_confirmation(
     service: RunningService,
 ) -> None:
     fleet = ten_vms(service)
@@ -334,7 +338,7 @@ def test_more_than_a_tenth_is_refused_unless_it_is_meant(
     assert len(service.get("/v1/vms")["items"]) == 8
 
 
-def test_a_fleet_with_one_mistake_changes_nothing(service: RunningService) -> None:
+def test_fleet_with_one_mistake_changes_nothing(service: RunningService) -> None:
     before = everything(service)
     fleet = the_fleet()
     fleet["vms"][0]["size"] = "big"
@@ -345,20 +349,22 @@ def test_a_fleet_with_one_mistake_changes_nothing(service: RunningService) -> No
     assert everything(service) == before
 
 
-def test_a_whole_fleet_may_not_break_a_live_event(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_fleet_that_conflicts_with_a_live_event_gets_409(
+    service: RunningService,
+) -> None:
+    maintenance = service.announce(vms=["web-0"])
     fleet = the_fleet()
     for vm in fleet["vms"]:
         vm.pop("update_domain", None)
     answer = service.ask("PUT", "/v1/fleet", fleet)
     assert answer.status == 409
-    assert made["id"] in answer.detail
+    assert maintenance["id"] in answer.detail
 
 
 @pytest.mark.parametrize(
     "body", [{"vm": []}, {"vms": {}}, {"vms": [1]}, {"vms": [{}]}, {"hosts": ["a"]}]
 )
-def test_a_fleet_that_is_none_is_refused(
+def test_invalid_fleet_gets_422(
     shared: RunningService, body: dict[str, object]
 ) -> None:
     answer = shared.ask("PUT", "/v1/fleet?remove=true", body)
@@ -366,7 +372,7 @@ def test_a_fleet_that_is_none_is_refused(
     assert answer.detail
 
 
-def test_a_stranger_speaks_for_the_first_vm_of_the_last_fleet(
+def test_unknown_client_is_treated_as_the_first_vm_of_the_new_fleet(
     service: RunningService,
 ) -> None:
     fleet = the_fleet()

@@ -1,4 +1,4 @@
-"""The whole fleet at a glance."""
+"""Fleet map: hosts, groups and VMs in one response."""
 
 from typing import Any
 
@@ -13,97 +13,107 @@ def shown(service: RunningService) -> Any:
 
 
 def vms(found: Any) -> dict[str, dict[str, Any]]:
-    """What is said of each VM, by its name."""
+    """Return the row of each VM by name."""
     columns = found["vms"]
     rows = zip(*columns.values(), strict=True)
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    return {each["name"]: each for each in named}
+    table = [dict(zip(columns, row, strict=True)) for row in rows]
+    return {vm["name"]: vm for vm in table}
 
 
 def group(found: Any, name: str) -> Any:
-    (one,) = [each for each in found["groups"] if each["name"] == name]
-    return one
+    (match,) = [candidate for candidate in found["groups"] if candidate["name"] == name]
+    return match
 
 
-def test_all_that_there_is_is_shown_in_the_order_of_names(
+def test_map_is_complete_and_sorted_naturally(
     service: RunningService,
 ) -> None:
     service.ask("PUT", "/v1/vms/web-10", {"group": "web", "host": "host-b"})
     for host in ("host-10", "host-9"):
         service.ask("PUT", f"/v1/hosts/{host}", {})
-    found = shown(service)
-    names = [each["name"] for each in found["groups"]]
-    assert found["hosts"] == ["host-9", "host-10", "host-a", "host-b"]
+    fleet_map = shown(service)
+    names = [group_row["name"] for group_row in fleet_map["groups"]]
+    assert fleet_map["hosts"] == ["host-9", "host-10", "host-a", "host-b"]
     assert names == ["db", "empty", "lone", "web"]
-    assert found["vms"]["name"] == ["db-0", "lone", "web-0", "web-1", "web-2", "web-10"]
+    assert fleet_map["vms"]["name"] == [
+        "db-0",
+        "lone",
+        "web-0",
+        "web-1",
+        "web-2",
+        "web-10",
+    ]
 
 
-def test_every_vm_is_where_the_fleet_has_it(shared: RunningService) -> None:
-    found = shown(shared)
-    for name, vm in vms(found).items():
-        known = shared.get(f"/v1/vms/{name}")
-        host = None if vm["host"] is None else found["hosts"][vm["host"]]
-        assert found["groups"][vm["group"]]["name"] == known["group"]
-        assert (host, vm["update_domain"]) == (known["host"], known["update_domain"])
-        assert vm["spot"] == known["spot"]
+def test_map_matches_the_vms_of_the_fleet(shared: RunningService) -> None:
+    fleet_map = shown(shared)
+    for name, vm in vms(fleet_map).items():
+        expected = shared.get(f"/v1/vms/{name}")
+        host = None if vm["host"] is None else fleet_map["hosts"][vm["host"]]
+        assert fleet_map["groups"][vm["group"]]["name"] == expected["group"]
+        assert (host, vm["update_domain"]) == (
+            expected["host"],
+            expected["update_domain"],
+        )
+        assert vm["spot"] == expected["spot"]
 
 
-def test_what_has_changed_is_shown_at_once(service: RunningService) -> None:
+def test_map_shows_changes_immediately(service: RunningService) -> None:
     service.ask("PUT", "/v1/hosts/host-c", {})
     body = {"group": "web", "host": "host-c", "update_domain": 2, "spot": True}
     assert service.ask("PUT", "/v1/vms/web-2", body).status == 200
-    found = shown(service)
-    moved = vms(found)["web-2"]
-    assert (found["hosts"][moved["host"]], moved["spot"]) == ("host-c", True)
+    fleet_map = shown(service)
+    moved = vms(fleet_map)["web-2"]
+    assert (fleet_map["hosts"][moved["host"]], moved["spot"]) == ("host-c", True)
     assert service.ask("DELETE", "/v1/vms/lone").status == 204
-    found = shown(service)
-    assert "lone" not in found["vms"]["name"]
-    assert "lone" not in [each["name"] for each in found["groups"]]
+    fleet_map = shown(service)
+    assert "lone" not in fleet_map["vms"]["name"]
+    assert "lone" not in [group_row["name"] for group_row in fleet_map["groups"]]
 
 
-def test_a_vm_that_has_asked_says_when(service: RunningService) -> None:
-    assert {each["asked"] for each in vms(shown(service)).values()} == {None}
+def test_map_shows_the_last_poll_of_a_vm(service: RunningService) -> None:
+    assert {vm["asked"] for vm in vms(shown(service)).values()} == {None}
     service.document("web-1")
     now = service.get("/v1/clock")["now"]
-    asked = {name: each["asked"] for name, each in vms(shown(service)).items()}
-    assert asked.pop("web-1") == now
-    assert set(asked.values()) == {None}
+    polled_at = {name: vm["asked"] for name, vm in vms(shown(service)).items()}
+    assert polled_at.pop("web-1") == now
+    assert set(polled_at.values()) == {None}
 
 
-def test_a_group_is_silent_until_it_asks_and_after_a_day(
+def test_group_is_disabled_before_its_first_poll_and_after_a_day(
     service: RunningService,
 ) -> None:
     lone = group(shown(service), "lone")
     assert (lone["is_silent"], lone["last_request"]) == (True, None)
     service.document("lone")
-    asked = service.get("/v1/clock")["now"]
+    polled_at = service.get("/v1/clock")["now"]
     lone = group(shown(service), "lone")
-    assert (lone["is_silent"], lone["last_request"]) == (False, asked)
+    assert (lone["is_silent"], lone["last_request"]) == (False, polled_at)
     service.advance(DAY)
     assert group(shown(service), "lone")["is_silent"]
 
 
-def test_a_group_that_always_listens_is_not_silent(shared: RunningService) -> None:
+def test_always_enabled_group_is_never_disabled(shared: RunningService) -> None:
     web = group(shown(shared), "web")
     assert (web["listening"], web["is_silent"]) == ("always", False)
 
 
-def test_the_position_and_the_time_of_the_moment_are_told(
+def test_map_has_position_and_time(
     service: RunningService,
 ) -> None:
     service.announce(vms=["lone"])
-    found = shown(service)
-    assert found["position"] == len(service.facts())
-    assert found["now"] == service.get("/v1/clock")["now"]
+    fleet_map = shown(service)
+    assert fleet_map["position"] == len(service.facts())
+    assert fleet_map["now"] == service.get("/v1/clock")["now"]
 
 
-def test_a_group_is_shown_its_own_vms_and_not_where_they_are(
+def test_group_token_sees_its_own_vms_without_hosts(
     service: RunningService,
 ) -> None:
     web = holding(service, "web-team", "group", group="web")
-    found = shown(web)
-    assert found["hosts"] == []
-    assert [each["name"] for each in found["groups"]] == ["web"]
-    assert found["vms"]["name"] == ["web-0", "web-1", "web-2"]
-    assert set(found["vms"]["host"]) == {None}
-    assert found["vms"]["update_domain"] == [0, 1, 2]
+    fleet_map = shown(web)
+    assert fleet_map["hosts"] == []
+    assert [group_row["name"] for group_row in fleet_map["groups"]] == ["web"]
+    assert fleet_map["vms"]["name"] == ["web-0", "web-1", "web-2"]
+    assert set(fleet_map["vms"]["host"]) == {None}
+    assert fleet_map["vms"]["update_domain"] == [0, 1, 2]

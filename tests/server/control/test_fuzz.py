@@ -1,4 +1,4 @@
-"""The whole API, asked in every way that its description allows and forbids."""
+"""Fuzz tests of the API with valid and invalid requests from its description."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -14,19 +14,19 @@ from tests.server.support.service import TOKEN, RunningService, a_service
 
 AnyCase: TypeAlias = "Case[Any]"
 
-#: How often each operation is asked; more, by hand, finds more.
+#: Requests per operation; set a higher number by hand to find more.
 EXAMPLES = os.environ.get("FUZZ_EXAMPLES")
 
-#: What is not checked, and why.
+#: Disabled checks and the reasons.
 UNCHECKED = {
-    # A description cannot say which names there are, nor how much notice is enough.
+    # A description cannot express which names exist or how much notice is enough.
     "positive_data_acceptance": {"enabled": False},
-    # Of a parameter that is given twice, one counts; one that is unknown is ignored.
+    # One value of a repeated parameter counts; unknown parameters are ignored.
     "negative_data_rejection": {"enabled": False},
-    # Whoever shows wrong tokens again and again is answered 429 instead of 401.
+    # Repeated wrong tokens get 429 instead of 401.
     "ignored_auth": {"enabled": False},
 }
-#: As far as bodies go, what is forbidden is refused.
+#: For bodies, invalid data must be refused.
 STRICT = {**UNCHECKED, "negative_data_rejection": {"enabled": True}}
 
 
@@ -34,7 +34,7 @@ def a_schema(
     examples: int,
     *modes: GenerationMode,
     checks: Mapping[str, object] = UNCHECKED,
-    limits: bool = True,  # whether to try the limits of every value too
+    limits: bool = True,  # also try the limits of every value
 ) -> BaseSchema:
     config = Config.from_dict(
         {
@@ -49,8 +49,8 @@ def a_schema(
         }
     )
     config.projects.default.generation.modes = [*modes]
-    found = schemathesis.openapi.from_dict(description(), config=config)
-    return found.exclude(path="/v1/stream")  # it never ends
+    schema = schemathesis.openapi.from_dict(description(), config=config)
+    return schema.exclude(path="/v1/stream")  # it never ends
 
 
 def ask(case: AnyCase, service: RunningService) -> None:
@@ -61,21 +61,21 @@ def ask(case: AnyCase, service: RunningService) -> None:
 
 @pytest.fixture(scope="module")
 def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service to which anything may happen."""
-    with a_service(tmp_path_factory.mktemp("wild")) as made:
-        yield made
+    """Start a service that may be changed in any way."""
+    with a_service(tmp_path_factory.mktemp("wild")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def orderly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that keeps its fleet."""
-    with a_service(tmp_path_factory.mktemp("orderly")) as made:
-        yield made
+    """Start a service that keeps its fleet."""
+    with a_service(tmp_path_factory.mktemp("orderly")) as running:
+        yield running
 
 
-# --- anything ----------------------------------------------------------------
+# --- any request -------------------------------------------------------------
 
-#: What has a body has no parameters in the query; but the fleet has both.
+#: Operations with a body have no query parameters, except for the fleet.
 SENT, ALONE = ["POST", "PUT"], "^/v1/(?!fleet)"
 
 reading = a_schema(size(6, 30), *GenerationMode).exclude(method=SENT, path_regex=ALONE)
@@ -85,22 +85,22 @@ sending = a_schema(size(6, 30), *GenerationMode, checks=STRICT).include(
 
 
 @reading.parametrize()
-def test_whatever_is_asked_the_answer_is_as_described(
+def test_read_response_matches_the_description(
     case: AnyCase, wild: RunningService
 ) -> None:
     ask(case, wild)
 
 
 @sending.parametrize()
-def test_whatever_is_sent_the_answer_is_as_described(
+def test_write_response_matches_the_description(
     case: AnyCase, wild: RunningService
 ) -> None:
     ask(case, wild)
 
 
-# --- names that there are ----------------------------------------------------
+# --- existing names ----------------------------------------------------------
 
-#: Names by the first word of the path.
+#: Existing names by the first segment of the path.
 NAMES: Mapping[str, tuple[str, ...]] = {
     "vms": ("web-0", "web-1", "web-2", "db-0", "lone"),
     "groups": ("web", "db", "empty", "lone"),
@@ -113,7 +113,7 @@ known = a_schema(size(15, 60), GenerationMode.POSITIVE, limits=False).exclude(
 
 
 @known.exclude(path="/v1/fleet").parametrize()
-def test_whatever_is_asked_of_what_is_there_the_answer_is_as_described(
+def test_response_for_existing_names_matches_the_description(
     case: AnyCase, orderly: RunningService
 ) -> None:
     choice = crc32(repr((case.body, case.query)).encode())
@@ -131,7 +131,7 @@ def test_whatever_is_asked_of_what_is_there_the_answer_is_as_described(
 
 
 def an_id(service: RunningService, choice: int) -> str:
-    """Choose a maintenance or an event; there is always one."""
+    """Return the id of a maintenance or event, announcing one if there is none."""
     events = service.get("/v1/events?limit=1000")["items"]
     if not events:
         return str(service.announce(vms=["lone"])["id"])
@@ -140,15 +140,15 @@ def an_id(service: RunningService, choice: int) -> str:
 
 
 def an_order(choice: int) -> Mapping[str, Any]:
-    """Choose what is announced, and for whom; what else there is stays."""
+    """Return type, target and notice of an announcement."""
     kinds = ("Freeze", "reboot", "Redeploy", "PREEMPT", "Terminate")
     nouns = ("vms", "host", "group")
     noun = nouns[choice % 3]
     names = NAMES[noun if noun == "vms" else f"{noun}s"]
     chosen = names[choice % len(names)]
-    given: dict[str, Any] = dict.fromkeys(nouns)
-    given["type"] = kinds[choice % len(kinds)]
-    given[noun] = [chosen] if noun == "vms" else chosen
-    given["not_before"] = None
-    given["notice_seconds"] = None if choice % 2 else 3600
-    return given
+    order: dict[str, Any] = dict.fromkeys(nouns)
+    order["type"] = kinds[choice % len(kinds)]
+    order[noun] = [chosen] if noun == "vms" else chosen
+    order["not_before"] = None
+    order["notice_seconds"] = None if choice % 2 else 3600
+    return order

@@ -1,4 +1,4 @@
-"""A group's token: its own group's things, and nothing of others, by any route."""
+"""Group tokens: access to the group's own resources and to nothing else."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from tests.server.control.test_tokens import holding
 from tests.server.support.arm_client import VERSION
 from tests.server.support.service import Answer, RunningService, a_service
 
-#: The routes that a group's token may use at all.
+#: The only routes that a group token may use.
 FOR_GROUPS = {
     ("GET", "/v1/vms"),
     ("GET", "/v1/vms/{name}"),
@@ -53,17 +53,19 @@ ALL = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A service in which much happens to others, and the token of group web."""
+    """A service with maintenance of several groups, and a client with web's token."""
 
     service: RunningService
     web: RunningService
     shared: Mapping[str, Any]  # on host-a: web-0 and db-0
-    theirs: Mapping[str, Any]  # of db-0 alone
-    secrets: tuple[str, ...]  # what web must never read
+    theirs: Mapping[str, Any]  # of db-0 only
+    secrets: tuple[str, ...]  # texts that web must never receive
 
     def event_of(self, made: Mapping[str, Any], group: str) -> str:
-        (found,) = [each["id"] for each in made["events"] if each["group"] == group]
-        return str(found)
+        (event_id,) = [
+            event["id"] for event in made["events"] if event["group"] == group
+        ]
+        return str(event_id)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         )
         service.document("db-0")
         service.document("web-0")
-        service.approve_as("db-0", *[each["id"] for each in theirs["events"]])
+        service.approve_as("db-0", *[event["id"] for event in theirs["events"]])
         service.advance(3600)
         db_event = next(e["id"] for e in shared["events"] if e["group"] == "db")
         service.approve_as("db-0", db_event)
@@ -99,20 +101,20 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def leaks(scene: Scene, answer: Answer, *said: str) -> list[str]:
-    """What `answer` tells of others, beyond what was `said` in the request."""
+    """Return the secrets in `answer`, apart from those `said` in the request."""
     text = answer.body.decode()
-    for each in said:
-        text = text.replace(each, "")
-    return [each for each in scene.secrets if each in text]
+    for word in said:
+        text = text.replace(word, "")
+    return [word for word in scene.secrets if word in text]
 
 
-# --- what is not for a group -------------------------------------------------
+# --- forbidden routes --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [each for each in ALL if each not in FOR_GROUPS]
 )
-def test_what_is_not_for_groups_is_forbidden_whatever_is_said(
+def test_other_routes_are_forbidden_for_any_body(
     scene: Scene, method: str, path: str
 ) -> None:
     answer = scene.web.ask(method, path, raw=b"nonsense")
@@ -121,27 +123,29 @@ def test_what_is_not_for_groups_is_forbidden_whatever_is_said(
     assert leaks(scene, answer) == []
 
 
-# --- what is others' ---------------------------------------------------------
+# --- resources of other groups -----------------------------------------------
 
 
 def others(scene: Scene, path: str) -> Iterator[tuple[str, str]]:
-    """Name things of others where `path` has a place for a name."""
+    """Fill the placeholder of `path` with names and ids of other groups."""
     if "{id}" in path:
         db_event = scene.event_of(scene.shared, "db")
-        for each in (scene.theirs["id"], scene.theirs["events"][0]["id"], db_event):
-            yield path.replace("{id}", each), each
-            yield path.replace("{id}", each.lower()), each.lower()
+        for other in (scene.theirs["id"], scene.theirs["events"][0]["id"], db_event):
+            yield path.replace("{id}", other), other
+            yield path.replace("{id}", other.lower()), other.lower()
     elif "{name}" in path:
         names = {"/v1/groups": "db", "/v1/hosts": "host-a"}
         name = names.get(path.partition("/{")[0], "db-0")
-        for each in (name, name.upper(), "lone"):
-            yield path.replace("{name}", each), each
+        for other in (name, name.upper(), "lone"):
+            yield path.replace("{name}", other), other
 
 
 @pytest.mark.parametrize(
     ("method", "path"), sorted(each for each in FOR_GROUPS if "{" in each[1])
 )
-def test_what_is_of_others_does_not_exist(scene: Scene, method: str, path: str) -> None:
+def test_resources_of_other_groups_get_404(
+    scene: Scene, method: str, path: str
+) -> None:
     before = scene.service.get("/v1/journal?limit=1000")["items"]
     for target, name in others(scene, path):
         answer = scene.web.ask(method, target)
@@ -150,7 +154,7 @@ def test_what_is_of_others_does_not_exist(scene: Scene, method: str, path: str) 
     assert scene.service.get("/v1/journal?limit=1000")["items"] == before
 
 
-def test_the_sentence_is_that_of_a_thing_that_never_was(scene: Scene) -> None:
+def test_404_does_not_reveal_whether_the_resource_exists(scene: Scene) -> None:
     def said(path: str, name: str) -> str:
         return scene.web.ask("GET", path + name).detail.replace(name, "NAME")
 
@@ -159,7 +163,7 @@ def test_the_sentence_is_that_of_a_thing_that_never_was(scene: Scene) -> None:
     assert said("/v1/events/", scene.theirs["id"]) == said("/v1/events/", "nobody")
 
 
-# --- lists, and what is shared -----------------------------------------------
+# --- lists and shared resources ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,39 +189,39 @@ def test_the_sentence_is_that_of_a_thing_that_never_was(scene: Scene) -> None:
         "/v1/clock",
     ],
 )
-def test_lists_tell_nothing_of_others(scene: Scene, path: str) -> None:
+def test_lists_reveal_nothing_of_other_groups(scene: Scene, path: str) -> None:
     answer = scene.web.ask("GET", path)
     assert answer.status == 200
     assert leaks(scene, answer) == []
 
 
-def test_lists_tell_what_is_ones_own(scene: Scene) -> None:
+def test_lists_show_the_groups_own_resources(scene: Scene) -> None:
     web = scene.web
-    names = [each["name"] for each in web.get("/v1/vms")["items"]]
+    names = [item["name"] for item in web.get("/v1/vms")["items"]]
     assert names == ["web-0", "web-1", "web-2"]
-    assert [each["name"] for each in web.get("/v1/groups")["items"]] == ["web"]
+    assert [item["name"] for item in web.get("/v1/groups")["items"]] == ["web"]
     (shared,) = web.get("/v1/maintenances")["items"]
     assert (shared["id"], shared["vms"]) == (scene.shared["id"], ["web-0"])
     (event,) = web.get("/v1/events")["items"]
     assert event["id"] == scene.event_of(scene.shared, "web")
-    facts = {each["fact"] for each in web.get("/v1/journal?limit=1000")["items"]}
+    facts = {item["fact"] for item in web.get("/v1/journal?limit=1000")["items"]}
     assert {"Announced", "Published", "Seen"} <= facts
 
 
 @pytest.mark.parametrize("what", ["", "/explain", "/story"])
-def test_what_is_shared_is_cut_to_ones_share(scene: Scene, what: str) -> None:
+def test_shared_maintenance_is_redacted(scene: Scene, what: str) -> None:
     answer = scene.web.ask("GET", f"/v1/maintenances/{scene.shared['id']}{what}")
     assert answer.status == 200
     assert leaks(scene, answer) == []
 
 
-def test_pages_of_a_vms_list_go_on_where_they_ended(scene: Scene) -> None:
+def test_vm_list_of_a_group_can_be_paged(scene: Scene) -> None:
     page = scene.web.get("/v1/vms?limit=2")
     rest = scene.web.get(f"/v1/vms?limit=2&after={page['next']}")
-    assert [each["name"] for each in rest["items"]] == ["web-2"]
+    assert [vm["name"] for vm in rest["items"]] == ["web-2"]
 
 
-def test_a_stream_tells_nothing_of_others(scene: Scene) -> None:
+def test_stream_reveals_nothing_of_other_groups(scene: Scene) -> None:
     headers = {
         "Authorization": f"Bearer {scene.web.token}",
         "Last-Event-ID": "0",
@@ -231,10 +235,10 @@ def test_a_stream_tells_nothing_of_others(scene: Scene) -> None:
             if f"id: {last}\n" in text and text.endswith("\n\n"):
                 break
     assert "event: Announced" in text
-    assert [each for each in scene.secrets if each in text] == []
+    assert [secret for secret in scene.secrets if secret in text] == []
 
 
-# --- what it may do ----------------------------------------------------------
+# --- permitted actions -------------------------------------------------------
 
 
 @pytest.fixture
@@ -242,11 +246,11 @@ def web(service: RunningService) -> RunningService:
     return holding(service, "web-team", "group", group="web")
 
 
-def test_its_own_event_is_approved_by_name(
+def test_group_approval_records_the_token_name(
     service: RunningService, web: RunningService
 ) -> None:
-    made = service.announce(host="host-a")
-    own = next(each for each in made["events"] if each["group"] == "web")
+    maintenance = service.announce(host="host-a")
+    own = next(event for event in maintenance["events"] if event["group"] == "web")
     answer = web.ask("POST", f"/v1/events/{own['id'].lower()}/approve")
     assert answer.status == 200
     assert answer.json["approved_by"] == "web-team"
@@ -254,20 +258,20 @@ def test_its_own_event_is_approved_by_name(
 
 
 @pytest.mark.parametrize("verb", ["restart", "redeploy", "reimage", "delete"])
-def test_user_operations_are_for_its_own_vms(web: RunningService, verb: str) -> None:
+def test_user_operations_are_limited_to_own_vms(web: RunningService, verb: str) -> None:
     answer = web.ask("POST", f"/v1/vms/web-1/{verb}")
     assert answer.status == 201
     assert "host-b" not in json.dumps(answer.json)
     assert web.ask("POST", f"/v1/vms/db-0/{verb}").status == 404
 
 
-def test_it_does_not_speak_for_the_platform(web: RunningService) -> None:
+def test_group_token_cannot_act_as_the_platform(web: RunningService) -> None:
     answer = web.ask("POST", "/v1/vms/web-1/reimage", {"source": "Platform"})
     assert answer.status == 403
     assert web.get("/v1/maintenances")["items"] == []
 
 
-def test_an_answer_that_is_repeated_is_cut_as_the_first(web: RunningService) -> None:
+def test_repeated_response_is_redacted_like_the_first(web: RunningService) -> None:
     answers = [
         web.ask("POST", "/v1/vms/web-1/restart", {}, Idempotency_Key="k")
         for _ in range(2)
@@ -276,7 +280,7 @@ def test_an_answer_that_is_repeated_is_cut_as_the_first(web: RunningService) -> 
     assert b"host-b" not in answers[0].body
 
 
-def test_the_token_ends_with_its_group(
+def test_token_is_revoked_when_its_group_is_deleted(
     service: RunningService, web: RunningService
 ) -> None:
     lone = holding(service, "lone-team", "group", group="lone")
@@ -293,15 +297,15 @@ def test_the_token_ends_with_its_group(
 @pytest.mark.parametrize(
     ("before", "after"), [("maintain", "failed"), ("degraded", "recovered")]
 )
-def test_the_end_of_what_was_planned_for_a_host_does_not_name_it(
+def test_cancellation_by_a_host_change_does_not_name_the_host(
     service: RunningService, web: RunningService, before: str, after: str
 ) -> None:
     planned = service.ask("POST", f"/v1/hosts/host-b/{before}", {}).json
-    (made,) = planned["maintenances"]
+    (maintenance,) = planned["maintenances"]
     assert service.ask("POST", f"/v1/hosts/host-b/{after}", {}).status in (200, 201)
-    own = f"/v1/maintenances/{made['id']}"
+    own = f"/v1/maintenances/{maintenance['id']}"
     assert web.get(own)["phase"] == "CANCELED"
-    operation = f"{LOCATION}/operations/{made['id']}?{VERSION}"
+    operation = f"{LOCATION}/operations/{maintenance['id']}?{VERSION}"
     for path in ("/v1/journal", f"{own}/story", operation):
         answer = web.ask("GET", path)
         assert answer.status == 200
@@ -309,7 +313,7 @@ def test_the_end_of_what_was_planned_for_a_host_does_not_name_it(
         assert b"host-b" not in answer.body
 
 
-def test_a_gate_is_explained_without_those_behind_it(
+def test_blocker_is_explained_without_other_groups(
     service: RunningService, web: RunningService
 ) -> None:
     first = service.announce(
@@ -321,51 +325,53 @@ def test_a_gate_is_explained_without_those_behind_it(
     answer = web.ask("GET", f"/v1/maintenances/{second['id']}/explain")
     assert answer.status == 200
     text = answer.body.decode()
-    assert first["id"] in text  # in a gate of one's own group
+    assert first["id"] in text  # blocked within web
     assert "db-0" not in text
     assert "group db" not in text
     assert "host-a" not in text
 
 
-def test_a_story_does_not_say_that_others_have_approved(
+def test_story_does_not_mention_approvals_of_other_groups(
     service: RunningService, web: RunningService
 ) -> None:
-    made = service.announce(host="host-a")
-    own = next(each["id"] for each in made["events"] if each["group"] == "web")
+    maintenance = service.announce(host="host-a")
+    own = next(
+        entry["id"] for entry in maintenance["events"] if entry["group"] == "web"
+    )
     service.approve_as("web-0", own)
     service.advance(901)
-    path = f"/v1/maintenances/{made['id']}/story"
-    (told,) = [
-        each["what"]
-        for each in web.get(path)["entries"]
-        if each["what"].startswith("started")
+    path = f"/v1/maintenances/{maintenance['id']}/story"
+    (start,) = [
+        entry["what"]
+        for entry in web.get(path)["entries"]
+        if entry["what"].startswith("started")
     ]
-    assert told == "started after 15 min"
+    assert start == "started after 15 min"
     whole = service.get(path)["entries"]
-    assert any("without the approval of db" in each["what"] for each in whole)
+    assert any("without the approval of db" in entry["what"] for entry in whole)
 
 
-def test_that_others_have_not_approved_is_told_without_their_names(
+def test_missing_approvals_of_others_are_shown_without_names(
     service: RunningService, web: RunningService
 ) -> None:
-    made = service.announce(host="host-a")
-    explained = web.get(f"/v1/maintenances/{made['id']}/explain")
-    waits = [each["what"] for each in explained["waits"] if each["kind"] == "approval"]
+    maintenance = service.announce(host="host-a")
+    explained = web.get(f"/v1/maintenances/{maintenance['id']}/explain")
+    waits = [wait["what"] for wait in explained["waits"] if wait["kind"] == "approval"]
     assert len(waits) == 2
     assert "web-0" in waits[0]
     assert waits[1] == "others whom it touches have not approved"
     assert "db" not in " ".join(explained["sentences"])
 
 
-def test_a_gate_of_others_is_told_without_their_names(
+def test_blocker_of_others_is_shown_without_names(
     service: RunningService, web: RunningService
 ) -> None:
     body = {"group": "db", "update_domain": 1}
     assert service.ask("PUT", "/v1/vms/db-1", body).status == 200
     service.announce(vms=["db-1"], emergency=True, reason="fire", duration_seconds=7200)
-    made = service.announce(host="host-a")
+    maintenance = service.announce(host="host-a")
     service.advance(901)
-    explained = web.get(f"/v1/maintenances/{made['id']}/explain")
-    gates = [each["what"] for each in explained["waits"] if each["kind"] == "gate"]
-    assert gates == ["others whom it touches are not ready"]
+    explained = web.get(f"/v1/maintenances/{maintenance['id']}/explain")
+    blockers = [wait["what"] for wait in explained["waits"] if wait["kind"] == "gate"]
+    assert blockers == ["others whom it touches are not ready"]
     assert "db" not in " ".join(explained["sentences"])

@@ -1,22 +1,22 @@
-"""Idempotency keys on changes of the fleet."""
+"""Idempotency keys of fleet changes."""
 
 from tests.server.support.service import RunningService
 
 
-def test_a_repeated_change_of_the_fleet_is_answered_as_before(
+def test_repeated_fleet_change_gets_the_same_response(
     service: RunningService,
 ) -> None:
     first = service.ask("PUT", "/v1/hosts/host-z", {}, Idempotency_Key="put")
     again = service.ask("PUT", "/v1/hosts/host-z", {}, Idempotency_Key="put")
     assert (again.status, again.body) == (first.status, first.body)
-    gone = [
+    statuses = [
         service.ask("DELETE", "/v1/hosts/host-z", Idempotency_Key="gone").status
         for _ in range(2)
     ]
-    assert gone == [204, 204]
+    assert statuses == [204, 204]
 
 
-def test_a_key_used_for_another_change_of_the_fleet_is_refused(
+def test_key_reused_for_another_fleet_change_gets_422(
     service: RunningService,
 ) -> None:
     service.ask("PUT", "/v1/vms/lone", {}, Idempotency_Key="key")

@@ -1,4 +1,4 @@
-"""The life of a maintenance over the API: who may do what, and when."""
+"""Maintenance lifecycle over the control API: allowed commands per phase."""
 
 from typing import Any
 
@@ -15,15 +15,15 @@ SCHEDULED, STARTED, COMPLETED, CANCELED = (
 
 
 def a_maintenance(service: RunningService, phase: str) -> Any:
-    """Bring a Reboot of web-0 to `phase`."""
-    made = service.announce(vms=["web-0"])
+    """Announce a Reboot of web-0 and bring it to `phase`."""
+    maintenance = service.announce(vms=["web-0"])
     if phase in (STARTED, COMPLETED):
-        approve(service, made)
+        approve(service, maintenance)
     if phase == COMPLETED:
         service.advance(5)
     if phase == CANCELED:
-        command(service, made, "cancel")
-    now = service.get(f"/v1/maintenances/{made['id']}")
+        command(service, maintenance, "cancel")
+    now = service.get(f"/v1/maintenances/{maintenance['id']}")
     assert now["phase"] == phase
     return now
 
@@ -40,7 +40,7 @@ def approve_as_vm(service: RunningService, made: Any, vm: str = "web-0") -> Answ
     return service.approve_as(vm, made["events"][0]["id"])
 
 
-# --- the table ---------------------------------------------------------------
+# --- commands per phase ------------------------------------------------------
 
 TABLE = {
     "cancel": {SCHEDULED: 200, STARTED: 409, COMPLETED: 409, CANCELED: 200},
@@ -53,7 +53,7 @@ APPROVED_BY_CONTROL = {SCHEDULED: 200, STARTED: 200, COMPLETED: 409, CANCELED: 4
 
 @pytest.mark.parametrize("phase", [SCHEDULED, STARTED, COMPLETED, CANCELED])
 @pytest.mark.parametrize("name", TABLE)
-def test_a_command_is_possible_in_its_phases_only(
+def test_command_is_allowed_only_in_its_phases(
     service: RunningService, name: str, phase: str
 ) -> None:
     answer = command(service, a_maintenance(service, phase), name)
@@ -61,7 +61,7 @@ def test_a_command_is_possible_in_its_phases_only(
 
 
 @pytest.mark.parametrize("phase", APPROVED_BY_CONTROL)
-def test_an_operator_may_approve_until_it_is_over(
+def test_operator_may_approve_until_the_event_is_over(
     service: RunningService, phase: str
 ) -> None:
     answer = approve(service, a_maintenance(service, phase))
@@ -69,7 +69,7 @@ def test_an_operator_may_approve_until_it_is_over(
 
 
 @pytest.mark.parametrize("phase", APPROVED_BY_CONTROL)
-def test_a_vm_may_approve_at_any_time(service: RunningService, phase: str) -> None:
+def test_vm_may_approve_at_any_time(service: RunningService, phase: str) -> None:
     answer = approve_as_vm(service, a_maintenance(service, phase))
     assert (answer.status, answer.body) == (200, b"")
 
@@ -83,21 +83,21 @@ def test_a_vm_may_approve_at_any_time(service: RunningService, phase: str) -> No
         if status == 409
     ],
 )
-def test_a_refused_command_changes_nothing(
+def test_refused_command_changes_nothing(
     service: RunningService, name: str, phase: str
 ) -> None:
-    made = a_maintenance(service, phase)
+    maintenance = a_maintenance(service, phase)
     before = service.facts()
-    assert made["id"] in command(service, made, name).detail
+    assert maintenance["id"] in command(service, maintenance, name).detail
     assert service.facts() == before
 
 
-def test_who_cancels_too_late_is_told_what_to_do(service: RunningService) -> None:
+def test_late_cancel_suggests_complete_or_close(service: RunningService) -> None:
     answer = command(service, a_maintenance(service, STARTED), "cancel")
     assert "has started; complete or close it" in answer.detail
 
 
-def test_who_completes_too_early_is_told_what_to_do(service: RunningService) -> None:
+def test_early_complete_suggests_cancel(service: RunningService) -> None:
     answer = command(service, a_maintenance(service, SCHEDULED), "complete")
     assert "has not started; cancel it" in answer.detail
 
@@ -105,19 +105,19 @@ def test_who_completes_too_early_is_told_what_to_do(service: RunningService) -> 
 @pytest.mark.parametrize(
     ("name", "phase"), [("cancel", CANCELED), ("complete", COMPLETED)]
 )
-def test_what_is_done_already_is_not_done_again(
+def test_repeated_command_has_no_effect(
     service: RunningService, name: str, phase: str
 ) -> None:
-    made = a_maintenance(service, phase)
+    maintenance = a_maintenance(service, phase)
     before = service.facts()
-    assert command(service, made, name).json == made
+    assert command(service, maintenance, name).json == maintenance
     assert service.facts() == before
 
 
 # --- approving ---------------------------------------------------------------
 
 
-def test_an_approval_is_answered_with_the_event(service: RunningService) -> None:
+def test_approval_returns_the_event(service: RunningService) -> None:
     answer = approve(service, service.announce(host="host-a"))
     now = service.get("/v1/clock")["now"]
     event = answer.json
@@ -125,63 +125,63 @@ def test_an_approval_is_answered_with_the_event(service: RunningService) -> None
     assert (event["approved_at"], event["status"]) == (now, "Scheduled")
 
 
-def test_a_vm_that_approves_is_remembered(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    approve_as_vm(service, made, "web-1")
-    event = service.get(f"/v1/events/{made['events'][0]['id']}")
+def test_event_records_the_vm_that_approved(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    approve_as_vm(service, maintenance, "web-1")
+    event = service.get(f"/v1/events/{maintenance['events'][0]['id']}")
     assert (event["approved_by"], event["approved_via"]) == ("web-1", "metadata")
 
 
-def test_whoever_approved_first_is_remembered(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    approve_as_vm(service, made, "web-1")
-    assert approve(service, made).json["approved_by"] == "web-1"
+def test_event_records_the_first_approval(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    approve_as_vm(service, maintenance, "web-1")
+    assert approve(service, maintenance).json["approved_by"] == "web-1"
     assert len(service.facts("Approved")) == 1
 
 
-def test_when_the_time_ran_out_nobody_has_approved(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_event_started_by_timeout_has_no_approver(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     service.advance(900)
-    event = service.get(f"/v1/events/{made['events'][0]['id']}")
+    event = service.get(f"/v1/events/{maintenance['events'][0]['id']}")
     assert (event["status"], event["approved_by"]) == ("Started", None)
     assert (event["approved_via"], event["approved_at"]) == (None, None)
 
 
-def test_an_approval_starts_the_maintenance(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    assert approve(service, made).json["status"] == "Started"
-    now = service.get(f"/v1/maintenances/{made['id']}")
+def test_approval_starts_the_maintenance(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    assert approve(service, maintenance).json["status"] == "Started"
+    now = service.get(f"/v1/maintenances/{maintenance['id']}")
     assert now["phase"] == STARTED
     assert now["started_at"] == service.get("/v1/clock")["now"]
 
 
-def test_an_event_that_is_over_has_no_status(service: RunningService) -> None:
-    made = a_maintenance(service, COMPLETED)
-    assert service.get(f"/v1/events/{made['events'][0]['id']}")["status"] is None
+def test_finished_event_has_no_status(service: RunningService) -> None:
+    maintenance = a_maintenance(service, COMPLETED)
+    assert service.get(f"/v1/events/{maintenance['events'][0]['id']}")["status"] is None
 
 
-def test_who_has_read_of_an_event_is_told(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_seen_by_lists_the_vms_that_read_the_event(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     service.document("web-1")
     service.document("db-0")
-    event = service.get(f"/v1/events/{made['events'][0]['id']}")
+    event = service.get(f"/v1/events/{maintenance['events'][0]['id']}")
     assert event["seen_by"] == ["web-1"]
 
 
-def test_an_event_that_the_version_hides_was_seen_by_nobody(
+def test_event_hidden_by_the_api_version_is_not_marked_as_seen(
     service: RunningService,
 ) -> None:
-    made = service.announce(type="Terminate", vms=["web-0"])
+    maintenance = service.announce(type="Terminate", vms=["web-0"])
     service.as_vm("web-0", version="2017-03-01")
-    assert service.get(f"/v1/maintenances/{made['id']}") == made
+    assert service.get(f"/v1/maintenances/{maintenance['id']}") == maintenance
 
 
 # --- ending ------------------------------------------------------------------
 
 
-def test_a_reason_is_kept_with_the_cancellation(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    answer = command(service, made, "cancel", reason="rain")
+def test_cancellation_keeps_its_reason(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = command(service, maintenance, "cancel", reason="rain")
     assert answer.json["phase"] == CANCELED
     assert answer.json["ended_at"] == service.get("/v1/clock")["now"]
     (fact,) = service.facts("Canceled")
@@ -190,62 +190,64 @@ def test_a_reason_is_kept_with_the_cancellation(service: RunningService) -> None
 
 @pytest.mark.parametrize("body", [{"reason": 1}, {"why": "rain"}])
 @pytest.mark.parametrize("name", ["cancel", "close"])
-def test_a_reason_that_is_none_is_refused(
+def test_invalid_reason_gets_422(
     service: RunningService, name: str, body: dict[str, object]
 ) -> None:
-    made = service.announce(vms=["web-0"])
-    assert command(service, made, name, **body).status == 422
+    maintenance = service.announce(vms=["web-0"])
+    assert command(service, maintenance, name, **body).status == 422
 
 
-def test_an_event_id_will_do_for_a_command(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
-    event = made["events"][0]["id"].lower()
+def test_command_accepts_an_event_id(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    event = maintenance["events"][0]["id"].lower()
     answer = service.ask("POST", f"/v1/maintenances/{event}/cancel")
-    assert (answer.json["id"], answer.json["phase"]) == (made["id"], CANCELED)
+    assert (answer.json["id"], answer.json["phase"]) == (maintenance["id"], CANCELED)
 
 
-def test_complete_ends_the_duration_but_not_the_time_it_is_shown(
+def test_complete_ends_the_duration_but_not_the_minimum_display_time(
     service: RunningService,
 ) -> None:
-    made = service.announce(vms=["web-0"], duration_seconds=600)
-    approve(service, made)
-    assert command(service, made, "complete").json["phase"] == STARTED
+    maintenance = service.announce(vms=["web-0"], duration_seconds=600)
+    approve(service, maintenance)
+    assert command(service, maintenance, "complete").json["phase"] == STARTED
     service.advance(4)
-    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == STARTED
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == STARTED
     service.advance(1)
-    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == COMPLETED
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == COMPLETED
 
 
-def test_a_maintenance_lasts_as_long_as_it_said(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"], duration_seconds=600)
-    approve(service, made)
+def test_maintenance_lasts_for_its_announced_duration(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"], duration_seconds=600)
+    approve(service, maintenance)
     service.advance(599)
-    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == STARTED
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == STARTED
     service.advance(1)
-    assert service.get(f"/v1/maintenances/{made['id']}")["phase"] == COMPLETED
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == COMPLETED
 
 
 @pytest.fixture
 def operated(serve: Serve) -> RunningService:
-    """A service where a person does the work."""
+    """Start a service whose work is done by a person (driver `operator`)."""
     return serve(driver="operator")
 
 
-def test_the_work_of_a_person_is_over_when_he_says_so(operated: RunningService) -> None:
-    made = a_maintenance(operated, STARTED)
+def test_manual_work_ends_when_the_operator_completes_it(
+    operated: RunningService,
+) -> None:
+    maintenance = a_maintenance(operated, STARTED)
     operated.advance(10_000)
-    assert operated.get(f"/v1/maintenances/{made['id']}")["phase"] == STARTED
-    assert command(operated, made, "complete").json["phase"] == COMPLETED
+    assert operated.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == STARTED
+    assert command(operated, maintenance, "complete").json["phase"] == COMPLETED
 
 
-def test_a_person_is_asked_once(operated: RunningService) -> None:
+def test_operator_is_notified_once(operated: RunningService) -> None:
     a_maintenance(operated, STARTED)
     operated.advance(10_000)
     (began,) = operated.facts("WorkBegan")
     assert began["attempt"] == 1
 
 
-def test_a_person_is_asked_two_seconds_after_the_start(
+def test_operator_is_notified_two_seconds_after_the_start(
     operated: RunningService,
 ) -> None:
     a_maintenance(operated, STARTED)

@@ -1,6 +1,6 @@
-"""What the API says of itself: all of it, and the truth.
+"""OpenAPI description: complete and correct.
 
-That answers are as they are described is tested wherever `Service.ask` is used.
+`RunningService.ask` checks in every test that responses match the description.
 """
 
 import jsonschema_rs
@@ -17,12 +17,12 @@ LISTED = {
 }
 
 
-def test_every_route_is_described_and_nothing_else() -> None:
+def test_description_lists_exactly_the_routes() -> None:
     assert OPERATIONS.keys() == LISTED.keys()
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_schema_is_one(name: str) -> None:
+def test_schema_is_valid(name: str) -> None:
     jsonschema_rs.meta.validate({**SCHEMAS[name], "$schema": _DRAFT})
 
 
@@ -32,19 +32,21 @@ def test_every_schema_is_used() -> None:
 
 
 @pytest.mark.parametrize("operation", LISTED, ids=" ".join)
-def test_every_error_is_a_problem(operation: tuple[str, str]) -> None:
+def test_every_error_is_a_problem_document(operation: tuple[str, str]) -> None:
     answers = LISTED[operation]["responses"]
-    errors = {code: each for code, each in answers.items() if code >= "400"}
+    errors = {code: response for code, response in answers.items() if code >= "400"}
     own = {str(code) for code in OPERATIONS[operation].success}
     assert all(
-        [*each["content"]] == ["application/problem+json"]
-        for code, each in errors.items()
+        [*response["content"]] == ["application/problem+json"]
+        for code, response in errors.items()
         if code not in own
     )
 
 
 @pytest.mark.parametrize("operation", LISTED, ids=" ".join)
-def test_what_needs_a_token_says_so(operation: tuple[str, str]) -> None:
+def test_description_shows_which_operations_need_a_token(
+    operation: tuple[str, str],
+) -> None:
     needs = "security" in LISTED[operation]
     assert needs is (operation[1] not in ("/healthz", "/readyz"))
     assert needs is ("401" in LISTED[operation]["responses"])
@@ -60,7 +62,7 @@ def test_what_needs_a_token_says_so(operation: tuple[str, str]) -> None:
         (418, "application/json", b"", 1),
     ],
 )
-def test_an_answer_that_is_not_as_described_is_found(
+def test_response_that_does_not_match_the_description_is_detected(
     status: int, kind: str, body: bytes, said: int
 ) -> None:
     assert bool(faults("GET", "/v1/vms?limit=1", status, kind, body)) is bool(said)

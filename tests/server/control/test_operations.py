@@ -1,11 +1,11 @@
-"""What is asked for one host, over HTTP."""
+"""Host operations over the control API."""
 
 import pytest
 from tests.server.support.service import RunningService
 
 
 @pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
-def test_on_a_host_without_vms_nobody_is_told(
+def test_operation_on_a_host_without_vms_announces_nothing(
     service: RunningService, what: str
 ) -> None:
     assert service.ask("PUT", "/v1/hosts/host-c", {}).status == 200

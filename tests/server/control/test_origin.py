@@ -1,4 +1,4 @@
-"""Who is asking?"""
+"""Identification of metadata clients by address or by name."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ INSTANCE = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 
 
 def caller(reception: Reception, address: str, prefix: str = "") -> tuple[int, str]:
-    """Ask who one is."""
-    said = reception.ask(f"{prefix}{INSTANCE}", address=address)
-    return said.status, said.body.decode()
+    """Return the status and the name of the VM that the service identifies."""
+    response = reception.ask(f"{prefix}{INSTANCE}", address=address)
+    return response.status, response.body.decode()
 
 
 # --- by address --------------------------------------------------------------
@@ -33,12 +33,14 @@ def caller(reception: Reception, address: str, prefix: str = "") -> tuple[int, s
     [("10.0.0.1", "web-0"), ("10.0.0.2", "web-1"), ("fd00::2", "web-1")],
 )
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_vm_is_known_by_its_addresses(address: str, vm: str, is_open: bool) -> None:
+def test_vm_is_identified_by_its_addresses(
+    address: str, vm: str, is_open: bool
+) -> None:
     assert caller(a_reception(is_open=is_open), address) == (200, vm)
 
 
 @pytest.mark.parametrize("address", ["10.9.9.9", "fd00::9"])
-def test_an_unknown_caller_is_told_the_address_seen(address: str) -> None:
+def test_unknown_address_is_named_in_the_404(address: str) -> None:
     status, text = caller(a_reception(), address)
     assert status == 404
     assert address in text
@@ -55,7 +57,7 @@ def test_an_unknown_caller_is_told_the_address_seen(address: str) -> None:
         ("::1", "::1"),
     ],
 )
-def test_an_address_is_written_in_one_way(peer: str, plain: str) -> None:
+def test_addresses_are_normalized(peer: str, plain: str) -> None:
     assert normalize_address(peer) == plain
 
 
@@ -65,45 +67,45 @@ def test_an_address_is_written_in_one_way(peer: str, plain: str) -> None:
 @pytest.mark.parametrize(
     "prefix", ["/vm/web-1", "/VM/WEB-1", "/vm/web%2D1", "/vm/web-1/"]
 )
-def test_on_an_open_plane_a_caller_may_say_who_he_is(prefix: str) -> None:
+def test_open_plane_accepts_a_vm_name_in_the_path(prefix: str) -> None:
     assert caller(a_reception(is_open=True), "10.0.0.1", prefix) == (200, "web-1")
 
 
-def test_an_unknown_name_is_told() -> None:
+def test_unknown_name_is_named_in_the_404() -> None:
     status, text = caller(a_reception(is_open=True), "10.0.0.1", "/vm/nobody")
     assert status == 404
     assert "nobody" in text
 
 
-def test_on_a_closed_plane_the_name_is_a_path_as_any() -> None:
+def test_closed_plane_ignores_a_vm_name_in_the_path() -> None:
     status, text = caller(a_reception(), "10.0.0.1", "/vm/web-0")
     assert (status, text) == (404, '{ "error": "Not found" }')
 
 
 @pytest.mark.parametrize("path", ["/vm", "/vm/", "/vm/web-0", "/vm/web-0/metadata"])
-def test_a_name_alone_is_nothing(path: str) -> None:
+def test_vm_name_without_a_path_gets_404(path: str) -> None:
     assert a_reception(is_open=True).ask(path).body == b'{ "error": "Not found" }'
 
 
-def test_on_an_open_plane_a_stranger_speaks_for_the_first_vm() -> None:
+def test_unknown_address_on_an_open_plane_is_the_first_vm() -> None:
     assert caller(a_reception(is_open=True), "127.0.0.1") == (200, "web-0")
 
 
-def test_on_an_open_plane_a_stranger_speaks_for_the_vm_that_is_set() -> None:
+def test_unknown_address_on_an_open_plane_is_the_default_vm() -> None:
     reception = a_reception(is_open=True, default_vm="WEB-1")
     assert caller(reception, "127.0.0.1") == (200, "web-1")
 
 
-def test_a_default_that_does_not_exist_speaks_for_nobody() -> None:
+def test_nonexistent_default_vm_gets_404() -> None:
     reception = a_reception(is_open=True, default_vm="nobody")
     assert caller(reception, "127.0.0.1")[0] == 404
 
 
-def test_on_a_closed_plane_the_default_does_not_count() -> None:
+def test_closed_plane_ignores_the_default_vm() -> None:
     assert caller(a_reception(default_vm="web-0"), "127.0.0.1")[0] == 404
 
 
-def test_without_a_fleet_everybody_is_unknown() -> None:
+def test_every_client_is_unknown_without_a_fleet() -> None:
     reception = a_reception(is_open=True, vms=())
     status, text = caller(reception, "127.0.0.1")
     assert status == 404
@@ -118,13 +120,13 @@ def change(reception: Reception, *placed: VM, removed: tuple[str, ...] = ()) -> 
     reception.handler.directory.update(update)
 
 
-def test_a_vm_that_has_left_is_unknown() -> None:
+def test_removed_vm_is_unknown() -> None:
     reception = a_reception()
     change(reception, removed=("web-0",))
     assert caller(reception, "10.0.0.1")[0] == 404
 
 
-def test_a_vm_is_known_by_its_new_address_only() -> None:
+def test_vm_is_identified_only_by_its_new_address() -> None:
     reception = a_reception()
     change(reception, replace(VMS[0], addresses=("10.0.0.7",)))
     assert caller(reception, "10.0.0.7") == (200, "web-0")
@@ -132,7 +134,7 @@ def test_a_vm_is_known_by_its_new_address_only() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_two_vms_may_swap_their_addresses(first: int) -> None:
+def test_two_vms_may_swap_addresses(first: int) -> None:
     reception = a_reception()
     swapped = [
         replace(VMS[0], addresses=VMS[1].addresses),
@@ -143,7 +145,7 @@ def test_two_vms_may_swap_their_addresses(first: int) -> None:
     assert caller(reception, "10.0.0.2") == (200, "web-0")
 
 
-def test_a_new_vm_reads_the_document_of_its_group() -> None:
+def test_new_vm_reads_the_document_of_its_group() -> None:
     reception = a_reception(shown(WEB, an_event()))
     update = DocumentUpdate(
         position=1,
@@ -154,7 +156,7 @@ def test_a_new_vm_reads_the_document_of_its_group() -> None:
     assert b'"EventId":"E0"' in reception.ask(address="10.0.0.9").body
 
 
-def test_a_group_that_is_isolated_later_gives_each_vm_its_own_document() -> None:
+def test_group_isolated_later_has_one_document_per_vm() -> None:
     reception = a_reception(shown(WEB, an_event()))
     alone = replace(WEB, isolated=True)
     reception.handler.directory.update(

@@ -1,4 +1,4 @@
-"""What is going on, in one answer."""
+"""Overview: live maintenance operations and their blockers in one response."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.server.support.service import RunningService, a_service
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """One maintenance has ended, one has started, one is scheduled behind it."""
+    """Start a service with one canceled, one started and one waiting maintenance."""
     with a_service(tmp_path_factory.mktemp("scene"), driver="operator") as service:
         over = service.announce(vms=["lone"])
         service.ask("POST", f"/v1/maintenances/{over['id']}/cancel", {})
@@ -27,33 +27,33 @@ def items(service: RunningService, query: str = "") -> list[Any]:
 
 
 def phases(found: list[Any]) -> list[str]:
-    return [each["maintenance"]["phase"] for each in found]
+    return [item["maintenance"]["phase"] for item in found]
 
 
-# --- what is shown -----------------------------------------------------------
+# --- live maintenance operations ---------------------------------------------
 
 
-def test_what_is_live_is_shown_in_the_order_of_announcement(
+def test_live_maintenances_are_in_announcement_order(
     scene: RunningService,
 ) -> None:
     assert phases(items(scene)) == ["STARTED", "SCHEDULED"]
 
 
-def test_each_is_shown_as_it_is_alone(scene: RunningService) -> None:
-    for each in items(scene):
-        name = each["maintenance"]["id"]
-        assert each["maintenance"] == scene.get(f"/v1/maintenances/{name}")
+def test_item_matches_the_single_maintenance(scene: RunningService) -> None:
+    for item in items(scene):
+        name = item["maintenance"]["id"]
+        assert item["maintenance"] == scene.get(f"/v1/maintenances/{name}")
 
 
-def test_what_each_waits_for_is_what_explain_says(scene: RunningService) -> None:
-    for each in items(scene):
-        name = each["maintenance"]["id"]
+def test_waits_match_the_explanation(scene: RunningService) -> None:
+    for item in items(scene):
+        name = item["maintenance"]["id"]
         explained = scene.get(f"/v1/maintenances/{name}/explain")
         for key in ("due", "waits", "starts_at_latest"):
-            assert each[key] == explained[key]
+            assert item[key] == explained[key]
 
 
-def test_of_what_a_long_queue_waits_for_the_first_twenty_are_told(serve: Serve) -> None:
+def test_only_the_first_twenty_waits_are_shown(serve: Serve) -> None:
     service = serve(driver="operator")
     for _ in range(23):
         service.announce(vms=["lone"])
@@ -64,14 +64,14 @@ def test_of_what_a_long_queue_waits_for_the_first_twenty_are_told(serve: Serve) 
     assert last["waits"] == explained["waits"][:20]
 
 
-def test_what_can_be_asked_is_told(scene: RunningService) -> None:
-    assert [each["can"] for each in items(scene)] == [
+def test_possible_commands_are_shown(scene: RunningService) -> None:
+    assert [item["can"] for item in items(scene)] == [
         ["complete"],
         ["approve", "cancel"],
     ]
 
 
-def test_who_has_seen_it_is_told_with_the_time(scene: RunningService) -> None:
+def test_vms_that_read_the_event_are_shown_with_the_time(scene: RunningService) -> None:
     started, scheduled = items(scene)
     (sight,) = started["seen"]
     assert sight["vm"] == "web-1"
@@ -80,49 +80,49 @@ def test_who_has_seen_it_is_told_with_the_time(scene: RunningService) -> None:
     assert scheduled["seen"] == []
 
 
-def test_who_has_just_seen_it_is_told_and_which_event(service: RunningService) -> None:
-    made = service.announce(host="host-a")
+def test_recent_reads_are_shown_with_the_event(service: RunningService) -> None:
+    maintenance = service.announce(host="host-a")
     service.document("web-1")
-    (found,) = items(service)
-    assert [each["vm"] for each in found["seen"]] == ["web-1"]
+    (item,) = items(service)
+    assert [sighting["vm"] for sighting in item["seen"]] == ["web-1"]
     service.document("web-2")
-    (found,) = items(service, f"?id={made['id']}")
-    assert [each["vm"] for each in found["seen"]] == ["web-1", "web-2"]
-    assert found["maintenance"] == service.get(f"/v1/maintenances/{made['id']}")
+    (item,) = items(service, f"?id={maintenance['id']}")
+    assert [sighting["vm"] for sighting in item["seen"]] == ["web-1", "web-2"]
+    assert item["maintenance"] == service.get(f"/v1/maintenances/{maintenance['id']}")
 
 
-def test_the_time_and_the_position_of_the_moment_are_told(
+def test_overview_has_position_and_time(
     scene: RunningService,
 ) -> None:
-    shown = scene.get("/v1/overview")
-    assert {key: shown[key] for key in ("clock", "now")} == scene.get("/v1/clock")
-    assert shown["position"] == len(scene.facts())
+    overview = scene.get("/v1/overview")
+    assert {key: overview[key] for key in ("clock", "now")} == scene.get("/v1/clock")
+    assert overview["position"] == len(scene.facts())
 
 
 # --- by id -------------------------------------------------------------------
 
 
-def test_whatever_is_named_is_shown_whatever_its_phase(scene: RunningService) -> None:
+def test_maintenance_given_by_id_is_shown_in_any_phase(scene: RunningService) -> None:
     (over,) = scene.get("/v1/maintenances?phase=CANCELED")["items"]
-    (found,) = items(scene, f"?id={over['id'].lower()}")
-    assert found["maintenance"] == over
-    assert (found["due"], found["waits"], found["can"]) == (False, [], [])
+    (item,) = items(scene, f"?id={over['id'].lower()}")
+    assert item["maintenance"] == over
+    assert (item["due"], item["waits"], item["can"]) == (False, [], [])
 
 
 def test_two_events_of_one_maintenance_are_one_item(scene: RunningService) -> None:
     (shared,) = scene.get("/v1/maintenances?phase=SCHEDULED")["items"]
-    one, other = (each["id"] for each in shared["events"])
-    (found,) = items(scene, f"?id={one}&id={other}&id={shared['id']}")
-    assert found["maintenance"]["id"] == shared["id"]
+    first_id, second_id = (event["id"] for event in shared["events"])
+    (item,) = items(scene, f"?id={first_id}&id={second_id}&id={shared['id']}")
+    assert item["maintenance"]["id"] == shared["id"]
 
 
-def test_unknown_ids_are_left_out(scene: RunningService) -> None:
+def test_unknown_ids_are_omitted(scene: RunningService) -> None:
     (started,) = scene.get("/v1/maintenances?phase=STARTED")["items"]
-    found = items(scene, f"?id=nobody&id={started['id']}")
-    assert [each["maintenance"]["id"] for each in found] == [started["id"]]
+    found_items = items(scene, f"?id=nobody&id={started['id']}")
+    assert [item["maintenance"]["id"] for item in found_items] == [started["id"]]
 
 
-def test_more_than_a_hundred_ids_are_refused(scene: RunningService) -> None:
+def test_more_than_100_ids_get_422(scene: RunningService) -> None:
     ids = "&".join(f"id={number}" for number in range(101))
     assert scene.ask("GET", f"/v1/overview?{ids}").status == 422
 
@@ -131,44 +131,46 @@ def test_more_than_a_hundred_ids_are_refused(scene: RunningService) -> None:
 
 
 def paged(service: RunningService, query: str, limit: int) -> list[str]:
-    found: list[str] = []
+    item_ids: list[str] = []
     after = ""
     while True:
         page = service.get(f"/v1/overview?limit={limit}{query}{after}")
         assert len(page["items"]) <= limit
-        found += [each["maintenance"]["id"] for each in page["items"]]
+        item_ids += [item["maintenance"]["id"] for item in page["items"]]
         if page["next"] is None:
-            return found
+            return item_ids
         after = f"&after={page['next']}"
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_pages_show_each_once_the_live_ones_first(
+def test_pages_list_each_item_once_live_ones_first(
     scene: RunningService, limit: int
 ) -> None:
     query = "&since=2020-01-01T00:00:00Z"
-    whole = [each["maintenance"]["id"] for each in items(scene, f"?{query}")]
+    whole = [item["maintenance"]["id"] for item in items(scene, f"?{query}")]
     assert phases(items(scene, f"?{query}")) == ["STARTED", "SCHEDULED", "CANCELED"]
     assert paged(scene, query, limit) == whole
 
 
-def test_what_has_ended_before_is_not_shown(service: RunningService) -> None:
+def test_maintenance_that_ended_before_since_is_omitted(
+    service: RunningService,
+) -> None:
     for vm in ("lone", "web-0"):
-        made = service.announce(vms=[vm])
-        service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+        maintenance = service.announce(vms=[vm])
+        service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
         service.advance(60)
     now = service.get("/v1/clock")["now"]
     assert items(service, f"?since={now}") == []
     service.announce(vms=["web-1"])
     service.advance(3600)
-    (found,) = items(service, f"?since={now}")
-    assert found["maintenance"]["phase"] == "COMPLETED"
+    (item,) = items(service, f"?since={now}")
+    assert item["maintenance"]["phase"] == "COMPLETED"
 
 
-def test_the_latest_end_comes_first(service: RunningService) -> None:
+def test_ended_maintenances_are_sorted_latest_first(service: RunningService) -> None:
     ids = [service.announce(vms=["lone"])["id"] for _ in range(3)]
-    for each in (ids[1], ids[0], ids[2]):
-        service.ask("POST", f"/v1/maintenances/{each}/cancel", {})
+    for maintenance_id in (ids[1], ids[0], ids[2]):
+        service.ask("POST", f"/v1/maintenances/{maintenance_id}/cancel", {})
     for limit in (1, 2, 100):
         query = "&since=2020-01-01T00:00:00Z"
         assert paged(service, query, limit) == [ids[2], ids[0], ids[1]]
@@ -181,16 +183,16 @@ def test_the_latest_end_comes_first(service: RunningService) -> None:
         *("id=", f"id={'x' * 256}"),
     ],
 )
-def test_what_makes_no_sense_is_refused(scene: RunningService, query: str) -> None:
+def test_invalid_query_gets_422(scene: RunningService, query: str) -> None:
     answer = scene.ask("GET", f"/v1/overview?{query}")
     assert answer.status == 422
     assert answer.detail
 
 
-# --- for a group -------------------------------------------------------------
+# --- group tokens ------------------------------------------------------------
 
 
-def test_a_group_is_shown_its_share(scene: RunningService) -> None:
+def test_group_sees_its_share(scene: RunningService) -> None:
     db = holding(scene, "db-team", "group", group="db")
     (shared,) = items(db)
     assert shared["maintenance"]["vms"] == ["db-0"]
@@ -199,19 +201,19 @@ def test_a_group_is_shown_its_share(scene: RunningService) -> None:
     assert "host-a" not in text
 
 
-def test_a_group_cannot_name_what_is_of_others(scene: RunningService) -> None:
+def test_group_cannot_read_other_groups_by_id(scene: RunningService) -> None:
     db = holding(scene, "db-crew", "group", group="db")
-    started, shared = (each["maintenance"] for each in items(scene))
+    started, shared = (item["maintenance"] for item in items(scene))
     web_event = next(e["id"] for e in shared["events"] if e["group"] == "web")
     assert items(db, f"?id={started['id']}&id={web_event}") == []
 
 
-def test_a_group_that_has_approved_cannot_approve_again(
+def test_group_cannot_approve_twice(
     service: RunningService,
 ) -> None:
     db = holding(service, "db-team", "group", group="db")
-    made = service.announce(host="host-a")
-    own = next(each["id"] for each in made["events"] if each["group"] == "db")
+    maintenance = service.announce(host="host-a")
+    own = next(event["id"] for event in maintenance["events"] if event["group"] == "db")
     assert items(db)[0]["can"] == ["approve", "cancel"]
     service.approve_as("db-0", own)
     assert items(db)[0]["can"] == ["cancel"]

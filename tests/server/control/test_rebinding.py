@@ -1,4 +1,4 @@
-"""Who is answered: by which name the control plane is asked for, from which page."""
+"""Host and Origin checks of the control plane against DNS rebinding and CSRF."""
 
 import http.client
 from urllib.parse import urlsplit
@@ -35,8 +35,8 @@ def a_call(
 
 
 def status(call: RequestOrigin, names: AllowedHosts) -> int | None:
-    found = origin_refusal(call, names)
-    return None if found is None else found.status
+    refusal = origin_refusal(call, names)
+    return None if refusal is None else refusal.status
 
 
 # --- Host --------------------------------------------------------------------
@@ -60,7 +60,7 @@ def status(call: RequestOrigin, names: AllowedHosts) -> int | None:
         (ANY, "anything.example"),
     ],
 )
-def test_a_name_that_is_known_is_answered(names: AllowedHosts, host: str) -> None:
+def test_known_host_is_accepted(names: AllowedHosts, host: str) -> None:
     assert status(a_call(host), names) is None
 
 
@@ -87,26 +87,26 @@ def test_a_name_that_is_known_is_answered(names: AllowedHosts, host: str) -> Non
         (BEHIND_A_PROXY, "box"),
     ],
 )
-def test_a_name_that_is_not_known_is_refused(names: AllowedHosts, host: str) -> None:
+def test_unknown_host_gets_421(names: AllowedHosts, host: str) -> None:
     assert status(a_call(host), names) == 421
 
 
-def test_two_names_are_refused() -> None:
+def test_two_host_headers_get_421() -> None:
     assert status(a_call("localhost", "evil.example"), LOOPBACK) == 421
 
 
-def test_who_gives_no_name_is_answered_on_loopback_alone() -> None:
+def test_missing_host_is_accepted_only_on_loopback() -> None:
     assert status(a_call(), LOOPBACK) is None
     assert status(a_call(), EVERYWHERE) == 421
 
 
-def test_a_refusal_names_the_setting() -> None:
-    found = origin_refusal(a_call("evil.example"), LOOPBACK)
-    assert found is not None
-    assert "--control-host" in found.detail
+def test_refusal_names_the_setting() -> None:
+    refusal = origin_refusal(a_call("evil.example"), LOOPBACK)
+    assert refusal is not None
+    assert "--control-host" in refusal.detail
 
 
-def test_what_is_given_is_known_in_any_case() -> None:
+def test_configured_host_is_case_insensitive() -> None:
     assert status(a_call("api.example"), known_as("127.0.0.1", "API.Example")) is None
 
 
@@ -122,7 +122,7 @@ def test_what_is_given_is_known_in_any_case() -> None:
         ("[::1]:8255", "http", "http://[::1]:8255"),
     ],
 )
-def test_its_own_pages_are_answered(host: str, scheme: str, origin: str) -> None:
+def test_own_origin_is_accepted(host: str, scheme: str, origin: str) -> None:
     call = a_call(host, scheme=scheme, origin=origin, method="POST")
     assert status(call, LOOPBACK) is None
 
@@ -144,9 +144,7 @@ def test_its_own_pages_are_answered(host: str, scheme: str, origin: str) -> None
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("names", [LOOPBACK, ANY])
-def test_pages_of_others_are_refused(
-    names: AllowedHosts, method: str, origin: str
-) -> None:
+def test_foreign_origin_gets_403(names: AllowedHosts, method: str, origin: str) -> None:
     call = a_call("localhost:8255", origin=origin, method=method)
     assert status(call, names) == 403
 
@@ -156,12 +154,12 @@ def test_pages_of_others_are_refused(
     [
         ("cross-site", "POST", 403),
         ("cross-site", "DELETE", 403),
-        ("cross-site", "GET", None),  # a link that somebody follows
+        ("cross-site", "GET", None),  # following a link
         ("same-origin", "POST", None),
         ("none", "POST", None),
     ],
 )
-def test_other_sites_change_nothing(
+def test_cross_site_requests_cannot_change_anything(
     site: str, method: str, expected: int | None
 ) -> None:
     assert status(a_call("localhost", site=site, method=method), LOOPBACK) == expected
@@ -173,31 +171,29 @@ def test_other_sites_change_nothing(
 @pytest.mark.parametrize(
     "path", ["/healthz", "/readyz", "/docs", "/openapi.json", "/v1/vms", "/nothing"]
 )
-def test_every_path_is_refused_under_a_strange_name(
-    shared: RunningService, path: str
-) -> None:
+def test_unknown_host_gets_421_on_every_path(shared: RunningService, path: str) -> None:
     answer = shared.ask("GET", path, Host="evil.example")
     assert answer.status == 421
     assert "evil.example" in answer.detail
 
 
-def test_a_strange_name_is_refused_before_a_token_is_looked_at(
+def test_host_is_checked_before_the_token(
     shared: RunningService,
 ) -> None:
     answer = ask("GET", f"{shared.control}/v1/vms", Host="evil.example")
     assert answer.status == 421
 
 
-def test_a_strange_page_is_refused_and_told_nothing_of_cors(
+def test_foreign_origin_gets_403_without_cors_headers(
     shared: RunningService,
 ) -> None:
     answer = shared.ask("GET", "/v1/vms", Origin="http://evil.example")
     assert answer.status == 403
     assert "evil.example" in answer.detail
-    assert not [each for each in answer.headers if "access-control" in each.lower()]
+    assert not [name for name in answer.headers if "access-control" in name.lower()]
 
 
-def test_a_preflight_is_refused(shared: RunningService) -> None:
+def test_preflight_gets_403(shared: RunningService) -> None:
     answer = ask(
         "OPTIONS",
         f"{shared.control}/v1/vms",
@@ -207,12 +203,12 @@ def test_a_preflight_is_refused(shared: RunningService) -> None:
     assert answer.status == 403
 
 
-def test_a_name_that_is_set_is_answered(serve: Serve) -> None:
+def test_configured_host_is_accepted(serve: Serve) -> None:
     service = serve(control_host=["api.example"])
     assert service.ask("GET", "/v1/vms", Host="api.example").status == 200
 
 
-def test_http_1_0_without_a_name_is_answered(shared: RunningService) -> None:
+def test_http_1_0_request_without_host_is_accepted(shared: RunningService) -> None:
     where = urlsplit(shared.control)
     connection = http.client.HTTPConnection(where.hostname or "", where.port, 10)
     connection.putrequest("GET", "/healthz", skip_host=True)
@@ -224,7 +220,7 @@ def test_http_1_0_without_a_name_is_answered(shared: RunningService) -> None:
 # --- behind a proxy ----------------------------------------------------------
 
 
-def test_a_proxy_on_this_machine_is_believed_if_a_name_is_set(serve: Serve) -> None:
+def test_local_proxy_is_trusted_if_a_host_is_configured(serve: Serve) -> None:
     service = serve(control_host=["api.example"])
     answer = service.ask(
         "GET",
@@ -237,6 +233,6 @@ def test_a_proxy_on_this_machine_is_believed_if_a_name_is_set(serve: Serve) -> N
     assert "Strict-Transport-Security" in answer.headers
 
 
-def test_nobody_is_believed_to_be_a_proxy_otherwise(shared: RunningService) -> None:
+def test_proxy_headers_are_otherwise_ignored(shared: RunningService) -> None:
     answer = shared.ask("GET", "/v1/vms", X_Forwarded_Proto="https")
     assert "Strict-Transport-Security" not in answer.headers

@@ -1,9 +1,9 @@
-"""Announcements that make no sense: 422, and a sentence that says why."""
+"""Invalid announcements: 422 with a reason."""
 
 import pytest
 from tests.server.support.service import RunningService
 
-#: What is wrong with a Reboot of web-0, and a word that the sentence must have.
+#: Changes that invalidate a Reboot of web-0, and a word of the expected reason.
 WRONG: dict[str, tuple[dict[str, object], str]] = {
     "no type": ({"type": None}, "type"),
     "an unknown type": ({"type": "Explode"}, "Freeze"),
@@ -58,23 +58,23 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("path", ["/v1/maintenances", "/v1/maintenances/preview"])
-def test_what_makes_no_sense_is_refused_with_a_sentence(
+def test_invalid_announcement_gets_422_with_a_reason(
     shared: RunningService, wrong: str, path: str
 ) -> None:
     changes, word = WRONG[wrong]
     body = {"type": "Reboot", "vms": ["web-0"], **changes}
-    given = {key: value for key, value in body.items() if value is not None}
-    answer = shared.ask("POST", path, given)
+    sent = {key: value for key, value in body.items() if value is not None}
+    answer = shared.ask("POST", path, sent)
     assert answer.status == 422
     assert word in answer.detail
 
 
-def test_after_all_refusals_nothing_was_announced(shared: RunningService) -> None:
+def test_refusals_announce_nothing(shared: RunningService) -> None:
     assert shared.get("/v1/maintenances")["items"] == []
 
 
 @pytest.mark.parametrize("key", ["vms", "host", "type", "description", "reason"])
-def test_text_that_is_no_unicode_is_refused(shared: RunningService, key: str) -> None:
+def test_text_that_is_not_unicode_gets_422(shared: RunningService, key: str) -> None:
     value = '["\\ud800"]' if key == "vms" else '"\\ud800"'
     fields = {"type": '"Reboot"', "vms": '["web-0"]', key: value}
     if key == "host":
@@ -85,14 +85,14 @@ def test_text_that_is_no_unicode_is_refused(shared: RunningService, key: str) ->
 
 
 @pytest.mark.parametrize("notice", ["1e400", "NaN", "-Infinity", "1e3"])
-def test_numbers_beyond_json_are_refused(shared: RunningService, notice: str) -> None:
+def test_numbers_outside_json_are_refused(shared: RunningService, notice: str) -> None:
     body = f'{{"type":"Reboot","vms":["web-0"],"notice_seconds":{notice}}}'
     answer = shared.ask("POST", "/v1/maintenances", raw=body.encode())
     assert answer.status in (400, 422)
     assert answer.detail
 
 
-def test_a_body_sent_as_a_form_is_refused_with_what_to_do(
+def test_form_body_is_refused_with_a_hint(
     shared: RunningService,
 ) -> None:
     answer = shared.ask(

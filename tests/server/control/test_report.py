@@ -1,15 +1,15 @@
-"""The report on a month, by the API."""
+"""Monthly report over the control API."""
 
 import pytest
 from tests.server.support.service import YEAR, RunningService
 
 
-def test_a_month_of_a_service_is_told(service: RunningService) -> None:
+def test_report_covers_the_maintenance_of_a_month(service: RunningService) -> None:
     noon = f"{YEAR}-06-15T12:00:00Z"
     assert service.ask("POST", "/v1/clock/advance", {"to": noon}).status == 200
-    made = service.announce(vms=["web-0"], notice_seconds=1800)
+    maintenance = service.announce(vms=["web-0"], notice_seconds=1800)
     service.document("web-1")
-    service.approve_as("web-1", made["events"][0]["id"])
+    service.approve_as("web-1", maintenance["events"][0]["id"])
     service.advance(5)
     report = service.get(f"/v1/report?month={YEAR}-06")
     assert report["month"] == f"{YEAR}-06"
@@ -42,11 +42,11 @@ def test_a_month_of_a_service_is_told(service: RunningService) -> None:
     assert report["notice"]["given"]["median_seconds"] == 1800
     assert report["notice"]["used"]["median_seconds"] == 0
     assert report["saved_seconds"] == {"total": 1800, "by_type": {"Reboot": 1800}}
-    whom = {"by": "web-1", "via": "metadata", "approvals": 1}
+    approver = {"by": "web-1", "via": "metadata", "approvals": 1}
     assert report["approvals"] == {
         "total": 1,
         "by_via": {"metadata": 1},
-        "by_whom": [whom],
+        "by_whom": [approver],
     }
     assert report["never_shown"] == {"total": 0, "events": []}
     assert report["stuck"] == {"maintenances": 0, "seconds": 0}
@@ -54,16 +54,16 @@ def test_a_month_of_a_service_is_told(service: RunningService) -> None:
     assert report["broken_promises"] == []
 
 
-def test_what_was_never_shown_is_named(service: RunningService) -> None:
-    made = service.announce(vms=["lone"])
+def test_events_that_were_never_shown_are_listed(service: RunningService) -> None:
+    maintenance = service.announce(vms=["lone"])
     service.advance(3600)
     (started,) = service.facts("Started")
     report = service.get(f"/v1/report?month={started['at'][:7]}&group=LONE")
     assert report["group"] == "lone"
     assert report["never_shown"]["events"] == [
         {
-            "event": made["events"][0]["id"],
-            "maintenance": made["id"],
+            "event": maintenance["events"][0]["id"],
+            "maintenance": maintenance["id"],
             "type": "Reboot",
             "group": "lone",
             "started_at": started["at"],
@@ -71,12 +71,12 @@ def test_what_was_never_shown_is_named(service: RunningService) -> None:
     ]
 
 
-def test_without_a_month_the_present_one_is_told(shared: RunningService) -> None:
+def test_report_defaults_to_the_current_month(shared: RunningService) -> None:
     now = shared.get("/v1/clock")["now"]
     assert shared.get("/v1/report")["month"] == now[:7]
 
 
-def test_a_month_in_which_nothing_happened_is_told_too(shared: RunningService) -> None:
+def test_report_of_a_month_without_maintenance_is_empty(shared: RunningService) -> None:
     report = shared.get(f"/v1/report?month={YEAR + 50}-12")
     assert report["since"] == f"{YEAR + 50}-12-01T00:00:00Z"
     assert report["until"] == f"{YEAR + 51}-01-01T00:00:00Z"
@@ -85,13 +85,13 @@ def test_a_month_in_which_nothing_happened_is_told_too(shared: RunningService) -
 
 
 @pytest.mark.parametrize("month", ["2026-13", "now", "", "2026-11-01"])
-def test_what_is_no_month_is_refused(shared: RunningService, month: str) -> None:
+def test_invalid_month_gets_422(shared: RunningService, month: str) -> None:
     answer = shared.ask("GET", f"/v1/report?month={month}")
     assert answer.status == 422
     assert "such as 2026-11" in answer.detail
 
 
-def test_a_group_that_is_not_there_is_named(shared: RunningService) -> None:
+def test_unknown_group_gets_404(shared: RunningService) -> None:
     answer = shared.ask("GET", "/v1/report?group=nobody")
     assert answer.status == 404
     assert "nobody" in answer.detail

@@ -1,4 +1,4 @@
-"""The journal and its stream, searched."""
+"""Filters of the journal and its stream."""
 
 import json
 from typing import Any
@@ -22,9 +22,9 @@ def kinds(entries: list[Any]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def past(shared: RunningService) -> RunningService:
-    """A service with some history that no test changes."""
-    made = shared.announce(vms=["web-0"], notice_seconds=1200)
-    shared.approve_as("web-1", made["events"][0]["id"])
+    """Return a service with some history that no test changes."""
+    maintenance = shared.announce(vms=["web-0"], notice_seconds=1200)
+    shared.approve_as("web-1", maintenance["events"][0]["id"])
     shared.announce(vms=["lone"])
     shared.advance(3600)
     return shared
@@ -33,46 +33,46 @@ def past(shared: RunningService) -> RunningService:
 # --- pages -------------------------------------------------------------------
 
 
-def test_a_group_finds_what_concerns_it_in_any_case(past: RunningService) -> None:
-    of_lone = found(past, ("group", "LONE"))
-    assert "Announced" in kinds(of_lone)
-    assert "Completed" in kinds(of_lone)
-    assert not {"web", "db"} & {entry["group"] for entry in of_lone}
+def test_group_filter_is_case_insensitive(past: RunningService) -> None:
+    entries = found(past, ("group", "LONE"))
+    assert "Announced" in kinds(entries)
+    assert "Completed" in kinds(entries)
+    assert not {"web", "db"} & {entry["group"] for entry in entries}
 
 
-def test_a_vm_finds_what_it_did_and_what_was_done_to_it(past: RunningService) -> None:
+def test_vm_filter_finds_actions_by_and_on_the_vm(past: RunningService) -> None:
     assert "Approved" in kinds(found(past, ("vm", "web-1")))
     assert "WorkDone" in kinds(found(past, ("vm", "web-0")))
     assert "WorkDone" not in kinds(found(past, ("vm", "web-1")))
 
 
-def test_a_name_finds_what_was_done_by_it(past: RunningService) -> None:
+def test_by_filter_finds_actions_by_name(past: RunningService) -> None:
     assert kinds(found(past, ("by", "WEB-1"))) == ["Approved"]
     assert kinds(found(past, ("by", "admin"))) == ["Announced", "Announced"]
 
 
-def test_a_fact_is_found_by_its_name(past: RunningService) -> None:
+def test_fact_filter_finds_facts_by_name(past: RunningService) -> None:
     assert kinds(found(past, ("fact", "approved"))) == ["Approved"]
 
 
-def test_several_values_are_any_of_them(past: RunningService) -> None:
+def test_repeated_filter_matches_any_value(past: RunningService) -> None:
     some = found(past, ("fact", "Approved"), ("fact", "Started"))
     assert sorted(kinds(some)) == ["Approved", "Started", "Started"]
 
 
-def test_several_names_are_all_of_them(past: RunningService) -> None:
+def test_different_filters_must_all_match(past: RunningService) -> None:
     some = found(past, ("fact", "Started"), ("group", "lone"))
     assert kinds(some) == ["Started"]
 
 
-def test_a_maintenance_is_found_by_an_events_id_too(past: RunningService) -> None:
+def test_maintenance_filter_accepts_an_event_id(past: RunningService) -> None:
     (approved,) = found(past, ("fact", "Approved"))
     by_event = found(past, ("maintenance", approved["event"].lower()))
     assert by_event == found(past, ("maintenance", approved["maintenance"]))
     assert kinds(by_event)[:3] == ["Announced", "Approved", "Started"]
 
 
-def test_a_time_begins_with_itself_and_ends_before_the_other(
+def test_since_is_inclusive_and_until_exclusive(
     past: RunningService,
 ) -> None:
     first, second = found(past, ("fact", "Started"))
@@ -82,7 +82,7 @@ def test_a_time_begins_with_itself_and_ends_before_the_other(
     assert (since, until) == ([second], [first])
 
 
-def test_the_newest_may_come_first(past: RunningService) -> None:
+def test_order_newest_reverses_the_pages(past: RunningService) -> None:
     newest = past.get("/v1/journal?order=newest&limit=3")
     last = [entry["position"] for entry in past.facts()][-3:]
     assert [entry["position"] for entry in newest["items"]] == last[::-1]
@@ -101,7 +101,7 @@ def test_the_newest_may_come_first(past: RunningService) -> None:
         ("&".join(["vm=a"] * 101), "vm"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_filter_gets_422(
     past: RunningService, query: str, sentence: str
 ) -> None:
     answer = past.ask("GET", f"/v1/journal?{query}")
@@ -110,33 +110,31 @@ def test_what_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize("path", ["/v1/journal", "/v1/stream"])
-def test_a_maintenance_that_is_not_there_is_named(
-    past: RunningService, path: str
-) -> None:
+def test_unknown_maintenance_gets_404(past: RunningService, path: str) -> None:
     answer = past.ask("GET", f"{path}?maintenance=nobody")
     assert answer.status == 404
     assert "NOBODY" in answer.detail
 
 
-# --- the stream --------------------------------------------------------------
+# --- stream ------------------------------------------------------------------
 
 
-def test_the_stream_tells_only_what_is_asked_for(past: RunningService) -> None:
-    wanted = found(past, ("group", "lone"), ("fact", "Started"))
+def test_stream_sends_only_matching_facts(past: RunningService) -> None:
+    expected = found(past, ("group", "lone"), ("fact", "Started"))
     with following(past, "?after=0&group=lone&fact=started") as stream:
-        (told,) = take(stream, 1)
-    assert [json.loads(told["data"])] == wanted
+        (event,) = take(stream, 1)
+    assert [json.loads(event["data"])] == expected
 
 
-def test_the_stream_waits_for_what_is_asked_for(service: RunningService) -> None:
+def test_stream_waits_for_matching_facts(service: RunningService) -> None:
     with following(service, "?group=lone&fact=Announced") as stream:
         service.announce(vms=["web-0"])
-        made = service.announce(vms=["lone"])
-        (told,) = take(stream, 1)
-    assert json.loads(told["data"])["maintenance"] == made["id"]
+        maintenance = service.announce(vms=["lone"])
+        (event,) = take(stream, 1)
+    assert json.loads(event["data"])["maintenance"] == maintenance["id"]
 
 
-def test_the_stream_says_how_far_it_has_come_without_finding(
+def test_stream_reports_its_position_without_a_match(
     past: RunningService,
 ) -> None:
     end = past.facts()[-1]["position"]

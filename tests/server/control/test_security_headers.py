@@ -1,4 +1,4 @@
-"""What every answer of the control plane tells browsers."""
+"""Security headers of every control-plane response."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ ALWAYS = {
         ("/nothing", 404),
     ],
 )
-def test_every_answer_is_safe_for_browsers(
+def test_every_response_has_security_headers(
     shared: RunningService, path: str, status: int
 ) -> None:
     answer = shared.ask("GET", path)
@@ -46,7 +46,7 @@ def test_every_answer_is_safe_for_browsers(
     ("headers", "status"),
     [({}, 401), ({"Host": "evil.example"}, 421), ({"Origin": "null"}, 403)],
 )
-def test_every_refusal_is_safe_for_browsers(
+def test_every_refusal_has_security_headers(
     shared: RunningService, headers: dict[str, Any], status: int
 ) -> None:
     answer = ask("GET", f"{shared.control}/v1/vms", **headers)
@@ -58,13 +58,13 @@ def test_every_refusal_is_safe_for_browsers(
     ("path", "kept"),
     [("/v1/vms", "no-store"), ("/v1/clock", "no-store"), ("/openapi.json", None)],
 )
-def test_what_is_private_is_stored_nowhere(
+def test_private_responses_are_not_cached(
     shared: RunningService, path: str, kept: str | None
 ) -> None:
     assert shared.ask("GET", path).headers["Cache-Control"] == kept
 
 
-def test_the_page_for_people_has_no_style_but_its_own(shared: RunningService) -> None:
+def test_api_reference_page_allows_only_its_own_style(shared: RunningService) -> None:
     answer = shared.ask("GET", "/docs")
     policy = answer.headers["Content-Security-Policy"]
     [style] = re.findall(r"<style>(.*?)</style>", answer.body.decode(), re.DOTALL)
@@ -74,11 +74,11 @@ def test_the_page_for_people_has_no_style_but_its_own(shared: RunningService) ->
     assert "unsafe" not in policy
 
 
-def test_without_tls_nobody_is_told_to_insist_on_it(shared: RunningService) -> None:
+def test_hsts_is_not_sent_without_tls(shared: RunningService) -> None:
     assert "Strict-Transport-Security" not in shared.ask("GET", "/healthz").headers
 
 
-def test_a_failure_is_safe_for_browsers() -> None:
+def test_internal_error_has_security_headers() -> None:
     app = FastAPI()
 
     def fail() -> None:

@@ -1,4 +1,4 @@
-"""Signing in: the cookie, what it opens and what it does not."""
+"""Portal sessions: signing in, the session cookie and its limits."""
 
 import ssl
 from dataclasses import replace
@@ -37,13 +37,13 @@ def browser(shared: RunningService) -> Browser:
 # --- signing in --------------------------------------------------------------
 
 
-def test_who_signs_in_is_told_who_he_is_and_until_when(shared: RunningService) -> None:
+def test_sign_in_returns_identity_and_expiry(shared: RunningService) -> None:
     before = SystemClock().now()
     answer = shared.ask("POST", "/v1/session")
     assert answer.status == 201
-    said = answer.json
-    ends = datetime.fromisoformat(said.pop("expires_at"))
-    assert said == {
+    session = answer.json
+    ends = datetime.fromisoformat(session.pop("expires_at"))
+    assert session == {
         "name": "admin",
         "role": "admin",
         "group": None,
@@ -53,7 +53,7 @@ def test_who_signs_in_is_told_who_he_is_and_until_when(shared: RunningService) -
     assert abs(ends - before - timedelta(hours=12)) < timedelta(minutes=1)
 
 
-def test_the_cookie_is_for_the_browser_and_this_site_alone(
+def test_cookie_is_http_only_and_same_site(
     shared: RunningService,
 ) -> None:
     answer = shared.ask("POST", "/v1/session")
@@ -65,9 +65,7 @@ def test_the_cookie_is_for_the_browser_and_this_site_alone(
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_over_tls_the_cookie_stays_there_and_comes_from_nowhere_else(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_cookie_is_secure_over_tls(serve: Serve, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     service = serve(**authority.sign("127.0.0.1").flags)
     context = ssl.create_default_context(cafile=authority.file)
@@ -86,7 +84,7 @@ def test_over_tls_the_cookie_stays_there_and_comes_from_nowhere_else(
     assert asked("GET", Cookie=cookie.partition(";")[0]) == (200, "")
 
 
-def test_behind_a_proxy_that_speaks_tls_it_is_as_with_tls(serve: Serve) -> None:
+def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
     service = serve(control_host=["api.example"])
     proxied = {"Host": "api.example", "X_Forwarded_Proto": "https"}
     proxied["X_Forwarded_For"] = "192.0.2.7"
@@ -97,28 +95,26 @@ def test_behind_a_proxy_that_speaks_tls_it_is_as_with_tls(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "Bearer wrong", "Basic t"])
-def test_without_a_good_token_nobody_signs_in(
-    shared: RunningService, token: str
-) -> None:
+def test_sign_in_needs_a_valid_token(shared: RunningService, token: str) -> None:
     answer = ask("POST", f"{shared.control}/v1/session", Authorization=token)
     assert answer.status == 401
     assert "Set-Cookie" not in answer.headers
 
 
-def test_a_session_does_not_begin_another(browser: Browser) -> None:
+def test_session_cannot_start_another_session(browser: Browser) -> None:
     answer = browser.ask("POST", "/v1/session")
     assert answer.status == 401
     assert "shows a token" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
-def test_who_shows_the_token_itself_is_not_signed_in(shared: RunningService) -> None:
-    said = shared.get("/v1/session")
-    assert (said["signed_in"], said["expires_at"]) == (False, None)
-    assert said["name"] == "admin"
+def test_request_with_a_token_is_not_signed_in(shared: RunningService) -> None:
+    session = shared.get("/v1/session")
+    assert (session["signed_in"], session["expires_at"]) == (False, None)
+    assert session["name"] == "admin"
 
 
-def test_the_token_that_is_shown_counts_before_the_cookie(
+def test_token_takes_precedence_over_the_cookie(
     shared: RunningService, browser: Browser
 ) -> None:
     viewer = holding(shared, "a-viewer", "viewer")
@@ -129,80 +125,82 @@ def test_the_token_that_is_shown_counts_before_the_cookie(
     assert "Set-Cookie" not in wrong.headers
 
 
-# --- what one may ------------------------------------------------------------
+# --- permissions -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("role", "may"),
     [("viewer", []), ("operator", ALL), ("admin", ALL), ("group", ["approve", *USERS])],
 )
-def test_what_one_may_is_what_his_role_may(
+def test_session_lists_what_its_role_permits(
     shared: RunningService, role: str, may: list[str]
 ) -> None:
     group = {"group": "web"} if role == "group" else {}
     holder = holding(shared, f"some-{role}", role, **group)
-    said = session_of(sign_in(holder))
-    assert (said["name"], said["role"]) == (f"some-{role}", role)
-    assert said["group"] == group.get("group")
-    assert said["may"] == may
+    session = session_of(sign_in(holder))
+    assert (session["name"], session["role"]) == (f"some-{role}", role)
+    assert session["group"] == group.get("group")
+    assert session["may"] == may
 
 
-def test_who_is_signed_in_reads_acts_and_is_named(service: RunningService) -> None:
+def test_session_acts_in_the_name_of_its_token(service: RunningService) -> None:
     browser = sign_in(holding(service, "night-shift", "operator"))
-    made = browser.ask("POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]})
-    assert made.status == 201
-    assert [each["by"] for each in service.facts("Announced")] == ["night-shift"]
+    response = browser.ask(
+        "POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]}
+    )
+    assert response.status == 201
+    assert [fact["by"] for fact in service.facts("Announced")] == ["night-shift"]
 
 
-def test_who_is_signed_in_may_no_more_than_his_token(shared: RunningService) -> None:
+def test_session_has_only_the_permissions_of_its_token(shared: RunningService) -> None:
     browser = sign_in(holding(shared, "onlooker", "viewer"))
     answer = browser.ask("POST", "/v1/maintenances", {"type": "Reboot"})
     assert answer.status == 403
     assert "onlooker has the role viewer" in answer.detail
 
 
-def test_who_is_signed_in_for_a_group_sees_no_other(shared: RunningService) -> None:
+def test_group_session_sees_only_its_group(shared: RunningService) -> None:
     browser = sign_in(holding(shared, "web-people", "group", group="web"))
     assert browser.ask("GET", "/v1/vms/web-0").status == 200
     assert browser.ask("GET", "/v1/vms/db-0").status == 404
 
 
-# --- what the cookie does not open -------------------------------------------
+# --- limits of the cookie ----------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/subscriptions", "//v1/vms", "/V1/vms"])
-def test_elsewhere_the_cookie_is_as_none(browser: Browser, path: str) -> None:
+def test_cookie_is_ignored_elsewhere(browser: Browser, path: str) -> None:
     answer = ask("GET", browser.control + path, Cookie=browser.cookie)
     assert answer.status == 401
     assert "Set-Cookie" not in answer.headers
 
 
-def test_the_cookie_is_not_good_as_a_token(browser: Browser) -> None:
+def test_cookie_is_not_accepted_as_a_token(browser: Browser) -> None:
     url = f"{browser.control}/v1/vms"
     assert ask("GET", url, Authorization=f"Bearer {browser.value}").status == 401
 
 
 @pytest.mark.parametrize("name", ["forewarn", "forewarn-1", "__Host-forewarn-1"])
-def test_a_cookie_of_another_service_is_left_alone(browser: Browser, name: str) -> None:
+def test_cookie_of_another_service_is_ignored(browser: Browser, name: str) -> None:
     port = urlsplit(browser.control).port
-    for each in (name, f"__Host-forewarn-{port}"):
-        answer = replace(browser, name=each).ask("GET", "/v1/vms")
+    for cookie_name in (name, f"__Host-forewarn-{port}"):
+        answer = replace(browser, name=cookie_name).ask("GET", "/v1/vms")
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 
 
-def test_an_empty_cookie_is_as_none(browser: Browser) -> None:
+def test_empty_cookie_is_ignored(browser: Browser) -> None:
     answer = replace(browser, value="").ask("GET", "/v1/vms")
     assert "a bearer token is needed" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
-def test_cookies_of_others_beside_it_do_no_harm(browser: Browser) -> None:
-    beside = f"theme=dark; forewarn-1=x; {browser.cookie}; =; ;x"
-    assert browser.ask("GET", "/v1/vms", Cookie=beside).status == 200
+def test_cookies_of_other_sites_are_ignored(browser: Browser) -> None:
+    cookies = f"theme=dark; forewarn-1=x; {browser.cookie}; =; ;x"
+    assert browser.ask("GET", "/v1/vms", Cookie=cookies).status == 200
 
 
-# --- pages of others ---------------------------------------------------------
+# --- cross-site requests -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,7 +216,7 @@ def test_cookies_of_others_beside_it_do_no_harm(browser: Browser) -> None:
     ("method", "path"),
     [("POST", "/v1/maintenances/preview"), ("DELETE", "/v1/session")],
 )
-def test_no_page_of_others_acts_by_the_cookie(
+def test_foreign_pages_cannot_act_with_the_cookie(
     browser: Browser, method: str, path: str, headers: dict[str, str]
 ) -> None:
     answer = browser.ask(method, path, {}, **headers)
@@ -231,7 +229,7 @@ def test_no_page_of_others_acts_by_the_cookie(
     "headers", [{}, {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-site"}]
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_what_does_not_say_that_it_comes_from_our_page_changes_nothing(
+def test_changes_need_proof_of_our_own_page(
     browser: Browser, method: str, headers: dict[str, Any]
 ) -> None:
     url = f"{browser.control}/v1/hosts/new"
@@ -240,7 +238,7 @@ def test_what_does_not_say_that_it_comes_from_our_page_changes_nothing(
     assert "page" in answer.detail
 
 
-def test_a_browser_that_says_whose_page_it_is_need_not_say_it_twice(
+def test_sec_fetch_site_same_origin_is_sufficient_proof(
     browser: Browser,
 ) -> None:
     url = f"{browser.control}/v1/session"
@@ -248,7 +246,7 @@ def test_a_browser_that_says_whose_page_it_is_need_not_say_it_twice(
     assert answer.status == 204
 
 
-def test_our_origin_is_not_believed_of_what_another_site_is_said_to_ask(
+def test_own_origin_does_not_override_sec_fetch_site(
     browser: Browser,
 ) -> None:
     answer = browser.ask("DELETE", "/v1/session", Sec_Fetch_Site="same-site")
@@ -259,7 +257,7 @@ def test_our_origin_is_not_believed_of_what_another_site_is_said_to_ask(
     ("site", "status"),
     [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)],
 )
-def test_only_our_page_reads_by_the_cookie(
+def test_only_our_own_page_can_read_with_the_cookie(
     browser: Browser, site: str, status: int
 ) -> None:
     answer = browser.ask("GET", "/v1/vms", Sec_Fetch_Site=site)

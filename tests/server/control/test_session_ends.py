@@ -1,4 +1,4 @@
-"""The end of a session: signing out, time, revoked tokens, and those who guess."""
+"""End of portal sessions: sign-out, expiry, revoked tokens, guessed cookies."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -25,22 +25,22 @@ def browser(shared: RunningService) -> Browser:
 
 
 def sealed(first: str, *, lasts: int) -> str:
-    """A session of the first token, as a service seals it that has it."""
+    """Return a session cookie of the admin token, sealed as the service does."""
     digest = sha256(first.encode()).hexdigest()
     ends = int(SystemClock().now().timestamp()) + lasts
     return seal(PortalSession(token=None, ends=ends), key_for(root_key(digest), digest))
 
 
-# --- its end -----------------------------------------------------------------
+# --- end of a session --------------------------------------------------------
 
 
 def is_removed(browser: Browser, answer: Answer) -> bool:
-    """Whether an answer lets the browser forget its cookie."""
-    gone = f"{browser.name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
-    return answer.headers.get_all("Set-Cookie") == [gone]
+    """Return whether a response deletes the browser's cookie."""
+    deletion = f"{browser.name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+    return answer.headers.get_all("Set-Cookie") == [deletion]
 
 
-def test_who_signs_out_is_forgotten_by_his_browser(browser: Browser) -> None:
+def test_sign_out_deletes_the_cookie(browser: Browser) -> None:
     answer = browser.ask("DELETE", "/v1/session")
     assert answer.status == 204
     assert is_removed(browser, answer)
@@ -58,7 +58,7 @@ def test_who_signs_out_is_forgotten_by_his_browser(browser: Browser) -> None:
         '"',
     ],
 )
-def test_a_cookie_that_nobody_sealed_is_refused_and_removed(
+def test_forged_cookie_is_refused_and_deleted(
     shared: RunningService, browser: Browser, value: str
 ) -> None:
     answer = replace(browser, value=value).ask("GET", "/v1/vms")
@@ -67,20 +67,22 @@ def test_a_cookie_that_nobody_sealed_is_refused_and_removed(
     assert is_removed(browser, answer)
 
 
-def test_a_cookie_with_more_time_in_it_is_refused(browser: Browser) -> None:
+def test_cookie_with_a_later_expiry_is_refused(browser: Browser) -> None:
     version, token, ends, mark = browser.value.split(".")
     longer = f"{version}.{token}.{int(ends) + 1}.{mark}"
     assert replace(browser, value=longer).ask("GET", "/v1/vms").status == 401
 
 
-def test_a_viewer_does_not_make_himself_admin(shared: RunningService) -> None:
+def test_viewer_cannot_become_admin_by_editing_the_cookie(
+    shared: RunningService,
+) -> None:
     browser = sign_in(holding(shared, "climber", "viewer"))
     version, _, ends, mark = browser.value.split(".")
     higher = replace(browser, value=f"{version}..{ends}.{mark}")
     assert higher.ask("GET", "/v1/session").status == 401
 
 
-def test_after_twelve_hours_one_signs_in_again_and_has_not_guessed(
+def test_session_expires_after_twelve_hours_without_counting_as_a_guess(
     serve: Serve,
 ) -> None:
     service = serve()
@@ -89,13 +91,13 @@ def test_after_twelve_hours_one_signs_in_again_and_has_not_guessed(
     assert nearly.ask("GET", "/v1/vms").status == 200
     over = replace(browser, value=sealed(TOKEN, lasts=0))
     answers = [over.ask("GET", "/v1/vms") for _ in range(25)]
-    assert {each.status for each in answers} == {401}
+    assert {answer.status for answer in answers} == {401}
     assert answers[0].detail == "the session is over; sign in again"
     assert is_removed(browser, answers[0])
     assert refusals(service) == {}
 
 
-def test_the_clock_of_the_service_does_not_end_a_session(
+def test_session_does_not_depend_on_the_service_clock(
     service: RunningService,
 ) -> None:
     browser = sign_in(service)
@@ -103,7 +105,7 @@ def test_the_clock_of_the_service_does_not_end_a_session(
     assert browser.ask("GET", "/v1/vms").status == 200
 
 
-def test_a_session_ends_when_its_token_is_revoked(service: RunningService) -> None:
+def test_session_ends_when_its_token_is_revoked(service: RunningService) -> None:
     browser = sign_in(holding(service, "ci", "viewer"))
     stays = sign_in(service)
     assert service.ask("DELETE", "/v1/tokens/ci").status == 204
@@ -114,7 +116,7 @@ def test_a_session_ends_when_its_token_is_revoked(service: RunningService) -> No
     assert stays.ask("GET", "/v1/vms").status == 200
 
 
-def test_a_session_ends_when_its_token_expires(service: RunningService) -> None:
+def test_session_ends_when_its_token_expires(service: RunningService) -> None:
     browser = sign_in(holding(service, "ci", "viewer", expires_in_seconds=60))
     service.advance(60)
     answer = browser.ask("GET", "/v1/vms")
@@ -122,7 +124,7 @@ def test_a_session_ends_when_its_token_expires(service: RunningService) -> None:
     assert "expired" in answer.detail
 
 
-def test_a_stream_of_a_session_ends_with_its_token(service: RunningService) -> None:
+def test_stream_of_a_session_ends_with_its_token(service: RunningService) -> None:
     browser = sign_in(holding(service, "ci", "viewer"))
     request = Request(
         f"{service.control}/v1/stream", headers={"Cookie": browser.cookie}
@@ -133,7 +135,7 @@ def test_a_stream_of_a_session_ends_with_its_token(service: RunningService) -> N
         assert b"Announced" not in stream.read()
 
 
-def test_a_stream_of_a_session_does_not_outlive_it(service: RunningService) -> None:
+def test_stream_of_a_session_ends_with_the_session(service: RunningService) -> None:
     brief = replace(sign_in(service), value=sealed(TOKEN, lasts=5))
     url = f"{service.control}/v1/stream"
     with urlopen(
@@ -145,28 +147,28 @@ def test_a_stream_of_a_session_does_not_outlive_it(service: RunningService) -> N
         assert b"Announced" not in stream.read()
 
 
-def test_sessions_outlive_the_service(tmp_path: Path) -> None:
+def test_sessions_survive_a_service_restart(tmp_path: Path) -> None:
     flags = {"store": f"sqlite:///{tmp_path / 'store.db'}"}
     with a_service(tmp_path, **flags) as service:
         first, own = sign_in(service), sign_in(holding(service, "ci", "viewer"))
     with a_service(tmp_path, **flags) as again:
         port = urlsplit(again.control).port
-        for each in (first, own):
-            moved = replace(each, control=again.control, name=f"forewarn-{port}")
+        for old_browser in (first, own):
+            moved = replace(old_browser, control=again.control, name=f"forewarn-{port}")
             assert moved.ask("GET", "/v1/vms").status == 200
 
 
 # --- guessing ----------------------------------------------------------------
 
 
-def test_who_guesses_sessions_is_counted_and_told_to_wait(serve: Serve) -> None:
+def test_guessing_sessions_is_counted_and_rate_limited(serve: Serve) -> None:
     service = serve()
     browser = sign_in(service)
     wrong = replace(browser, value="1..9999999999.guess")
     answers = [wrong.ask("GET", "/v1/vms") for _ in range(25)]
-    assert [each.status for each in answers[:20]] == [401] * 20
-    # Not all of them, if the machine took seconds for so many.
-    refused = [each for each in answers[20:] if each.status == 429]
+    assert [answer.status for answer in answers[:20]] == [401] * 20
+    # Fewer than five are refused if the requests took several seconds.
+    refused = [answer for answer in answers[20:] if answer.status == 429]
     assert int(refused[0].headers["Retry-After"]) >= 1
     assert is_removed(browser, refused[0])
     assert refusals(service) == {"127.0.0.1": 25}

@@ -1,4 +1,4 @@
-"""What the stream tells beside the facts."""
+"""Side events of the stream: clock and faults."""
 
 import json
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ BOTH = "?also=clock&also=faults"
 
 
 def told(stream: Any) -> tuple[str, Any]:
-    """The next event that is no fact: its name, and what it says."""
+    """Return name and data of the next event that is not a fact."""
     while True:
         (event,) = take(stream, 1)
         if event["event"] in ("clock", "faults"):
@@ -28,23 +28,23 @@ def told(stream: Any) -> tuple[str, Any]:
             return event["event"], json.loads(event["data"])
 
 
-# --- at the beginning --------------------------------------------------------
+# --- at the start ------------------------------------------------------------
 
 
-def test_at_the_beginning_all_of_it_is_told(service: RunningService) -> None:
+def test_stream_starts_with_the_current_state(service: RunningService) -> None:
     with following(service, BOTH) as stream:
         assert told(stream) == ("clock", service.get("/v1/clock"))
         assert told(stream) == ("faults", {"items": []})
 
 
-def test_it_is_told_before_a_long_journal(service: RunningService) -> None:
+def test_current_state_precedes_the_journal(service: RunningService) -> None:
     with following(service, f"{BOTH}&after=0") as stream:
         names = [event["event"] for event in take(stream, 3)]
     assert names[:2] == ["clock", "faults"]
     assert names[2][0].isupper()
 
 
-def test_whoever_does_not_ask_for_it_is_told_facts_alone(
+def test_stream_without_also_sends_only_facts(
     service: RunningService,
 ) -> None:
     with following(service) as stream:
@@ -55,16 +55,16 @@ def test_whoever_does_not_ask_for_it_is_told_facts_alone(
     assert first["event"] == "Announced"
 
 
-def test_what_cannot_be_told_is_refused(service: RunningService) -> None:
+def test_unknown_side_event_gets_422(service: RunningService) -> None:
     answer = service.ask("GET", "/v1/stream?also=weather")
     assert answer.status == 422
     assert "also" in answer.detail
 
 
-# --- when it changes ---------------------------------------------------------
+# --- changes -----------------------------------------------------------------
 
 
-def test_a_clock_that_was_moved_is_told_though_nothing_happened(
+def test_advanced_clock_is_sent_even_without_facts(
     service: RunningService,
 ) -> None:
     with following(service, "?also=clock") as stream:
@@ -75,7 +75,7 @@ def test_a_clock_that_was_moved_is_told_though_nothing_happened(
         assert len(service.facts()) == before
 
 
-def test_a_clock_that_runs_is_not_told_with_every_fact(serve: Any) -> None:
+def test_running_clock_is_not_sent_with_every_fact(serve: Any) -> None:
     service = serve(clock="system")
     with following(service, "?also=clock") as stream:
         told(stream)
@@ -85,7 +85,7 @@ def test_a_clock_that_runs_is_not_told_with_every_fact(serve: Any) -> None:
     assert names == ["Announced", "Published"] * 2
 
 
-def test_facts_are_told_with_their_ids_as_ever(service: RunningService) -> None:
+def test_facts_keep_their_ids(service: RunningService) -> None:
     with following(service, f"{BOTH}&after=0") as stream:
         service.announce(vms=["web-0"])
         service.advance(3600)
@@ -97,18 +97,18 @@ def test_facts_are_told_with_their_ids_as_ever(service: RunningService) -> None:
     assert facts == [*range(1, count + 1)]
 
 
-def test_a_fault_is_told_when_it_is_set_and_when_it_is_cleared(
+def test_setting_and_clearing_a_fault_is_sent(
     service: RunningService,
 ) -> None:
     with following(service, "?also=faults") as stream:
         assert told(stream) == ("faults", {"items": []})
-        made = service.ask("POST", "/v1/faults", {"kind": "503"}).json
-        assert told(stream) == ("faults", {"items": [made]})
-        service.ask("DELETE", f"/v1/faults/{made['id']}")
+        fault = service.ask("POST", "/v1/faults", {"kind": "503"}).json
+        assert told(stream) == ("faults", {"items": [fault]})
+        service.ask("DELETE", f"/v1/faults/{fault['id']}")
         assert told(stream) == ("faults", {"items": []})
 
 
-def test_a_fault_that_ends_by_itself_is_told(service: RunningService) -> None:
+def test_end_of_a_fault_is_sent(service: RunningService) -> None:
     with following(service, "?also=faults") as stream:
         told(stream)
         service.ask("POST", "/v1/faults", {"kind": "500", "count": 1})
@@ -120,7 +120,7 @@ def test_a_fault_that_ends_by_itself_is_told(service: RunningService) -> None:
         assert told(stream) == ("faults", {"items": []})
 
 
-def test_a_group_is_told_of_no_faults(service: RunningService) -> None:
+def test_group_token_receives_no_faults(service: RunningService) -> None:
     web = holding(service, "web-team", "group", group="web")
     service.ask("POST", "/v1/faults", {"kind": "slow", "vms": ["lone"]})
     with following(web, BOTH) as stream:
@@ -128,7 +128,7 @@ def test_a_group_is_told_of_no_faults(service: RunningService) -> None:
         assert told(stream) == ("faults", {"items": []})
 
 
-# --- with signs of life ------------------------------------------------------
+# --- keep-alive --------------------------------------------------------------
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def beside() -> SideEvents:
     )
 
 
-def test_a_sign_of_life_tells_the_clock_alone(beside: SideEvents) -> None:
+def test_keep_alive_sends_only_the_clock(beside: SideEvents) -> None:
     assert len([*beside.changed()]) == 2
     (sign,) = beside.periodic()
     assert sign.startswith('event: clock\ndata: {"clock": "manual", "now": "2026')

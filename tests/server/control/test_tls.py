@@ -1,4 +1,4 @@
-"""TLS on the control plane: what is offered, and which files are refused."""
+"""TLS on the control plane: protocol versions and refused files."""
 
 import socket
 import ssl
@@ -34,22 +34,22 @@ def place(service: RunningService) -> tuple[str, int]:
 def shake_hands(
     service: RunningService, authority: Authority, version: ssl.TLSVersion
 ) -> str | None:
-    """Connect with one version of TLS; answer which it was."""
+    """Connect with one TLS version and return the negotiated version."""
     context = ssl.create_default_context(cafile=authority.file)
     context.minimum_version = context.maximum_version = version
     with (
         socket.create_connection(place(service), timeout=PATIENCE) as plain,
-        context.wrap_socket(plain, server_hostname="127.0.0.1") as secret,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as encrypted,
     ):
-        return secret.version()
+        return encrypted.version()
 
 
-def test_the_address_says_https(service: RunningService) -> None:
+def test_control_url_is_https(service: RunningService) -> None:
     assert service.control.startswith("https://127.0.0.1:")
     assert service.metadata.startswith("http://127.0.0.1:")
 
 
-def test_who_trusts_the_authority_is_answered(
+def test_client_that_trusts_the_authority_is_served(
     service: RunningService, authority: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
@@ -62,7 +62,7 @@ def test_who_trusts_the_authority_is_answered(
 @pytest.mark.parametrize(
     ("host", "told"), [("127.0.0.1", "max-age=31536000"), ("localhost", None)]
 )
-def test_browsers_are_told_to_insist_on_tls_save_on_localhost(
+def test_hsts_is_sent_except_on_localhost(
     service: RunningService, authority: Authority, host: str, told: str | None
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
@@ -72,20 +72,20 @@ def test_browsers_are_told_to_insist_on_tls_save_on_localhost(
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
-def test_tls_is_new_enough(
+def test_tls_1_2_and_1_3_are_supported(
     service: RunningService, authority: Authority, version: str
 ) -> None:
-    spoken = shake_hands(service, authority, ssl.TLSVersion[version])
-    assert spoken == version.replace("_", ".")
+    negotiated = shake_hands(service, authority, ssl.TLSVersion[version])
+    assert negotiated == version.replace("_", ".")
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-def test_old_tls_is_refused(service: RunningService, authority: Authority) -> None:
+def test_tls_1_1_is_refused(service: RunningService, authority: Authority) -> None:
     with pytest.raises(ssl.SSLError):
         shake_hands(service, authority, ssl.TLSVersion.TLSv1_1)
 
 
-def test_plain_http_is_not_answered(service: RunningService) -> None:
+def test_plain_http_gets_no_response(service: RunningService) -> None:
     with socket.create_connection(place(service), timeout=PATIENCE) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"HTTP" not in plain.recv(100)
@@ -100,16 +100,14 @@ def refusal(pair: Pair) -> str:
     return str(caught.value)
 
 
-def test_a_certificate_with_its_chain_is_taken(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_certificate_chain_is_accepted(authority: Authority, tmp_path: Path) -> None:
     pair = authority.sign("localhost")
     chain = tmp_path / "chain.pem"
     chain.write_bytes(Path(pair.cert).read_bytes() + Path(authority.file).read_bytes())
     assert isinstance(tls_context(str(chain), pair.key), ssl.SSLContext)
 
 
-def test_a_file_that_is_not_there_is_named(authority: Authority) -> None:
+def test_missing_file_is_named(authority: Authority) -> None:
     pair = authority.sign("localhost")
     assert "gone.pem cannot be read: No such" in refusal(
         Pair(cert="gone.pem", key=pair.key)
@@ -119,40 +117,40 @@ def test_a_file_that_is_not_there_is_named(authority: Authority) -> None:
     )
 
 
-def test_files_that_are_exchanged_are_recognized(authority: Authority) -> None:
+def test_swapped_files_are_recognized(authority: Authority) -> None:
     pair = authority.sign("localhost")
-    said = refusal(Pair(cert=pair.key, key=pair.cert))
-    assert said == f"there is no certificate in PEM in {pair.key}"
+    message = refusal(Pair(cert=pair.key, key=pair.cert))
+    assert message == f"there is no certificate in PEM in {pair.key}"
 
 
-def test_a_key_of_another_certificate_is_refused(authority: Authority) -> None:
-    one, other = authority.sign("localhost"), authority.sign("localhost")
-    said = refusal(Pair(cert=one.cert, key=other.key))
-    assert said.endswith("they do not belong together")
+def test_key_of_another_certificate_is_refused(authority: Authority) -> None:
+    first, second = authority.sign("localhost"), authority.sign("localhost")
+    message = refusal(Pair(cert=first.cert, key=second.key))
+    assert message.endswith("they do not belong together")
 
 
-def test_a_broken_certificate_is_refused(authority: Authority, tmp_path: Path) -> None:
+def test_malformed_certificate_is_refused(authority: Authority, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
     key = authority.sign("localhost").key
     assert "cannot be used" in refusal(Pair(cert=str(broken), key=key))
 
 
-def test_an_encrypted_key_is_refused(authority: Authority) -> None:
+def test_encrypted_key_is_refused(authority: Authority) -> None:
     pair = authority.sign("localhost", passphrase=b"secret")
     assert "is encrypted; write it without a passphrase" in refusal(pair)
 
 
-def test_an_expired_certificate_is_refused(authority: Authority) -> None:
-    said = refusal(authority.sign("localhost", ends=PAST))
-    assert said.endswith("has expired; get a new one")
+def test_expired_certificate_is_refused(authority: Authority) -> None:
+    message = refusal(authority.sign("localhost", ends=PAST))
+    assert message.endswith("has expired; get a new one")
 
 
-def test_a_certificate_of_tomorrow_is_refused(authority: Authority) -> None:
-    said = refusal(authority.sign("localhost", begins=FUTURE))
-    assert "is not valid yet" in said
+def test_certificate_that_is_not_yet_valid_is_refused(authority: Authority) -> None:
+    message = refusal(authority.sign("localhost", begins=FUTURE))
+    assert "is not valid yet" in message
 
 
-def test_a_certificate_for_clients_is_refused(authority: Authority) -> None:
+def test_client_certificate_is_refused(authority: Authority) -> None:
     pair = authority.sign("localhost", usage=ExtendedKeyUsageOID.CLIENT_AUTH)
     assert "is not for servers" in refusal(pair)

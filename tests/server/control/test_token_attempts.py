@@ -1,4 +1,4 @@
-"""How those who guess tokens are slowed down."""
+"""Rate limit of attempts with invalid tokens."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from forewarn.server.control.auth.credentials import TokenAttempts
 
 
 class Watch:
-    """A clock that is set by hand."""
+    """A manually set clock."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -15,7 +15,7 @@ class Watch:
         return self.now
 
 
-def test_twenty_are_let_go_and_then_one_every_three_seconds() -> None:
+def test_twenty_attempts_are_allowed_then_one_every_three_seconds() -> None:
     watch = Watch()
     attempts = TokenAttempts(watch)
     assert [attempts.add("a") for _ in range(20)] == [0.0] * 20
@@ -27,14 +27,14 @@ def test_twenty_are_let_go_and_then_one_every_three_seconds() -> None:
     assert attempts.add("a") == pytest.approx(3.0, abs=0.01)
 
 
-def test_each_address_is_counted_for_itself() -> None:
+def test_attempts_are_counted_per_address() -> None:
     attempts = TokenAttempts(Watch())
     for _ in range(21):
         attempts.add("a")
     assert attempts.add("b") == 0.0
 
 
-def test_who_waits_long_enough_begins_anew() -> None:
+def test_limit_resets_after_a_minute() -> None:
     watch = Watch()
     attempts = TokenAttempts(watch)
     for _ in range(30):
@@ -43,7 +43,7 @@ def test_who_waits_long_enough_begins_anew() -> None:
     assert [attempts.add("a") for _ in range(20)] == [0.0] * 20
 
 
-def test_only_so_many_addresses_are_remembered() -> None:
+def test_number_of_remembered_addresses_is_limited() -> None:
     attempts = TokenAttempts(Watch())
     for _ in range(21):
         attempts.add("first")

@@ -1,4 +1,4 @@
-"""Tokens: made, shown once, of four roles, expiring, revoked, guessed."""
+"""Tokens: creation, roles, expiry, revocation and guessing."""
 
 import json
 import sqlite3
@@ -14,7 +14,7 @@ from tests.server.conftest import Serve
 from tests.server.control.test_control import GUARDED
 from tests.server.support.service import TOKEN, RunningService, a_service, ask
 
-#: The least role that may, for all that not everybody with a token may.
+#: Routes by the least role they need, beyond any valid token.
 NEEDS_OPERATOR = {
     (method, path)
     for method, path in GUARDED
@@ -38,47 +38,47 @@ def make(service: RunningService, name: str, role: str, **more: object) -> Any:
 def holding(
     service: RunningService, name: str, role: str, **more: object
 ) -> RunningService:
-    """Be another who asks the same service."""
+    """Return a client of the same service with a new token."""
     return replace(service, token=make(service, name, role, **more)["token"])
 
 
-# --- making and showing ------------------------------------------------------
+# --- creating and listing ----------------------------------------------------
 
 
-def test_a_token_is_shown_when_it_is_made_and_never_again(
+def test_token_is_shown_only_once(
     service: RunningService,
 ) -> None:
-    made = make(service, "ci", "viewer")
-    assert made["token"].startswith("fw_")
-    assert len(made["token"]) > 40
+    created = make(service, "ci", "viewer")
+    assert created["token"].startswith("fw_")
+    assert len(created["token"]) > 40
     (listed,) = service.get("/v1/tokens")["items"]
-    assert listed == {name: made[name] for name in made if name != "token"}
+    assert listed == {name: created[name] for name in created if name != "token"}
     journal = json.dumps(service.facts())
     assert "ci" in journal
-    assert made["token"].split("_", 2)[2] not in journal
+    assert created["token"].split("_", 2)[2] not in journal
 
 
-def test_no_token_is_in_the_store(tmp_path: Path) -> None:
+def test_store_contains_no_token(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     with a_service(tmp_path, store=f"sqlite:///{file}") as service:
         text = make(service, "ci", "viewer")["token"]
     secret = text.split("_", 2)[2].encode()
-    kept = b"".join(each.read_bytes() for each in tmp_path.glob("store.db*"))
+    content = b"".join(part.read_bytes() for part in tmp_path.glob("store.db*"))
     with sqlite3.connect(file) as database:
         (body,) = database.execute("SELECT body FROM tokens").fetchone()
-    assert secret not in kept
+    assert secret not in content
     assert '"name":"ci"' in body
 
 
-def test_tokens_outlive_the_service(tmp_path: Path) -> None:
+def test_tokens_survive_a_service_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     with a_service(tmp_path, store=url) as service:
-        good = make(service, "good", "viewer")["token"]
-        gone = make(service, "gone", "viewer")["token"]
+        valid = make(service, "good", "viewer")["token"]
+        revoked = make(service, "gone", "viewer")["token"]
         assert service.ask("DELETE", "/v1/tokens/gone").status == 204
     with a_service(tmp_path, store=url) as again:
-        assert replace(again, token=good).ask("GET", "/v1/vms").status == 200
-        assert replace(again, token=gone).ask("GET", "/v1/vms").status == 401
+        assert replace(again, token=valid).ask("GET", "/v1/vms").status == 200
+        assert replace(again, token=revoked).ask("GET", "/v1/vms").status == 401
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_tokens_outlive_the_service(tmp_path: Path) -> None:
         ({"role": "viewer"}, 422),
     ],
 )
-def test_a_token_that_makes_no_sense_is_not_made(
+def test_invalid_token_request_is_refused(
     shared: RunningService, body: object, status: int
 ) -> None:
     answer = shared.ask("POST", "/v1/tokens", body)
@@ -118,23 +118,25 @@ def test_a_token_that_makes_no_sense_is_not_made(
     assert shared.get("/v1/tokens")["items"] == []
 
 
-def test_two_tokens_cannot_have_one_name(service: RunningService) -> None:
+def test_token_names_are_unique(service: RunningService) -> None:
     make(service, "ci", "viewer")
     answer = service.ask("POST", "/v1/tokens", {"name": "CI", "role": "admin"})
     assert answer.status == 409
     assert "revoke it" in answer.detail
 
 
-def test_a_name_is_free_again_when_its_token_is_revoked(
+def test_name_of_a_revoked_token_can_be_reused(
     service: RunningService,
 ) -> None:
     make(service, "ci", "viewer")
     service.ask("DELETE", "/v1/tokens/ci")
     again = make(service, "ci", "operator")
-    assert [each["id"] for each in service.get("/v1/tokens")["items"]] == [again["id"]]
+    assert [token["id"] for token in service.get("/v1/tokens")["items"]] == [
+        again["id"]
+    ]
 
 
-def test_many_who_ask_for_one_name_at_once_get_one_token(
+def test_concurrent_requests_for_one_name_create_one_token(
     service: RunningService,
 ) -> None:
     def ask_for_it(_: int) -> int:
@@ -146,18 +148,18 @@ def test_many_who_ask_for_one_name_at_once_get_one_token(
     assert statuses == [201] + [409] * 7
 
 
-def test_lists_of_tokens_come_in_pages(service: RunningService) -> None:
+def test_token_list_is_paged(service: RunningService) -> None:
     names = [f"t{number}" for number in range(5)]
     for name in names:
         make(service, name, "viewer")
-    found, after = [], ""
+    listed, after = [], ""
     while True:
         page = service.get(f"/v1/tokens?limit=2{after}")
-        found += [each["name"] for each in page["items"]]
+        listed += [token["name"] for token in page["items"]]
         if page["next"] is None:
             break
         after = f"&after={page['next']}"
-    assert found == names
+    assert listed == names
 
 
 # --- roles -------------------------------------------------------------------
@@ -170,7 +172,7 @@ def holders(shared: RunningService) -> dict[str, RunningService]:
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS_OPERATOR | NEEDS_ADMIN))
-def test_a_viewer_changes_nothing(
+def test_viewer_cannot_change_anything(
     holders: dict[str, RunningService], method: str, path: str
 ) -> None:
     answer = holders["viewer"].ask(method, path, raw=b"nonsense")
@@ -179,7 +181,7 @@ def test_a_viewer_changes_nothing(
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS_ADMIN))
-def test_an_operator_manages_neither_fleet_nor_tokens(
+def test_operator_cannot_manage_fleet_or_tokens(
     holders: dict[str, RunningService], method: str, path: str
 ) -> None:
     answer = holders["operator"].ask(method, path, raw=b"nonsense")
@@ -189,53 +191,57 @@ def test_an_operator_manages_neither_fleet_nor_tokens(
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
 @pytest.mark.parametrize("path", ["/v1/vms", "/v1/events", "/v1/journal", "/v1/clock"])
-def test_everybody_reads(
+def test_every_role_can_read(
     holders: dict[str, RunningService], role: str, path: str
 ) -> None:
     assert holders[role].ask("GET", path).status == 200
 
 
-def test_an_operator_commands_and_is_named(service: RunningService) -> None:
+def test_journal_names_the_operator(service: RunningService) -> None:
     ops = holding(service, "night-shift", "operator")
-    made = ops.announce(vms=["web-0"])
-    ops.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+    maintenance = ops.announce(vms=["web-0"])
+    ops.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     facts = service.facts("Announced", "Canceled")
-    assert [each["by"] for each in facts] == ["night-shift", "night-shift"]
+    assert [fact["by"] for fact in facts] == ["night-shift", "night-shift"]
 
 
-def test_an_admin_manages_fleet_and_tokens(service: RunningService) -> None:
+def test_admin_can_manage_fleet_and_tokens(service: RunningService) -> None:
     chief = holding(service, "chief", "admin")
     assert chief.ask("PUT", "/v1/hosts/host-c", {}).status == 200
     assert make(chief, "ci", "viewer")["created_by"] == "chief"
     assert chief.ask("DELETE", "/v1/tokens/ci").status == 204
-    made, revoked = service.facts("TokenCreated", "TokenRevoked")[1:]
-    assert (made["by"], made["name"], made["role"]) == ("chief", "ci", "viewer")
+    created, revoked = service.facts("TokenCreated", "TokenRevoked")[1:]
+    assert (created["by"], created["name"], created["role"]) == (
+        "chief",
+        "ci",
+        "viewer",
+    )
     assert (revoked["by"], revoked["name"]) == ("chief", "ci")
 
 
-def test_a_path_that_nobody_knows_needs_an_admin(
+def test_unknown_path_needs_an_admin(
     holders: dict[str, RunningService],
 ) -> None:
     assert holders["operator"].ask("PUT", "/v1/nothing", {}).status == 403
     assert holders["admin"].ask("PUT", "/v1/nothing", {}).status == 404
 
 
-def test_a_key_that_another_has_used_tells_nothing(service: RunningService) -> None:
-    one = holding(service, "one", "operator")
-    two = holding(service, "two", "operator")
+def test_idempotency_keys_are_separate_per_token(service: RunningService) -> None:
+    first_operator = holding(service, "one", "operator")
+    second_operator = holding(service, "two", "operator")
     body = {"type": "Reboot", "vms": ["web-0"]}
-    first = one.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    first = first_operator.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
     other = {"type": "Reboot", "vms": ["web-1"]}
-    second = two.ask("POST", "/v1/maintenances", other, Idempotency_Key="k")
-    again = one.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    second = second_operator.ask("POST", "/v1/maintenances", other, Idempotency_Key="k")
+    again = first_operator.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
     assert (first.status, second.status, again.status) == (201, 201, 201)
     assert again.body == first.body != second.body
 
 
-# --- ends --------------------------------------------------------------------
+# --- expiry and revocation ---------------------------------------------------
 
 
-def test_a_token_expires_on_the_clock_of_the_service(service: RunningService) -> None:
+def test_token_expires_by_the_service_clock(service: RunningService) -> None:
     brief = holding(service, "brief", "viewer", expires_in_seconds=60)
     service.advance(59)
     assert brief.ask("GET", "/v1/vms").status == 200
@@ -245,7 +251,7 @@ def test_a_token_expires_on_the_clock_of_the_service(service: RunningService) ->
     assert "expired" in answer.detail
 
 
-def test_the_name_of_an_expired_token_is_free(service: RunningService) -> None:
+def test_name_of_an_expired_token_can_be_reused(service: RunningService) -> None:
     make(service, "brief", "viewer", expires_in_seconds=60)
     service.advance(60)
     make(service, "brief", "viewer")
@@ -253,27 +259,25 @@ def test_the_name_of_an_expired_token_is_free(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("by", ["name", "id"])
-def test_a_revoked_token_opens_nothing_from_then_on(
-    service: RunningService, by: str
-) -> None:
-    made = make(service, "ci", "viewer")
-    ci = replace(service, token=made["token"])
+def test_revoked_token_gets_401(service: RunningService, by: str) -> None:
+    created = make(service, "ci", "viewer")
+    ci = replace(service, token=created["token"])
     assert ci.ask("GET", "/v1/vms").status == 200
-    assert service.ask("DELETE", f"/v1/tokens/{made[by]}").status == 204
+    assert service.ask("DELETE", f"/v1/tokens/{created[by]}").status == 204
     answer = ci.ask("GET", "/v1/vms")
     assert answer.status == 401
     assert "revoked" in answer.detail
     assert service.get("/v1/tokens")["items"] == []
 
 
-def test_a_second_revocation_changes_nothing(service: RunningService) -> None:
-    made = make(service, "ci", "viewer")
+def test_second_revocation_has_no_effect(service: RunningService) -> None:
+    created = make(service, "ci", "viewer")
     for _ in range(2):
-        assert service.ask("DELETE", f"/v1/tokens/{made['id']}").status == 204
+        assert service.ask("DELETE", f"/v1/tokens/{created['id']}").status == 204
     assert len(service.facts("TokenRevoked")) == 1
 
 
-def test_a_token_named_like_the_id_of_another_is_not_mistaken_for_it(
+def test_token_named_like_the_id_of_another_is_distinct(
     service: RunningService,
 ) -> None:
     first = make(service, "ci", "viewer")
@@ -284,19 +288,19 @@ def test_a_token_named_like_the_id_of_another_is_not_mistaken_for_it(
     assert left["name"] == first["id"]
 
 
-def test_a_token_that_is_not_there_cannot_be_revoked(shared: RunningService) -> None:
+def test_revoking_an_unknown_token_gets_404(shared: RunningService) -> None:
     assert shared.ask("DELETE", "/v1/tokens/nobody").status == 404
 
 
-def test_the_first_token_is_not_revoked_by_the_api(shared: RunningService) -> None:
+def test_admin_token_cannot_be_revoked_over_the_api(shared: RunningService) -> None:
     answer = shared.ask("DELETE", "/v1/tokens/admin")
     assert answer.status == 409
     assert "FOREWARN_TOKEN" in answer.detail
 
 
-def test_a_stream_ends_with_its_token(service: RunningService) -> None:
-    made = make(service, "ci", "viewer")
-    headers = {"Authorization": f"Bearer {made['token']}"}
+def test_stream_ends_with_its_token(service: RunningService) -> None:
+    created = make(service, "ci", "viewer")
+    headers = {"Authorization": f"Bearer {created['token']}"}
     with urlopen(
         Request(f"{service.control}/v1/stream", headers=headers), timeout=PATIENCE
     ) as stream:
@@ -305,7 +309,7 @@ def test_a_stream_ends_with_its_token(service: RunningService) -> None:
         assert b"Announced" not in stream.read()
 
 
-def test_when_a_token_was_last_used_is_known_to_the_minute(
+def test_last_use_is_recorded_to_the_minute(
     service: RunningService,
 ) -> None:
     ci = holding(service, "ci", "viewer")
@@ -329,46 +333,46 @@ def guess(service: RunningService, token: str = "fw_0_wrong") -> int:
 
 
 def refusals(service: RunningService) -> dict[str, int]:
-    """Count what the journal tells, in one fact or, around a heartbeat, in two."""
-    counted: dict[str, int] = {}
+    """Sum the refusals in the journal; a heartbeat may split them into two facts."""
+    attempts: dict[str, int] = {}
     for fact in service.facts("AccessRefused"):
-        for each in fact["refusals"]:
-            place = each["address"]
-            counted[place] = counted.get(place, 0) + each["attempts"]
-    return counted
+        for refusal in fact["refusals"]:
+            address = refusal["address"]
+            attempts[address] = attempts.get(address, 0) + refusal["attempts"]
+    return attempts
 
 
-def test_a_guess_is_in_the_journal_without_the_token(service: RunningService) -> None:
-    ids = make(service, "ci", "viewer")["id"]
-    tries = [f"fw_{ids}_nearlyright", "sesame"]
-    assert [guess(service, each) for each in tries] == [401, 401]
+def test_guess_is_in_the_journal_without_the_token(service: RunningService) -> None:
+    token_id = make(service, "ci", "viewer")["id"]
+    tries = [f"fw_{token_id}_nearlyright", "sesame"]
+    assert [guess(service, guessed) for guessed in tries] == [401, 401]
     assert refusals(service) == {"127.0.0.1": 2}
     text = json.dumps(service.facts())
-    assert not any(each in text for each in (*tries, "nearlyright"))
+    assert not any(guessed in text for guessed in (*tries, "nearlyright"))
 
 
-def test_what_a_proxy_tells_and_is_no_address_is_not_in_the_journal(
+def test_invalid_forwarded_address_is_not_in_the_journal(
     serve: Serve,
 ) -> None:
     service = serve(control_host=["api.example"])
     url = f"{service.control}/v1/vms"
-    for told in ("<b>somebody</b>", "x" * 5000):
-        ask("GET", url, Authorization="Bearer no", X_Forwarded_For=told)
+    for forwarded_for in ("<b>somebody</b>", "x" * 5000):
+        ask("GET", url, Authorization="Bearer no", X_Forwarded_For=forwarded_for)
     assert refusals(service) == {"unknown": 2}
 
 
-def test_who_guesses_on_and_on_is_told_to_wait(serve: Serve) -> None:
+def test_repeated_guesses_get_429(serve: Serve) -> None:
     service = serve()
     url = f"{service.control}/v1/vms"
     answers = [ask("GET", url, Authorization="Bearer wrong") for _ in range(25)]
-    assert [each.status for each in answers[:20]] == [401] * 20
-    # Not all of them, if the machine took seconds for so many.
-    refused = [each for each in answers[20:] if each.status == 429]
+    assert [answer.status for answer in answers[:20]] == [401] * 20
+    # Fewer than five are refused if the requests took several seconds.
+    refused = [answer for answer in answers[20:] if answer.status == 429]
     assert int(refused[0].headers["Retry-After"]) >= 1
     assert "too many wrong tokens" in refused[0].detail
 
 
-def test_who_has_a_good_token_is_not_stopped_by_those_who_guess(serve: Serve) -> None:
+def test_valid_token_works_despite_guesses_of_others(serve: Serve) -> None:
     service = serve()
     for _ in range(25):
         guess(service)
@@ -376,7 +380,7 @@ def test_who_has_a_good_token_is_not_stopped_by_those_who_guess(serve: Serve) ->
     assert service.ask("GET", "/v1/vms").status == 200
 
 
-def test_no_token_at_all_is_no_guess(serve: Serve) -> None:
+def test_missing_token_does_not_count_as_a_guess(serve: Serve) -> None:
     service = serve()
     url = f"{service.control}/v1/vms"
     assert {ask("GET", url).status for _ in range(30)} == {401}

@@ -1,6 +1,6 @@
-"""Whatever arrives, and however it is cut, is read as others read it.
+"""HTTP/1 parser on arbitrary bytes in arbitrary pieces, compared with h11 and llhttp.
 
-`scripts/bench bytes` does the same with as many cases as wanted.
+`scripts/bench bytes` runs the same checks with any number of cases.
 """
 
 from random import Random
@@ -32,7 +32,7 @@ seeds = st.integers(min_value=0, max_value=2**64 - 1)
 
 
 def check(stream: bytes, random: Random) -> Judgement:
-    """Judge `stream`; nothing may be wrong."""
+    """Judge `stream` and fail on any complaint."""
     judgement = judge(stream, random)
     assert judgement.complaints == (), shortest(stream, is_wrong)
     return judgement
@@ -42,62 +42,66 @@ def is_wrong(stream: bytes) -> bool:
     return bool(judge(stream, Random(0)).complaints)
 
 
-# --- drawn -------------------------------------------------------------------
+# --- generated streams -------------------------------------------------------
 
 
 @given(seeds)
 @settings(max_examples=1000)
-def test_good_requests_mean_what_they_should(seed: int) -> None:
+def test_valid_requests_are_parsed_as_intended(seed: int) -> None:
     random = Random(seed)
     assert judge_good(good_requests(random), random).complaints == ()
 
 
 @given(seeds)
 @settings(max_examples=1500)
-def test_good_requests_that_were_spoilt_are_read_as_others_read_them(seed: int) -> None:
+def test_corrupted_requests_are_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
     check(spoilt(random), random)
 
 
 @given(seeds)
 @settings(max_examples=1500)
-def test_attacks_are_read_as_others_read_them(seed: int) -> None:
+def test_attacks_are_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
     check(assembled(random), random)
 
 
 @given(seeds)
 @settings(max_examples=500)
-def test_chunks_are_read_as_others_read_them(seed: int) -> None:
+def test_chunks_are_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
     check(chunked(random), random)
 
 
 @given(seeds)
 @settings(max_examples=500)
-def test_noise_is_read_as_others_read_it(seed: int) -> None:
+def test_noise_is_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
     check(noise(random), random)
 
 
 @given(st.binary(max_size=200), seeds)
 @settings(max_examples=500)
-def test_any_bytes_are_read_as_others_read_them(stream: bytes, seed: int) -> None:
+def test_any_bytes_are_parsed_like_the_oracles(stream: bytes, seed: int) -> None:
     check(stream, Random(seed))
 
 
 @given(seeds)
 @settings(max_examples=50)
-def test_what_lies_about_a_limit_is_read_alike_however_it_is_cut(seed: int) -> None:
+def test_streams_near_a_limit_are_parsed_alike_however_they_are_split(
+    seed: int,
+) -> None:
     random = Random(seed)
     check(large(random), random)
 
 
-# --- where we differ ---------------------------------------------------------
+# --- known differences -------------------------------------------------------
 
 
 @pytest.mark.parametrize("difference", ONLY_WE_REFUSE, ids=lambda each: each.what)
-def test_what_only_we_refuse_is_accepted_by_the_oracles(difference: Difference) -> None:
+def test_streams_that_only_we_refuse_are_accepted_by_the_oracles(
+    difference: Difference,
+) -> None:
     judgement = check(difference.example, Random(0))
     assert (judgement.accepted, judgement.refusal) == (0, difference.status)
     assert len(by_llhttp(difference.example).messages) == 1
@@ -107,19 +111,19 @@ def test_what_only_we_refuse_is_accepted_by_the_oracles(difference: Difference) 
 @pytest.mark.parametrize(
     "difference", LLHTTP_LEAVES_OTHERWISE, ids=lambda each: each.what
 )
-def test_llhttp_keeps_some_connections_otherwise(difference: Difference) -> None:
+def test_llhttp_disagrees_on_keeping_some_connections(difference: Difference) -> None:
     (message,) = by_llhttp(difference.example).messages
     assert message.stays is last_of(difference.example)
 
 
 @pytest.mark.parametrize("difference", H11_LEAVES_OTHERWISE, ids=lambda each: each.what)
-def test_h11_keeps_some_connections_otherwise(difference: Difference) -> None:
+def test_h11_disagrees_on_keeping_some_connections(difference: Difference) -> None:
     (message,) = by_h11(difference.example).messages
     assert message.stays is last_of(difference.example)
 
 
 def last_of(stream: bytes) -> bool:
-    """Whether the one request of `stream` is the last for us."""
+    """Return whether we close the connection after the only request of `stream`."""
     check(stream, Random(0))
     ((request, _),) = drive([stream]).asked
     return request.is_last

@@ -1,4 +1,4 @@
-"""No stream costs more than its size: neither time nor memory grow beyond it."""
+"""Effort limits: time and memory grow no faster than the size of a stream."""
 
 import time
 import tracemalloc
@@ -20,18 +20,18 @@ _PIECE = 64 * 1024
 
 
 def seconds(pieces: Iterable[bytes]) -> float:
-    """Measure how long a connection works on `pieces`, at best."""
-    given, measured = [*pieces], list[float]()
+    """Return the shortest of three processing times for `pieces`, in seconds."""
+    chunks, measured = [*pieces], list[float]()
     for _ in range(3):
         connection = a_connection(Echo())
-        begun = time.process_time()
-        for piece in given:
+        started = time.process_time()
+        for piece in chunks:
             connection.receive(piece)
-        measured.append(time.process_time() - begun)
+        measured.append(time.process_time() - started)
     return min(measured)
 
 
-#: Streams that grow with a number, each for an effort that could grow faster.
+#: Streams of a given size whose effort could grow faster than their size.
 GROWING: dict[str, Callable[[int], Iterable[bytes]]] = {
     "small chunks": lambda n: [in_chunks(b"1\r\nx\r\n" * (5 * n))],
     "pipelined requests": lambda n: [a_request("/a", "A: " + "x" * 60) * n],
@@ -42,14 +42,14 @@ GROWING: dict[str, Callable[[int], Iterable[bytes]]] = {
 
 
 @pytest.mark.parametrize("stream", GROWING.values(), ids=GROWING.keys())
-def test_eight_times_as_much_takes_about_eight_times_as_long(
+def test_time_grows_about_linearly_with_size(
     stream: Callable[[int], Iterable[bytes]],
 ) -> None:
     small, large = seconds(stream(1_500)), seconds(stream(12_000))
     assert large < 24 * small
 
 
-#: How streams begin that could go on for ever, and how they go on.
+#: First bytes of streams that could go on forever, and how they continue.
 ENDLESS = {
     "a head": (b"GET /a HTTP/1.1\r\nA: ", b"x"),
     "a target": (b"GET /", b"x"),
@@ -67,17 +67,15 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize(("begin", "more"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_stream_without_end_is_left_and_nothing_is_kept_of_it(
-    begin: bytes, more: bytes
-) -> None:
+def test_endless_stream_is_dropped_and_not_stored(begin: bytes, more: bytes) -> None:
     connection = a_connection(Echo())
     piece = more * (_PIECE // len(more))
     connection.receive(begin)
     tracemalloc.start()
     for _ in range(50):
         connection.receive(piece)
-    kept, peak = tracemalloc.get_traced_memory()
+    current, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert connection.state in (ConnectionState.DRAIN, ConnectionState.CLOSED)
-    assert kept < _PIECE
+    assert current < _PIECE
     assert peak < 20 * _PIECE

@@ -1,4 +1,4 @@
-"""What the metadata plane notices: who listens, who approves, who has seen what."""
+"""What the metadata plane records: enabled groups, approvals, seen events."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,24 +24,24 @@ from forewarn.server.metadata.handler import ApproveFirst, EnableFirst
 APPROVAL = b'{"StartRequests":[{"EventId":"e0"}]}'
 
 
-# --- silent groups -----------------------------------------------------------
+# --- disabled groups ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("method", "body"), [("GET", b""), ("POST", APPROVAL), ("POST", b"nonsense")]
 )
-def test_the_first_request_of_a_silent_group_waits(method: str, body: bytes) -> None:
+def test_first_request_of_a_disabled_group_enables_it(method: str, body: bytes) -> None:
     answer = a_reception().send(method=method, body=body, address="10.0.0.3")
     assert answer == EnableFirst(group="quiet")
 
 
-def test_a_request_with_a_tag_waits_too() -> None:
+def test_first_request_with_an_etag_also_enables_the_group() -> None:
     reception = a_reception()
     answer = reception.send(EVENTS, "If-None-Match: *", address="10.0.0.3")
     assert answer == EnableFirst(group="quiet")
 
 
-def test_a_group_that_listens_is_answered_at_once() -> None:
+def test_enabled_group_is_served_immediately() -> None:
     reception = a_reception()
     reception.show(shown(replace(QUIET, last_request=NOON)))
     assert reception.ask(address="10.0.0.3").status == 200
@@ -50,27 +50,27 @@ def test_a_group_that_listens_is_answered_at_once() -> None:
 @pytest.mark.parametrize(
     ("silence", "waits"), [(24 * HOUR - SECOND, False), (24 * HOUR, True)]
 )
-def test_after_24_hours_a_group_is_silent(silence: timedelta, waits: bool) -> None:
+def test_group_is_disabled_after_24_hours(silence: timedelta, waits: bool) -> None:
     reception = a_reception(shown(replace(QUIET, last_request=NOON)))
     reception.set_clock(NOON + silence)
     answer = reception.send(address="10.0.0.3")
     assert isinstance(answer, EnableFirst) is waits
 
 
-def test_every_request_puts_the_silence_off() -> None:
+def test_every_request_postpones_the_disabling() -> None:
     reception = a_reception(shown(replace(QUIET, last_request=NOON)))
     for hours in (20, 40, 60):
         reception.set_clock(NOON + hours * HOUR)
         assert reception.ask(address="10.0.0.3").status == 200
 
 
-def test_a_group_that_always_listens_never_waits() -> None:
+def test_always_enabled_group_never_waits() -> None:
     reception = a_reception()
     reception.set_clock(NOON + 1000 * HOUR)
     assert reception.ask().status == 200
 
 
-def test_a_vm_alone_does_not_fall_silent_while_its_group_asks() -> None:
+def test_isolated_vm_stays_enabled_by_requests_of_its_group() -> None:
     alone = replace(QUIET, isolated=True, last_request=NOON)
     vms = (VMS[2], VM(name="quiet-1", group="quiet", addresses=("10.0.0.4",)))
     reception = a_reception(
@@ -90,14 +90,14 @@ def test_a_vm_alone_does_not_fall_silent_while_its_group_asks() -> None:
         "/metadata/scheduledevents",
     ],
 )
-def test_other_requests_of_a_silent_group_are_answered_at_once(target: str) -> None:
+def test_other_requests_of_a_disabled_group_are_served_immediately(target: str) -> None:
     assert isinstance(a_reception().send(target, address="10.0.0.3"), bytes)
 
 
 # --- approvals ---------------------------------------------------------------
 
 
-def test_an_approval_is_deferred_with_ids_in_upper_case_and_each_once() -> None:
+def test_approval_ids_are_upper_case_and_unique() -> None:
     body = b'{"StartRequests":[{"EventId":"a"},{"EventId":"B"},{"EventId":"A"}]}'
     answer = a_reception().send(method="POST", body=body)
     assert answer == ApproveFirst(vm="web-0", events=("A", "B"))
@@ -113,35 +113,35 @@ def test_an_approval_is_deferred_with_ids_in_upper_case_and_each_once() -> None:
         "User-Agent: Pacemaker-ResourceAgent/1.0",
     ],
 )
-def test_other_headers_of_an_approval_do_not_matter(header: str) -> None:
+def test_approval_ignores_other_headers(header: str) -> None:
     answer = a_reception().send(EVENTS, header, method="POST", body=APPROVAL)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
 
 
 @pytest.mark.parametrize("incarnation", [b'"5"', b"5", b"null", b"-1"])
-def test_the_incarnation_in_an_approval_is_ignored(incarnation: bytes) -> None:
+def test_approval_ignores_the_incarnation(incarnation: bytes) -> None:
     body = APPROVAL[:-1] + b',"DocumentIncarnation":' + incarnation + b"}"
     answer = a_reception().send(method="POST", body=body)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
 
 
-def test_on_an_open_plane_one_approves_for_the_vm_one_names() -> None:
+def test_open_plane_approves_for_the_named_vm() -> None:
     answer = a_reception(is_open=True).send(
         f"/vm/WEB-1{EVENTS}", method="POST", body=APPROVAL
     )
     assert answer == ApproveFirst(vm="web-1", events=("E0",))
 
 
-# --- notes -------------------------------------------------------------------
+# --- recorded requests and seen events ---------------------------------------
 
 
-def test_a_request_is_noted_with_its_time() -> None:
+def test_request_is_recorded_with_its_time() -> None:
     reception = a_reception()
     reception.ask()
     assert reception.asked() == {"web": NOON}
 
 
-def test_requests_within_one_stamp_are_noted_once() -> None:
+def test_requests_within_one_second_are_recorded_once() -> None:
     reception = a_reception()
     reception.ask()
     reception.asked()
@@ -149,7 +149,7 @@ def test_requests_within_one_stamp_are_noted_once() -> None:
     assert reception.asked() == {}
 
 
-def test_requests_are_noted_again_in_the_next_second() -> None:
+def test_requests_are_recorded_again_in_the_next_second() -> None:
     reception = a_reception()
     reception.ask()
     reception.asked()
@@ -166,7 +166,7 @@ def test_requests_are_noted_again_in_the_next_second() -> None:
         ("POST", "A: b", b"nonsense"),
     ],
 )
-def test_a_304_and_a_post_count_as_well(method: str, header: str, body: bytes) -> None:
+def test_304_and_post_are_recorded(method: str, header: str, body: bytes) -> None:
     reception = a_reception()
     reception.send(EVENTS, header, method=method, body=body)
     assert reception.asked() == {"web": NOON}
@@ -183,39 +183,39 @@ def test_a_304_and_a_post_count_as_well(method: str, header: str, body: bytes) -
         "/",
     ],
 )
-def test_requests_for_anything_else_do_not_count(target: str) -> None:
+def test_other_requests_are_not_recorded(target: str) -> None:
     reception = a_reception()
     reception.ask(target)
     assert reception.asked() == {}
 
 
-def test_a_request_without_the_header_does_not_count() -> None:
+def test_request_without_the_header_is_not_recorded() -> None:
     reception = a_reception()
     reception.ask(marked=False)
     assert reception.asked() == {}
 
 
-def test_who_was_shown_an_event_is_noted() -> None:
+def test_vm_that_read_an_event_is_recorded() -> None:
     reception = a_reception(shown(WEB, an_event("E0"), an_event("E1")))
     reception.ask()
     assert reception.seen() == [("web-0", "E0"), ("web-0", "E1")]
 
 
-def test_a_sight_is_noted_once_per_document() -> None:
+def test_read_is_recorded_once_per_document() -> None:
     reception = a_reception(shown(WEB, an_event()))
     for _ in range(3):
         reception.ask()
     assert reception.seen() == [("web-0", "E0")]
 
 
-def test_each_vm_has_to_see_for_itself() -> None:
+def test_reads_are_recorded_per_vm() -> None:
     reception = a_reception(shown(WEB, an_event()))
     reception.ask(address="10.0.0.1")
     reception.ask(address="10.0.0.2")
     assert reception.seen() == [("web-0", "E0"), ("web-1", "E0")]
 
 
-def test_what_a_new_document_shows_is_noted() -> None:
+def test_read_of_a_new_document_is_recorded() -> None:
     reception = a_reception(shown(WEB, an_event("E0")))
     reception.ask()
     reception.seen()
@@ -224,13 +224,13 @@ def test_what_a_new_document_shows_is_noted() -> None:
     assert reception.seen() == [("web-0", "E1")]
 
 
-def test_an_event_that_the_version_hides_was_not_seen() -> None:
+def test_event_hidden_by_the_api_version_is_not_seen() -> None:
     reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
     reception.ask("/metadata/scheduledevents?api-version=2017-03-01")
     assert reception.seen() == []
 
 
-def test_an_event_that_an_older_version_hid_is_seen_in_a_newer_one() -> None:
+def test_event_hidden_by_an_older_version_is_seen_in_a_newer_one() -> None:
     reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
     reception.ask("/metadata/scheduledevents?api-version=2017-03-01")
     reception.seen()
@@ -238,7 +238,7 @@ def test_an_event_that_an_older_version_hid_is_seen_in_a_newer_one() -> None:
     assert reception.seen() == [("web-0", "E0")]
 
 
-def test_an_approval_shows_nothing() -> None:
+def test_approval_does_not_count_as_seeing_the_event() -> None:
     reception = a_reception(shown(WEB, an_event()))
     reception.send(method="POST", body=APPROVAL)
     assert reception.seen() == []

@@ -1,4 +1,4 @@
-"""Silent groups that begin to listen, on a plane whose commands take their time."""
+"""Enabling of disabled groups on a plane with slow commands."""
 
 import socket
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
 
 
 class SlowCommands:
-    """Groups begin to listen when they are let go."""
+    """Commands that enable groups only after `let_go` is set."""
 
     def __init__(self) -> None:
         self.plane: MetadataPlane | None = None
@@ -37,13 +37,15 @@ class SlowCommands:
         self.turns.append({*groups})
         self.begun.set()
         self.let_go.wait(LONG)
-        began = [replace(each, last_request=NOON) for each in GROUPS]
-        told = [shown(each, epoch="e1") for each in began if each.name in groups]
+        enabled = [replace(group, last_request=NOON) for group in GROUPS]
+        documents = [
+            shown(group, epoch="e1") for group in enabled if group.name in groups
+        ]
         assert self.plane is not None
-        self.plane.apply_update(DocumentUpdate(position=1, shown=told))
+        self.plane.apply_update(DocumentUpdate(position=1, shown=documents))
 
 
-def test_groups_that_ask_while_another_begins_share_the_next_transaction() -> None:
+def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None:
     commands = SlowCommands()
     listening = socket.create_server(("127.0.0.1", 0))
     handler = a_reception(is_open=True, vms=VMS, groups=GROUPS).handler
@@ -52,13 +54,13 @@ def test_groups_that_ask_while_another_begins_share_the_next_transaction() -> No
     commands.plane = plane
     plane.start()
     host, port = listening.getsockname()
-    pollers = {each.name: Poller(f"http://{host}:{port}", each.name) for each in VMS}
+    pollers = {vm.name: Poller(f"http://{host}:{port}", vm.name) for vm in VMS}
     for name, poller in pollers.items():
         target = f"/vm/{name}/metadata/scheduledevents?api-version=2020-07-01"
         versions = f"/vm/{name}/metadata/versions"
         first = a_request(versions, "Metadata: true")
         poller.socket.sendall(first + a_request(target, "Metadata: true"))
-        assert poller.answer().status == 200  # so the other one is being looked at
+        assert poller.answer().status == 200  # so the second request is being processed
         assert commands.begun.wait(LONG)
     commands.let_go.set()
     for poller in pollers.values():

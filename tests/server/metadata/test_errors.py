@@ -1,4 +1,4 @@
-"""What the metadata plane refuses, with which words, and which error comes first."""
+"""Errors of the metadata plane: status, text and precedence."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NOT_FOUND = b'{ "error": "Not found" }'
 
 
 def newest(*versions: str) -> bytes:
-    listed = ", ".join(f'"{each}"' for each in versions)
+    listed = ", ".join(f'"{version}"' for version in versions)
     return (
         b'{ "error": "Bad request. api-version is invalid or was not specified in the'
         b' request. For more information refer to aka.ms/azureimds", "newest-versions":'
@@ -30,37 +30,37 @@ NEWEST_OF_INSTANCE = newest("2025-04-07", "2024-07-17", "2024-03-15")
 
 
 def error_of(said: Said) -> str:
-    """The sentence of an error, which must be as the documentation has it."""
+    """Return the text of an error in the documented format."""
     assert said.header(b"content-type") == b"application/json; charset=utf-8"
     text = json.loads(said.body)["error"]
     assert isinstance(text, str)
     return text
 
 
-# --- the header --------------------------------------------------------------
+# --- Metadata header ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_get_without_the_header_is_refused_in_every_version(version: str) -> None:
+def test_get_without_the_header_gets_400_in_every_version(version: str) -> None:
     target = f"/metadata/scheduledevents?api-version={version}"
-    said = a_reception().ask(target, marked=False)
-    assert (said.status, said.body) == (400, UNMARKED)
+    response = a_reception().ask(target, marked=False)
+    assert (response.status, response.body) == (400, UNMARKED)
 
 
 @pytest.mark.parametrize("value", ["false", "", "1", "yes", "true, true"])
-def test_another_value_of_the_header_is_as_none(value: str) -> None:
-    said = a_reception().ask(EVENTS, f"Metadata: {value}", marked=False)
-    assert said.body == UNMARKED
+def test_other_header_value_counts_as_missing(value: str) -> None:
+    response = a_reception().ask(EVENTS, f"Metadata: {value}", marked=False)
+    assert response.body == UNMARKED
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_a_post_without_the_header_is_refused_since_2017_08_01(version: str) -> None:
+def test_post_without_the_header_gets_400_since_2017_08_01(version: str) -> None:
     target = f"/metadata/scheduledevents?api-version={version}"
-    said = a_reception().ask(target, method="POST", marked=False, body=GOOD)
-    assert (said.status, said.body) == (400, UNMARKED)
+    response = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    assert (response.status, response.body) == (400, UNMARKED)
 
 
-def test_a_post_of_2017_03_01_needs_no_header() -> None:
+def test_post_of_2017_03_01_needs_no_header() -> None:
     target = "/metadata/scheduledevents?api-version=2017-03-01"
     answer = a_reception().send(target, method="POST", marked=False, body=GOOD)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
@@ -81,19 +81,19 @@ NOT_EXEMPT = (
 
 @pytest.mark.parametrize("target", NOT_EXEMPT)
 def test_no_other_post_is_exempt_from_the_header(target: str) -> None:
-    said = a_reception().ask(target, method="POST", marked=False, body=GOOD)
-    assert (said.status, said.body) == (400, UNMARKED)
+    response = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    assert (response.status, response.body) == (400, UNMARKED)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "OPTIONS"])
 @pytest.mark.parametrize("target", [EVENTS, "/metadata/instance", "/", "/nowhere"])
 @pytest.mark.parametrize("value", ["10.0.0.1", ""])
-def test_a_forwarded_request_is_refused_everywhere(
+def test_forwarded_request_gets_400_on_every_path(
     method: str, target: str, value: str
 ) -> None:
-    said = a_reception().ask(target, f"X-Forwarded-For: {value}", method=method)
-    assert said.status == 400
-    assert "proxy" in error_of(said)
+    response = a_reception().ask(target, f"X-Forwarded-For: {value}", method=method)
+    assert response.status == 400
+    assert "proxy" in error_of(response)
 
 
 # --- paths and methods -------------------------------------------------------
@@ -115,31 +115,31 @@ NOWHERE = (
 
 
 @pytest.mark.parametrize("target", NOWHERE)
-def test_an_unknown_path_is_not_found(target: str) -> None:
-    said = a_reception().ask(target)
-    assert (said.status, said.body) == (404, NOT_FOUND)
+def test_unknown_path_gets_404(target: str) -> None:
+    response = a_reception().ask(target)
+    assert (response.status, response.body) == (404, NOT_FOUND)
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_events_can_be_read_and_approved_and_nothing_else(method: str) -> None:
-    said = a_reception().ask(method=method)
-    assert said.status == 405
-    assert said.header(b"allow") == b"GET, POST"
-    assert method in error_of(said)
+def test_other_methods_for_events_get_405(method: str) -> None:
+    response = a_reception().ask(method=method)
+    assert response.status == 405
+    assert response.header(b"allow") == b"GET, POST"
+    assert method in error_of(response)
 
 
-def test_a_head_for_events_is_not_allowed_and_has_no_body() -> None:
-    said = a_reception().ask(method="HEAD")
-    assert (said.status, said.body) == (405, b"")
-    assert said.header(b"allow") == b"GET, POST"
+def test_head_for_events_gets_405_without_a_body() -> None:
+    response = a_reception().ask(method="HEAD")
+    assert (response.status, response.body) == (405, b"")
+    assert response.header(b"allow") == b"GET, POST"
 
 
 @pytest.mark.parametrize("path", ["instance", "instance/compute/name", "versions"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_the_rest_can_only_be_read(path: str, method: str) -> None:
-    said = a_reception().ask(f"/metadata/{path}", method=method)
-    assert said.status == 405
-    assert said.header(b"allow") == b"GET"
+def test_other_paths_are_read_only(path: str, method: str) -> None:
+    response = a_reception().ask(f"/metadata/{path}", method=method)
+    assert response.status == 405
+    assert response.header(b"allow") == b"GET"
 
 
 # --- versions and parameters -------------------------------------------------
@@ -160,17 +160,19 @@ UNKNOWN = (
 
 @pytest.mark.parametrize("target", UNKNOWN)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_without_a_known_version_the_newest_are_told(target: str, method: str) -> None:
-    said = a_reception().ask(target, method=method, body=GOOD)
-    assert (said.status, said.body) == (400, NEWEST_OF_EVENTS)
+def test_unknown_version_gets_400_with_the_newest_versions(
+    target: str, method: str
+) -> None:
+    response = a_reception().ask(target, method=method, body=GOOD)
+    assert (response.status, response.body) == (400, NEWEST_OF_EVENTS)
 
 
 @pytest.mark.parametrize(
     "query", ["", "?format=json", "?api-version=2020-07-01", "?api-version=2019-04-01"]
 )
-def test_the_instance_has_versions_of_its_own(query: str) -> None:
-    said = a_reception().ask(f"/metadata/instance{query}")
-    assert (said.status, said.body) == (400, NEWEST_OF_INSTANCE)
+def test_instance_has_its_own_versions(query: str) -> None:
+    response = a_reception().ask(f"/metadata/instance{query}")
+    assert (response.status, response.body) == (400, NEWEST_OF_INSTANCE)
 
 
 TWICE = (
@@ -184,10 +186,10 @@ TWICE = (
 
 
 @pytest.mark.parametrize("target", TWICE)
-def test_a_parameter_given_twice_is_refused(target: str) -> None:
-    said = a_reception().ask(target)
-    assert said.status == 400
-    assert "more than once" in error_of(said)
+def test_repeated_parameter_gets_400(target: str) -> None:
+    response = a_reception().ask(target)
+    assert response.status == 400
+    assert "more than once" in error_of(response)
 
 
 # --- bodies ------------------------------------------------------------------
@@ -214,10 +216,10 @@ MALFORMED = (
 
 
 @pytest.mark.parametrize("body", MALFORMED, ids=range(len(MALFORMED)))
-def test_a_malformed_body_is_refused(body: bytes) -> None:
-    said = a_reception().ask(method="POST", body=body)
-    assert said.status == 400
-    assert error_of(said).startswith("Bad request. ")
+def test_malformed_body_gets_400(body: bytes) -> None:
+    response = a_reception().ask(method="POST", body=body)
+    assert response.status == 400
+    assert error_of(response).startswith("Bad request. ")
 
 
 # --- precedence --------------------------------------------------------------
@@ -225,13 +227,13 @@ def test_a_malformed_body_is_refused(body: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a request, and how its answer is known."""
+    """One error in a request, and the status and text that identify it."""
 
     status: int
     words: str
 
 
-#: In the order in which they must be found.
+#: In order of precedence.
 PROBLEMS = {
     "forwarded": Problem(400, "proxy"),
     "unmarked": Problem(400, "Required metadata header"),
@@ -248,10 +250,10 @@ PROBLEMS = {
     [two for size in (1, 2, 3) for two in combinations(PROBLEMS, size)],
     ids=" and ".join,
 )
-def test_of_several_problems_the_first_one_is_told(wrong: tuple[str, ...]) -> None:
+def test_first_of_several_errors_is_reported(wrong: tuple[str, ...]) -> None:
     path = "nothing" if "path" in wrong else "scheduledevents"
     version = "1999-01-01" if "version" in wrong else "2020-07-01"
-    said = a_reception().ask(
+    response = a_reception().ask(
         f"/metadata/{path}?api-version={version}",
         *(["X-Forwarded-For: 1.2.3.4"] if "forwarded" in wrong else []),
         method="PUT" if "method" in wrong else "POST",
@@ -260,5 +262,5 @@ def test_of_several_problems_the_first_one_is_told(wrong: tuple[str, ...]) -> No
         address="10.9.9.9" if "caller" in wrong else "10.0.0.1",
     )
     expected = PROBLEMS[wrong[0]]
-    assert said.status == expected.status
-    assert expected.words in error_of(said)
+    assert response.status == expected.status
+    assert expected.words in error_of(response)

@@ -1,4 +1,4 @@
-"""Requests that a fault befalls: which they are, and how they are refused."""
+"""Fault injection: which requests are affected, and error responses."""
 
 import pytest
 from tests.server.support.connections import Line
@@ -9,11 +9,11 @@ from tests.server.support.handlers import EVENTS
 from forewarn.errors import NotFound
 from forewarn.server.metadata.faults.model import fault_of
 
-# --- refusals ----------------------------------------------------------------
+# --- error responses ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["429", "410", "500", "503"])
-def test_a_refusal_is_json_with_its_status(kind: str) -> None:
+def test_fault_status_has_a_json_body(kind: str) -> None:
     line = a_line(fault_of(kind, count=1))
     line.send(GET + GET)
     refused, answered = line.said
@@ -25,31 +25,31 @@ def test_a_refusal_is_json_with_its_status(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["429", "503"])
-def test_some_refusals_say_how_long_to_wait(kind: str) -> None:
+def test_429_and_503_have_retry_after(kind: str) -> None:
     line = a_line(fault_of(kind, retry_after=7))
     line.send(GET)
-    (said,) = line.said
-    assert said.header(b"retry-after") == b"7"
+    (response,) = line.said
+    assert response.header(b"retry-after") == b"7"
 
 
 @pytest.mark.parametrize("kind", ["429", "410", "500", "503"])
-def test_an_approval_that_is_refused_is_not_carried_out(kind: str) -> None:
+def test_refused_approval_is_not_carried_out(kind: str) -> None:
     line = a_line(fault_of(kind))
     line.send(POST)
     assert line.statuses == [int(kind)]
     assert line.plane.deferred == []
 
 
-def test_an_empty_answer_is_a_200_without_a_body() -> None:
+def test_empty_fault_is_a_200_without_a_body() -> None:
     line = a_line(fault_of("empty"))
     line.send(GET)
-    (said,) = line.said
-    assert (said.status, said.body) == (200, b"")
-    assert said.header(b"content-length") == b"0"
+    (response,) = line.said
+    assert (response.status, response.body) == (200, b"")
+    assert response.header(b"content-length") == b"0"
     assert heard(line) == [(200, "empty")]
 
 
-# --- which requests ----------------------------------------------------------
+# --- affected requests -------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ def test_an_empty_answer_is_a_200_without_a_body() -> None:
         ),
     ],
 )
-def test_what_is_not_about_events_is_answered_as_ever(data: bytes, status: int) -> None:
+def test_requests_not_about_events_are_unaffected(data: bytes, status: int) -> None:
     line = a_line(fault_of("503"))
     line.send(data)
     assert line.statuses == [status]
     assert heard(line) == [(status, None)]
 
 
-def test_who_is_not_known_is_told_so_as_ever() -> None:
+def test_unknown_client_still_gets_404() -> None:
     line = Line(a_line(fault_of("503")).plane, peer="10.9.9.9")
     line.send(GET)
     assert line.statuses == [404]
 
 
-def test_a_fault_of_another_vm_is_none() -> None:
+def test_fault_for_another_vm_is_ignored() -> None:
     line = a_line(fault_of("503", vms=["WEB-1"]))
     other = Line(line.plane, peer="10.0.0.2")
     line.send(GET)
@@ -86,22 +86,22 @@ def test_a_fault_of_another_vm_is_none() -> None:
     assert (line.statuses, other.statuses) == ([200], [503])
 
 
-def test_a_vm_that_there_is_not_cannot_be_befallen() -> None:
+def test_fault_for_an_unknown_vm_is_refused() -> None:
     with pytest.raises(NotFound, match="there is no VM web-9"):
         a_line(fault_of("503", vms=["web-9"]))
 
 
-# --- every answer says so ----------------------------------------------------
+# --- Forewarn-Faults header --------------------------------------------------
 
 
-def test_while_there_are_faults_every_answer_says_so() -> None:
+def test_every_response_lists_the_active_faults() -> None:
     line = a_line(fault_of("503", on="approve"), fault_of("slow", vms=["web-1"]))
     line.send(GET)
-    (said,) = line.said
-    assert said.header(b"forewarn-faults") == b"503, slow"
+    (response,) = line.said
+    assert response.header(b"forewarn-faults") == b"503, slow"
 
 
-def test_the_last_answer_that_is_befallen_says_so_and_the_next_does_not() -> None:
+def test_last_faulted_response_lists_the_fault_and_the_next_does_not() -> None:
     line = a_line(fault_of("503", count=1))
     line.send(GET)
     line.wait(1)
@@ -111,7 +111,7 @@ def test_the_last_answer_that_is_befallen_says_so_and_the_next_does_not() -> Non
     assert second.header(b"forewarn-faults") is None
 
 
-def test_a_fault_that_has_ended_is_forgotten_also_if_nobody_asks() -> None:
+def test_expired_fault_is_removed_even_without_requests() -> None:
     line = a_line(fault_of("503", seconds=5))
     line.wait(4)
     assert line.plane.faults.kinds == ["503"]
@@ -122,7 +122,7 @@ def test_a_fault_that_has_ended_is_forgotten_also_if_nobody_asks() -> None:
 
 
 @pytest.mark.parametrize("count", [1, None])
-def test_the_time_of_a_fault_that_has_ended_before_ends_nothing_else(
+def test_expiry_of_an_ended_fault_removes_no_other_fault(
     count: int | None,
 ) -> None:
     line = a_line(fault_of("503", seconds=5, count=count), fault_of("410"))

@@ -1,4 +1,4 @@
-"""Requests that a fault befalls: answers that are late, broken off, cut or stale."""
+"""Fault injection: responses that are late, reset, truncated or stale."""
 
 import pytest
 from tests.server.support.connections import a_poll
@@ -15,22 +15,22 @@ from tests.server.support.faulted_requests import (
 from forewarn.server.metadata.faults.injection import half_of_body
 from forewarn.server.metadata.faults.model import fault_of
 
-# --- late answers ------------------------------------------------------------
+# --- late responses ----------------------------------------------------------
 
 
-def test_a_slow_answer_shows_the_document_as_it_is_by_then() -> None:
+def test_slow_response_shows_the_current_document() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(GET)
     line.wait(2)
     announce(line)
     assert line.statuses == []
     line.wait(1)
-    (said,) = line.said
-    assert b'"DocumentIncarnation":2' in said.body
+    (response,) = line.said
+    assert b'"DocumentIncarnation":2' in response.body
     assert heard(line) == [(200, "slow")]
 
 
-def test_an_approval_is_carried_out_at_once_and_answered_late() -> None:
+def test_slow_approval_is_carried_out_immediately() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(POST)
     approve(line)
@@ -41,7 +41,7 @@ def test_an_approval_is_carried_out_at_once_and_answered_late() -> None:
     assert heard(line) == [(200, "slow")]
 
 
-def test_that_an_approval_is_wrong_is_told_late_too() -> None:
+def test_slow_invalid_approval_is_refused_late() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(WRONG_POST)
     assert line.statuses == []
@@ -49,7 +49,7 @@ def test_that_an_approval_is_wrong_is_told_late_too() -> None:
     assert line.statuses == [400]
 
 
-def test_a_fault_that_is_cleared_meanwhile_changes_no_late_answer() -> None:
+def test_clearing_a_fault_does_not_affect_delayed_responses() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(GET)
     line.plane.injector.clear(None)
@@ -60,7 +60,7 @@ def test_a_fault_that_is_cleared_meanwhile_changes_no_late_answer() -> None:
     assert heard(line) == [(200, "slow"), (200, None)]
 
 
-def test_a_slow_poll_is_held_afterwards_as_ever() -> None:
+def test_slow_long_poll_is_held_after_the_delay() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     line.wait(5)
@@ -71,7 +71,7 @@ def test_a_slow_poll_is_held_afterwards_as_ever() -> None:
     assert heard(line) == [(200, "slow")]
 
 
-def test_a_change_does_not_hasten_a_slow_poll() -> None:
+def test_change_does_not_speed_up_a_slow_long_poll() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     announce(line)
@@ -80,7 +80,7 @@ def test_a_change_does_not_hasten_a_slow_poll() -> None:
     assert line.statuses == [200]
 
 
-def test_a_first_call_is_late_and_the_next_is_not() -> None:
+def test_slow_first_call_delays_only_the_first_request() -> None:
     line = a_line(fault_of("slow-first-call", delay=3))
     line.send(GET)
     line.wait(3)
@@ -89,7 +89,7 @@ def test_a_first_call_is_late_and_the_next_is_not() -> None:
 
 
 @pytest.mark.parametrize("data", [GET, a_poll("wait=30", tag='"e0.1"'), WRONG_POST])
-def test_when_the_service_stops_who_waits_is_answered_at_once(data: bytes) -> None:
+def test_stopping_service_responds_to_delayed_requests_immediately(data: bytes) -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(data)
     line.wire.leave()
@@ -97,7 +97,7 @@ def test_when_the_service_stops_who_waits_is_answered_at_once(data: bytes) -> No
     assert line.socket.done == ["close"]
 
 
-def test_an_approval_that_ends_when_the_service_stops_is_answered_at_once() -> None:
+def test_approval_that_ends_during_a_stop_gets_its_response_immediately() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(POST)
     line.wire.leave()
@@ -105,7 +105,7 @@ def test_an_approval_that_ends_when_the_service_stops_is_answered_at_once() -> N
     assert line.statuses == [200]
 
 
-def test_a_late_answer_to_who_has_gone_is_dropped() -> None:
+def test_delayed_response_to_a_closed_connection_is_dropped() -> None:
     line = a_line(fault_of("slow", delay=3))
     line.send(GET)
     line.hang_up()
@@ -115,10 +115,10 @@ def test_a_late_answer_to_who_has_gone_is_dropped() -> None:
     assert heard(line) == []
 
 
-# --- connections that end ----------------------------------------------------
+# --- reset and truncated responses -------------------------------------------
 
 
-def test_a_read_is_reset_instead_of_an_answer() -> None:
+def test_reset_read_gets_no_response() -> None:
     line = a_line(fault_of("reset"))
     line.send(GET)
     assert line.socket.written == b""
@@ -126,13 +126,13 @@ def test_a_read_is_reset_instead_of_an_answer() -> None:
     assert heard(line) == [(0, "reset")]
 
 
-def test_a_poll_is_reset_at_once() -> None:
+def test_reset_long_poll_is_closed_immediately() -> None:
     line = a_line(fault_of("reset"))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     assert line.socket.done == ["linger 0", "abort"]
 
 
-def test_an_approval_is_carried_out_before_the_reset() -> None:
+def test_approval_is_carried_out_before_the_reset() -> None:
     line = a_line(fault_of("reset"))
     line.send(POST)
     assert line.socket.done == []
@@ -145,7 +145,7 @@ def test_an_approval_is_carried_out_before_the_reset() -> None:
 @pytest.mark.parametrize(
     "data", [GET, a_poll(None, tag='"e0.1"'), a_poll("wait=30", tag='"e0.1"')]
 )
-def test_a_document_is_cut_in_the_middle_whatever_the_caller_knows(data: bytes) -> None:
+def test_document_is_truncated_even_if_the_client_has_it(data: bytes) -> None:
     whole = a_line()
     whole.send(GET)
     line = a_line(fault_of("truncated"))
@@ -159,7 +159,7 @@ def test_a_document_is_cut_in_the_middle_whatever_the_caller_knows(data: bytes) 
     assert heard(line) == [(0, "truncated")]
 
 
-def test_an_approval_is_carried_out_before_its_answer_is_cut() -> None:
+def test_approval_is_carried_out_before_its_response_is_truncated() -> None:
     line = a_line(fault_of("truncated"))
     line.send(POST)
     approve(line)
@@ -168,54 +168,54 @@ def test_an_approval_is_carried_out_before_its_answer_is_cut() -> None:
     assert heard(line) == [(0, "truncated")]
 
 
-def test_after_what_was_cut_nothing_is_answered() -> None:
+def test_nothing_follows_a_truncated_response() -> None:
     line = a_line(fault_of("truncated", count=1))
     line.send(GET + GET)
-    cut_off = line.socket.written
+    truncated = line.socket.written
     line.send(GET)
-    assert line.socket.written == cut_off
-    assert cut_off.count(b"HTTP/1.1") == 1
+    assert line.socket.written == truncated
+    assert truncated.count(b"HTTP/1.1") == 1
 
 
-def test_a_client_cannot_take_half_an_answer_for_a_whole_one() -> None:
+def test_truncated_response_cannot_be_mistaken_for_a_complete_one() -> None:
     assert half_of_body(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n") == b"HTTP/1."
     assert half_of_body(b"HTTP/1.1 200 OK\r\n\r\nabcd") == b"HTTP/1.1 200 OK\r\n\r\nab"
 
 
-# --- what is stale -----------------------------------------------------------
+# --- stale documents ---------------------------------------------------------
 
 
-def test_what_is_stale_is_shown_as_it_was() -> None:
+def test_stale_fault_shows_the_earlier_document() -> None:
     line = a_line(fault_of("stale"))
     announce(line)
     line.send(GET)
-    (said,) = line.said
-    assert b'"DocumentIncarnation":1' in said.body
-    assert said.header(b"etag") == b'"e0.1"'
+    (response,) = line.said
+    assert b'"DocumentIncarnation":1' in response.body
+    assert response.header(b"etag") == b'"e0.1"'
 
 
-def test_who_has_seen_more_is_shown_what_is_stale() -> None:
+def test_client_with_a_newer_etag_gets_the_stale_document() -> None:
     line = a_line(fault_of("stale"))
     announce(line)
     line.send(a_poll("wait=30", tag='"e0.2"'))
-    (said,) = line.said
-    assert said.header(b"etag") == b'"e0.1"'
+    (response,) = line.said
+    assert response.header(b"etag") == b'"e0.1"'
 
 
-def test_a_poll_for_more_than_what_is_stale_waits_in_vain() -> None:
+def test_long_poll_for_a_stale_document_times_out() -> None:
     line = a_line(fault_of("stale"))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     announce(line)
     line.wait(29)
     assert line.statuses == []
     line.wait(1)
-    (said,) = line.said
-    assert (said.status, said.header(b"etag")) == (304, b'"e0.1"')
+    (response,) = line.said
+    assert (response.status, response.header(b"etag")) == (304, b'"e0.1"')
     assert heard(line) == [(304, "stale")]
 
 
 @pytest.mark.parametrize("how", ["cleared", "over"])
-def test_when_it_ends_those_who_wait_see_what_is_true(how: str) -> None:
+def test_end_of_a_stale_fault_shows_the_current_document(how: str) -> None:
     line = a_line(fault_of("stale", seconds=5))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     announce(line)
@@ -224,22 +224,22 @@ def test_when_it_ends_those_who_wait_see_what_is_true(how: str) -> None:
         line.plane.injector.clear("f1")
     else:
         line.wait(5)
-    (said,) = line.said
-    assert said.header(b"etag") == b'"e0.2"'
-    assert said.header(b"forewarn-faults") is None
+    (response,) = line.said
+    assert response.header(b"etag") == b'"e0.2"'
+    assert response.header(b"forewarn-faults") is None
 
 
-def test_what_is_stale_is_noted_to_have_been_seen() -> None:
+def test_reading_a_stale_document_is_recorded() -> None:
     line = a_line(fault_of("stale"))
     announce(line)
     line.send(GET)
     assert line.plane.reception.seen() == [("web-0", "E0")]
 
 
-# --- who waits already -------------------------------------------------------
+# --- waiting long polls ------------------------------------------------------
 
 
-def test_who_waits_for_a_change_is_let_go_so_that_he_meets_the_fault() -> None:
+def test_new_fault_ends_waiting_long_polls() -> None:
     line = a_line()
     line.send(a_poll("wait=30", tag='"e0.1"'))
     assert line.statuses == []

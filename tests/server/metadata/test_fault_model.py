@@ -1,4 +1,4 @@
-"""Faults as they are written: which can be, and how the others are refused."""
+"""Fault model: valid and invalid faults."""
 
 import pytest
 
@@ -12,12 +12,12 @@ from forewarn.server.metadata.faults.model import (
 )
 
 
-def test_a_fault_needs_no_more_than_its_kind() -> None:
+def test_fault_needs_only_a_kind() -> None:
     assert fault_of("503") == Fault(kind=FaultKind.UNAVAILABLE)
 
 
-def test_all_of_a_fault_can_be_said() -> None:
-    made = fault_of(
+def test_fault_takes_all_settings() -> None:
+    fault = fault_of(
         "Slow",
         on="READ",
         vms=["web-0"],
@@ -26,7 +26,7 @@ def test_all_of_a_fault_can_be_said() -> None:
         seconds=30.0,
         delay=0.25,
     )
-    assert made == Fault(
+    assert fault == Fault(
         kind=FaultKind.SLOW,
         on=FaultOn.READ,
         vms=("web-0",),
@@ -38,16 +38,16 @@ def test_all_of_a_fault_can_be_said() -> None:
 
 
 @pytest.mark.parametrize("kind", FaultKind)
-def test_every_kind_is_called_as_it_is_written(kind: FaultKind) -> None:
+def test_every_kind_is_parsed_from_its_value(kind: FaultKind) -> None:
     assert fault_of(kind.value).kind is kind
 
 
-def test_an_unknown_kind_is_refused_by_those_that_there_are() -> None:
+def test_unknown_kind_is_refused_with_the_known_kinds() -> None:
     with pytest.raises(InvalidInput, match=r"slow-first-call, slow, 429, .* not '404'"):
         fault_of("404")
 
 
-def test_an_unknown_kind_of_request_is_refused() -> None:
+def test_unknown_request_type_is_refused() -> None:
     with pytest.raises(InvalidInput, match="on is one of any, read, approve"):
         fault_of("503", on="write")
 
@@ -69,7 +69,7 @@ def test_an_unknown_kind_of_request_is_refused() -> None:
         (Fault(kind=FaultKind.TOO_MANY, retry_after=86_401), "at most a day"),
     ],
 )
-def test_what_cannot_be_is_refused_by_a_sentence(fault: Fault, sentence: str) -> None:
+def test_invalid_setting_is_refused_with_a_reason(fault: Fault, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         check_fault(fault)
 
@@ -83,22 +83,22 @@ def test_what_cannot_be_is_refused_by_a_sentence(fault: Fault, sentence: str) ->
         Fault(kind=FaultKind.REFUSED, on=FaultOn.READ),
     ],
 )
-def test_refused_connections_are_nobodys_in_particular(fault: Fault) -> None:
+def test_refused_connections_accept_no_filter(fault: Fault) -> None:
     with pytest.raises(InvalidInput, match="give only how long it lasts"):
         check_fault(fault)
 
 
-def test_refused_connections_may_end_by_themselves() -> None:
+def test_refused_connections_may_have_a_duration() -> None:
     assert fault_of("refused", seconds=2).seconds == 2
 
 
 @pytest.mark.parametrize("kind", ["503", "reset", "stale"])
-def test_only_what_is_slow_has_a_delay(kind: str) -> None:
+def test_only_slow_faults_have_a_delay(kind: str) -> None:
     with pytest.raises(InvalidInput, match="only slow and slow-first-call do"):
         fault_of(kind, delay=1)
 
 
 @pytest.mark.parametrize("kind", ["500", "410", "slow"])
-def test_only_some_ask_to_wait(kind: str) -> None:
+def test_only_429_and_503_have_retry_after(kind: str) -> None:
     with pytest.raises(InvalidInput, match="only 429 and 503 do"):
         fault_of(kind, retry_after=1)

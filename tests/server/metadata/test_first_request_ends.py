@@ -1,4 +1,4 @@
-"""First calls that approve, whose client leaves, or that find the service stopping."""
+"""Delayed first requests: approvals, clients that leave, and a stopping service."""
 
 import pytest
 from tests.server.support.connections import Line, Plane
@@ -21,7 +21,7 @@ from forewarn.server.metadata.handler import ApproveFirst
 # --- approvals ---------------------------------------------------------------
 
 
-def test_an_approval_is_carried_out_at_once_and_answered_late() -> None:
+def test_approval_is_carried_out_immediately_and_confirmed_late() -> None:
     line = a_first_call(data=POST)
     deferred = line.plane.deferred[-1]
     assert isinstance(deferred, ApproveFirst)
@@ -36,9 +36,7 @@ def test_an_approval_is_carried_out_at_once_and_answered_late() -> None:
 @pytest.mark.parametrize(
     ("problem", "status"), [(InvalidInput("no"), 400), (Unavailable("full"), 503)]
 )
-def test_an_approval_that_fails_is_answered_late_too(
-    problem: Exception, status: int
-) -> None:
+def test_failed_approval_is_reported_late(problem: Exception, status: int) -> None:
     line = a_first_call(data=POST)
     approve(line, problem)
     assert line.statuses == []
@@ -46,23 +44,23 @@ def test_an_approval_that_fails_is_answered_late_too(
     assert line.statuses == [status]
 
 
-def test_an_approval_that_makes_no_sense_is_answered_late_too() -> None:
+def test_invalid_approval_is_reported_late() -> None:
     line = a_first_call(data=a_post(b"{}", "Metadata: true", target=EVENTS))
     assert line.statuses == []
     line.wait(DELAY)
     assert line.statuses == [400]
 
 
-def test_nothing_but_the_end_of_the_delay_wakes_it() -> None:
+def test_only_the_end_of_the_delay_ends_the_wait() -> None:
     line = a_first_call(data=POST)
     approve(line)
-    line.wire.wake()  # on account of what it waited for before
+    line.wire.wake()  # for the earlier wait
     assert line.statuses == []
     line.wait(DELAY)
     assert line.statuses == [200]
 
 
-def test_an_approval_that_takes_longer_than_the_delay_waits_no_more() -> None:
+def test_approval_that_outlasts_the_delay_gets_its_response_immediately() -> None:
     plane = a_plane()
     a_first_call(plane)
     line = a_caller(plane)
@@ -72,10 +70,10 @@ def test_an_approval_that_takes_longer_than_the_delay_waits_no_more() -> None:
     assert line.statuses == [200]
 
 
-# --- clients that leave, and a service that stops ----------------------------
+# --- clients that leave, and a stopping service ------------------------------
 
 
-def test_a_client_that_is_gone_leaves_nothing_behind() -> None:
+def test_closed_connection_leaves_nothing_behind() -> None:
     line = a_first_call()
     line.hang_up()
     assert line.plane.wires == set()
@@ -84,7 +82,7 @@ def test_a_client_that_is_gone_leaves_nothing_behind() -> None:
     assert line.plane.loop.alarms == []
 
 
-def test_though_the_first_caller_is_gone_later_ones_are_answered_at_once() -> None:
+def test_later_clients_are_not_delayed_if_the_first_one_left() -> None:
     line = a_first_call()
     line.hang_up()
     line.wait(DELAY)
@@ -94,7 +92,7 @@ def test_though_the_first_caller_is_gone_later_ones_are_answered_at_once() -> No
 
 
 @pytest.mark.parametrize("data", [GET, POST])
-def test_a_client_that_closes_its_side_is_answered_at_once(data: bytes) -> None:
+def test_half_closed_client_gets_its_response_immediately(data: bytes) -> None:
     line = a_first_call(data=data)
     if data is POST:
         approve(line)
@@ -103,7 +101,7 @@ def test_a_client_that_closes_its_side_is_answered_at_once(data: bytes) -> None:
     assert line.socket.done == ["close"]
 
 
-def test_a_client_that_closes_its_side_gets_all_that_it_has_asked() -> None:
+def test_half_closed_client_gets_all_its_responses() -> None:
     line = a_first_call(data=GET + GET + POST)
     assert line.wire.eof_received() is True
     assert line.statuses == [200, 200]
@@ -113,18 +111,18 @@ def test_a_client_that_closes_its_side_gets_all_that_it_has_asked() -> None:
 
 
 @pytest.mark.parametrize("data", [GET, POST])
-def test_a_service_that_stops_answers_first_calls_at_once(data: bytes) -> None:
+def test_stopping_service_responds_to_first_requests_immediately(data: bytes) -> None:
     line = a_first_call(data=data)
     if data is POST:
         approve(line)
     line.wire.leave()
-    (said,) = line.said
-    assert (said.status, said.header(b"connection")) == (200, b"close")
+    (response,) = line.said
+    assert (response.status, response.header(b"connection")) == (200, b"close")
     assert line.socket.done == ["close"]
 
 
 @pytest.mark.parametrize("data", [GET, POST])
-def test_a_service_that_stops_while_a_group_begins_delays_nobody(data: bytes) -> None:
+def test_stopping_service_does_not_delay_a_group_being_enabled(data: bytes) -> None:
     line = a_caller(a_plane())
     line.send(data)
     line.wire.leave()
@@ -134,7 +132,7 @@ def test_a_service_that_stops_while_a_group_begins_delays_nobody(data: bytes) ->
     assert line.statuses == [200]
 
 
-def test_a_service_that_stops_while_a_first_call_approves_does_not_delay_it() -> None:
+def test_stopping_service_does_not_delay_an_approving_first_request() -> None:
     line = a_first_call(data=POST)
     line.wire.leave()
     assert line.statuses == []
@@ -142,7 +140,7 @@ def test_a_service_that_stops_while_a_first_call_approves_does_not_delay_it() ->
     assert line.statuses == [200]
 
 
-def test_a_delayed_call_is_not_taken_for_an_idle_connection() -> None:
+def test_delayed_request_does_not_count_as_idle() -> None:
     line = Line(Plane(a_reception(first_call_delay=120)), peer="10.0.0.3")
     line.send(GET)
     listen(line)

@@ -1,4 +1,4 @@
-"""First calls: when they are answered while their group is being switched on."""
+"""Delay of the first request of a group that is being enabled."""
 
 from dataclasses import replace
 
@@ -29,10 +29,10 @@ from forewarn.errors import Unavailable
 from forewarn.server.metadata.handler import EnableFirst
 from forewarn.server.metadata.limits import RateLimit
 
-# --- who is answered when ----------------------------------------------------
+# --- time of the response ----------------------------------------------------
 
 
-def test_the_first_call_is_answered_after_the_delay() -> None:
+def test_first_request_is_delayed() -> None:
     line = a_first_call()
     line.wait(DELAY - 1)
     assert line.statuses == []
@@ -40,7 +40,7 @@ def test_the_first_call_is_answered_after_the_delay() -> None:
     assert line.statuses == [200]
 
 
-def test_it_is_answered_with_the_document_as_it_is_then() -> None:
+def test_delayed_response_shows_the_current_document() -> None:
     line = a_first_call()
     line.wait(30)
     group = began().group
@@ -49,11 +49,11 @@ def test_it_is_answered_with_the_document_as_it_is_then() -> None:
     )
     assert line.statuses == []
     line.wait(30)
-    (said,) = line.said
-    assert b'"DocumentIncarnation":1' in said.body
+    (response,) = line.said
+    assert b'"DocumentIncarnation":1' in response.body
 
 
-def test_whoever_asks_meanwhile_is_answered_at_the_same_moment() -> None:
+def test_requests_during_the_delay_end_with_it() -> None:
     plane = a_plane()
     first, second, third = a_first_call(plane), a_caller(plane), a_caller(plane)
     second.send(GET)
@@ -64,7 +64,7 @@ def test_whoever_asks_meanwhile_is_answered_at_the_same_moment() -> None:
     assert (first.statuses, second.statuses, third.statuses) == ([200], [200], [200])
 
 
-def test_whoever_asked_before_the_group_began_is_answered_at_that_moment_too() -> None:
+def test_requests_before_the_enabling_end_with_the_delay() -> None:
     plane = a_plane()
     first, second = a_caller(plane), a_caller(plane)
     first.send(GET)
@@ -76,7 +76,7 @@ def test_whoever_asked_before_the_group_began_is_answered_at_that_moment_too() -
     assert (first.statuses, second.statuses) == ([200], [200])
 
 
-def test_whoever_asks_later_is_answered_at_once() -> None:
+def test_requests_after_the_delay_are_served_immediately() -> None:
     line = a_first_call()
     line.wait(DELAY)
     line.send(GET)
@@ -85,7 +85,7 @@ def test_whoever_asks_later_is_answered_at_once() -> None:
     assert (line.statuses, other.statuses) == ([200, 200], [200])
 
 
-def test_each_silence_ends_with_a_delay() -> None:
+def test_every_enabling_has_a_delay() -> None:
     line = a_first_call()
     line.wait(DELAY)
     line.plane.reception.set_clock(NOON + 24 * HOUR)
@@ -97,7 +97,7 @@ def test_each_silence_ends_with_a_delay() -> None:
     assert line.statuses == [200, 200]
 
 
-def test_other_groups_are_answered_at_once() -> None:
+def test_other_groups_are_not_delayed() -> None:
     plane = a_plane()
     a_first_call(plane)
     other = Line(plane, peer="10.0.0.1")
@@ -105,7 +105,7 @@ def test_other_groups_are_answered_at_once() -> None:
     assert other.statuses == [200]
 
 
-def test_a_group_that_always_listens_is_never_delayed() -> None:
+def test_always_enabled_group_is_never_delayed() -> None:
     line = a_first_call()
     always = replace(began().group, listening=Listening.ALWAYS)
     line.plane.change(DocumentUpdate(position=2, shown=[shown(always, epoch="e1")]))
@@ -114,13 +114,13 @@ def test_a_group_that_always_listens_is_never_delayed() -> None:
     assert other.statuses == [200]
 
 
-def test_a_group_that_listened_before_the_service_started_is_not_delayed() -> None:
+def test_group_enabled_before_the_service_started_is_not_delayed() -> None:
     line = a_caller(a_plane(began()))
     line.send(GET)
     assert line.statuses == [200]
 
 
-def test_without_a_delay_nobody_waits_though_the_silence_is_over() -> None:
+def test_without_a_configured_delay_nobody_waits() -> None:
     line = a_first_call(Plane(a_reception()))
     assert line.statuses == [200]
     assert line.plane.loop.alarms == []
@@ -140,14 +140,14 @@ def test_other_requests_of_the_group_are_not_delayed(target: str) -> None:
     assert len(other.statuses) == 1
 
 
-def test_a_group_that_could_not_begin_is_told_so_at_once() -> None:
+def test_failed_enabling_gets_503_immediately() -> None:
     line = a_caller(a_plane())
     line.send(GET)
     line.wire.enabled(Unavailable("the disk is full"))
     assert line.statuses == [503]
 
 
-def test_whoever_would_rather_wait_is_held_after_the_delay() -> None:
+def test_long_poll_is_held_after_the_delay() -> None:
     line = a_first_call(data=a_poll("wait=30", tag='"e1.0"'))
     line.wait(DELAY + 29)
     assert line.statuses == []
@@ -155,7 +155,7 @@ def test_whoever_would_rather_wait_is_held_after_the_delay() -> None:
     assert line.statuses == [304]
 
 
-def test_what_is_asked_behind_a_first_call_is_answered_after_it() -> None:
+def test_pipelined_request_follows_the_delayed_one() -> None:
     line = a_first_call(data=GET + GET)
     line.wait(DELAY - 1)
     assert line.statuses == []
@@ -163,7 +163,7 @@ def test_what_is_asked_behind_a_first_call_is_answered_after_it() -> None:
     assert line.statuses == [200, 200]
 
 
-def test_a_call_that_was_delayed_counts_once_for_the_rate() -> None:
+def test_delayed_request_counts_once_for_the_rate_limit() -> None:
     line = a_first_call(a_plane(rate=RateLimit(1, lambda: 0.0)))
     line.wait(DELAY)
     assert line.statuses == [200]
@@ -172,14 +172,14 @@ def test_a_call_that_was_delayed_counts_once_for_the_rate() -> None:
 # --- time --------------------------------------------------------------------
 
 
-def test_the_delay_does_not_run_on_the_service_s_clock() -> None:
+def test_delay_does_not_use_the_service_clock() -> None:
     line = a_first_call()
     line.plane.reception.set_clock(NOON + HOUR)
     line.wait(DELAY - 1)
     assert line.statuses == []
 
 
-def test_whoever_waits_is_not_silent_though_the_clock_leaps_a_day() -> None:
+def test_waiting_client_keeps_its_group_enabled_across_a_clock_jump() -> None:
     line = a_first_call()
     line.plane.reception.set_clock(NOON + 25 * HOUR)
     line.wait(DELAY)
@@ -187,7 +187,7 @@ def test_whoever_waits_is_not_silent_though_the_clock_leaps_a_day() -> None:
     assert line.plane.reception.asked() == {"quiet": NOON + 25 * HOUR}
 
 
-def test_if_nobody_has_waited_the_silence_is_counted_from_the_last_call() -> None:
+def test_without_waiters_the_group_is_disabled_from_its_last_request() -> None:
     line = a_first_call()
     line.hang_up()
     line.plane.reception.set_clock(NOON + 25 * HOUR)
@@ -197,10 +197,10 @@ def test_if_nobody_has_waited_the_silence_is_counted_from_the_last_call() -> Non
     assert line.plane.deferred == [EnableFirst(group="quiet")] * 2
 
 
-# --- what is noted -----------------------------------------------------------
+# --- recorded requests -------------------------------------------------------
 
 
-def test_what_a_first_caller_did_not_wait_for_he_has_not_seen() -> None:
+def test_client_that_left_early_has_not_seen_the_event() -> None:
     plane = a_plane(shown(QUIET, an_event()))
     line = a_caller(plane)
     line.send(GET)
@@ -214,7 +214,7 @@ def test_what_a_first_caller_did_not_wait_for_he_has_not_seen() -> None:
     assert plane.reception.seen() == []
 
 
-def test_every_call_is_noted_when_it_comes() -> None:
+def test_request_is_recorded_on_arrival() -> None:
     line = a_first_call()
     line.plane.reception.asked()
     line.plane.reception.set_clock(NOON + HOUR)
@@ -222,7 +222,7 @@ def test_every_call_is_noted_when_it_comes() -> None:
     assert line.plane.reception.asked() == {"quiet": NOON + HOUR}
 
 
-def test_there_is_one_alarm_for_each_group_however_many_wait() -> None:
+def test_each_group_has_one_timer_for_all_waiters() -> None:
     plane = a_plane()
     a_first_call(plane)
     for _ in range(5):
@@ -230,7 +230,7 @@ def test_there_is_one_alarm_for_each_group_however_many_wait() -> None:
     assert plane.loop.alarms == [DELAY]
 
 
-def test_a_group_is_switched_on_though_nobody_waits_for_it() -> None:
+def test_group_is_enabled_even_without_waiters() -> None:
     plane = a_plane()
     plane.change(DocumentUpdate(position=1, shown=[began()]))
     group_state = plane.handler.directory.group_state("quiet")

@@ -1,4 +1,4 @@
-"""The document: in every version, with its tag, and when it has not changed."""
+"""Scheduled Events documents: content per API version, ETag and 304."""
 
 import json
 
@@ -28,10 +28,10 @@ def at(version: str) -> str:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_empty_document_is_the_same_in_every_version(version: str) -> None:
-    said = a_reception().ask(at(version))
-    assert said.status == 200
-    assert said.body == b'{"DocumentIncarnation":0,"Events":[]}'
+def test_empty_document_is_the_same_in_every_version(version: str) -> None:
+    response = a_reception().ask(at(version))
+    assert response.status == 200
+    assert response.body == b'{"DocumentIncarnation":0,"Events":[]}'
 
 
 FIRST = (
@@ -56,13 +56,13 @@ BODIES = {
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_event_is_written_as_its_version_has_it(version: str) -> None:
-    said = a_reception(shown(WEB, an_event())).ask(at(version))
-    assert said.body == BODIES[version] + b"}]}"
+def test_event_has_the_format_of_its_version(version: str) -> None:
+    response = a_reception(shown(WEB, an_event())).ask(at(version))
+    assert response.body == BODIES[version] + b"}]}"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_started_event_has_a_blank_not_before(version: str) -> None:
+def test_started_event_has_a_blank_not_before(version: str) -> None:
     started = an_event(status=EventStatus.STARTED)
     body = a_reception(shown(WEB, started)).ask(at(version)).body
     assert b'"EventStatus":"Started"' in body
@@ -77,15 +77,13 @@ HIDDEN = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("type_", EventType)
-def test_a_version_hides_the_types_it_does_not_know(
-    version: str, type_: EventType
-) -> None:
+def test_version_hides_unknown_event_types(version: str, type_: EventType) -> None:
     reception = a_reception(shown(WEB, an_event(type_=type_)))
     events = json.loads(reception.ask(at(version)).body)["Events"]
     assert len(events) == (0 if version in HIDDEN.get(type_, ()) else 1)
 
 
-def test_a_hidden_event_still_counts() -> None:
+def test_hidden_event_still_counts_in_the_incarnation() -> None:
     reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
     body = reception.ask(at("2017-03-01")).body
     assert body == b'{"DocumentIncarnation":1,"Events":[]}'
@@ -97,14 +95,14 @@ def test_role_instances_have_no_underscore() -> None:
     assert json.loads(body)["Events"][0]["Resources"] == ["_web-0", "role_IN_0"]
 
 
-def test_the_oldest_version_can_be_told_to_write_dates_as_the_others() -> None:
+def test_date_format_of_the_oldest_version_can_be_changed() -> None:
     reception = a_reception(shown(WEB, an_event()), date_form=DateForm.RFC1123)
     body = reception.ask(at("2017-03-01")).body
     assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_only_the_oldest_version_has_a_choice_of_dates(version: str) -> None:
+def test_date_format_of_other_versions_is_fixed(version: str) -> None:
     reception = a_reception(shown(WEB, an_event()), date_form=DateForm.ISO8601)
     body = reception.ask(at(version)).body
     assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
@@ -112,18 +110,20 @@ def test_only_the_oldest_version_has_a_choice_of_dates(version: str) -> None:
 
 def test_all_vms_of_a_group_read_the_same_document() -> None:
     reception = a_reception(shown(WEB, an_event()))
-    bodies = {reception.ask(address=each).body for each in ("10.0.0.1", "10.0.0.2")}
+    bodies = {
+        reception.ask(address=address).body for address in ("10.0.0.1", "10.0.0.2")
+    }
     assert len(bodies) == 1
 
 
-def test_a_new_document_is_shown_to_all_its_readers() -> None:
+def test_new_document_is_shown_to_all_vms() -> None:
     reception = a_reception()
     reception.ask()
     reception.show(shown(WEB, an_event()))
     assert json.loads(reception.ask(address="10.0.0.2").body)["Events"]
 
 
-def test_each_version_is_written_anew_after_a_change() -> None:
+def test_every_version_changes_with_the_document() -> None:
     reception = a_reception(shown(WEB, an_event()))
     for version in VERSIONS:
         reception.ask(at(version))
@@ -135,47 +135,49 @@ def test_each_version_is_written_anew_after_a_change() -> None:
 # --- headers -----------------------------------------------------------------
 
 
-def test_a_document_is_json_in_utf_8() -> None:
-    said = a_reception().ask()
-    assert said.header(b"content-type") == b"application/json; charset=utf-8"
-    assert said.header(b"content-length") == b"37"
+def test_document_is_json_in_utf_8() -> None:
+    response = a_reception().ask()
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"
+    assert response.header(b"content-length") == b"37"
 
 
-def test_answers_bear_the_time_of_the_service() -> None:
-    said = a_reception().ask()
-    assert said.header(b"date") == b"Thu, 01 Jan 2026 12:00:00 GMT"
-    assert said.header(b"forewarn-clock") is None
+def test_responses_carry_the_service_time() -> None:
+    response = a_reception().ask()
+    assert response.header(b"date") == b"Thu, 01 Jan 2026 12:00:00 GMT"
+    assert response.header(b"forewarn-clock") is None
 
 
 @pytest.mark.parametrize(
     ("clock", "told"), [("x60", b"60"), ("x0.5", b"0.5"), ("manual", b"manual")]
 )
-def test_a_clock_that_is_not_the_systems_is_told(clock: str, told: bytes) -> None:
+def test_response_names_a_clock_other_than_the_system_clock(
+    clock: str, told: bytes
+) -> None:
     assert a_reception(clock=clock).ask().header(b"forewarn-clock") == told
 
 
 @pytest.mark.parametrize("tag", [b'"e0.0"', b'"nothing"'])
-def test_an_error_tells_the_clock_too(tag: bytes) -> None:
-    said = a_reception(clock="manual").ask("/", f"If-None-Match: {tag.decode()}")
-    assert said.header(b"forewarn-clock") == b"manual"
+def test_error_response_also_names_the_clock(tag: bytes) -> None:
+    response = a_reception(clock="manual").ask("/", f"If-None-Match: {tag.decode()}")
+    assert response.header(b"forewarn-clock") == b"manual"
 
 
-# --- tags --------------------------------------------------------------------
+# --- ETags -------------------------------------------------------------------
 
 
-def test_a_document_has_a_quoted_tag() -> None:
+def test_document_has_a_quoted_etag() -> None:
     tag = a_reception(shown(epoch="9f3c", incarnation=7)).ask().header(b"etag")
     assert tag == b'"9f3c.7"'
 
 
-def test_the_tag_changes_with_the_document() -> None:
+def test_etag_changes_with_the_document() -> None:
     reception = a_reception()
     before = reception.ask().header(b"etag")
     reception.show(shown(WEB, an_event()))
     assert reception.ask().header(b"etag") != before
 
 
-def test_the_tag_changes_when_the_counter_starts_anew() -> None:
+def test_etag_changes_when_the_incarnation_restarts() -> None:
     reception = a_reception(shown(epoch="old"))
     before = reception.ask().header(b"etag")
     reception.show(shown(epoch="new"))
@@ -186,39 +188,39 @@ MATCHING = ('"e0.0"', "e0.0", 'W/"e0.0"', '"x", "e0.0"', 'x,W/"e0.0" , "y"', "*"
 
 
 @pytest.mark.parametrize("tags", MATCHING)
-def test_a_document_that_has_not_changed_is_not_sent_again(tags: str) -> None:
-    said = a_reception().ask(EVENTS, f"If-None-Match: {tags}")
-    assert said.status == 304
-    assert said.body == b""
-    assert said.header(b"etag") == b'"e0.0"'
+def test_unchanged_document_gets_304(tags: str) -> None:
+    response = a_reception().ask(EVENTS, f"If-None-Match: {tags}")
+    assert response.status == 304
+    assert response.body == b""
+    assert response.header(b"etag") == b'"e0.0"'
 
 
 OTHER = ("0", "null", '"0"', '"e0.1"', "e0", ".0", '""', "", ",", '"*"', "W/")
 
 
 @pytest.mark.parametrize("tags", OTHER)
-def test_any_other_tag_does_not_match(tags: str) -> None:
+def test_other_etags_do_not_match(tags: str) -> None:
     assert a_reception().ask(EVENTS, f"If-None-Match: {tags}").status == 200
 
 
-def test_without_a_tag_the_document_is_always_sent() -> None:
+def test_request_without_an_etag_always_gets_the_document() -> None:
     reception = a_reception()
     assert [reception.ask().status for _ in range(3)] == [200, 200, 200]
 
 
-def test_a_tag_of_an_earlier_document_gets_the_new_one() -> None:
+def test_outdated_etag_gets_the_new_document() -> None:
     reception = a_reception()
     tag = reception.ask().header(b"etag") or b""
     reception.show(shown(WEB, an_event()))
     assert reception.ask(EVENTS, f"If-None-Match: {tag.decode()}").status == 200
 
 
-def test_a_304_says_whether_the_connection_ends() -> None:
-    said = a_reception().ask(EVENTS, "If-None-Match: *", "Connection: close")
-    assert said.header(b"connection") == b"close"
+def test_304_has_a_connection_header() -> None:
+    response = a_reception().ask(EVENTS, "If-None-Match: *", "Connection: close")
+    assert response.header(b"connection") == b"close"
 
 
-def test_a_200_says_whether_the_connection_ends() -> None:
+def test_200_has_a_connection_header() -> None:
     assert a_reception().ask(EVENTS, "Connection: close").header(b"connection") == (
         b"close"
     )
@@ -236,17 +238,17 @@ SAME = (
 
 
 @pytest.mark.parametrize("path", SAME)
-def test_the_path_is_found_in_any_case_and_with_a_slash_behind(path: str) -> None:
+def test_path_is_case_insensitive_and_may_end_with_a_slash(path: str) -> None:
     assert a_reception().ask(f"{path}?api-version=2020-07-01").status == 200
 
 
-def test_a_client_that_escapes_the_question_mark_is_understood() -> None:
+def test_escaped_question_mark_is_understood() -> None:
     target = "/metadata/scheduledEvents%3Fapi-version=2017-08-01"
     assert a_reception().ask(target).status == 200
 
 
 @pytest.mark.parametrize("more", ["extended=true", "format=json", "format=text", "x"])
-def test_other_parameters_change_nothing(more: str) -> None:
+def test_other_parameters_are_ignored(more: str) -> None:
     reception = a_reception()
     plain = reception.ask()
     assert reception.ask(f"{EVENTS}&{more}") == plain
@@ -254,11 +256,11 @@ def test_other_parameters_change_nothing(more: str) -> None:
     assert reception.ask(target) == plain
 
 
-def test_a_content_type_on_a_get_is_ignored() -> None:
+def test_content_type_of_a_get_is_ignored() -> None:
     assert a_reception().ask(EVENTS, "Content-Type: application/json").status == 200
 
 
-def test_a_vm_without_an_address_has_a_document_too() -> None:
+def test_vm_without_an_address_has_a_document() -> None:
     vms = (*VMS, VM(name="web-9", group="web"))
     reception = a_reception(vms=vms, is_open=True)
     assert reception.ask(f"/vm/web-9{EVENTS}").status == 200

@@ -1,4 +1,4 @@
-"""/metadata/instance and /metadata/versions: what a VM may ask about itself."""
+"""Instance metadata: /metadata/instance and /metadata/versions."""
 
 import json
 from typing import Any
@@ -35,17 +35,19 @@ def the_plane() -> Reception:
 
 
 def tree(address: str = "10.0.0.1", version: str = "2021-02-01") -> Any:
-    said = the_plane().ask(f"/metadata/instance?api-version={version}", address=address)
-    assert said.status == 200
-    assert said.header(b"content-type") == b"application/json; charset=utf-8"
-    return json.loads(said.body)
+    response = the_plane().ask(
+        f"/metadata/instance?api-version={version}", address=address
+    )
+    assert response.status == 200
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"
+    return json.loads(response.body)
 
 
 def text(path: str, address: str = "10.0.0.1") -> str:
     target = f"/metadata/instance{path}?api-version=2021-02-01&format=text"
-    said = the_plane().ask(target, address=address)
-    assert said.status == 200, said
-    return said.body.decode()
+    response = the_plane().ask(target, address=address)
+    assert response.status == 200, response
+    return response.body.decode()
 
 
 def status(path: str, *parameters: str) -> int:
@@ -75,7 +77,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("key", TOLD)
-def test_a_vm_is_told_what_the_fleet_says(key: str) -> None:
+def test_instance_shows_what_the_fleet_defines(key: str) -> None:
     assert tree()["compute"][key] == TOLD[key]
 
 
@@ -83,7 +85,7 @@ SAID_OF_ALL = ("azEnvironment", "name", "osProfile", "provider")
 SAID_OF_LONE = ("platformFaultDomain", "platformUpdateDomain")
 
 
-def test_what_the_fleet_does_not_say_is_empty() -> None:
+def test_unknown_values_are_empty() -> None:
     compute = tree("10.0.0.9", "2025-04-07")["compute"]
     for name in (*SAID_OF_ALL, *SAID_OF_LONE):
         del compute[name]
@@ -91,71 +93,71 @@ def test_what_the_fleet_does_not_say_is_empty() -> None:
 
 
 @pytest.mark.parametrize("key", ["tagsList", "publicKeys"])
-def test_lists_that_are_empty_are_lists(key: str) -> None:
+def test_empty_lists_are_lists(key: str) -> None:
     assert tree("10.0.0.9")["compute"][key] == []
 
 
 def scalars(node: Any) -> list[Any]:
     if isinstance(node, dict):
-        return [leaf for each in node.values() for leaf in scalars(each)]
+        return [leaf for child in node.values() for leaf in scalars(child)]
     if isinstance(node, list):
-        return [leaf for each in node for leaf in scalars(each)]
+        return [leaf for child in node for leaf in scalars(child)]
     return [node]
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "10.0.0.9"])
 @pytest.mark.parametrize("version", INSTANCE_VERSIONS)
-def test_every_single_value_is_text(address: str, version: str) -> None:
+def test_every_value_is_text(address: str, version: str) -> None:
     assert {type(leaf) for leaf in scalars(tree(address, version))} == {str}
 
 
-def test_the_host_is_not_told() -> None:
+def test_host_is_not_shown() -> None:
     assert tree(version="2025-04-07")["compute"]["host"] == {"id": ""}
 
 
-def test_more_parameters_change_nothing() -> None:
+def test_other_parameters_are_ignored() -> None:
     path = "/metadata/instance?api-version=2021-08-01"
-    said = the_plane().ask(f"{path}&extended=true&x=y")
-    assert said.status == 200
-    assert said.body == the_plane().ask(path).body
+    response = the_plane().ask(f"{path}&extended=true&x=y")
+    assert response.status == 200
+    assert response.body == the_plane().ask(path).body
 
 
-def test_the_answer_is_compact() -> None:
-    said = the_plane().ask("/metadata/instance?api-version=2021-02-01")
-    assert b'":"' in said.body
-    assert b'": ' not in said.body
+def test_json_is_compact() -> None:
+    response = the_plane().ask("/metadata/instance?api-version=2021-02-01")
+    assert b'":"' in response.body
+    assert b'": ' not in response.body
 
 
-# --- down to the leaves ------------------------------------------------------
+# --- branches and leaves -----------------------------------------------------
 
 
-def test_a_branch_can_be_read_alone() -> None:
-    said = the_plane().ask("/metadata/instance/compute?api-version=2021-02-01")
-    assert json.loads(said.body) == tree()["compute"]
+def test_branch_can_be_read_alone() -> None:
+    response = the_plane().ask("/metadata/instance/compute?api-version=2021-02-01")
+    assert json.loads(response.body) == tree()["compute"]
 
 
-def test_a_leaf_is_read_as_text_without_a_line_end() -> None:
+def test_leaf_is_text_without_a_line_end() -> None:
     assert text("/compute/name") == "set_0"
 
 
-def test_a_leaf_says_that_it_is_text() -> None:
+def test_leaf_has_content_type_text() -> None:
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
-    said = the_plane().ask(target)
-    assert said.header(b"content-type") == b"text/plain; charset=utf-8"
+    response = the_plane().ask(target)
+    assert response.header(b"content-type") == b"text/plain; charset=utf-8"
 
 
 @pytest.mark.parametrize("parameter", ["format=json", "x=y"])
-def test_a_leaf_as_json_is_refused(parameter: str) -> None:
+def test_leaf_as_json_gets_400(parameter: str) -> None:
     assert status("/compute/name", parameter) == 400
 
 
-def test_a_list_is_entered_by_number() -> None:
+def test_list_elements_are_addressed_by_number() -> None:
     path = "/network/interface/0/ipv4/ipAddress/1/privateIpAddress"
     assert text(path) == "10.0.0.2"
 
 
 @pytest.mark.parametrize("path", ["/Compute/NAME", "/compute/name/", "//compute//name"])
-def test_paths_are_found_in_any_case_and_with_more_slashes(path: str) -> None:
+def test_paths_are_case_insensitive_and_ignore_extra_slashes(path: str) -> None:
     assert text(path) == "set_0"
 
 
@@ -174,27 +176,27 @@ NOWHERE = (
 
 @pytest.mark.parametrize("path", NOWHERE, ids=lambda path: path[:40])
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_what_is_not_there_is_not_found(path: str, form: str) -> None:
+def test_unknown_path_gets_404(path: str, form: str) -> None:
     assert status(path, f"format={form}") == 404
 
 
 @pytest.mark.parametrize("form", ["xml", "", "text%20"])
-def test_another_format_is_refused(form: str) -> None:
+def test_unknown_format_gets_400(form: str) -> None:
     assert status("", f"format={form}") == 400
 
 
-def test_the_format_is_read_in_any_case() -> None:
+def test_format_is_case_insensitive() -> None:
     assert status("/compute/name", "format=TEXT") == 200
 
 
 # --- listings ----------------------------------------------------------------
 
 
-def test_the_root_lists_its_branches() -> None:
+def test_root_lists_its_branches() -> None:
     assert text("") == "compute/\nnetwork/"
 
 
-def test_a_branch_lists_its_children_containers_with_a_slash() -> None:
+def test_branch_lists_containers_with_a_slash() -> None:
     assert text("/compute/osProfile").split("\n") == [
         "adminUsername",
         "computerName",
@@ -204,43 +206,45 @@ def test_a_branch_lists_its_children_containers_with_a_slash() -> None:
     assert {"name", "osProfile/", "tagsList/"} <= set(text("/compute").split("\n"))
 
 
-def test_everything_can_be_found_by_its_listings() -> None:
-    found: dict[str, str] = {}
-    ahead = ["/"]
-    while ahead:
-        path = ahead.pop()
+def test_all_leaves_are_reachable_by_listings() -> None:
+    values: dict[str, str] = {}
+    pending = ["/"]
+    while pending:
+        path = pending.pop()
         for child in text(path).split():
             if child.endswith("/"):
-                ahead.append(path + child)
+                pending.append(path + child)
             else:
-                found[path + child] = text(path + child)
-    assert len(found) == len(scalars(tree()))
-    assert found["/compute/tagsList/1/name"] == "tier"
-    assert found["/network/interface/0/ipv4/ipAddress/1/privateIpAddress"] == "10.0.0.2"
+                values[path + child] = text(path + child)
+    assert len(values) == len(scalars(tree()))
+    assert values["/compute/tagsList/1/name"] == "tier"
+    assert (
+        values["/network/interface/0/ipv4/ipAddress/1/privateIpAddress"] == "10.0.0.2"
+    )
 
 
-def test_a_list_lists_its_numbers() -> None:
+def test_list_shows_its_indexes() -> None:
     assert text("/network/interface/0/ipv4/ipAddress") == "0/\n1/"
 
 
-def test_an_empty_list_lists_nothing() -> None:
+def test_empty_list_shows_nothing() -> None:
     assert text("/compute/tagsList", "10.0.0.9") == ""
 
 
 # --- versions ----------------------------------------------------------------
 
 
-def test_the_versions_are_listed_without_asking_for_one() -> None:
-    said = the_plane().ask("/metadata/versions")
-    versions = json.loads(said.body)["apiVersions"]
+def test_versions_need_no_api_version() -> None:
+    response = the_plane().ask("/metadata/versions")
+    versions = json.loads(response.body)["apiVersions"]
     assert versions == sorted(versions)
     assert (versions[0], versions[-1]) == ("2017-03-01", "2025-04-07")
     assert len(versions) == 35
 
 
-def test_the_versions_need_the_header_as_everything() -> None:
+def test_versions_need_the_metadata_header() -> None:
     assert the_plane().ask("/metadata/versions", marked=False).status == 400
 
 
-def test_the_versions_do_not_depend_on_who_asks() -> None:
+def test_versions_are_available_to_unknown_clients() -> None:
     assert the_plane().ask("/metadata/versions", address="10.9.9.9").status == 200

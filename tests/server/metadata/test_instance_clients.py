@@ -1,4 +1,4 @@
-"""What programs in VMs ask of /metadata besides events, as they ask it."""
+"""Instance metadata as real programs in VMs request it."""
 
 import json
 from collections.abc import Callable
@@ -30,12 +30,12 @@ def ask(path: str) -> Said:
 
 
 TEXTS = {
-    # agents that drain a node, machines that name themselves
+    # agents that drain a node, machines that configure their own names
     "instance/compute/name?api-version=2019-06-01&format=text": "pool_10",
     "instance/compute/name?api-version=2021-05-01&format=text": "pool_10",
     "instance/compute/subscriptionId?api-version=2021-02-01&format=text": "1234",
     "instance/compute/resourceGroupName?api-version=2021-05-01&format=text": "demo",
-    # what boots with the system
+    # programs that run at boot
     "instance/compute/osProfile/computerName?api-version=2025-04-07&format=text": (
         "pool00000A"
     ),
@@ -53,13 +53,13 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("path", TEXTS)
-def test_a_value_is_read_as_text(path: str) -> None:
-    said = ask(path)
-    assert (said.status, said.body.decode()) == (200, TEXTS[path])
+def test_value_is_read_as_text(path: str) -> None:
+    response = ask(path)
+    assert (response.status, response.body.decode()) == (200, TEXTS[path])
 
 
 TREES: dict[str, tuple[Callable[[Any], str], str]] = {
-    # a cluster's resource agents
+    # resource agents of a cluster
     "instance?api-version=2019-08-01": (
         lambda all_: all_["compute"]["name"],
         "pool_10",
@@ -68,7 +68,7 @@ TREES: dict[str, tuple[Callable[[Any], str], str]] = {
         lambda all_: all_["compute"]["name"],
         "pool_10",
     ),
-    # what sets a machine up at its first boot: new, and what it falls back to
+    # first-boot provisioning: the current version and its fallback
     "instance?api-version=2021-08-01&extended=true": (
         lambda all_: all_["compute"]["osProfile"]["computerName"],
         "pool00000A",
@@ -98,21 +98,21 @@ TREES: dict[str, tuple[Callable[[Any], str], str]] = {
 
 
 @pytest.mark.parametrize("path", TREES)
-def test_a_tree_is_read_as_json(path: str) -> None:
-    look, told = TREES[path]
-    said = ask(path)
-    assert said.status == 200
-    assert look(json.loads(said.body)) == told
+def test_tree_is_read_as_json(path: str) -> None:
+    look, expected = TREES[path]
+    response = ask(path)
+    assert response.status == 200
+    assert look(json.loads(response.body)) == expected
 
 
 PROBES = ("instance", "instance/compute/location?format=json", "instance?api-version=1")
 
 
 @pytest.mark.parametrize("path", PROBES)
-def test_who_asks_without_a_version_learns_which_there_are(path: str) -> None:
-    said = ask(path)
-    assert said.status == 400
-    assert json.loads(said.body)["newest-versions"] == [
+def test_request_without_a_version_gets_the_newest_versions(path: str) -> None:
+    response = ask(path)
+    assert response.status == 400
+    assert json.loads(response.body)["newest-versions"] == [
         "2025-04-07",
         "2024-07-17",
         "2024-03-15",
@@ -129,7 +129,7 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize("path", ELSEWHERE)
-def test_what_is_not_served_is_not_found(path: str) -> None:
-    said = ask(path)
-    assert (said.status, said.body) == (404, b'{ "error": "Not found" }')
-    assert said.header(b"content-type") == b"application/json; charset=utf-8"
+def test_unsupported_path_gets_404(path: str) -> None:
+    response = ask(path)
+    assert (response.status, response.body) == (404, b'{ "error": "Not found" }')
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"

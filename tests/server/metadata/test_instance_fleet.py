@@ -1,4 +1,4 @@
-"""What /metadata/instance tells of a VM's group and its network."""
+"""Instance metadata that depends on a VM's group and network."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from tests.server.support.handlers import a_reception
 
 from forewarn.core.fleet import VM, Group, GroupKind
 
-# --- what depends on the group -----------------------------------------------
+# --- values that depend on the group -----------------------------------------
 
 RESOURCES = "/subscriptions/s/resourceGroups/r/providers/Microsoft.Compute"
 DEPENDS = (
@@ -19,12 +19,12 @@ DEPENDS = (
     "virtualMachineScaleSet",
     "placementGroupId",
 )
-#: Kind and name of a VM, then the rest of what depends on the group "g".
+#: Kind and name of a VM, then the other values that depend on the group "g".
 MEMBERS = [
-    # a VM alone, and one of an availability set
+    # a standalone VM, and one of an availability set
     ("standalone", "g", "g", "/virtualMachines/g", "", "", ""),
     ("availability-set", "web-0", "web-0", "/virtualMachines/web-0", "", "", ""),
-    # such a name alone makes no scale set
+    # the name alone does not make it a scale-set VM
     ("availability-set", "web_0", "web_0", "/virtualMachines/web_0", "", "", ""),
     # a role instance
     ("cloud-service", "Web_IN_0", "Web_IN_0", "", "", "", ""),
@@ -76,17 +76,17 @@ MEMBERS = [
 
 
 def compute(kind: str, vm: VM) -> Any:
-    """Ask for `vm` of the group "g" of that kind."""
+    """Return the compute branch of `vm` in the group "g" of that kind."""
     plane = a_reception(vms=(vm,), groups=(Group(name="g", kind=GroupKind(kind)),))
     path = "/metadata/instance/compute?api-version=2021-03-01"
     return json.loads(plane.ask(path, address=vm.addresses[0]).body)
 
 
 def depends(kind: str, vm: VM) -> tuple[str, ...]:
-    told = compute(kind, vm)
-    told["computerName"] = told["osProfile"]["computerName"]
-    told["virtualMachineScaleSet"] = told["virtualMachineScaleSet"]["id"]
-    return tuple(told[key] for key in DEPENDS)
+    branch = compute(kind, vm)
+    branch["computerName"] = branch["osProfile"]["computerName"]
+    branch["virtualMachineScaleSet"] = branch["virtualMachineScaleSet"]["id"]
+    return tuple(branch[key] for key in DEPENDS)
 
 
 def a_vm(
@@ -108,7 +108,7 @@ def a_vm(
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: "-".join(member[:2]))
-def test_the_group_tells_what_a_vm_belongs_to(member: tuple[str, ...]) -> None:
+def test_group_determines_what_a_vm_belongs_to(member: tuple[str, ...]) -> None:
     kind, name, computer, own, scale_set, set_id, placement = member
     assert depends(kind, a_vm(name)) == (
         name,
@@ -121,10 +121,10 @@ def test_the_group_tells_what_a_vm_belongs_to(member: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", ["g_0", "g_1a2b3c4d"])
-def test_there_is_no_resource_id_without_both_its_parts(name: str) -> None:
+def test_resource_id_needs_subscription_and_resource_group(name: str) -> None:
     for vm in (a_vm(name, subscription=None), a_vm(name, resource_group=None)):
-        told = compute("scale-set", vm)
-        assert told["resourceId"] == told["virtualMachineScaleSet"]["id"] == ""
+        branch = compute("scale-set", vm)
+        assert branch["resourceId"] == branch["virtualMachineScaleSet"]["id"] == ""
 
 
 @pytest.mark.parametrize(
@@ -138,41 +138,41 @@ def test_there_is_no_resource_id_without_both_its_parts(name: str) -> None:
         ("availability-set", 0, "0"),
     ],
 )
-def test_a_vm_in_no_set_is_in_the_first_domain(
+def test_standalone_vm_is_in_domain_zero(
     kind: str, domain: int | None, told: str
 ) -> None:
-    found = compute(kind, a_vm(domain=domain))
-    assert found["platformUpdateDomain"] == found["platformFaultDomain"] == told
+    branch = compute(kind, a_vm(domain=domain))
+    assert branch["platformUpdateDomain"] == branch["platformFaultDomain"] == told
 
 
-# --- the network -------------------------------------------------------------
+# --- network -----------------------------------------------------------------
 
 
 def interfaces(*addresses: str) -> Any:
-    """Ask in an open plane, where a VM needs no address."""
+    """Return the interfaces of a VM on an open plane, where it needs no address."""
     vm = VM(name="a", group="a", addresses=addresses)
     plane = a_reception(vms=(vm,), groups=(Group(name="a"),), is_open=True)
-    said = plane.ask("/metadata/instance/network/interface?api-version=2017-04-02")
-    return json.loads(said.body)
+    response = plane.ask("/metadata/instance/network/interface?api-version=2017-04-02")
+    return json.loads(response.body)
 
 
 def test_addresses_are_listed_by_family() -> None:
     (interface,) = interfaces("10.0.0.1", "fd00::1", "10.0.0.2")
-    four = interface["ipv4"]["ipAddress"]
-    assert [each["privateIpAddress"] for each in four] == ["10.0.0.1", "10.0.0.2"]
-    (six,) = interface["ipv6"]["ipAddress"]
-    assert six == {"privateIpAddress": "fd00::1", "publicIpAddress": ""}
+    ipv4 = interface["ipv4"]["ipAddress"]
+    assert [entry["privateIpAddress"] for entry in ipv4] == ["10.0.0.1", "10.0.0.2"]
+    (ipv6,) = interface["ipv6"]["ipAddress"]
+    assert ipv6 == {"privateIpAddress": "fd00::1", "publicIpAddress": ""}
 
 
-def test_an_interface_has_a_subnet_that_is_not_said() -> None:
+def test_subnet_of_an_interface_is_empty() -> None:
     (interface,) = interfaces("10.0.0.1")
     assert interface["ipv4"]["subnet"] == [{"address": "", "prefix": ""}]
 
 
-def test_without_an_address_of_version_4_there_is_no_subnet() -> None:
+def test_interface_without_ipv4_has_no_subnet() -> None:
     (interface,) = interfaces("fd00::1")
     assert interface["ipv4"] == {"ipAddress": [], "subnet": []}
 
 
-def test_without_any_address_there_is_no_interface() -> None:
+def test_vm_without_an_address_has_no_interface() -> None:
     assert interfaces() == []

@@ -1,7 +1,7 @@
-"""Answers of a real /metadata/instance, against ours for the same VM.
+"""Recorded responses of a real /metadata/instance, compared with ours for the same VM.
 
-The recordings are whole but for what tells people: ids, keys and addresses of cards are
-blanked, and of the tags three are left.
+The recordings are complete except for personal data: ids, keys and MAC addresses are
+blanked, and only three tags are kept.
 """
 
 import json
@@ -23,17 +23,17 @@ def recorded(version: str) -> Any:
 
 
 def ours(version: str) -> Any:
-    """Ask for the VM that was recorded, as a fleet file would describe it."""
+    """Return our response for the recorded VM, as a fleet file would describe it."""
     compute, network = recorded(version)["compute"], recorded(version)["network"]
     tags = [tag.split(":", 1) for tag in compute["tags"].split(";")]
-    four = network["interface"][0]["ipv4"]["ipAddress"]
+    ipv4 = network["interface"][0]["ipv4"]["ipAddress"]
     vm = VM(
         name=compute["name"],
         group=compute["placementGroupId"],
         update_domain=int(compute["platformUpdateDomain"]),
         fault_domain=int(compute["platformFaultDomain"]),
         zone=compute.get("zone"),
-        addresses=(four[0]["privateIpAddress"],),
+        addresses=(ipv4[0]["privateIpAddress"],),
         tags=dict(reversed(tags)),
         size=compute["vmSize"],
         location=compute["location"],
@@ -42,23 +42,23 @@ def ours(version: str) -> Any:
         vm_id=compute["vmId"],
     )
     group = Group(name=vm.group, kind=GroupKind.SCALE_SET)
-    said = a_reception(vms=(vm,), groups=(group,)).ask(
+    response = a_reception(vms=(vm,), groups=(group,)).ask(
         f"/metadata/instance?api-version={version}", address=vm.addresses[0]
     )
-    return json.loads(said.body)
+    return json.loads(response.body)
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Name everything that holds nothing more, in the order in which it is written."""
+    """Yield path and value of every leaf in document order."""
     if not node or isinstance(node, str):
         yield path, node
         return
     inner = node.items() if isinstance(node, dict) else enumerate(node)
-    for name, each in inner:
-        yield from leaves(each, f"{path}/{name}")
+    for name, child in inner:
+        yield from leaves(child, f"{path}/{name}")
 
 
-#: What a fleet file cannot say.
+#: Values that a fleet file cannot define.
 UNSAID = (
     "/compute/additionalCapabilities/",
     "/compute/isHostCompatibilityLayerVm",
@@ -74,19 +74,19 @@ UNSAID = (
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_answer_has_the_keys_of_a_real_one_in_their_order(version: str) -> None:
+def test_keys_match_a_real_response_in_order(version: str) -> None:
     real = [path for path, _ in leaves(recorded(version))]
     assert [path for path, _ in leaves(ours(version))] == real
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_fleet_file_can_say_is_told_as_a_real_one_does(version: str) -> None:
+def test_values_from_the_fleet_file_match_a_real_response(version: str) -> None:
     real = {p: v for p, v in leaves(recorded(version)) if not p.startswith(UNSAID)}
-    told = {p: v for p, v in leaves(ours(version)) if not p.startswith(UNSAID)}
-    assert told == real
+    answered = {p: v for p, v in leaves(ours(version)) if not p.startswith(UNSAID)}
+    assert answered == real
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_fleet_file_cannot_say_is_not_made_up(version: str) -> None:
-    told = {v or "" for p, v in leaves(ours(version)) if p.startswith(UNSAID)}
-    assert told == {""}
+def test_values_missing_in_the_fleet_file_are_empty(version: str) -> None:
+    values = {v or "" for p, v in leaves(ours(version)) if p.startswith(UNSAID)}
+    assert values == {""}

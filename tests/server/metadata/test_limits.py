@@ -1,4 +1,4 @@
-"""How many connections a VM may have, and how many there may be in all."""
+"""Connection limits of the metadata plane: per VM and in total."""
 
 import logging
 import tracemalloc
@@ -18,22 +18,22 @@ ADMITTED, REFUSED, DROPPED = Admission.ADMITTED, Admission.REFUSED, Admission.DR
 OTHER = "10.0.0.2"
 
 
-def test_one_connection_too_many_is_told_so_and_closed() -> None:
+def test_connection_over_the_vm_limit_gets_503() -> None:
     plane = Plane(per_vm=2)
-    kept = [Line(plane) for _ in range(2)]
+    admitted = [Line(plane) for _ in range(2)]
     more = Line(plane)
-    (said,) = more.said
-    assert said.status == 503
-    assert said.header(b"retry-after") == b"1"
-    assert said.header(b"connection") == b"close"
-    assert b'"error"' in said.body
+    (response,) = more.said
+    assert response.status == 503
+    assert response.header(b"retry-after") == b"1"
+    assert response.header(b"connection") == b"close"
+    assert b'"error"' in response.body
     assert more.socket.done == ["write_eof"]
-    for line in kept:
+    for line in admitted:
         line.send(GET)
         assert line.statuses == [200]
 
 
-def test_a_refused_connection_is_read_for_two_seconds_and_answered_no_more() -> None:
+def test_refused_connection_is_closed_after_two_seconds() -> None:
     plane = Plane(per_vm=1)
     Line(plane)
     more = Line(plane)
@@ -43,14 +43,14 @@ def test_a_refused_connection_is_read_for_two_seconds_and_answered_no_more() -> 
     assert more.socket.done == ["write_eof", "abort"]
 
 
-def test_all_addresses_of_a_vm_are_counted_together() -> None:
+def test_all_addresses_of_a_vm_count_together() -> None:
     plane = Plane(per_vm=1)
     lines = [Line(plane, peer) for peer in (OTHER, "fd00::2", "10.0.0.1")]
     assert [line.statuses for line in lines] == [[], [503], []]
 
 
 @pytest.mark.parametrize(("is_open", "refused"), [(False, [503]), (True, [])])
-def test_strangers_are_told_apart_only_where_they_must_be(
+def test_unknown_clients_are_limited_only_on_a_closed_plane(
     is_open: bool, refused: list[int]
 ) -> None:
     plane = Plane(a_reception(is_open=is_open), per_vm=1)
@@ -58,7 +58,7 @@ def test_strangers_are_told_apart_only_where_they_must_be(
     assert [line.statuses for line in lines] == [[], refused, []]
 
 
-def test_whoever_closes_one_may_open_another() -> None:
+def test_closed_connection_makes_room_for_another() -> None:
     plane = Plane(per_vm=2)
     lines = [Line(plane) for _ in range(2)]
     for _ in range(10):
@@ -69,36 +69,36 @@ def test_whoever_closes_one_may_open_another() -> None:
         assert lines[-1].statuses == [200]
 
 
-def test_a_refused_connection_that_goes_frees_no_place() -> None:
+def test_closing_a_refused_connection_makes_no_room() -> None:
     plane = Plane(per_vm=1)
     Line(plane)
     Line(plane).hang_up()
     assert Line(plane).statuses == [503]
 
 
-def test_a_connection_is_counted_for_whom_it_was_when_it_came() -> None:
+def test_connection_counts_for_its_vm_at_arrival() -> None:
     plane = Plane(per_vm=1)
     line = Line(plane, "10.0.0.7")
     moved = replace(VMS[0], addresses=("10.0.0.7",))
     plane.change(DocumentUpdate(position=1, shown=[shown()], placed=[moved]))
     lines = [Line(plane, "10.0.0.7") for _ in range(2)]
-    assert [each.statuses for each in lines] == [[], [503]]
+    assert [new_line.statuses for new_line in lines] == [[], [503]]
     line.hang_up()
     assert Line(plane, "10.0.0.7").statuses == [503]
 
 
-def test_one_too_many_in_all_is_closed_without_a_word() -> None:
+def test_connection_over_the_total_limit_is_dropped() -> None:
     plane = Plane(total=2)
-    kept = [Line(plane), Line(plane, OTHER)]
+    admitted = [Line(plane), Line(plane, OTHER)]
     more = Line(plane, "10.0.0.3")
     assert (more.socket.written, more.socket.done) == (b"", ["abort"])
     more.hang_up()
-    kept[0].hang_up()
+    admitted[0].hang_up()
     again = Line(plane, "10.0.0.3")
     assert again.socket.done == []
 
 
-def test_whoever_floods_takes_no_place_from_others() -> None:
+def test_flooding_client_takes_no_room_from_others() -> None:
     connections = ConnectionLimits(per_vm=1, total=200)
     connections.admit("a")
     flood = [connections.admit("a") for _ in range(1000)]
@@ -107,7 +107,7 @@ def test_whoever_floods_takes_no_place_from_others() -> None:
     assert [connections.admit(f"vm-{n}") for n in range(135)] == [ADMITTED] * 135
 
 
-def test_whoever_floods_and_stops_is_told_again() -> None:
+def test_client_that_stops_flooding_gets_503_again() -> None:
     connections = ConnectionLimits(per_vm=1, total=200)
     connections.admit("a")
     for _ in range(200):
@@ -115,7 +115,7 @@ def test_whoever_floods_and_stops_is_told_again() -> None:
         connections.release("a", REFUSED)
 
 
-def test_callers_that_have_gone_cost_nothing() -> None:
+def test_closed_connections_use_no_memory() -> None:
     connections = ConnectionLimits(per_vm=1, total=200)
     tracemalloc.start()
     for number in range(10_000):
@@ -125,7 +125,7 @@ def test_callers_that_have_gone_cost_nothing() -> None:
     assert held < 100_000
 
 
-def test_the_count_is_right_after_any_coming_and_going() -> None:
+def test_count_is_correct_after_many_connections() -> None:
     connections = ConnectionLimits(per_vm=3, total=5)
     for _ in range(50):
         verdicts = [(who, connections.admit(who)) for who in ("a", None) * 8]
@@ -135,7 +135,7 @@ def test_the_count_is_right_after_any_coming_and_going() -> None:
 
 
 @pytest.mark.parametrize("who", ["a", None])
-def test_too_many_are_complained_of_once_until_it_gets_better(
+def test_limit_is_logged_once_until_it_recovers(
     who: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     connections = ConnectionLimits(per_vm=4 if who else 99, total=99 if who else 4)

@@ -1,4 +1,4 @@
-"""Where connections come in: what is shut, and what stays so."""
+"""Listener: refusing and accepting connections on one port."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ def with_a_door(play: Callable[[Listener, tuple[str, int]], None]) -> None:
         asyncio.run(playing(listen(ANY_PORT, cleanup)))
 
 
-def test_who_knocks_as_soon_as_it_is_open_again_is_let_in() -> None:
+def test_reopened_listener_accepts_connections_immediately() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
         assert door.set_refusing(is_refusing=True)
         with pytest.raises(ConnectionRefusedError):
@@ -41,7 +41,7 @@ def test_who_knocks_as_soon_as_it_is_open_again_is_let_in() -> None:
     with_a_door(play)
 
 
-def test_it_is_news_only_once() -> None:
+def test_change_is_reported_only_once() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
         assert not door.set_refusing(is_refusing=False)
         assert door.set_refusing(is_refusing=True)
@@ -50,7 +50,7 @@ def test_it_is_news_only_once() -> None:
     with_a_door(play)
 
 
-def test_what_is_closed_is_not_opened_again() -> None:
+def test_closed_listener_is_not_reopened() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
         door.close()
         assert not door.set_refusing(is_refusing=False)

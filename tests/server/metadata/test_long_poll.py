@@ -1,4 +1,4 @@
-"""Requests that are held: until the document changes, or for as long as was asked."""
+"""Long polls: held until the document changes or the wait ends."""
 
 from dataclasses import replace
 
@@ -31,52 +31,52 @@ def applied(said: Said) -> bytes | None:
     return said.header(b"preference-applied")
 
 
-# --- how it ends -------------------------------------------------------------
+# --- end of a long poll ------------------------------------------------------
 
 
-def test_a_request_is_held_until_the_document_changes() -> None:
+def test_long_poll_is_held_until_the_document_changes() -> None:
     line = Line()
     line.send(a_poll())
     line.wait(29)
     assert line.socket.written == b""
     line.plane.change(a_change())
-    (said,) = line.said
-    assert (said.status, applied(said)) == (200, b"wait=30")
-    assert said.header(b"etag") == b'"e0.1"'
-    assert EVENT in said.body
+    (response,) = line.said
+    assert (response.status, applied(response)) == (200, b"wait=30")
+    assert response.header(b"etag") == b'"e0.1"'
+    assert EVENT in response.body
 
 
-def test_a_request_is_held_for_as_long_as_was_asked() -> None:
+def test_long_poll_is_held_for_the_requested_time() -> None:
     line = Line()
     line.send(a_poll())
     line.wait(29)
     assert line.socket.written == b""
     line.wait(1)
-    (said,) = line.said
-    assert (said.status, applied(said), said.body) == (304, b"wait=30", b"")
-    assert said.header(b"etag") == b'"e0.0"'
+    (response,) = line.said
+    assert (response.status, applied(response), response.body) == (304, b"wait=30", b"")
+    assert response.header(b"etag") == b'"e0.0"'
 
 
 @pytest.mark.parametrize("wait", ["61", "3600", "99999999999999999999"])
-def test_a_request_is_held_for_a_minute_at_most(wait: str) -> None:
+def test_long_poll_is_held_for_at_most_a_minute(wait: str) -> None:
     line = Line()
     line.send(a_poll(f"wait={wait}"))
     line.wait(59)
     assert line.socket.written == b""
     line.wait(1)
-    (said,) = line.said
-    assert (said.status, applied(said)) == (304, b"wait=60")
+    (response,) = line.said
+    assert (response.status, applied(response)) == (304, b"wait=60")
 
 
-def test_a_document_that_has_changed_already_is_given_at_once() -> None:
+def test_changed_document_is_returned_immediately() -> None:
     line = Line(Plane(a_reception(shown(WEB, an_event()))))
     line.send(a_poll())
-    (said,) = line.said
-    assert (said.status, applied(said)) == (200, b"wait=30")
-    assert EVENT in said.body
+    (response,) = line.said
+    assert (response.status, applied(response)) == (200, b"wait=30")
+    assert EVENT in response.body
 
 
-def test_each_change_answers_one_request() -> None:
+def test_each_change_ends_one_long_poll() -> None:
     line = Line()
     for number in range(3):
         line.send(a_poll(tag=f'"e0.{number}"'))
@@ -85,7 +85,7 @@ def test_each_change_answers_one_request() -> None:
         assert line.statuses == [200] * (number + 1)
 
 
-def test_the_connection_is_kept_or_not_as_was_asked() -> None:
+def test_connection_close_applies_after_the_long_poll() -> None:
     line = Line()
     line.send(a_poll("wait=1", "Connection: close"))
     assert line.socket.done == []
@@ -94,27 +94,27 @@ def test_the_connection_is_kept_or_not_as_was_asked() -> None:
     assert line.socket.done == ["close"]
 
 
-# --- what is not held --------------------------------------------------------
+# --- requests that are not held ----------------------------------------------
 
 
-def test_a_request_without_a_tag_is_not_held() -> None:
+def test_request_without_an_etag_is_not_held() -> None:
     line = Line()
     line.send(a_poll(tag=None))
-    (said,) = line.said
-    assert (said.status, applied(said)) == (200, None)
+    (response,) = line.said
+    assert (response.status, applied(response)) == (200, None)
 
 
-def test_a_request_that_would_wait_for_no_time_is_answered_at_once() -> None:
+def test_wait_of_zero_is_not_held() -> None:
     line = Line()
     line.send(a_poll("wait=0"))
-    (said,) = line.said
-    assert (said.status, applied(said)) == (304, b"wait=0")
+    (response,) = line.said
+    assert (response.status, applied(response)) == (304, b"wait=0")
 
 
-# --- who is woken ------------------------------------------------------------
+# --- woken clients -----------------------------------------------------------
 
 
-def test_all_who_wait_for_a_document_are_answered() -> None:
+def test_change_wakes_all_waiters_of_the_document() -> None:
     plane = Plane()
     lines = [Line(plane, peer) for peer in ("10.0.0.1", "10.0.0.2", "fd00::2")]
     for line in lines:
@@ -123,7 +123,7 @@ def test_all_who_wait_for_a_document_are_answered() -> None:
     assert [line.statuses for line in lines] == [[200]] * 3
 
 
-def test_another_groups_change_wakes_nobody() -> None:
+def test_change_of_another_group_wakes_nobody() -> None:
     listening = replace(QUIET, last_request=NOON)
     line = Line(Plane(a_reception(shown(WEB), shown(listening))))
     line.send(a_poll())
@@ -132,18 +132,18 @@ def test_another_groups_change_wakes_nobody() -> None:
     assert line.plane.waiters() == 1
 
 
-def test_of_an_isolated_group_only_the_vm_concerned_is_woken() -> None:
+def test_change_in_an_isolated_group_wakes_only_the_affected_vm() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
     plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
-    zero, one = Line(plane, "10.0.0.1"), Line(plane, "10.0.0.2")
-    for line in (zero, one):
+    web_0, web_1 = Line(plane, "10.0.0.1"), Line(plane, "10.0.0.2")
+    for line in (web_0, web_1):
         line.send(a_poll())
     plane.change(a_change(shown(alone, an_event(), vm="web-0"), before[1]))
-    assert (zero.statuses, one.statuses) == ([200], [])
+    assert (web_0.statuses, web_1.statuses) == ([200], [])
 
 
-def test_a_change_that_leaves_the_tag_alone_makes_no_wait_longer() -> None:
+def test_unchanged_etag_does_not_extend_the_wait() -> None:
     line = Line()
     line.send(a_poll())
     more = VM(name="web-9", group="web", addresses=("10.0.0.9",))
@@ -158,10 +158,10 @@ def test_a_change_that_leaves_the_tag_alone_makes_no_wait_longer() -> None:
     assert line.statuses == [304]
 
 
-# --- what is noted -----------------------------------------------------------
+# --- recorded requests and seen events ---------------------------------------
 
 
-def test_a_held_request_is_noted_when_it_comes_and_when_it_is_answered() -> None:
+def test_long_poll_is_recorded_at_start_and_end() -> None:
     line = Line()
     reception = line.plane.reception
     line.send(a_poll())
@@ -171,7 +171,7 @@ def test_a_held_request_is_noted_when_it_comes_and_when_it_is_answered() -> None
     assert reception.asked() == {"web": NOON + SECOND}
 
 
-def test_what_a_held_request_shows_is_seen_when_it_comes_and_when_answered() -> None:
+def test_long_poll_records_seen_events_at_start_and_end() -> None:
     line = Line(Plane(a_reception(shown(WEB, an_event()))))
     reception = line.plane.reception
     line.send(a_poll(tag='"e0.1"'))
@@ -180,19 +180,19 @@ def test_what_a_held_request_shows_is_seen_when_it_comes_and_when_answered() -> 
     assert reception.seen() == [("web-0", "E1")]
 
 
-def test_the_first_request_of_a_silent_group_is_answered_once_it_listens() -> None:
+def test_first_long_poll_of_a_disabled_group_enables_it() -> None:
     line = Line(peer="10.0.0.3")
     line.send(a_poll())
     assert line.plane.deferred == [EnableFirst(group="quiet")]
-    began = replace(QUIET, last_request=NOON)
-    line.plane.change(a_change(shown(began, epoch="e1")))
+    enabled = replace(QUIET, last_request=NOON)
+    line.plane.change(a_change(shown(enabled, epoch="e1")))
     line.wire.enabled(None)
-    (said,) = line.said
-    assert (said.status, applied(said)) == (200, b"wait=30")
-    assert said.header(b"etag") == b'"e1.0"'
+    (response,) = line.said
+    assert (response.status, applied(response)) == (200, b"wait=30")
+    assert response.header(b"etag") == b'"e1.0"'
 
 
-def test_a_first_request_with_any_tag_is_held_once_its_group_listens() -> None:
+def test_first_long_poll_with_any_etag_is_held_after_enabling() -> None:
     line = Line(peer="10.0.0.3")
     line.send(a_poll(tag="*"))
     line.plane.change(a_change(shown(replace(QUIET, last_request=NOON), epoch="e1")))

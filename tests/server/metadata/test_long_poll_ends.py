@@ -1,4 +1,4 @@
-"""Held requests whose client leaves, sends more, or finds the service stopping."""
+"""Long polls whose client leaves or sends more, or whose service stops."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ CHANGE = DocumentUpdate(position=1, shown=[shown(WEB, an_event())])
 
 
 @pytest.mark.parametrize("problem", [None, ConnectionResetError()])
-def test_a_client_that_is_gone_leaves_nothing_behind(problem: Exception | None) -> None:
+def test_closed_connection_leaves_nothing_behind(problem: Exception | None) -> None:
     line = Line()
     line.send(a_poll())
     line.hang_up(problem)
@@ -31,7 +31,7 @@ def test_a_client_that_is_gone_leaves_nothing_behind(problem: Exception | None) 
     assert line.plane.loop.alarms == []
 
 
-def test_a_client_that_closes_its_side_is_answered_at_once() -> None:
+def test_half_closed_client_gets_its_response_immediately() -> None:
     line = Line()
     line.send(a_poll())
     assert line.wire.eof_received() is True
@@ -41,7 +41,7 @@ def test_a_client_that_closes_its_side_is_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 1500])
-def test_a_client_that_closes_its_side_gets_all_that_it_has_asked(count: int) -> None:
+def test_half_closed_client_gets_all_its_responses(count: int) -> None:
     line = Line()
     line.send(a_poll())
     for _ in range(count - 1):
@@ -51,18 +51,18 @@ def test_a_client_that_closes_its_side_gets_all_that_it_has_asked(count: int) ->
     assert line.socket.done == ["close"]
 
 
-def test_a_client_that_closes_its_side_while_its_group_begins_waits_no_more() -> None:
+def test_half_closed_client_is_not_held_after_enabling() -> None:
     line = Line(peer="10.0.0.3")
     line.send(a_poll(tag="*"))
     assert line.wire.eof_received() is True
-    began = shown(replace(QUIET, last_request=NOON), epoch="e1")
-    line.plane.change(DocumentUpdate(position=1, shown=[began]))
+    enabled = shown(replace(QUIET, last_request=NOON), epoch="e1")
+    line.plane.change(DocumentUpdate(position=1, shown=[enabled]))
     line.wire.enabled(None)
     assert line.statuses == [304]
     assert line.socket.done == ["close"]
 
 
-def test_whoever_leaves_while_others_are_woken_is_not_woken() -> None:
+def test_client_that_leaves_during_a_wake_up_is_skipped() -> None:
     plane = Plane()
     lines = [Line(plane) for _ in range(3)]
     for line in lines:
@@ -74,7 +74,7 @@ def test_whoever_leaves_while_others_are_woken_is_not_woken() -> None:
     assert [line.statuses for line in lines] == [[200], [], [200]]
 
 
-def test_whoever_is_answered_before_he_is_woken_may_wait_again() -> None:
+def test_client_that_timed_out_before_its_wake_up_may_wait_again() -> None:
     line = Line()
     line.send(a_poll("wait=1"))
     (waiter,) = line.plane.handler.directory.update(CHANGE)
@@ -88,7 +88,7 @@ def test_whoever_is_answered_before_he_is_woken_may_wait_again() -> None:
     assert line.statuses == [200, 304]
 
 
-def test_no_request_ends_with_the_wait_of_an_earlier_one() -> None:
+def test_long_poll_does_not_end_with_an_earlier_timer() -> None:
     line = Line()
     line.send(a_poll("wait=5"))
     line.plane.change(CHANGE)
@@ -102,27 +102,32 @@ def test_no_request_ends_with_the_wait_of_an_earlier_one() -> None:
 # --- clients that send more --------------------------------------------------
 
 
-def test_what_is_asked_behind_a_held_request_is_answered_after_it() -> None:
+def test_pipelined_requests_follow_the_long_poll() -> None:
     line = Line()
     line.send(GET + a_poll() + a_request("/nowhere", "Metadata: true") + GET)
     assert line.statuses == [200]
     line.plane.change(CHANGE)
     assert line.statuses == [200, 200, 404, 200]
-    assert [b"E0" in said.body for said in line.said] == [False, True, False, True]
+    assert [b"E0" in response.body for response in line.said] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
-def test_requests_that_wait_behind_each_other_wait_one_after_the_other() -> None:
+def test_pipelined_long_polls_wait_one_after_the_other() -> None:
     line = Line()
     line.send(a_poll("wait=2") + a_poll("wait=3") + a_poll("wait=2"))
-    answered = []
+    response_counts = []
     for _ in range(8):
         line.wait(1)
-        answered.append(len(line.said))
-    assert answered == [0, 1, 1, 1, 2, 2, 3, 3]
+        response_counts.append(len(line.said))
+    assert response_counts == [0, 1, 1, 1, 2, 2, 3, 3]
     assert line.plane.waiters() == 0
 
 
-def test_a_client_that_sends_too_much_meanwhile_is_closed() -> None:
+def test_client_that_sends_too_much_while_held_is_closed() -> None:
     line = Line()
     line.send(a_poll())
     for _ in range(5):
@@ -134,7 +139,7 @@ def test_a_client_that_sends_too_much_meanwhile_is_closed() -> None:
     assert line.plane.loop.alarms == []
 
 
-def test_a_held_request_is_not_taken_for_an_idle_connection() -> None:
+def test_held_connection_does_not_count_as_idle() -> None:
     line = Line()
     for _ in range(3):
         line.send(a_poll("wait=60"))
@@ -144,20 +149,20 @@ def test_a_held_request_is_not_taken_for_an_idle_connection() -> None:
     assert line.socket.done == []
 
 
-# --- a service that stops ----------------------------------------------------
+# --- stopping service --------------------------------------------------------
 
 
-def test_a_service_that_stops_answers_those_who_wait_for_the_last_time() -> None:
+def test_stopping_service_ends_long_polls_and_connections() -> None:
     line = Line()
     line.send(a_poll())
     line.wire.leave()
-    (said,) = line.said
-    assert (said.status, said.header(b"connection")) == (304, b"close")
-    assert said.header(b"preference-applied") == b"wait=30"
+    (response,) = line.said
+    assert (response.status, response.header(b"connection")) == (304, b"close")
+    assert response.header(b"preference-applied") == b"wait=30"
     assert line.socket.done == ["close"]
 
 
-def test_a_service_that_stops_does_not_answer_what_waits_behind() -> None:
+def test_stopping_service_ignores_pipelined_requests() -> None:
     line = Line()
     line.send(a_poll() + a_poll() + GET)
     line.wire.leave()
@@ -165,12 +170,12 @@ def test_a_service_that_stops_does_not_answer_what_waits_behind() -> None:
     assert line.socket.done == ["write_eof"]
 
 
-def test_a_service_that_stops_finishes_what_it_has_begun() -> None:
+def test_stopping_service_finishes_requests_in_progress() -> None:
     line = Line(peer="10.0.0.3")
     line.send(GET)
     line.wire.leave()
     assert (line.socket.written, line.socket.done) == (b"", [])
     line.wire.enabled(Unavailable("the disk is full"))
-    (said,) = line.said
-    assert (said.status, said.header(b"connection")) == (503, b"close")
+    (response,) = line.said
+    assert (response.status, response.header(b"connection")) == (503, b"close")
     assert line.socket.done == ["close"]

@@ -1,4 +1,4 @@
-"""The fleet changes while a VM waits: it is answered for what it has become."""
+"""Long polls across fleet changes: the response is for the VM's new state."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ DB_DOCUMENT = shown(DB, an_event("D0"), epoch="d0")
 
 
 def a_plane(*, is_open: bool = False) -> Plane:
-    """The groups web and db, with an event in db."""
+    """Return a plane with the groups web and db, and an event in db."""
     groups = (WEB, DB)
     vms = (*VMS[:2], DB_0)
     return Plane(a_reception(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
@@ -44,18 +44,18 @@ def place(plane: Plane, *vms: VM) -> None:
 
 
 @pytest.mark.parametrize("tag", ['"e0.0"', "*"])
-def test_a_vm_that_is_moved_is_answered_for_its_new_group(tag: str) -> None:
+def test_moved_vm_gets_the_document_of_its_new_group(tag: str) -> None:
     plane = a_plane()
     line, other = waiting(plane, tag=tag), waiting(plane, "10.0.0.2")
     place(plane, replace(VMS[0], group="db"))
-    (said,) = line.said
-    assert said.header(b"etag") == b'"d0.1"'
-    assert said.status == (304 if tag == "*" else 200)
+    (response,) = line.said
+    assert response.header(b"etag") == b'"d0.1"'
+    assert response.status == (304 if tag == "*" else 200)
     assert other.statuses == []
     assert plane.waiters("10.0.0.2") == 1
 
 
-def test_a_vm_that_is_moved_to_a_silent_group_waits_until_that_listens() -> None:
+def test_vm_moved_to_a_disabled_group_enables_it() -> None:
     plane = Plane()
     line = waiting(plane)
     moved = replace(VMS[0], group="quiet")
@@ -63,13 +63,13 @@ def test_a_vm_that_is_moved_to_a_silent_group_waits_until_that_listens() -> None
         DocumentUpdate(position=1, shown=[shown(), shown(QUIET)], placed=[moved])
     )
     assert plane.deferred == [EnableFirst(group="quiet")]
-    began = replace(QUIET, last_request=NOON)
-    plane.change(DocumentUpdate(position=2, shown=[shown(began, epoch="e1")]))
+    enabled = replace(QUIET, last_request=NOON)
+    plane.change(DocumentUpdate(position=2, shown=[shown(enabled, epoch="e1")]))
     line.wire.enabled(None)
     assert line.said[0].header(b"etag") == b'"e1.0"'
 
 
-def test_a_vm_that_is_removed_is_answered_404() -> None:
+def test_removed_vm_gets_404() -> None:
     plane = a_plane()
     line, other = waiting(plane), waiting(plane, "10.0.0.2")
     plane.change(DocumentUpdate(position=1, shown=[shown()], removed=["web-0"]))
@@ -78,7 +78,7 @@ def test_a_vm_that_is_removed_is_answered_404() -> None:
     assert other.statuses == []
 
 
-def test_a_named_vm_that_is_removed_is_answered_404() -> None:
+def test_removed_vm_given_by_name_gets_404() -> None:
     plane = a_plane(is_open=True)
     line = Line(plane, "127.0.0.1")
     line.send(a_poll(target=f"/vm/web-1{EVENTS}"))
@@ -86,7 +86,7 @@ def test_a_named_vm_that_is_removed_is_answered_404() -> None:
     assert line.statuses == [404]
 
 
-def test_a_group_that_is_isolated_gives_each_vm_its_own_document() -> None:
+def test_isolating_a_group_gives_each_vm_its_own_document() -> None:
     plane = a_plane()
     lines = [waiting(plane), waiting(plane, "10.0.0.2")]
     alone = replace(WEB, isolated=True)
@@ -101,11 +101,11 @@ def test_a_group_that_is_isolated_gives_each_vm_its_own_document() -> None:
             regrouped=frozenset({"web"}),
         )
     )
-    tags = [[said.header(b"etag") for said in line.said] for line in lines]
+    tags = [[response.header(b"etag") for response in line.said] for line in lines]
     assert tags == [[b'"e1.1"'], [b'"e2.0"']]
 
 
-def test_a_group_that_is_isolated_no_more_gives_all_the_same_document() -> None:
+def test_ending_isolation_gives_all_vms_the_same_document() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
     plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
@@ -121,12 +121,12 @@ def test_a_group_that_is_isolated_no_more_gives_all_the_same_document() -> None:
     assert plane.waiters() == 0
 
 
-def test_a_group_that_is_removed_with_its_vms_leaves_nobody_waiting() -> None:
+def test_removing_a_group_with_its_vms_ends_all_waits() -> None:
     plane = a_plane()
     line = waiting(plane, "10.0.0.5", tag='"d0.1"')
-    gone = frozenset({"db"})
+    removed_groups = frozenset({"db"})
     update = DocumentUpdate(
-        position=1, removed=["db-0"], regrouped=gone, ungrouped=gone
+        position=1, removed=["db-0"], regrouped=removed_groups, ungrouped=removed_groups
     )
     plane.change(update)
     assert line.statuses == [404]
@@ -135,14 +135,14 @@ def test_a_group_that_is_removed_with_its_vms_leaves_nobody_waiting() -> None:
 # --- addresses ---------------------------------------------------------------
 
 
-def test_who_waits_at_an_address_that_is_the_vms_no_more_is_answered_404() -> None:
+def test_client_at_an_address_no_longer_assigned_gets_404() -> None:
     plane = a_plane()
     line = waiting(plane)
     place(plane, replace(VMS[0], addresses=("10.0.0.7",)))
     assert line.statuses == [404]
 
 
-def test_who_waits_at_an_address_is_answered_for_the_vm_that_gets_it() -> None:
+def test_client_at_a_reassigned_address_gets_the_document_of_the_new_vm() -> None:
     plane = a_plane()
     line = waiting(plane)
     place(
@@ -154,7 +154,7 @@ def test_who_waits_at_an_address_is_answered_for_the_vm_that_gets_it() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_an_address_that_goes_to_a_vm_of_the_group_changes_nothing(first: int) -> None:
+def test_address_swap_within_a_group_wakes_nobody(first: int) -> None:
     plane = a_plane()
     line = waiting(plane)
     swapped = [
@@ -166,7 +166,7 @@ def test_an_address_that_goes_to_a_vm_of_the_group_changes_nothing(first: int) -
     assert plane.waiters() == 1
 
 
-def test_a_vm_that_is_placed_again_as_it_was_wakes_nobody() -> None:
+def test_unchanged_placement_wakes_nobody() -> None:
     plane = a_plane(is_open=True)
     waiting(plane)
     waiting(plane, "127.0.0.1")
@@ -176,14 +176,14 @@ def test_a_vm_that_is_placed_again_as_it_was_wakes_nobody() -> None:
     assert list(plane.handler.directory.update(again)) == []
 
 
-def test_a_stranger_who_waits_is_answered_for_the_vm_that_gets_his_address() -> None:
+def test_unknown_client_gets_the_document_of_the_vm_that_receives_its_address() -> None:
     plane = a_plane(is_open=True)
     line = waiting(plane, "127.0.0.9")
     place(plane, VM(name="db-1", group="db", addresses=("127.0.0.9",)))
     assert line.said[0].header(b"etag") == b'"d0.1"'
 
 
-def test_a_stranger_who_waits_is_answered_for_another_first_vm() -> None:
+def test_unknown_client_gets_the_document_of_the_new_first_vm() -> None:
     plane = a_plane(is_open=True)
     line, other = waiting(plane, "127.0.0.9"), waiting(plane)
     plane.change(DocumentUpdate(position=1, first_vm="db-0"))

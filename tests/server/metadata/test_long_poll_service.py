@@ -1,4 +1,4 @@
-"""Held requests in a whole service whose clock is moved by hand."""
+"""Long polls in a complete service with a manual clock."""
 
 import json
 import time
@@ -11,28 +11,28 @@ from tests.server.support.service import RunningService
 
 
 def shown_by(said: Said) -> list[str]:
-    """The states of the events of a document."""
+    """Return the status of each event of a document."""
     assert said.status == 200, said
-    return [each["EventStatus"] for each in json.loads(said.body)["Events"]]
+    return [event["EventStatus"] for event in json.loads(said.body)["Events"]]
 
 
-def test_an_announcement_answers_those_who_wait(service: RunningService) -> None:
-    with Poller(service.metadata) as zero, Poller(service.metadata, "web-1") as one:
-        zero.hold()
-        one.hold()
+def test_announcement_ends_long_polls(service: RunningService) -> None:
+    with Poller(service.metadata) as web_0, Poller(service.metadata, "web-1") as web_1:
+        web_0.hold()
+        web_1.hold()
         service.announce(vms=["web-2"])
-        assert shown_by(zero.answer()) == shown_by(one.answer()) == ["Scheduled"]
+        assert shown_by(web_0.answer()) == shown_by(web_1.answer()) == ["Scheduled"]
 
 
-def test_an_approval_answers_those_who_wait(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_approval_ends_long_polls(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     with Poller(service.metadata) as poller:
         poller.hold()
-        service.approve_as("web-1", made["events"][0]["id"])
+        service.approve_as("web-1", maintenance["events"][0]["id"])
         assert shown_by(poller.answer()) == ["Started"]
 
 
-def test_another_groups_events_answer_nobody(service: RunningService) -> None:
+def test_events_of_other_groups_end_no_long_poll(service: RunningService) -> None:
     with Poller(service.metadata) as poller:
         poller.hold()
         service.announce(vms=["db-0"])
@@ -42,7 +42,7 @@ def test_another_groups_events_answer_nobody(service: RunningService) -> None:
         assert shown_by(poller.answer()) == ["Scheduled"]
 
 
-def test_each_step_of_an_advance_answers_those_who_wait(
+def test_each_step_of_an_advance_ends_long_polls(
     service: RunningService,
 ) -> None:
     service.announce(vms=["web-0"], duration_seconds=60)
@@ -57,8 +57,8 @@ def test_each_step_of_an_advance_answers_those_who_wait(
         assert shown_by(poller.answer()) == []
 
 
-def test_whoever_waits_is_told_the_time_of_the_change(service: RunningService) -> None:
-    made = service.announce(vms=["web-0"])
+def test_response_carries_the_time_of_the_change(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
     with Poller(service.metadata) as poller:
         poller.hold()
         service.advance(3600)
@@ -66,49 +66,52 @@ def test_whoever_waits_is_told_the_time_of_the_change(service: RunningService) -
         assert shown_by(answer) == ["Started"]
         dated = answer.header(b"date")
     assert dated is not None
-    started = service.get(f"/v1/maintenances/{made['id']}")["started_at"]
-    told = time.strptime(dated.decode(), "%a, %d %b %Y %H:%M:%S %Z")
-    assert time.strftime("%Y-%m-%dT%H:%M:%S", told) == started[:19]
+    started = service.get(f"/v1/maintenances/{maintenance['id']}")["started_at"]
+    response_time = time.strptime(dated.decode(), "%a, %d %b %Y %H:%M:%S %Z")
+    assert time.strftime("%Y-%m-%dT%H:%M:%S", response_time) == started[:19]
 
 
-def test_a_wait_is_real_time_though_the_clock_stands_or_leaps(
+def test_wait_is_real_time_whatever_the_clock(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata) as poller:
-        begun = time.monotonic()
+        started = time.monotonic()
         poller.hold(wait=1)
         service.advance(600)
         assert poller.answer().status == 304
-        assert time.monotonic() - begun >= 1
+        assert time.monotonic() - started >= 1
 
 
-def test_those_who_wait_block_nobody(service: RunningService) -> None:
+def test_waiters_block_nobody(service: RunningService) -> None:
     pollers = [Poller(service.metadata) for _ in range(600)]
     for poller in pollers:
         poller.hold()
     service.announce(vms=["db-0"])
     service.advance(24 * 60 * 60)
     assert service.as_vm("web-1").status == 200
-    made = service.announce(vms=["web-0"])
-    assert service.approve_as("web-1", made["events"][0]["id"]).status == 200
+    maintenance = service.announce(vms=["web-0"])
+    assert service.approve_as("web-1", maintenance["events"][0]["id"]).status == 200
     for poller in pollers:
         with poller:
             assert poller.answer().status == 200
 
 
-# --- who asks ----------------------------------------------------------------
+# --- enabling and recording --------------------------------------------------
 
 
-def test_a_first_request_that_would_wait_begins_the_listening(
+def test_first_long_poll_enables_the_group(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata, "lone") as poller:
-        said = poller.ask('If-None-Match: "none"', "Prefer: wait=30")
-        assert (said.status, said.header(b"preference-applied")) == (200, b"wait=30")
+        response = poller.ask('If-None-Match: "none"', "Prefer: wait=30")
+        assert (response.status, response.header(b"preference-applied")) == (
+            200,
+            b"wait=30",
+        )
     assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_a_held_request_puts_the_silence_off(service: RunningService) -> None:
+def test_long_poll_keeps_the_group_enabled(service: RunningService) -> None:
     with Poller(service.metadata, "lone") as poller:
         poller.hold()
         service.advance(23 * 60 * 60)
@@ -119,7 +122,7 @@ def test_a_held_request_puts_the_silence_off(service: RunningService) -> None:
     assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_whoever_waits_through_a_day_of_silence_is_answered_anew(
+def test_long_poll_across_a_day_enables_the_group_again(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata, "lone") as poller:
@@ -129,15 +132,15 @@ def test_whoever_waits_through_a_day_of_silence_is_answered_anew(
     assert len(service.facts("ListeningBegan")) == 2
 
 
-def test_what_those_who_waited_were_shown_is_written_down(
+def test_events_shown_by_long_polls_are_recorded(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata, "web-1") as poller:
         poller.hold()
-        made = service.announce(vms=["web-0"])
+        maintenance = service.announce(vms=["web-0"])
         assert poller.answer().status == 200
     service.advance(1)
-    (event,) = service.get(f"/v1/maintenances/{made['id']}")["events"]
+    (event,) = service.get(f"/v1/maintenances/{maintenance['id']}")["events"]
     assert event["seen_by"] == ["web-1"]
 
 
@@ -147,35 +150,37 @@ def test_what_those_who_waited_were_shown_is_written_down(
 def changed(
     service: RunningService, change: Callable[[], object], vm: str = "web-0"
 ) -> Said:
-    """Wait as `vm` while the fleet is changed."""
+    """Hold a long poll as `vm` during a fleet change and return its response."""
     with Poller(service.metadata, vm) as poller:
         poller.hold()
         change()
         return poller.answer()
 
 
-def test_a_vm_that_is_moved_is_answered_for_its_new_group(
+def test_moved_vm_gets_the_document_of_its_new_group(
     service: RunningService,
 ) -> None:
     service.announce(vms=["db-0"])
     body = {"group": "db", "update_domain": 1}
-    said = changed(service, lambda: service.ask("PUT", "/v1/vms/web-0", body))
-    assert shown_by(said) == ["Scheduled"]
+    response = changed(service, lambda: service.ask("PUT", "/v1/vms/web-0", body))
+    assert shown_by(response) == ["Scheduled"]
 
 
-def test_a_vm_that_is_removed_is_answered_404(service: RunningService) -> None:
-    said = changed(service, lambda: service.ask("DELETE", "/v1/vms/web-0"))
-    assert said.status == 404
+def test_removed_vm_gets_404(service: RunningService) -> None:
+    response = changed(service, lambda: service.ask("DELETE", "/v1/vms/web-0"))
+    assert response.status == 404
 
 
-def test_a_group_that_is_isolated_is_answered_anew(service: RunningService) -> None:
+def test_vm_of_a_newly_isolated_group_gets_its_own_document(
+    service: RunningService,
+) -> None:
     service.announce(vms=["web-1"])
     body = {"kind": "availability-set", "listening": "always", "isolated": True}
-    said = changed(service, lambda: service.ask("PUT", "/v1/groups/web", body))
-    assert shown_by(said) == []
+    response = changed(service, lambda: service.ask("PUT", "/v1/groups/web", body))
+    assert shown_by(response) == []
 
 
-def test_a_fleet_that_is_applied_as_it_is_answers_nobody(serve: Serve) -> None:
+def test_change_that_leaves_the_document_alone_ends_no_long_poll(serve: Serve) -> None:
     service = serve()
     with Poller(service.metadata) as poller:
         poller.hold()

@@ -1,4 +1,4 @@
-"""Until when requests are held: one alarm for all of them."""
+"""Long-poll timer: one event-loop timer for all waiters."""
 
 from tests.server.support.connections import Loop
 
@@ -6,7 +6,7 @@ from forewarn.server.metadata.waits import LongPollTimer
 
 
 class Guest:
-    """Somebody who waits."""
+    """A waiter that counts its timeouts."""
 
     def __init__(self) -> None:
         self.times_stopped = 0
@@ -15,7 +15,7 @@ class Guest:
         self.times_stopped += 1
 
 
-def test_everybody_waits_as_long_as_he_would() -> None:
+def test_every_waiter_waits_for_its_own_time() -> None:
     loop = Loop()
     timer = LongPollTimer(loop)
     guests = {seconds: Guest() for seconds in (7, 3, 60, 1, 30)}
@@ -27,7 +27,7 @@ def test_everybody_waits_as_long_as_he_would() -> None:
             assert guest.times_stopped == (seconds <= second)
 
 
-def test_a_wait_is_not_cut_to_whole_seconds() -> None:
+def test_wait_is_not_rounded_to_whole_seconds() -> None:
     loop, guest = Loop(), Guest()
     timer = LongPollTimer(loop)
     loop.wait(0.6)
@@ -38,17 +38,17 @@ def test_a_wait_is_not_cut_to_whole_seconds() -> None:
     assert guest.times_stopped == 1
 
 
-def test_whoever_has_left_is_not_called() -> None:
+def test_waiter_that_left_is_not_called() -> None:
     loop, guest, other = Loop(), Guest(), Guest()
     timer = LongPollTimer(loop)
-    for each in (guest, other):
-        timer.hold(each, 5)
+    for waiter in (guest, other):
+        timer.hold(waiter, 5)
     timer.forget(guest, 5)
     loop.wait(5)
     assert (guest.times_stopped, other.times_stopped) == (0, 1)
 
 
-def test_whoever_leaves_twice_has_left() -> None:
+def test_leaving_twice_is_harmless() -> None:
     loop, guest = Loop(), Guest()
     timer = LongPollTimer(loop)
     timer.hold(guest, 5)
@@ -58,7 +58,7 @@ def test_whoever_leaves_twice_has_left() -> None:
     assert guest.times_stopped == 0
 
 
-def test_whoever_comes_again_waits_anew() -> None:
+def test_returning_waiter_waits_its_full_time() -> None:
     loop, guest = Loop(), Guest()
     timer = LongPollTimer(loop)
     timer.hold(guest, 5)
@@ -71,7 +71,7 @@ def test_whoever_comes_again_waits_anew() -> None:
     assert guest.times_stopped == 1
 
 
-def test_nobody_is_called_twice_though_he_does_nothing_about_it() -> None:
+def test_waiter_is_called_only_once() -> None:
     loop, guest = Loop(), Guest()
     LongPollTimer(loop).hold(guest, 1)
     loop.wait(100)
@@ -79,7 +79,7 @@ def test_nobody_is_called_twice_though_he_does_nothing_about_it() -> None:
     assert loop.alarms == []
 
 
-def test_there_is_one_alarm_however_many_wait() -> None:
+def test_one_timer_serves_all_waiters() -> None:
     loop = Loop()
     timer = LongPollTimer(loop)
     for seconds in (60, 30, 45, 30, 1):
@@ -89,7 +89,7 @@ def test_there_is_one_alarm_however_many_wait() -> None:
     assert loop.alarms == [29]
 
 
-def test_many_who_are_done_with_at_once_are_called_some_at_a_time() -> None:
+def test_many_simultaneous_timeouts_are_handled_in_batches() -> None:
     loop = Loop()
     timer = LongPollTimer(loop)
     guests = [Guest() for _ in range(1200)]
@@ -98,7 +98,7 @@ def test_many_who_are_done_with_at_once_are_called_some_at_a_time() -> None:
     loop.now += 1
     turns = []
     while loop.alarms:
-        before = sum(each.times_stopped for each in guests)
+        before = sum(waiter.times_stopped for waiter in guests)
         loop.step()
-        turns.append(sum(each.times_stopped for each in guests) - before)
+        turns.append(sum(waiter.times_stopped for waiter in guests) - before)
     assert turns == [500, 500, 200]

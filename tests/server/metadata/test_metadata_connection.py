@@ -1,4 +1,4 @@
-"""A connection's socket: how long it is waited for, and how it ends."""
+"""Socket of a metadata connection: timeouts, back pressure and closing."""
 
 import pytest
 from tests.server.support.connections import Line, a_poll
@@ -8,23 +8,23 @@ from tests.server.support.handlers import EVENTS
 GET = a_request(EVENTS, "Metadata: true")
 
 
-def test_a_request_is_answered_for_the_address_it_comes_from() -> None:
+def test_client_is_identified_by_its_address() -> None:
     line = Line(peer="10.9.9.9")
     line.send(GET)
     assert b"10.9.9.9" in line.socket.written
 
 
-def test_an_ipv4_address_in_ipv6_is_the_ipv4_address() -> None:
+def test_ipv4_mapped_ipv6_address_is_the_ipv4_address() -> None:
     line = Line(peer="::ffff:10.0.0.1")
     line.send(GET)
     assert line.statuses == [200]
 
 
-# --- patience ----------------------------------------------------------------
+# --- timeouts ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", [GET[:1], GET[:-1], a_post(b"abc")[:-1]])
-def test_a_request_has_ten_seconds_to_arrive(part: bytes) -> None:
+def test_request_must_arrive_within_ten_seconds(part: bytes) -> None:
     line = Line()
     line.send(part)
     line.wait(9)
@@ -33,7 +33,7 @@ def test_a_request_has_ten_seconds_to_arrive(part: bytes) -> None:
     assert line.statuses == [408]
 
 
-def test_a_request_that_trickles_in_has_no_more_time_than_others() -> None:
+def test_slow_trickle_does_not_extend_the_time_limit() -> None:
     line = Line()
     for byte in GET[:12]:
         line.send(bytes([byte]))
@@ -50,7 +50,7 @@ def test_each_request_has_its_own_ten_seconds() -> None:
     assert line.statuses == [200, 200]
 
 
-def test_a_client_that_was_too_slow_is_read_no_more() -> None:
+def test_client_that_timed_out_is_not_read_any_more() -> None:
     line = Line()
     line.send(GET[:1])
     line.wait(12)
@@ -59,7 +59,7 @@ def test_a_client_that_was_too_slow_is_read_no_more() -> None:
     assert line.socket.done == ["write_eof"]
 
 
-def test_an_idle_connection_is_kept_for_75_seconds() -> None:
+def test_idle_connection_is_kept_for_75_seconds() -> None:
     line = Line()
     line.wait(74)
     assert line.socket.done == []
@@ -68,7 +68,7 @@ def test_an_idle_connection_is_kept_for_75_seconds() -> None:
     assert line.socket.written == b""
 
 
-def test_every_request_begins_the_75_seconds_anew() -> None:
+def test_every_request_restarts_the_75_seconds() -> None:
     line = Line()
     for _ in range(5):
         line.send(GET)
@@ -77,24 +77,24 @@ def test_every_request_begins_the_75_seconds_anew() -> None:
     assert line.socket.done == []
 
 
-# --- the end -----------------------------------------------------------------
+# --- closing -----------------------------------------------------------------
 
 
-def test_after_a_last_request_the_socket_is_closed() -> None:
+def test_socket_is_closed_after_the_last_request() -> None:
     line = Line()
     line.send(a_request(EVENTS, "Metadata: true", version="1.0"))
     assert line.statuses == [200]
     assert line.socket.done == ["close"]
 
 
-def test_after_an_error_the_client_can_still_read_the_answer() -> None:
+def test_client_can_still_read_the_response_to_an_error() -> None:
     line = Line()
     line.send(a_post(b"x" * 70_000))
     assert line.statuses == [413]
     assert line.socket.done == ["write_eof"]
 
 
-def test_what_is_sent_after_an_error_is_dropped_for_two_seconds() -> None:
+def test_data_after_an_error_is_discarded_for_two_seconds() -> None:
     line = Line()
     line.send(a_post(b"x" * 70_000))
     for _ in range(2):
@@ -105,7 +105,7 @@ def test_what_is_sent_after_an_error_is_dropped_for_two_seconds() -> None:
     assert line.socket.done[:2] == ["write_eof", "abort"]
 
 
-def test_of_a_large_body_a_megabyte_is_dropped_and_the_rest_left() -> None:
+def test_at_most_a_megabyte_is_discarded_after_an_error() -> None:
     line = Line()
     line.send(a_post(b"x" * 70_000))
     for _ in range(17):
@@ -115,13 +115,13 @@ def test_of_a_large_body_a_megabyte_is_dropped_and_the_rest_left() -> None:
     assert line.socket.done[2:] == ["abort"]
 
 
-def test_a_client_that_has_closed_its_side_is_closed() -> None:
+def test_half_closed_idle_connection_is_closed() -> None:
     line = Line()
     line.send(GET)
     assert line.wire.eof_received() is False
 
 
-def test_after_the_end_nothing_is_written() -> None:
+def test_nothing_is_written_after_the_connection_is_lost() -> None:
     line = Line()
     line.wire.connection_lost(None)
     line.send(GET)
@@ -133,14 +133,14 @@ def test_after_the_end_nothing_is_written() -> None:
 # --- clients that do not read ------------------------------------------------
 
 
-def test_a_client_that_does_not_read_is_not_read_either() -> None:
+def test_reading_pauses_while_the_client_does_not_read() -> None:
     line = Line()
     line.wire.pause_writing()
     line.wire.resume_writing()
     assert line.socket.done == ["pause", "resume"]
 
 
-def test_a_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
+def test_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
     line = Line()
     line.wire.pause_writing()
     line.wait(10)
@@ -149,7 +149,7 @@ def test_a_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
     assert line.socket.done == ["pause", "abort"]
 
 
-def test_a_client_that_reads_now_and_then_is_kept() -> None:
+def test_client_that_reads_occasionally_is_kept() -> None:
     line = Line()
     for _ in range(4):
         line.wire.pause_writing()
@@ -158,7 +158,7 @@ def test_a_client_that_reads_now_and_then_is_kept() -> None:
     assert "abort" not in line.socket.done
 
 
-def test_a_held_request_does_not_keep_a_client_that_does_not_read() -> None:
+def test_held_client_that_does_not_read_is_dropped() -> None:
     line = Line()
     line.send(a_poll())
     line.wire.pause_writing()
@@ -166,7 +166,7 @@ def test_a_held_request_does_not_keep_a_client_that_does_not_read() -> None:
     assert line.socket.done == ["pause", "abort"]
 
 
-def test_a_last_answer_may_be_read_for_ten_seconds() -> None:
+def test_last_response_must_be_read_within_ten_seconds() -> None:
     line = Line()
     line.socket.is_read = False
     line.send(a_request(EVENTS, "Metadata: true", "Connection: close"))
@@ -176,7 +176,7 @@ def test_a_last_answer_may_be_read_for_ten_seconds() -> None:
     assert line.socket.done == ["close", "abort"]
 
 
-def test_what_nobody_reads_is_not_made() -> None:
+def test_unread_responses_are_not_generated() -> None:
     line = Line()
     line.socket.is_read = False
     line.send(GET * 2000)
@@ -184,7 +184,7 @@ def test_what_nobody_reads_is_not_made() -> None:
     assert 64 * 1024 < len(line.socket.written) < 2 * 64 * 1024 + 1024
 
 
-def test_all_that_was_asked_is_answered_as_fast_as_it_is_read() -> None:
+def test_slow_reader_gets_all_responses() -> None:
     line = Line()
     line.socket.is_read = False
     line.send(GET * 3999 + a_request(EVENTS, "Metadata: true", "Connection: close"))
@@ -195,7 +195,7 @@ def test_all_that_was_asked_is_answered_as_fast_as_it_is_read() -> None:
     assert "abort" not in line.socket.done
 
 
-def test_who_reads_at_once_gets_all_that_was_asked_at_once() -> None:
+def test_fast_reader_gets_all_responses_immediately() -> None:
     line = Line()
     line.send(GET * 2000 + GET[:20])
     assert line.statuses == [200] * 2000
@@ -203,7 +203,7 @@ def test_who_reads_at_once_gets_all_that_was_asked_at_once() -> None:
     assert line.statuses == [200] * 2001
 
 
-def test_who_reads_slowly_waits_where_he_asked_to_wait() -> None:
+def test_long_poll_of_a_slow_reader_is_held() -> None:
     line = Line()
     line.socket.is_read = False
     line.send(GET * 300 + a_poll() + GET)

@@ -1,4 +1,4 @@
-"""What arrives instead of a head: empty lines, and lines that end wrongly."""
+"""Malformed start of a request: empty lines and wrong line ends."""
 
 import pytest
 from tests.server.support.dialogs import a_post, a_request, byte_by_byte, read, talk
@@ -8,14 +8,14 @@ from forewarn.server.metadata.transport.responses import error
 
 
 @pytest.mark.parametrize("part", [b"GET /a HTTP/1.1\nHost", b"GET /a\rHTTP", b"GE\0"])
-def test_a_line_that_ends_wrongly_is_refused_before_the_head_is_whole(
+def test_wrong_line_end_gets_400_before_the_head_is_complete(
     part: bytes,
 ) -> None:
     assert talk(part).statuses == [400]
     assert talk(*byte_by_byte(part)).statuses == [400]
 
 
-def test_a_line_feed_does_not_belong_to_what_came_before_it() -> None:
+def test_line_feed_is_not_joined_with_the_previous_body() -> None:
     assert talk(a_post(b"\r") + b"\nGET").statuses == [200, 400]
 
 
@@ -35,11 +35,11 @@ def test_each_request_may_have_empty_lines_before_it() -> None:
     assert talk(b"".join(pieces)).statuses == [200] * 5
 
 
-def test_after_an_empty_line_the_connection_is_idle() -> None:
+def test_connection_is_idle_after_an_empty_line() -> None:
     assert talk(a_post(b"abc") + b"\r\n").connection.state is ConnectionState.IDLE
 
 
-def test_a_bare_line_feed_before_a_request_is_refused() -> None:
+def test_bare_line_feed_before_a_request_gets_400() -> None:
     assert talk(b"\n" + a_request()).statuses == [400]
 
 
@@ -53,12 +53,12 @@ BROKEN_HEADS = {
 
 
 @pytest.mark.parametrize("data", BROKEN_HEADS.values(), ids=BROKEN_HEADS.keys())
-def test_a_head_that_is_refused_is_refused_without_a_body(data: bytes) -> None:
+def test_invalid_head_request_is_refused_without_a_body(data: bytes) -> None:
     assert talk(data).said[-1].status in (400, 431)
     assert talk(data).said[-1].body == b""
 
 
-def test_a_head_that_is_too_slow_is_told_so_without_a_body() -> None:
+def test_slow_head_request_is_refused_without_a_body() -> None:
     connection = talk(b"HEAD /a HT").connection
-    (said,) = read(connection.fail(error(408, "too slow")), ["HEAD"])
-    assert said.body == b""
+    (response,) = read(connection.fail(error(408, "too slow")), ["HEAD"])
+    assert response.body == b""

@@ -1,4 +1,4 @@
-"""A service that was away: what VMs and operators see of it."""
+"""Service outages as VMs and operators see them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ STORE = "kept.db"
 
 @contextmanager
 def kept(folder: Path) -> Iterator[RunningService]:
-    """A service whose store is a file in `folder`."""
+    """Run a service whose store is a file in `folder`."""
     with a_service(folder, store=f"sqlite:///{folder / STORE}") as service:
         yield service
 
@@ -46,16 +46,16 @@ def now(service: RunningService) -> str:
     return str(service.get("/v1/clock")["now"])
 
 
-# --- in the handler ----------------------------------------------------------
+# --- metadata handler --------------------------------------------------------
 
 
 def away(reception: Reception, since: timedelta, until: timedelta) -> None:
-    """Tell the plane of an outage, between two times after noon."""
+    """Report an outage between two times after noon to the plane."""
     outage = Outage(since=NOON + since, until=NOON + until)
     reception.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
 
 
-def test_an_outage_makes_no_group_silent() -> None:
+def test_outage_disables_no_group() -> None:
     reception = a_reception(shown(replace(QUIET, last_request=NOON)))
     away(reception, HOUR, 31 * HOUR)
     reception.set_clock(NOON + 31 * HOUR)
@@ -64,7 +64,7 @@ def test_an_outage_makes_no_group_silent() -> None:
 
 
 @pytest.mark.parametrize(("more", "waits"), [(-SECOND, False), (0 * SECOND, True)])
-def test_24_hours_in_which_it_could_ask_make_a_group_silent(
+def test_group_is_disabled_after_24_hours_outside_outages(
     more: timedelta, waits: bool
 ) -> None:
     reception = a_reception(shown(replace(QUIET, last_request=NOON)))
@@ -75,8 +75,8 @@ def test_24_hours_in_which_it_could_ask_make_a_group_silent(
     assert isinstance(answer, EnableFirst) is waits
 
 
-def test_a_vm_that_asks_first_after_the_clock_was_set_forward_keeps_its_tag() -> None:
-    """Nobody has noticed the outage when it asks; its own request does."""
+def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
+    """The outage is detected only by the VM's own request."""
     store = sqlite_store(MEMORY)
     store.open()
     clock, directory = SystemTime(), Directory(is_open=True)
@@ -99,17 +99,17 @@ def test_a_vm_that_asks_first_after_the_clock_was_set_forward_keeps_its_tag() ->
     engine.listen([answer.group])
     again = handler.handle_again(request, b"", "127.0.0.1", may_wait=True)
     assert isinstance(again, bytes)
-    (said,) = read(again, ["GET"])
-    began = [e.fact for e in store.facts(0, 99) if isinstance(e.fact, ListeningBegan)]
-    assert said.header(b"etag") == f'"{began[0].epoch}.0"'.encode()
-    assert len(began) == 1
+    (response,) = read(again, ["GET"])
+    enabled = [e.fact for e in store.facts(0, 99) if isinstance(e.fact, ListeningBegan)]
+    assert response.header(b"etag") == f'"{enabled[0].epoch}.0"'.encode()
+    assert len(enabled) == 1
     store.close()
 
 
-# --- with both planes --------------------------------------------------------
+# --- whole service -----------------------------------------------------------
 
 
-def test_after_30_hours_away_a_vm_goes_on_with_its_tag(tmp_path: Path) -> None:
+def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.as_vm("lone")
         service.announce(vms=["lone"], notice_seconds=7 * 24 * 3600)
@@ -124,7 +124,9 @@ def test_after_30_hours_away_a_vm_goes_on_with_its_tag(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_after_30_hours_away_a_day_of_silence_begins_anew(tmp_path: Path) -> None:
+def test_24_hours_without_requests_are_counted_from_the_end_of_an_outage(
+    tmp_path: Path,
+) -> None:
     with kept(tmp_path) as service:
         tag = service.as_vm("lone").headers["ETag"]
     be_away(tmp_path / STORE, 30 * HOUR)
@@ -134,20 +136,22 @@ def test_after_30_hours_away_a_day_of_silence_begins_anew(tmp_path: Path) -> Non
         assert len(service.facts("ListeningBegan")) == 2
 
 
-def test_after_30_hours_away_a_user_still_gives_notice(tmp_path: Path) -> None:
+def test_user_operation_still_gives_notice_after_30_hours_of_outage(
+    tmp_path: Path,
+) -> None:
     with kept(tmp_path) as service:
         service.as_vm("lone")
     be_away(tmp_path / STORE, 30 * HOUR)
     with kept(tmp_path) as service:
-        made = service.announce(vms=["lone"], source="user")
-        assert made["phase"] == "SCHEDULED"
+        maintenance = service.announce(vms=["lone"], source="user")
+        assert maintenance["phase"] == "SCHEDULED"
 
 
-def test_what_lost_its_notice_is_shown_as_before_until_it_starts(
+def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
     tmp_path: Path,
 ) -> None:
     with kept(tmp_path) as service:
-        made = service.announce(vms=["web-0"])
+        maintenance = service.announce(vms=["web-0"])
         service.advance(60)
         before = service.as_vm("web-0")
     be_away(tmp_path / STORE, timedelta(minutes=29))
@@ -159,13 +163,13 @@ def test_what_lost_its_notice_is_shown_as_before_until_it_starts(
             before.headers["ETag"],
         )
         service.advance(1)
-        path = f"/v1/maintenances/{made['id']}"
+        path = f"/v1/maintenances/{maintenance['id']}"
         assert service.get(path)["started_at"] == now(service)
         (event,) = service.document("web-0")["Events"]
         assert event["EventStatus"] == "Started"
 
 
-def test_the_journal_tells_of_an_outage(tmp_path: Path) -> None:
+def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
     with kept(tmp_path) as service:
         service.advance(60)
         since = now(service)
@@ -186,10 +190,10 @@ def test_the_journal_tells_of_an_outage(tmp_path: Path) -> None:
         }
 
 
-def test_an_outage_makes_no_group_silent_on_the_map(tmp_path: Path) -> None:
+def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
     def is_silent(service: RunningService) -> bool:
         groups = service.get("/v1/fleet/map")["groups"]
-        (lone,) = [each for each in groups if each["name"] == "lone"]
+        (lone,) = [group for group in groups if group["name"] == "lone"]
         return bool(lone["is_silent"])
 
     with kept(tmp_path) as service:
@@ -202,7 +206,7 @@ def test_an_outage_makes_no_group_silent_on_the_map(tmp_path: Path) -> None:
         assert is_silent(service)
 
 
-def test_a_restart_without_a_gap_is_not_told_of(tmp_path: Path) -> None:
+def test_restart_without_a_gap_is_not_an_outage(tmp_path: Path) -> None:
     for _ in range(2):
         with kept(tmp_path) as service:
             service.advance(3600)

@@ -1,4 +1,4 @@
-"""How a client writes that it would rather wait, and for what."""
+"""Prefer header: parsing of `wait` and the ETags of a long poll."""
 
 import pytest
 from tests.server.support.connections import Line, a_poll
@@ -28,14 +28,14 @@ from forewarn.engine.readers.documents import DocumentUpdate
         r'note="\", wait=5"',
     ],
 )
-def test_what_is_no_wait_is_ignored(prefer: str | None) -> None:
+def test_invalid_wait_is_ignored(prefer: str | None) -> None:
     line = Line()
     line.send(a_poll(prefer))
-    (said,) = line.said
-    assert (said.status, said.header(b"preference-applied")) == (304, None)
+    (response,) = line.said
+    assert (response.status, response.header(b"preference-applied")) == (304, None)
 
 
-# --- how a wait is written ---------------------------------------------------
+# --- valid waits -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_no_wait_is_ignored(prefer: str | None) -> None:
         "wait=7\r\nprefer: wait=8",
     ],
 )
-def test_a_wait_is_found_among_other_preferences(prefer: str) -> None:
+def test_wait_is_found_among_other_preferences(prefer: str) -> None:
     line = Line()
     line.send(a_poll(prefer))
     line.wait(6)
@@ -68,7 +68,7 @@ def test_a_wait_is_found_among_other_preferences(prefer: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ['W/"e0.0"', "e0.0", '"x", "e0.0"', "*"])
-def test_a_tag_may_be_written_in_many_ways(tag: str) -> None:
+def test_etag_is_accepted_in_any_form(tag: str) -> None:
     line = Line()
     line.send(a_poll(tag=tag))
     assert line.socket.written == b""
@@ -76,9 +76,9 @@ def test_a_tag_may_be_written_in_many_ways(tag: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["*", '"e0.0", "e0.1"'])
-def test_who_would_take_the_next_tag_too_is_told_that_it_has_come(tag: str) -> None:
+def test_client_that_accepts_the_next_etag_gets_304(tag: str) -> None:
     line = Line()
     line.send(a_poll(tag=tag))
     line.plane.change(DocumentUpdate(position=1, shown=[shown(WEB, an_event())]))
-    (said,) = line.said
-    assert (said.status, said.header(b"etag")) == (304, b'"e0.1"')
+    (response,) = line.said
+    assert (response.status, response.header(b"etag")) == (304, b'"e0.1"')

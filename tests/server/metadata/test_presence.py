@@ -1,4 +1,4 @@
-"""How many VMs and groups have asked lately."""
+"""Presence: how many VMs and groups polled recently."""
 
 from datetime import timedelta
 
@@ -28,13 +28,13 @@ def after(reception: Reception, time: timedelta) -> Presence:
     return presence(reception.handler.directory, NOON + time)
 
 
-def test_who_has_not_asked_since_the_start_is_counted_apart() -> None:
-    found = after(a_reception(), HOUR)
-    assert (found.vms, found.never) == (3, 3)
-    assert set(found.unseen.values()) == {0}
+def test_vms_that_never_polled_are_counted_separately() -> None:
+    counts = after(a_reception(), HOUR)
+    assert (counts.vms, counts.never) == (3, 3)
+    assert set(counts.unseen.values()) == {0}
 
 
-def test_who_has_asked_is_unseen_when_that_was_longer_ago() -> None:
+def test_vm_is_unseen_if_its_last_poll_is_too_old() -> None:
     reception = a_reception()
     reception.ask()
     assert after(reception, 60 * SECOND).unseen[60] == 0
@@ -44,7 +44,7 @@ def test_who_has_asked_is_unseen_when_that_was_longer_ago() -> None:
     assert set(after(reception, 2 * DAY).unseen.values()) == {1}
 
 
-def test_whoever_asks_again_is_seen_again() -> None:
+def test_new_poll_makes_a_vm_seen_again() -> None:
     reception = a_reception()
     reception.ask()
     reception.set_clock(NOON + HOUR)
@@ -52,72 +52,72 @@ def test_whoever_asks_again_is_seen_again() -> None:
     assert after(reception, HOUR).unseen[60] == 0
 
 
-def test_one_vm_does_not_stand_for_another_of_its_group() -> None:
+def test_vms_of_a_group_are_counted_individually() -> None:
     reception = a_reception()
     reception.ask(address="10.0.0.1")
     reception.set_clock(NOON + HOUR)
     reception.ask(address="10.0.0.2")
-    found = after(reception, HOUR)
-    assert (found.unseen[60], found.never) == (1, 1)
+    counts = after(reception, HOUR)
+    assert (counts.unseen[60], counts.never) == (1, 1)
 
 
-def test_a_second_vm_of_the_group_is_seen_in_the_same_second() -> None:
+def test_second_vm_of_a_group_is_seen_in_the_same_second() -> None:
     plane = Plane()
     for address in ("10.0.0.1", "10.0.0.2"):
         Line(plane, address).send(a_request(EVENTS, "Metadata: true"))
     assert after(plane.reception, SECOND).never == 1
 
 
-def test_an_approval_is_a_request_as_well() -> None:
+def test_approval_counts_as_a_poll() -> None:
     reception = a_reception()
     body = b'{"StartRequests":[{"EventId":"E0"}]}'
     assert isinstance(reception.send(method="POST", body=body), ApproveFirst)
     assert after(reception, SECOND).never == 2
 
 
-def test_whoever_asks_for_instance_metadata_knows_nothing_of_events() -> None:
+def test_instance_metadata_does_not_count_as_a_poll() -> None:
     reception = a_reception()
     reception.ask("/metadata/instance?api-version=2021-02-01")
     assert after(reception, SECOND).never == 3
 
 
-def test_who_has_left_is_not_missed() -> None:
+def test_removed_vm_is_not_counted() -> None:
     reception = a_reception()
     reception.handler.directory.update(DocumentUpdate(position=1, removed=["web-0"]))
     assert after(reception, SECOND).vms == 2
 
 
-def test_many_are_counted_in_several_turns() -> None:
+def test_many_vms_are_counted() -> None:
     vms = tuple(VM(name=f"vm-{n}", group="web") for n in range(12_001))
     reception = a_reception(vms=vms, is_open=True)
     reception.ask(f"/vm/vm-12000{EVENTS}")
-    found = after(reception, HOUR)
-    assert (found.vms, found.never, found.unseen[60]) == (12_001, 12_000, 1)
+    counts = after(reception, HOUR)
+    assert (counts.vms, counts.never, counts.unseen[60]) == (12_001, 12_000, 1)
 
 
-def test_groups_that_always_listen_are_never_silent() -> None:
-    found = after(a_reception(groups=(WEB, QUIET)), 9 * DAY)
-    assert (found.enabled, found.disabled) == (1, 1)
+def test_always_enabled_groups_are_never_disabled() -> None:
+    counts = after(a_reception(groups=(WEB, QUIET)), 9 * DAY)
+    assert (counts.enabled, counts.disabled) == (1, 1)
 
 
 def heard(reception: Reception) -> None:
-    """Let the quiet group have asked at noon."""
-    hearing = reception.handler.directory.group_state("quiet")
-    assert hearing is not None
-    hearing.last_request = NOON
+    """Set the last request of the quiet group to noon."""
+    enabled_state = reception.handler.directory.group_state("quiet")
+    assert enabled_state is not None
+    enabled_state.last_request = NOON
 
 
-def test_a_group_is_silent_a_day_after_its_last_request() -> None:
+def test_group_is_disabled_a_day_after_its_last_request() -> None:
     reception = a_reception()
     heard(reception)
     assert after(reception, DAY - SECOND).disabled == 0
     assert after(reception, DAY).disabled == 1
 
 
-def test_an_outage_is_no_silence() -> None:
+def test_outage_does_not_count_toward_disabling() -> None:
     reception = a_reception()
     heard(reception)
-    away = Outage(since=NOON + HOUR, until=NOON + 2 * HOUR)
-    reception.handler.directory.update(DocumentUpdate(position=1, outages=[away]))
+    outage = Outage(since=NOON + HOUR, until=NOON + 2 * HOUR)
+    reception.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
     assert after(reception, DAY).disabled == 0
     assert after(reception, DAY + HOUR).disabled == 1

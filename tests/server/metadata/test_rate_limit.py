@@ -1,4 +1,4 @@
-"""How many requests a second a VM may send."""
+"""Rate limit of requests per VM."""
 
 import pytest
 from tests.server.support.connections import Line, Plane, a_poll
@@ -25,7 +25,7 @@ OTHER = "10.0.0.2"
 
 
 class Watch:
-    """Shows the time that it is set to."""
+    """A manually set clock."""
 
     def __init__(self) -> None:
         self.now = 50.0
@@ -40,15 +40,15 @@ def limited(per_second: float) -> tuple[Reception, Watch]:
     return a_reception(event, rate=RateLimit(per_second, watch)), watch
 
 
-def test_one_request_too_many_is_answered_429() -> None:
+def test_request_over_the_limit_gets_429() -> None:
     reception, _ = limited(3)
-    said = [reception.ask() for _ in range(5)]
-    assert [each.status for each in said] == [200, 200, 200, 429, 429]
-    assert said[-1].header(b"retry-after") == b"1"
-    assert b'"error"' in said[-1].body
+    responses = [reception.ask() for _ in range(5)]
+    assert [response.status for response in responses] == [200, 200, 200, 429, 429]
+    assert responses[-1].header(b"retry-after") == b"1"
+    assert b'"error"' in responses[-1].body
 
 
-def test_after_a_while_a_vm_may_ask_again() -> None:
+def test_limit_recovers_over_time() -> None:
     reception, watch = limited(4)
     for _ in range(9):
         reception.ask()
@@ -60,7 +60,7 @@ def test_after_a_while_a_vm_may_ask_again() -> None:
     assert statuses == [200, 200, 200, 200, 429]
 
 
-def test_less_than_one_request_a_second_can_be_set() -> None:
+def test_limit_may_be_less_than_one_per_second() -> None:
     reception, watch = limited(0.5)
     statuses = []
     for _ in range(6):
@@ -69,19 +69,19 @@ def test_less_than_one_request_a_second_can_be_set() -> None:
     assert statuses == [200, 429, 200, 429, 200, 429]
 
 
-def test_without_a_limit_nobody_is_refused() -> None:
+def test_without_a_limit_every_request_is_served() -> None:
     reception = a_reception()
     assert {reception.ask().status for _ in range(100)} == {200}
 
 
-def test_one_vm_never_costs_another_its_turn() -> None:
+def test_limit_applies_per_vm() -> None:
     reception, _ = limited(2)
     for _ in range(50):
         reception.ask()
     assert reception.ask(address=OTHER).status == 200
 
 
-def test_reading_approving_and_instance_metadata_are_counted_together() -> None:
+def test_reads_approvals_and_instance_metadata_count_together() -> None:
     reception, _ = limited(3)
     assert reception.ask().status == 200
     assert reception.ask(INSTANCE).status == 200
@@ -100,7 +100,7 @@ def test_reading_approving_and_instance_metadata_are_counted_together() -> None:
         ("/metadata/versions", "10.0.0.1", 200),
     ],
 )
-def test_what_is_found_out_before_the_rate_costs_nothing(
+def test_requests_decided_before_the_limit_do_not_count(
     target: str, address: str, status: int
 ) -> None:
     reception, _ = limited(1)
@@ -109,24 +109,24 @@ def test_what_is_found_out_before_the_rate_costs_nothing(
     assert reception.ask().status == 200
 
 
-def test_a_body_is_looked_at_after_the_rate() -> None:
+def test_body_is_checked_after_the_limit() -> None:
     reception, _ = limited(1)
     assert reception.ask(method="POST", body=b"nonsense").status == 400
     assert reception.ask(method="POST", body=b"nonsense").status == 429
 
 
-def test_a_refused_request_is_noted_nowhere() -> None:
+def test_refused_request_is_not_recorded() -> None:
     reception, _ = limited(1)
     reception.ask()
     assert reception.asked() == {"web": NOON}
     reception.show(shown(shown().group, an_event()))
     reception.set_clock(NOON)
     assert reception.ask().status == 429
-    taken = reception.notes.take()
-    assert (taken.asked, taken.sights) == ({}, [])
+    batch = reception.notes.take()
+    assert (batch.asked, batch.sights) == ({}, [])
 
 
-def test_a_refused_approval_approves_nothing() -> None:
+def test_refused_approval_approves_nothing() -> None:
     reception, _ = limited(1)
     line = Line(Plane(reception))
     post = a_post(APPROVAL, "Metadata: true", target=EVENTS)
@@ -135,12 +135,12 @@ def test_a_refused_approval_approves_nothing() -> None:
     assert line.plane.deferred == []
 
 
-def test_a_held_request_is_counted_once() -> None:
+def test_long_poll_counts_once() -> None:
     reception, _ = limited(2)
     line = Line(Plane(reception))
     line.send(a_poll())
     more = VM(name="web-9", group="web")
-    for _ in range(5):  # who leaves wakes the others of his group
+    for _ in range(5):  # removing a VM wakes the others of its group
         line.plane.change(DocumentUpdate(position=1, shown=[shown()], placed=[more]))
         line.plane.change(
             DocumentUpdate(position=2, shown=[shown()], removed=["web-9"])

@@ -1,4 +1,4 @@
-"""Over real sockets: cut, half-closed and reset, answers come in order, or none."""
+"""Real sockets: split, half-closed and reset connections keep responses in order."""
 
 import json
 import socket
@@ -19,23 +19,23 @@ from tests.server.support.stream_driver import cut_anywhere
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 MARK = "Metadata: true"
-LISTENING, TIME_WAIT = "0A", "06"  # as /proc/net/tcp has them
+LISTENING, TIME_WAIT = "0A", "06"  # codes of /proc/net/tcp
 
 seeds = st.integers(min_value=0, max_value=2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request, and how its answer is known."""
+    """A request and its expected response."""
 
     wire: bytes
     method: str
     status: int
-    name: str  # it stands in the answer
+    name: str  # appears in the response
 
 
 def ask(random: Random, number: int) -> Asked:
-    """Draw a request that is answered at once, or by the engine."""
+    """Draw a request that is handled at once or needs the engine."""
     name = f"N{number:03}"
     body = json.dumps({"StartRequests": [{"EventId": name}]}).encode()
     mine, nobodys = f"/vm/web-0{EVENTS}", f"/vm/{name}{EVENTS}"
@@ -53,12 +53,12 @@ def ask(random: Random, number: int) -> Asked:
 
 
 class Client:
-    """A connection, what is sent over it, and how it ends."""
+    """A connection, the data sent over it, and how it ends."""
 
     def __init__(self, service: RunningService, random: Random) -> None:
         self.asked = [ask(random, number) for number in range(random.randint(1, 8))]
         self.end = random.choice(ENDS)
-        stream = b"".join(each.wire for each in self.asked)
+        stream = b"".join(request.wire for request in self.asked)
         self.pieces = cut_anywhere(random, stream + TAILS.get(self.end, b""))
         if self.end is reset:
             del self.pieces[random.randint(0, len(self.pieces)) :]
@@ -74,51 +74,51 @@ class Client:
             self.socket.sendall(self.pieces.pop(0))
 
     def receive(self) -> list[Said]:
-        """Read all answers until the service closes."""
+        """Read all responses until the service closes the connection."""
         written = b"".join(iter(lambda: self.socket.recv(65536), b""))
-        return read(written, [each.method for each in self.asked])
+        return read(written, [request.method for request in self.asked])
 
     def check(self, *more: int) -> None:
-        """Read all answers: to what was asked, in order, and `more`."""
-        said = self.receive()
-        statuses = [each.status for each in self.asked]
-        assert [each.status for each in said] == [*statuses, *more]
-        for answer, request in zip(said, self.asked, strict=False):
-            assert request.name in answer.body.decode()
+        """Check all responses: those of `asked` in order, then the statuses `more`."""
+        responses = self.receive()
+        statuses = [message.status for message in self.asked]
+        assert [message.status for message in responses] == [*statuses, *more]
+        for response, request in zip(responses, self.asked, strict=False):
+            assert request.name in response.body.decode()
 
 
-# --- how it ends -------------------------------------------------------------
+# --- ends of a connection ----------------------------------------------------
 
 
 def half_close(client: Client) -> None:
-    """Say that nothing more will come; what has come is answered."""
+    """Half-close the connection; earlier requests still get responses."""
     client.socket.shutdown(socket.SHUT_WR)
     client.check()
 
 
 def leave_unfinished(client: Client) -> None:
-    """Do the same in the middle of a request."""
+    """Half-close the connection in the middle of a request."""
     half_close(client)
 
 
 def ask_to_close(client: Client) -> None:
-    """Send a last request, and something behind it."""
+    """Send a last request and data after it."""
     client.check(200)
 
 
 def talk_nonsense(client: Client) -> None:
-    """Send what is no request, and one behind it."""
+    """Send invalid data and a request after it."""
     client.check(400)
 
 
 def reset(client: Client) -> None:
-    """End without a word, so that the service meets an error."""
+    """Reset the connection, so that the service sees an error."""
     linger = struct.pack("ii", 1, 0)
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def go(client: Client) -> None:
-    """Read nothing at all."""
+    """Close the connection without reading."""
     del client
 
 
@@ -140,7 +140,7 @@ ENDS: Sequence[Callable[[Client], None]] = (
 
 @given(seeds)
 @settings(max_examples=300)
-def test_answers_come_in_order_however_connections_are_used_and_ended(
+def test_responses_keep_their_order_for_any_use_and_end(
     shared: RunningService, seed: int
 ) -> None:
     random = Random(seed)
@@ -148,30 +148,34 @@ def test_answers_come_in_order_however_connections_are_used_and_ended(
         clients = [Client(shared, random) for _ in range(random.choice((1, 2, 4)))]
         for client in clients:
             stack.enter_context(client.socket)
-        while waiting := [each for each in clients if each.pieces]:
+        while waiting := [
+            waiting_client for waiting_client in clients if waiting_client.pieces
+        ]:
             random.choice(waiting).send()
         for client in clients:
             client.end(client)
     assert shared.as_vm("web-0").status == 200
 
 
-def test_of_all_connections_none_is_left(shared: RunningService) -> None:
+def test_no_connection_remains_open(shared: RunningService) -> None:
     port = urlsplit(shared.metadata).port or 0
-    asked = 0
-    while connections(port) and asked < 500:  # each takes the service a moment
+    request_count = 0
+    while (
+        connections(port) and request_count < 500
+    ):  # closing takes the service a moment
         shared.as_vm("web-0")
-        asked += 1
+        request_count += 1
     assert connections(port) == []
 
 
 def connections(port: int) -> list[str]:
-    """Find the service's ends of connections that have not ended."""
+    """Return the remote addresses of the service's open connections."""
     rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     mine = [row for row in rows if row[1].endswith(f":{port:04X}")]
     return [row[2] for row in mine if row[3] not in (LISTENING, TIME_WAIT)]
 
 
-def test_a_request_behind_an_approval_sees_what_it_did(service: RunningService) -> None:
+def test_request_after_an_approval_sees_its_effect(service: RunningService) -> None:
     event = service.announce(vms=["web-0"])["events"][0]["id"]
     path = f"/vm/web-0{EVENTS}"
     body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
@@ -179,10 +183,10 @@ def test_a_request_behind_an_approval_sees_what_it_did(service: RunningService) 
     place = urlsplit(service.metadata)
     with socket.create_connection(
         (place.hostname, place.port), timeout=PATIENCE
-    ) as made:
-        made.sendall(get + post + get)
-        made.shutdown(socket.SHUT_WR)
-        written = b"".join(iter(lambda: made.recv(65536), b""))
+    ) as client:
+        client.sendall(get + post + get)
+        client.shutdown(socket.SHUT_WR)
+        written = b"".join(iter(lambda: client.recv(65536), b""))
     before, approved, after = read(written, ["GET", "POST", "GET"])
     assert [before.status, approved.status, after.status] == [200, 200, 200]
     assert b'"Scheduled"' in before.body

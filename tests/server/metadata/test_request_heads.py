@@ -1,4 +1,4 @@
-"""Heads of requests: what is read out of them, and which are refused."""
+"""Request heads: parsed headers and refused heads."""
 
 import pytest
 from tests.server.support.dialogs import a_post, a_request, byte_by_byte, talk
@@ -7,10 +7,10 @@ from forewarn.server.metadata.transport.requests import MAX_HEAD, Request
 
 
 def the_request(data: bytes) -> Request:
-    """Read `data`, which must be one good request."""
-    asked = talk(data).echo.asked
-    assert len(asked) == 1, talk(data).said
-    return asked[0][0]
+    """Parse `data`, which must be one valid request."""
+    requests = talk(data).echo.asked
+    assert len(requests) == 1, talk(data).said
+    return requests[0][0]
 
 
 # --- headers -----------------------------------------------------------------
@@ -19,26 +19,26 @@ def the_request(data: bytes) -> Request:
 @pytest.mark.parametrize(
     "line", ["Metadata: true", "metadata:True", "METADATA:  TRUE "]
 )
-def test_the_metadata_header_is_read_in_any_case(line: str) -> None:
+def test_metadata_header_is_case_insensitive(line: str) -> None:
     assert the_request(a_request("/a", line)).has_metadata_header
 
 
 @pytest.mark.parametrize("line", ["Metadata: false", "Metadata:", "Metadata: 1"])
-def test_any_other_value_of_the_metadata_header_is_none(line: str) -> None:
+def test_other_value_of_the_metadata_header_counts_as_missing(line: str) -> None:
     assert not the_request(a_request("/a", line)).has_metadata_header
 
 
 @pytest.mark.parametrize("value", ["10.0.0.1", "", " "])
-def test_a_forwarded_request_is_known_whatever_the_value(value: str) -> None:
+def test_forwarded_request_is_recognized_for_any_value(value: str) -> None:
     assert the_request(a_request("/a", f"X-Forwarded-For: {value}")).is_forwarded
 
 
-def test_several_lists_of_tags_are_one() -> None:
+def test_repeated_if_none_match_headers_are_joined() -> None:
     request = a_request("/a", 'If-None-Match: "a"', 'If-None-Match: "b"')
     assert the_request(request).if_none_match == '"a","b"'
 
 
-# --- refused -----------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------
 
 BROKEN = {
     "no request at all": b"nonsense\r\n\r\n",
@@ -103,17 +103,17 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_head_is_refused(data: bytes) -> None:
+def test_malformed_head_gets_400(data: bytes) -> None:
     broken = talk(data)
     assert broken.statuses == [400]
     assert broken.echo.asked == []
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_head_is_refused_with_an_error_in_json(data: bytes) -> None:
-    said = talk(data).said[0]
-    assert said.header(b"content-type") == b"application/json; charset=utf-8"
-    assert said.body.startswith(b'{ "error": "Bad request. ')
+def test_malformed_head_gets_an_error_in_json(data: bytes) -> None:
+    response = talk(data).said[0]
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"
+    assert response.body.startswith(b'{ "error": "Bad request. ')
 
 
 VERSIONS = (
@@ -126,16 +126,16 @@ VERSIONS = (
 
 
 @pytest.mark.parametrize("line", VERSIONS)
-def test_another_version_of_http_is_refused(line: bytes) -> None:
+def test_other_http_versions_get_505(line: bytes) -> None:
     assert talk(line + b"\r\nHost: vm\r\n\r\n").statuses == [505]
 
 
-def test_the_offer_to_speak_another_protocol_is_not_taken_up() -> None:
+def test_upgrade_offer_is_ignored() -> None:
     offer = a_request("/a", "Connection: Upgrade", "Upgrade: h2c")
     assert talk(offer + a_request("/b")).statuses == [200, 200]
 
 
-def test_a_request_hidden_behind_a_head_is_not_read_as_part_of_it() -> None:
+def test_request_after_a_head_is_parsed_separately() -> None:
     hidden = a_request("/a", "Content-Length: 0") + a_request("/b")
     assert [request.path for request, _ in talk(hidden).echo.asked] == ["/a", "/b"]
 
@@ -150,17 +150,17 @@ CLOSING = (
 
 
 @pytest.mark.parametrize("line", CLOSING)
-def test_a_wish_to_close_is_read_in_any_form(line: str) -> None:
+def test_connection_close_is_recognized_in_any_form(line: str) -> None:
     assert the_request(a_request("/a", line)).is_last
 
 
-def test_a_wish_to_close_may_stand_in_a_second_line() -> None:
+def test_connection_close_in_one_of_several_headers_counts() -> None:
     lines = ("Connection: close", "Connection: keep-alive")
     assert the_request(a_request("/a", *lines)).is_last
 
 
 @pytest.mark.parametrize("value", ["\xa0close", "close;x", "closed"])
-def test_what_only_looks_like_a_wish_to_close_is_none(value: str) -> None:
+def test_similar_connection_values_do_not_close(value: str) -> None:
     assert not the_request(a_request("/a", f"Connection: {value}")).is_last
 
 
@@ -177,15 +177,15 @@ HOSTS = (
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_whatever_names_a_host_is_read(host: str) -> None:
+def test_any_valid_host_is_accepted(host: str) -> None:
     assert the_request(a_request(host=f"Host: {host}")).path == "/a"
 
 
-def test_an_old_client_needs_no_host() -> None:
+def test_http_1_0_request_needs_no_host() -> None:
     assert the_request(a_request(host=None, version="1.0")).is_last
 
 
-# --- the limit ---------------------------------------------------------------
+# --- size limit --------------------------------------------------------------
 
 
 def a_head_of(size: int) -> bytes:
@@ -193,28 +193,30 @@ def a_head_of(size: int) -> bytes:
     return a_request("/a", f"A: {'x' * filler}")
 
 
-def test_a_head_below_the_limit_is_read() -> None:
+def test_head_below_the_limit_is_read() -> None:
     assert talk(a_head_of(MAX_HEAD - 1)).statuses == [200]
 
 
-def test_a_head_over_the_limit_is_too_large() -> None:
+def test_head_over_the_limit_gets_431() -> None:
     assert talk(a_head_of(MAX_HEAD + 100)).statuses == [431]
 
 
-def test_a_head_that_does_not_end_is_too_large() -> None:
+def test_endless_head_gets_431() -> None:
     assert talk(a_head_of(MAX_HEAD + 100)[:-2]).statuses == [431]
 
 
 @pytest.mark.parametrize("over", range(-4, 8))
-def test_a_head_around_the_limit_is_judged_alike_however_it_arrives(over: int) -> None:
+def test_head_near_the_limit_gets_the_same_status_however_it_is_split(
+    over: int,
+) -> None:
     head = a_head_of(MAX_HEAD + over)
     slowly = talk(head[:-8], *byte_by_byte(head[-8:]))
     assert slowly.statuses == talk(head).statuses
 
 
-def test_a_small_request_before_a_large_one_is_answered() -> None:
+def test_small_request_before_a_large_one_is_served() -> None:
     assert talk(a_request() + a_head_of(MAX_HEAD + 100)).statuses == [200, 431]
 
 
-def test_the_limit_of_a_head_does_not_count_the_body() -> None:
+def test_body_does_not_count_toward_the_head_limit() -> None:
     assert talk(a_post(b"x" * (MAX_HEAD + 100))).statuses == [200]

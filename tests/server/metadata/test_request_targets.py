@@ -1,4 +1,4 @@
-"""Targets of requests: what is asked for, and which of them are refused."""
+"""Request targets: parsed paths and queries, and refused targets."""
 
 import pytest
 from tests.server.support.dialogs import a_request, talk
@@ -7,48 +7,48 @@ from forewarn.server.metadata.transport.requests import Request
 
 
 def the_request(data: bytes) -> Request:
-    """Read `data`, which must be one good request."""
-    asked = talk(data).echo.asked
-    assert len(asked) == 1, talk(data).said
-    return asked[0][0]
+    """Parse `data`, which must be one valid request."""
+    requests = talk(data).echo.asked
+    assert len(requests) == 1, talk(data).said
+    return requests[0][0]
 
 
-def test_the_path_is_percent_decoded() -> None:
+def test_path_is_percent_decoded() -> None:
     assert the_request(a_request("/a%20b%2Dc")).path == "/a b-c"
 
 
-def test_the_path_is_percent_decoded_only_once() -> None:
+def test_path_is_percent_decoded_only_once() -> None:
     assert the_request(a_request("/a%2520b")).path == "/a%20b"
 
 
-def test_the_query_is_percent_decoded_only_once() -> None:
+def test_query_is_percent_decoded_only_once() -> None:
     assert the_request(a_request("/a?b=%2520")).query == (("b", "%20"),)
 
 
-def test_an_escaped_question_mark_begins_the_query() -> None:
+def test_escaped_question_mark_starts_the_query() -> None:
     request = the_request(a_request("/a%3Fapi-version=2017-08-01"))
     assert request.path == "/a"
     assert request.query == (("api-version", "2017-08-01"),)
 
 
-def test_a_query_behind_an_escaped_question_mark_is_decoded_only_once() -> None:
+def test_query_after_an_escaped_question_mark_is_decoded_only_once() -> None:
     assert the_request(a_request("/a%3Fb=%2520")).query == (("b", "%20"),)
 
 
-def test_a_question_mark_escaped_twice_is_part_of_the_path() -> None:
+def test_double_escaped_question_mark_is_part_of_the_path() -> None:
     assert the_request(a_request("/a%253Fb=1")).path == "/a%3Fb=1"
 
 
-def test_parameters_behind_both_kinds_of_question_mark_are_found() -> None:
+def test_parameters_after_both_kinds_of_question_mark_are_parsed() -> None:
     query = the_request(a_request("/a%3Fb=1?c=2")).query
     assert query == (("b", "1"), ("c", "2"))
 
 
-def test_a_parameter_without_value_is_kept() -> None:
+def test_parameter_without_a_value_is_kept() -> None:
     assert the_request(a_request("/a?b&c=")).query == (("b", ""), ("c", ""))
 
 
-def test_a_query_has_a_hundred_parameters_at_most() -> None:
+def test_query_has_at_most_100_parameters() -> None:
     query = "&".join(f"a{i}=" for i in range(101))
     assert (
         len(the_request(a_request(f"/a?{query.removesuffix('&a100=')}")).query) == 100
@@ -56,16 +56,16 @@ def test_a_query_has_a_hundred_parameters_at_most() -> None:
     assert talk(a_request(f"/a?{query}")).statuses == [400]
 
 
-def test_a_target_may_be_an_absolute_address() -> None:
+def test_target_may_be_an_absolute_url() -> None:
     request = the_request(a_request("http://169.254.169.254/a?b=1"))
     assert (request.path, request.query) == ("/a", (("b", "1"),))
 
 
-def test_an_absolute_address_without_path_is_the_root() -> None:
+def test_absolute_url_without_a_path_is_the_root() -> None:
     assert the_request(a_request("HTTP://vm:80")).path == "/"
 
 
-def test_bytes_that_are_no_text_do_not_hurt() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     assert the_request(a_request("/%FF%C3%28")).path == "/��("
 
 
@@ -79,33 +79,33 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_host_of_an_address_does_not_matter(address: str) -> None:
+def test_host_of_an_absolute_url_is_ignored(address: str) -> None:
     assert the_request(a_request(address)).path == "/a"
 
 
-def test_an_address_with_nothing_but_a_query_is_the_root() -> None:
+def test_absolute_url_with_only_a_query_is_the_root() -> None:
     request = the_request(a_request("http://vm?b=1"))
     assert (request.path, request.query) == ("/", (("b", "1"),))
 
 
-def test_a_path_that_begins_like_an_address_is_a_path() -> None:
+def test_path_with_two_leading_slashes_is_a_path() -> None:
     assert the_request(a_request("//vm/a")).path == "//vm/a"
 
 
 @pytest.mark.parametrize("path", ["/./a", "/a/../b", "/a//b", "/a/."])
-def test_dots_and_double_slashes_are_left_as_they_are(path: str) -> None:
+def test_dots_and_double_slashes_are_kept(path: str) -> None:
     assert the_request(a_request(path)).path == path
 
 
-def test_an_escaped_slash_is_a_slash() -> None:
+def test_escaped_slash_is_a_slash() -> None:
     assert the_request(a_request("/a%2Fb%2f")).path == "/a/b/"
 
 
-def test_characters_that_should_have_been_escaped_are_read() -> None:
+def test_unescaped_special_characters_are_accepted() -> None:
     assert the_request(a_request('/a"<>\\^`{|}[]')).path == '/a"<>\\^`{|}[]'
 
 
-def test_the_whole_server_may_be_asked_for_its_options() -> None:
+def test_options_of_the_whole_server_is_accepted() -> None:
     assert the_request(a_request("*", method="OPTIONS")).path == "*"
 
 
@@ -137,7 +137,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED.keys())
-def test_a_target_of_no_known_form_is_refused(target: str) -> None:
+def test_invalid_target_gets_400(target: str) -> None:
     refused = talk(a_request(target))
     assert refused.statuses == [400]
     assert refused.echo.asked == []

@@ -1,4 +1,4 @@
-"""Answers of the metadata plane are counted by route, version and status."""
+"""Response counters of the metadata plane by route, version and status."""
 
 import pytest
 from tests.server.support.connections import Line, a_poll
@@ -15,7 +15,7 @@ APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
 
 
 def counted(reception: Reception) -> dict[tuple[str, str, int], int]:
-    """What was counted, without the zeros."""
+    """Return the nonzero counters."""
     return {(*kind,): n for kind, n in reception.handler.counts.all().items() if n}
 
 
@@ -27,7 +27,7 @@ def test_documents_are_counted_by_version(version: str) -> None:
     assert counted(reception) == {("scheduledevents", version, 200): 3}
 
 
-def test_what_the_caller_had_already_is_counted_apart() -> None:
+def test_304_is_counted_separately() -> None:
     reception = a_reception()
     reception.ask()
     reception.ask(EVENTS, 'If-None-Match: "e0.0"')
@@ -37,7 +37,7 @@ def test_what_the_caller_had_already_is_counted_apart() -> None:
     }
 
 
-def test_a_held_request_is_counted_when_it_is_answered() -> None:
+def test_long_poll_is_counted_when_it_ends() -> None:
     line = Line()
     line.send(a_poll("wait=30"))
     assert counted(line.plane.reception) == {}
@@ -60,7 +60,7 @@ def test_a_held_request_is_counted_when_it_is_answered() -> None:
         ("/" + "x" * 200, "other", "none", 404),
     ],
 )
-def test_all_else_is_counted_by_few_names(
+def test_other_requests_are_counted_under_few_labels(
     target: str, route: str, version: str, status: int
 ) -> None:
     reception = a_reception()
@@ -68,20 +68,20 @@ def test_all_else_is_counted_by_few_names(
     assert counted(reception) == {(route, version, status): 1}
 
 
-def test_what_is_refused_by_the_rate_is_counted() -> None:
+def test_rate_limited_request_is_counted() -> None:
     reception = a_reception(rate=RateLimit(1, lambda: 5.0))
     for _ in range(3):
         reception.ask()
     assert counted(reception)["scheduledevents", NEWEST, 429] == 2
 
 
-def test_what_is_no_request_is_counted_as_another() -> None:
+def test_invalid_request_is_counted_as_other() -> None:
     line = Line()
     line.send(b"nonsense\r\n\r\n")
     assert counted(line.plane.reception) == {("other", "none", 400): 1}
 
 
-def test_an_approval_is_counted_when_it_is_answered() -> None:
+def test_approval_is_counted_when_it_ends() -> None:
     line = Line()
     line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
     assert counted(line.plane.reception) == {}
@@ -89,14 +89,14 @@ def test_an_approval_is_counted_when_it_is_answered() -> None:
     assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 200): 1}
 
 
-def test_an_approval_that_failed_is_counted_as_such() -> None:
+def test_failed_approval_is_counted_with_its_status() -> None:
     line = Line()
     line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
     line.wire.approved(Unavailable("the disk is full"))
     assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 503): 1}
 
 
-def test_connections_that_were_turned_away_are_counted() -> None:
+def test_refused_and_dropped_connections_are_counted() -> None:
     connections = ConnectionLimits(per_vm=1, total=2)
     for caller in ("a", "a", "b"):
         connections.admit(caller)

@@ -1,4 +1,4 @@
-"""No request hides in another: what two readers could read differently is refused."""
+"""Request smuggling: anything that two parsers could read differently is refused."""
 
 import pytest
 from tests.server.support.dialogs import a_request, byte_by_byte, in_chunks, talk
@@ -11,7 +11,7 @@ def a_head(*headers: str, version: str = "1.1") -> bytes:
     return a_request("/a", *headers, method="POST", version=version)
 
 
-#: Each hides a request from a reader that takes the one framing or the other.
+#: Each hides a request from a parser that uses one framing or the other.
 HIDING = {
     "a length before chunks": a_head("Content-Length: 4", CHUNKED) + b"0\r\n\r\n",
     "chunks before a length": a_head(CHUNKED, "Content-Length: 4") + b"0\r\n\r\n",
@@ -57,20 +57,20 @@ HIDING = {
 
 
 @pytest.mark.parametrize("stream", HIDING.values(), ids=HIDING.keys())
-def test_what_may_hide_a_request_is_refused_and_ends_the_talk(stream: bytes) -> None:
+def test_smuggling_attempt_is_refused(stream: bytes) -> None:
     hiding = talk(stream + HIDDEN)
     assert hiding.statuses in ([400], [413])
     assert hiding.echo.asked == []
 
 
 @pytest.mark.parametrize("stream", HIDING.values(), ids=HIDING.keys())
-def test_it_is_refused_when_it_comes_byte_by_byte(stream: bytes) -> None:
+def test_smuggling_attempt_is_refused_byte_by_byte(stream: bytes) -> None:
     hiding = talk(*byte_by_byte(stream + HIDDEN))
     assert hiding.statuses in ([400], [413])
     assert hiding.echo.asked == []
 
 
-#: These are in order; what looks like a request is not one.
+#: Valid streams that only seem to contain a second request.
 HARMLESS = {
     "in a body": a_request("/a", f"Content-Length: {len(HIDDEN)}", body=HIDDEN),
     "in a chunk": in_chunks(b"%x\r\n%s\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)),
@@ -86,7 +86,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("stream", HARMLESS.values(), ids=HARMLESS.keys())
-def test_what_only_looks_like_a_request_is_none(stream: bytes) -> None:
+def test_seeming_second_request_is_ignored(stream: bytes) -> None:
     harmless = talk(stream)
     assert harmless.statuses == [200]
     assert [request.path for request, _ in harmless.echo.asked] == ["/a"]

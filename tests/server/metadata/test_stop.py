@@ -1,4 +1,4 @@
-"""The metadata plane stops, whatever is under way."""
+"""Stop of the metadata plane while work is in progress."""
 
 import socket
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ POST = (
 
 
 class SlowCommands:
-    """Approvals that take until they are let go."""
+    """Commands whose approvals block until `let_go` is set."""
 
     def __init__(self) -> None:
         self.begun = Event()
@@ -48,7 +48,7 @@ def a_plane(commands: SlowCommands) -> tuple[MetadataPlane, socket.socket]:
     return plane, listening
 
 
-def test_whoever_hands_over_while_the_plane_stops_goes_on() -> None:
+def test_hand_over_during_a_stop_does_not_block() -> None:
     for _ in range(20):
         plane, _listening = a_plane(SlowCommands())
         plane.start()
@@ -59,16 +59,16 @@ def test_whoever_hands_over_while_the_plane_stops_goes_on() -> None:
                 plane.apply_update(DocumentUpdate(position=1))
 
         threads = [Thread(target=hand_over, daemon=True) for _ in range(3)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         plane.stop()
         ends.set()
-        for each in threads:
-            each.join(LONG)
-        assert not any(each.is_alive() for each in threads)
+        for thread in threads:
+            thread.join(LONG)
+        assert not any(thread.is_alive() for thread in threads)
 
 
-def test_approvals_that_still_wait_when_the_plane_stops_are_dropped() -> None:
+def test_waiting_approvals_are_dropped_by_a_stop() -> None:
     commands = SlowCommands()
     plane, listening = a_plane(commands)
     plane.start()
@@ -78,7 +78,7 @@ def test_approvals_that_still_wait_when_the_plane_stops_are_dropped() -> None:
     assert commands.begun.wait(LONG)
     stopper = Thread(target=plane.stop)
     stopper.start()
-    until(lambda: plane._pool._shutdown)  # answers under way were waited for
+    until(lambda: plane._pool._shutdown)  # responses in progress have been waited for
     commands.let_go.set()
     stopper.join(LONG)
     assert not stopper.is_alive()

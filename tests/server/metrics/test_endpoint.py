@@ -1,4 +1,4 @@
-"""/metrics, in a whole service and after real stories."""
+"""Metrics endpoint: /metrics of a complete service after typical operations."""
 
 import json
 import re
@@ -20,27 +20,27 @@ REBOOT = {"type": "Reboot", "cause": "platform"}
 VERSION = "2020-07-01"
 
 
-# --- the scrape itself -------------------------------------------------------
+# --- scrape format -----------------------------------------------------------
 
 
-def test_a_scrape_is_text_as_prometheus_has_it(shared: RunningService) -> None:
+def test_scrape_is_in_prometheus_text_format(shared: RunningService) -> None:
     answer = shared.ask("GET", "/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert parse(answer.body.decode()).value("forewarn_store_up") == 1
 
 
 @pytest.mark.parametrize("version", ["", ";version=1.0.0", "; version=nonsense"])
-def test_a_scrape_is_open_metrics_where_that_is_asked_for(
+def test_scrape_is_in_openmetrics_format_on_request(
     shared: RunningService, version: str
 ) -> None:
     answer = shared.ask("GET", "/metrics", Accept=f"{OPEN}{version},text/plain;q=0.5")
     assert answer.headers["Content-Type"].startswith(f"{OPEN}; version=1.0.0")
     text = answer.body.decode()
     families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
-    assert "forewarn_metadata_requests" in {each.name for each in families}
+    assert "forewarn_metadata_requests" in {family.name for family in families}
 
 
-def test_a_viewer_may_scrape_and_a_group_may_not(service: RunningService) -> None:
+def test_viewer_may_scrape_and_group_token_may_not(service: RunningService) -> None:
     for role, more, status in (
         ("viewer", {}, 200),
         ("group", {"group": "web"}, 403),
@@ -53,44 +53,55 @@ def test_a_viewer_may_scrape_and_a_group_may_not(service: RunningService) -> Non
 
 def test_every_metric_of_the_table_is_scraped(shared: RunningService) -> None:
     types = scrape(shared).types
-    assert [each.name for each in METRICS] == [
+    assert [metric.name for metric in METRICS] == [
         name for name in types if name.startswith("forewarn_")
     ]
     assert types["process_cpu_seconds"] == "counter"
 
 
-def test_every_metric_is_explained_in_sentences_and_named_by_its_unit() -> None:
-    for each in METRICS:
-        assert re.fullmatch(r"forewarn(_[a-z]+)+", each.name)
-        assert each.help.endswith(".")
-        assert not each.name.endswith("_total")
+def test_every_metric_has_a_help_sentence_and_a_valid_name() -> None:
+    for metric in METRICS:
+        assert re.fullmatch(r"forewarn(_[a-z]+)+", metric.name)
+        assert metric.help.endswith(".")
+        assert not metric.name.endswith("_total")
 
 
-def test_two_services_in_one_process_count_for_themselves(serve: Serve) -> None:
-    one, two = serve(), serve()
-    one.announce(vms=["web-0"])
+def test_two_services_in_one_process_count_separately(serve: Serve) -> None:
+    first, second = serve(), serve()
+    first.announce(vms=["web-0"])
     name = "forewarn_maintenances_announced_total"
-    assert scrape(one).value(name, **REBOOT) == 1
-    assert scrape(two).value(name, **REBOOT) == 0
+    assert scrape(first).value(name, **REBOOT) == 1
+    assert scrape(second).value(name, **REBOOT) == 0
 
 
-def test_no_label_names_a_vm_an_event_or_an_address(service: RunningService) -> None:
-    made = service.announce(host="host-a")
+def test_no_label_contains_a_vm_event_or_address(service: RunningService) -> None:
+    maintenance = service.announce(host="host-a")
     for vm in ("web-0", "lone", "nobody"):
         service.as_vm(vm)
-    service.ask("GET", f"/v1/maintenances/{made['id']}")
+    service.ask("GET", f"/v1/maintenances/{maintenance['id']}")
     service.ask("GET", "/v1/vms/web-0")
     service.ask("GET", "/nowhere/lone")
     service.ask("LOCK", "/v1/vms")
-    told = {value for _, labels in scrape(service).samples for _, value in labels}
-    assert not told & {"web-0", "lone", "nobody", made["id"], "127.0.0.1", "LOCK"}
-    assert not [each for each in told if "lone" in each or made["id"] in each]
+    label_values = {
+        value for _, labels in scrape(service).samples for _, value in labels
+    }
+    assert not label_values & {
+        "web-0",
+        "lone",
+        "nobody",
+        maintenance["id"],
+        "127.0.0.1",
+        "LOCK",
+    }
+    assert not [
+        label for label in label_values if "lone" in label or maintenance["id"] in label
+    ]
 
 
-# --- stories -----------------------------------------------------------------
+# --- values after typical operations -----------------------------------------
 
 
-def test_a_life_approved_early_is_told_in_numbers(service: RunningService) -> None:
+def test_maintenance_approved_early_is_counted(service: RunningService) -> None:
     event = service.announce(vms=["web-0"])["events"][0]["id"]
     service.advance(30)
     service.as_vm("web-0")
@@ -114,20 +125,20 @@ def test_a_life_approved_early_is_told_in_numbers(service: RunningService) -> No
     assert sum(over.all("forewarn_promises_broken_total").values()) == 0
 
 
-def test_a_bucket_holds_what_is_at_most_so_large(service: RunningService) -> None:
+def test_histogram_bucket_includes_its_upper_bound(service: RunningService) -> None:
     event = service.announce(vms=["web-0"])["events"][0]["id"]
     service.advance(60)
     service.ask("POST", f"/v1/events/{event}/approve")
-    found = scrape(service)
+    metrics = scrape(service)
     name, via = "forewarn_approval_latency_seconds_bucket", "control"
-    assert found.value(name, via=via, le="30.0") == 0
-    assert found.value(name, via=via, le="60.0") == 1
-    assert found.value(name, via=via, le="+Inf") == 1
+    assert metrics.value(name, via=via, le="30.0") == 0
+    assert metrics.value(name, via=via, le="60.0") == 1
+    assert metrics.value(name, via=via, le="+Inf") == 1
 
 
-def test_a_stuck_maintenance_is_told_with_its_age(serve: Serve) -> None:
+def test_stuck_maintenance_is_counted_with_its_age(serve: Serve) -> None:
     service = serve(driver="script", driver_command="false", lead=0)
-    made = service.announce(vms=["web-0"], emergency=True, reason="smoke")
+    maintenance = service.announce(vms=["web-0"], emergency=True, reason="smoke")
     service.advance(0)
     service.advance(90)
     stuck = scrape(service)
@@ -138,14 +149,14 @@ def test_a_stuck_maintenance_is_told_with_its_age(serve: Serve) -> None:
     assert stuck.value("forewarn_driver_reports_total", **failed) == 1
     name = "forewarn_driver_call_duration_seconds_count"
     assert stuck.value(name, type="Reboot") == 1
-    service.ask("POST", f"/v1/maintenances/{made['id']}/close", {})
+    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/close", {})
     closed = scrape(service)
     assert closed.value("forewarn_maintenances_stuck") == 0
     assert closed.value("forewarn_stuck_oldest_seconds") == 0
     assert closed.value("forewarn_maintenances_failed_total", **REBOOT) == 1
 
 
-def test_silent_and_listening_groups_are_counted(service: RunningService) -> None:
+def test_enabled_and_disabled_groups_are_counted(service: RunningService) -> None:
     assert groups(service) == (2, 2)
     service.as_vm("lone")
     assert groups(service) == (3, 1)
@@ -154,37 +165,39 @@ def test_silent_and_listening_groups_are_counted(service: RunningService) -> Non
 
 
 def groups(service: RunningService) -> tuple[float, float]:
-    found = scrape(service)
-    listening = found.value("forewarn_groups_listening")
-    return listening, found.value("forewarn_groups_silent")
+    metrics = scrape(service)
+    enabled = metrics.value("forewarn_groups_listening")
+    return enabled, metrics.value("forewarn_groups_silent")
 
 
-def test_vms_that_stopped_asking_are_counted(service: RunningService) -> None:
+def test_vms_that_stopped_polling_are_counted(service: RunningService) -> None:
     service.as_vm("web-0")
     service.as_vm("db-0")
     service.advance(301)
     service.as_vm("db-0")
-    found = scrape(service)
-    assert found.value("forewarn_vms") == 5
-    assert found.value("forewarn_vms_never_seen") == 3
-    assert found.value("forewarn_vms_unseen", seconds="300") == 1
-    assert found.value("forewarn_vms_unseen", seconds="900") == 0
+    metrics = scrape(service)
+    assert metrics.value("forewarn_vms") == 5
+    assert metrics.value("forewarn_vms_never_seen") == 3
+    assert metrics.value("forewarn_vms_unseen", seconds="300") == 1
+    assert metrics.value("forewarn_vms_unseen", seconds="900") == 0
 
 
 # --- requests ----------------------------------------------------------------
 
 
-def test_requests_of_vms_are_counted(serve: Serve) -> None:
-    service = serve(requests_per_second=0.01)  # each VM is answered once
+def test_metadata_requests_are_counted_by_version_and_status(serve: Serve) -> None:
+    service = serve(requests_per_second=0.01)  # one request per VM
     tag = service.as_vm("web-0").headers["ETag"]
     service.as_vm("web-1", If_None_Match=tag)
     service.as_vm("db-0", version="2017-03-01")
     service.as_vm("lone", version="2099-01-01")
     service.as_vm("web-0")
-    found = {
-        (each["api_version"], each["status"]): n for each, n in requests(service) if n
+    counts = {
+        (labels["api_version"], labels["status"]): n
+        for labels, n in requests(service)
+        if n
     }
-    assert found == {
+    assert counts == {
         (VERSION, "200"): 1,
         (VERSION, "304"): 1,
         (VERSION, "429"): 1,
@@ -194,11 +207,11 @@ def test_requests_of_vms_are_counted(serve: Serve) -> None:
 
 
 def requests(service: RunningService) -> list[tuple[Mapping[str, str], float]]:
-    found = scrape(service).all("forewarn_metadata_requests_total")
-    return [(dict(labels), n) for labels, n in found.items()]
+    counts = scrape(service).all("forewarn_metadata_requests_total")
+    return [(dict(labels), n) for labels, n in counts.items()]
 
 
-def test_who_waits_is_told_while_he_does(service: RunningService) -> None:
+def test_held_requests_are_counted_while_they_wait(service: RunningService) -> None:
     with Poller(service.metadata) as poller:
         poller.hold()
         waiting = scrape(service)
@@ -219,46 +232,50 @@ def test_who_waits_is_told_while_he_does(service: RunningService) -> None:
         ("GET", "/nowhere", "other", "404"),
     ],
 )
-def test_requests_of_operators_are_counted_by_template(
+def test_control_requests_are_counted_by_route_template(
     service: RunningService, method: str, path: str, route: str, status: str
 ) -> None:
     service.ask(method, path)
-    found, labels = scrape(service), {"method": method, "route": route}
-    assert found.value("forewarn_control_requests_total", status=status, **labels) == 1
+    metrics, labels = scrape(service), {"method": method, "route": route}
+    assert (
+        metrics.value("forewarn_control_requests_total", status=status, **labels) == 1
+    )
     duration = "forewarn_control_request_duration_seconds_count"
-    assert found.value(duration, **labels) == 1
-    assert found.value("forewarn_control_requests_in_flight") == 1  # the scrape
+    assert metrics.value(duration, **labels) == 1
+    assert (
+        metrics.value("forewarn_control_requests_in_flight") == 1
+    )  # the scrape itself
 
 
-def test_a_request_without_a_token_is_counted_too(service: RunningService) -> None:
+def test_request_without_a_token_is_counted(service: RunningService) -> None:
     assert ask("GET", f"{service.control}/metrics").status == 401
     name = "forewarn_control_requests_total"
     refused = {"method": "GET", "route": "other", "status": "401"}
     assert scrape(service).value(name, **refused) == 1
 
 
-# --- the service itself ------------------------------------------------------
+# --- service state -----------------------------------------------------------
 
 
-def test_the_journal_and_its_readers_are_told(service: RunningService) -> None:
+def test_journal_position_and_reader_lag_are_exported(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     service.advance(60)
-    found = scrape(service)
-    assert found.value("forewarn_journal_position") == len(service.facts())
+    metrics = scrape(service)
+    assert metrics.value("forewarn_journal_position") == len(service.facts())
     for reader in ("documents", "works"):
-        assert found.value("forewarn_reader_behind_facts", reader=reader) == 0
-        assert found.value("forewarn_reader_lag_seconds", reader=reader) == 0
+        assert metrics.value("forewarn_reader_behind_facts", reader=reader) == 0
+        assert metrics.value("forewarn_reader_lag_seconds", reader=reader) == 0
 
 
-def test_those_who_are_told_of_facts_are_shown_by_their_names(serve: Serve) -> None:
+def test_notifier_metrics_are_labeled_by_target(serve: Serve) -> None:
     targets = [{"name": "ops", "kind": "log"}]
-    found = scrape(serve(notify_targets=targets))
-    assert found.value("forewarn_notifier_failures", target="ops") == 0
-    assert found.value("forewarn_notifier_behind_facts", target="ops") >= 0
-    assert found.value("forewarn_notifier_lag_seconds", target="ops") >= 0
+    metrics = scrape(serve(notify_targets=targets))
+    assert metrics.value("forewarn_notifier_failures", target="ops") == 0
+    assert metrics.value("forewarn_notifier_behind_facts", target="ops") >= 0
+    assert metrics.value("forewarn_notifier_lag_seconds", target="ops") >= 0
 
 
-def test_the_clock_and_the_heartbeat_are_told(serve: Serve) -> None:
+def test_clock_and_heartbeat_are_exported(serve: Serve) -> None:
     assert scrape(serve(clock="manual")).value("forewarn_clock_rate") == 0
     fast = scrape(serve(clock="x60"))
     assert fast.value("forewarn_clock_rate") == 60
@@ -266,18 +283,16 @@ def test_the_clock_and_the_heartbeat_are_told(serve: Serve) -> None:
     assert fast.value("forewarn_clock_timestamp_seconds") > 1.7e9
 
 
-def test_the_size_of_a_file_is_told_and_of_memory_is_not(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_store_size_is_exported_only_for_a_file(serve: Serve, tmp_path: Path) -> None:
     path = tmp_path / "store"
-    found = scrape(serve(store=f"sqlite:///{path}"))
-    assert found.value("forewarn_store_size_bytes") >= path.stat().st_size > 0
+    metrics = scrape(serve(store=f"sqlite:///{path}"))
+    assert metrics.value("forewarn_store_size_bytes") >= path.stat().st_size > 0
     assert scrape(serve()).all("forewarn_store_size_bytes") == {}
 
 
-def test_a_scrape_writes_nothing(service: RunningService) -> None:
+def test_scrape_writes_nothing(service: RunningService) -> None:
     service.announce(vms=["web-0"])
-    service.as_vm("web-0")  # seen, and not yet written down
+    service.as_vm("web-0")  # seen, but not yet written to the journal
     before = scrape(service).value("forewarn_journal_position")
     for _ in range(3):
         assert scrape(service).value("forewarn_journal_position") == before

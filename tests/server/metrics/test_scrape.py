@@ -1,4 +1,4 @@
-"""One look at everything, also while the store is away; and never a write."""
+"""Scrape of all metrics while the store is unavailable, and without any writes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -29,12 +29,12 @@ from forewarn.stores.sqlite import MEMORY
 
 
 class ReadOnly:
-    """A store that can be away, and that nobody may write."""
+    """A store that can be unavailable and fails on writes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.is_away = False
-        self.hangs = Bell()  # rings while it does not
+        self.hangs = Bell()  # set while the store does not hang
         self.hangs.set()
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -58,12 +58,12 @@ class ReadOnly:
 
 
 class Scene:
-    """A service of which only the engine is real."""
+    """A service in which only the engine is real."""
 
     def __init__(self, system: System) -> None:
         self.system = system
         self.store = ReadOnly(system.store)
-        self.reached = 0  # by a slow reader
+        self.reached = 0  # position of a slow reader
         self.heartbeat = 3.5
         handler = a_reception().handler
         counting = MetricsReader(self.store)
@@ -101,40 +101,42 @@ def scene() -> Iterator[Scene]:
     store.close()
 
 
-def test_while_the_store_is_away_the_rest_is_told(scene: Scene) -> None:
+def test_other_metrics_are_exported_while_the_store_is_unavailable(
+    scene: Scene,
+) -> None:
     scene.scrape()
     scene.store.is_away = True
-    found = scene.scrape()
-    assert found.value("forewarn_store_up") == 0
-    assert found.value("forewarn_metadata_requests_held") == 5
-    assert found.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
-    assert found.value("forewarn_vms") == 3
-    assert found.value("forewarn_heartbeat_age_seconds") == 3.5
+    metrics = scene.scrape()
+    assert metrics.value("forewarn_store_up") == 0
+    assert metrics.value("forewarn_metadata_requests_held") == 5
+    assert metrics.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
+    assert metrics.value("forewarn_vms") == 3
+    assert metrics.value("forewarn_heartbeat_age_seconds") == 3.5
     for missing in ("forewarn_journal_position", "forewarn_reader_lag_seconds"):
-        assert found.all(missing) == {}
+        assert metrics.all(missing) == {}
 
 
-def test_a_store_that_hangs_is_not_waited_for(scene: Scene) -> None:
+def test_scrape_does_not_wait_for_a_hanging_store(scene: Scene) -> None:
     scene.scrape()
     scene.store.hangs.clear()
-    found = scene.scrape(patience=0.01)
+    metrics = scene.scrape(patience=0.01)
     scene.store.hangs.set()
-    assert found.value("forewarn_store_up") == 0
-    assert found.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
+    assert metrics.value("forewarn_store_up") == 0
+    assert metrics.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
 
 
-def test_when_the_store_is_back_nothing_was_missed(scene: Scene) -> None:
+def test_nothing_is_missed_when_the_store_is_back(scene: Scene) -> None:
     scene.store.is_away = True
     scene.scrape()
     scene.system.announce(a_reboot("web-0"))
     scene.store.is_away = False
-    found = scene.scrape()
-    assert found.value("forewarn_store_up") == 1
-    counted = found.all("forewarn_maintenances_announced_total")
+    metrics = scene.scrape()
+    assert metrics.value("forewarn_store_up") == 1
+    counted = metrics.all("forewarn_maintenances_announced_total")
     assert sum(counted.values()) == 1
 
 
-def test_a_reader_that_is_behind_is_told_with_the_age_of_what_it_missed(
+def test_reader_lag_is_the_age_of_the_first_unread_fact(
     scene: Scene,
 ) -> None:
     scene.reached = len(scene.system.journal())
@@ -143,30 +145,30 @@ def test_a_reader_that_is_behind_is_told_with_the_age_of_what_it_missed(
     scene.system.advance.by(MINUTE)
     scene.system.announce(a_reboot("web-1"))
     scene.system.advance.by(SECOND)
-    found = scene.scrape()
+    metrics = scene.scrape()
     behind = len(scene.system.journal()) - scene.reached
-    assert found.value("forewarn_reader_behind_facts", reader="slow") == behind > 1
-    assert found.value("forewarn_reader_lag_seconds", reader="slow") == 61
+    assert metrics.value("forewarn_reader_behind_facts", reader="slow") == behind > 1
+    assert metrics.value("forewarn_reader_lag_seconds", reader="slow") == 61
 
 
 def test_lag_is_real_time_whatever_the_clock(scene: Scene) -> None:
     clock = FastClock(600, NOON + timedelta(hours=1))
-    found = scene.scrape(clock=clock)
-    lag = found.value("forewarn_reader_lag_seconds", reader="slow")
+    metrics = scene.scrape(clock=clock)
+    lag = metrics.value("forewarn_reader_lag_seconds", reader="slow")
     assert 6 <= lag < 60
 
 
-def test_what_others_tell_is_shown(scene: Scene) -> None:
-    found = scene.scrape()
-    assert found.value("forewarn_metadata_connections") == 7
-    assert found.value("forewarn_driver_calls_running") == 4
-    assert found.value("forewarn_store_size_bytes") == 4096
+def test_values_of_other_components_are_exported(scene: Scene) -> None:
+    metrics = scene.scrape()
+    assert metrics.value("forewarn_metadata_connections") == 7
+    assert metrics.value("forewarn_driver_calls_running") == 4
+    assert metrics.value("forewarn_store_size_bytes") == 4096
     name = "forewarn_metadata_connections_refused_total"
-    assert found.value(name, how="told") == 2
-    assert found.value(name, how="dropped") == 3
+    assert metrics.value(name, how="told") == 2
+    assert metrics.value(name, how="dropped") == 3
 
 
-def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
+def test_notifier_metrics_are_labeled_by_name(scene: Scene) -> None:
     hook = TargetStatus(
         name="hook",
         kind="webhook",
@@ -180,12 +182,12 @@ def test_those_who_are_told_of_facts_are_shown_by_name(scene: Scene) -> None:
         last_success=None,
         next_attempt=NOON,
     )
-    found = scene.scrape(targets=lambda: [hook])
-    assert found.value("forewarn_notifier_behind_facts", target="hook") == 3
-    assert found.value("forewarn_notifier_lag_seconds", target="hook") == 9.5
-    assert found.value("forewarn_notifier_failures", target="hook") == 2
+    metrics = scene.scrape(targets=lambda: [hook])
+    assert metrics.value("forewarn_notifier_behind_facts", target="hook") == 3
+    assert metrics.value("forewarn_notifier_lag_seconds", target="hook") == 9.5
+    assert metrics.value("forewarn_notifier_failures", target="hook") == 2
 
 
-def test_before_the_first_heartbeat_its_age_is_not_told(scene: Scene) -> None:
+def test_heartbeat_age_is_omitted_before_the_first_heartbeat(scene: Scene) -> None:
     scene.heartbeat = inf
     assert scene.scrape().all("forewarn_heartbeat_age_seconds") == {}

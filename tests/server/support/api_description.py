@@ -1,4 +1,4 @@
-"""Whether answers are what the API says of itself."""
+"""Check of responses against the OpenAPI description."""
 
 import json
 import re
@@ -15,12 +15,12 @@ from forewarn.server.control.routes.journal import JournalStreams
 
 @cache
 def description() -> dict[str, Any]:
-    """What the API says of itself."""
+    """Return the OpenAPI description."""
     return make_app(cast(Services, None), JournalStreams()).openapi()
 
 
 def faults(method: str, path: str, status: int, kind: str, body: bytes) -> list[str]:
-    """What is wrong with an answer; nothing, if nothing is said of it."""
+    """Return how a response deviates from the description; nothing if undescribed."""
     operation = _operation(method.lower(), path.partition("?")[0])
     if operation is None or status in (405, 500):
         return []
@@ -38,8 +38,8 @@ def faults(method: str, path: str, status: int, kind: str, body: bytes) -> list[
 
 
 def _wrong(reference: str, body: bytes) -> list[str]:
-    found = _validator(reference).iter_errors(json.loads(body))
-    return [f"{each.instance_path}: {each.message}" for each in found]
+    errors = _validator(reference).iter_errors(json.loads(body))
+    return [f"{error.instance_path}: {error.message}" for error in errors]
 
 
 @cache
@@ -59,11 +59,11 @@ def _operation(method: str, path: str) -> Any:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """All paths, those with fewer names to fill in first."""
+    """Return a pattern for each path, those with fewer placeholders first."""
     templates = sorted(description()["paths"], key=lambda each: each.count("{"))
     return tuple(_compiled(templates))
 
 
 def _compiled(templates: list[str]) -> Iterator[tuple[re.Pattern[str], str]]:
-    for each in templates:
-        yield re.compile(re.sub(r"\{\w+\}", "[^/]+", each)), each
+    for template in templates:
+        yield re.compile(re.sub(r"\{\w+\}", "[^/]+", template)), template

@@ -1,4 +1,4 @@
-"""Asking as the Azure SDKs do, without them."""
+"""ARM client for tests: requests like those of the Azure SDKs, without an SDK."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ VMS = f"{COMPUTE}/virtualMachines"
 SETS = f"{COMPUTE}/virtualMachineScaleSets"
 VERSION = "api-version=2024-07-01"
 
-#: Only web and pool say where they are; pool gives notice of deletions.
+#: Only web and pool define subscription and resource group; pool gives notice of
+#: deletions.
 FLEET = f"""
 [[hosts]]
 name = "host-a"
@@ -77,7 +78,7 @@ name = "lone"
 
 
 def a_fleet(folder: Path) -> str:
-    """Write the fleet to a file."""
+    """Write the fleet to a file and return its path."""
     file = folder / "arm.toml"
     file.write_text(FLEET)
     return str(file)
@@ -92,20 +93,20 @@ def arm(
     raw: bytes | None = None,
     **headers: str,
 ) -> Answer:
-    """Ask below /subscriptions; a path without a query gets an api-version."""
+    """Send a request below /subscriptions; add an api-version if there is no query."""
     full = path if "?" in path else f"{path}?{VERSION}"
     return service.ask(method, full, body, raw=raw, **headers)
 
 
 def shown(service: RunningService, path: str) -> Any:
-    """Read a resource, which must be there."""
+    """Return a resource, which must exist."""
     answer = arm(service, "GET", path)
     assert answer.status == 200, answer.body
     return answer.json
 
 
 def error_of(answer: Answer) -> tuple[int, str]:
-    """The status and the code of an error, which must be one as ARM has it."""
+    """Return status and code of an error, which must be in ARM format."""
     assert answer.headers.get_content_type() == "application/json", answer.body
     assert answer.headers["x-ms-request-id"]
     assert answer.json.keys() == {"error"}
@@ -115,5 +116,5 @@ def error_of(answer: Answer) -> tuple[int, str]:
 
 
 def event_of(service: RunningService, vm: str) -> str:
-    """The id of the last event that `vm` sees."""
+    """Return the id of the last event that `vm` sees."""
     return str(service.document(vm)["Events"][-1]["EventId"])

@@ -1,6 +1,6 @@
-"""Pieces of requests with which readers of HTTP have been made to disagree."""
+"""Request fragments that are known to make HTTP parsers disagree."""
 
-#: Headers, and what stands in their place.
+#: Header lines, valid and invalid.
 LINES = (
     b"Content-Length: 5",
     b"Content-Length: 3",
@@ -83,7 +83,7 @@ LINES = (
     b"A: \r",
     b"\rA: b",
 )
-#: First lines.
+#: Request lines.
 FIRST_LINES = (
     b"GET / HTTP/1.1",
     b"POST /later HTTP/1.1",
@@ -131,7 +131,7 @@ FIRST_LINES = (
     b"HEAD /",
     b"HEAD / HTTP/1.1",
 )
-#: Chunks, and what follows the last.
+#: Chunks and trailers.
 CHUNKS = (
     b"0\r\n\r\n",
     b"0\r\n",
@@ -179,5 +179,5 @@ CHUNKS = (
     b"0\r\nA\r\n\r\n",
     b"0\r\n: b\r\n\r\n",
 )
-#: What is put where it does not belong.
+#: Bytes to insert at wrong positions.
 BYTES = (b"\r", b"\n", b"\r\n", b"\n\r", b"\r\r\n", b"\0", b" ", b"\t", b":", b"\xff")

@@ -1,4 +1,4 @@
-"""Someone who has signed in, and asks as his browser does."""
+"""A signed-in browser: session cookie and the headers of the portal's own page."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.server.support.service import Answer, RunningService, ask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """A browser that keeps one cookie, and shows a page of the service."""
+    """A browser with one cookie that shows a page of the service."""
 
     control: str
     name: str
@@ -19,13 +19,13 @@ class Browser:
 
     @property
     def cookie(self) -> str:
-        """What it sends along."""
+        """Return the Cookie header."""
         return f"{self.name}={self.value}"
 
     def ask(
         self, method: str, path: str, body: object = None, **headers: str
     ) -> Answer:
-        """Ask as the page itself does, unless `headers` say otherwise."""
+        """Send a request as the portal's page does, unless `headers` override it."""
         data = None if body is None else json.dumps(body).encode()
         own = {"Cookie": self.cookie, "Content_Type": "application/json"}
         if method not in ("GET", "HEAD"):
@@ -37,10 +37,10 @@ class Browser:
 
 
 def kept(answer: Answer) -> Morsel[str]:
-    """The one cookie that an answer sets."""
+    """Return the only cookie that a response sets."""
     cookies = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", [])))
-    (found,) = cookies.values()
-    return found
+    (cookie,) = cookies.values()
+    return cookie
 
 
 def sign_in(service: RunningService, **headers: Any) -> Browser:
@@ -52,7 +52,7 @@ def sign_in(service: RunningService, **headers: Any) -> Browser:
 
 
 def session_of(browser: Browser) -> Any:
-    """What the service knows of him."""
+    """Return the session as the service reports it."""
     answer = browser.ask("GET", "/v1/session")
     assert answer.status == 200, answer.body
     return answer.json

@@ -1,4 +1,4 @@
-"""Certificates: an authority, and what it has signed."""
+"""Certificates and keys signed by a test authority."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,26 +12,26 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _SERVER = ExtendedKeyUsageOID.SERVER_AUTH
 
-#: A moment that has long passed, and one that is far away.
+#: Dates long before and long after any test run.
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A certificate and its key, as files."""
+    """Paths of a certificate and its key."""
 
     cert: str
     key: str
 
     @property
     def flags(self) -> dict[str, object]:
-        """What makes the service use them."""
+        """Return the flags that make the service use them."""
         return {"tls_cert": self.cert, "tls_key": self.key}
 
 
 class Authority:
-    """Signs certificates, and writes all files to one folder."""
+    """A certificate authority that writes all files to one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,12 +51,12 @@ class Authority:
         usage: x509.ObjectIdentifier = _SERVER,
         passphrase: bytes | None = None,
     ) -> Pair:
-        """Sign a certificate for `names`, which may be addresses."""
+        """Sign a certificate for `names`, which may be host names or addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name("a service"), self._name, key, begins, ends)
         signed = (
             builder.add_extension(
-                x509.SubjectAlternativeName([_alternative(each) for each in names]),
+                x509.SubjectAlternativeName([_alternative(name) for name in names]),
                 critical=False,
             )
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)

@@ -1,4 +1,4 @@
-"""Wires between clients and the metadata plane, without sockets, loop or real time."""
+"""Connections to the metadata plane without sockets, event loop or real time."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 
 
 class Options:
-    """The one option of a socket that is ever set."""
+    """The only socket option that is ever set, SO_LINGER."""
 
     def __init__(self, done: list[str]) -> None:
         self._done = done
@@ -37,7 +37,7 @@ class Options:
 
 
 class Socket(asyncio.Transport):
-    """Writes down what is done to it; its client reads at once unless told not to."""
+    """A transport that records calls; its client reads unless `is_read` is off."""
 
     def __init__(self, peer: str, wire: MetadataConnection) -> None:
         self.written = b""
@@ -57,7 +57,7 @@ class Socket(asyncio.Transport):
             self._wire.pause_writing()
 
     def read_all(self) -> None:
-        """Let the client read what there is, and then again nothing."""
+        """Read everything written so far, then nothing again."""
         was_full = self.unread > 64 * 1024
         self.unread = 0
         if was_full:
@@ -86,7 +86,7 @@ class Socket(asyncio.Transport):
 
 
 class Loop:
-    """Calls back when it is told that time has passed."""
+    """An event loop whose time passes only in `wait` and `step`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -104,7 +104,7 @@ class Loop:
 
     @property
     def alarms(self) -> list[float]:
-        """In how many seconds it calls."""
+        """Return the seconds until each timer fires."""
         return sorted(when - self.now for when, _ in self._calls)
 
     def wait(self, seconds: float) -> None:
@@ -114,7 +114,7 @@ class Loop:
         self.now = end
 
     def step(self) -> None:
-        """Make the next call, when its time comes."""
+        """Fire the next timer at its time."""
         first = min(self._calls, key=lambda call: call[0])
         self._calls.remove(first)
         self.now = max(self.now, first[0])
@@ -122,14 +122,14 @@ class Loop:
 
 
 class Cancel:
-    """A call that can be called off."""
+    """Handle of a timer that can be canceled."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self.cancel = cancel
 
 
 class Plane:
-    """A plane on which time passes, and things change, when a test says so."""
+    """A metadata plane whose time and documents are changed by the test."""
 
     def __init__(
         self, reception: Reception | None = None, *, per_vm: int = 9, total: int = 99
@@ -172,7 +172,7 @@ class Plane:
         self.deferred.append(deferred)
 
     def change(self, update: DocumentUpdate) -> None:
-        """Take in an update, and wake those whom it concerns."""
+        """Apply an update and wake the waiters it affects."""
         self._wake(self.handler.directory.update(update))
 
     def _misbehave(self) -> None:
@@ -185,7 +185,7 @@ class Plane:
             waiter.wake()
 
     def wait(self, seconds: int) -> None:
-        """Let some seconds of real time pass."""
+        """Advance the loop by whole seconds and check all connections each second."""
         for _ in range(seconds):
             self.second += 1
             self.loop.wait(1)
@@ -193,14 +193,14 @@ class Plane:
                 wire.check(self.second)
 
     def waiters(self, address: str = "10.0.0.1") -> int:
-        """How many wait for the document that is shown to `address`."""
+        """Return the number of waiters for the document of `address`."""
         seat = self.handler.directory.find(address, None)
         assert seat is not None
         return len(seat.cached.waiters)
 
 
 class Line:
-    """A client's line to the plane."""
+    """A client's connection to the plane."""
 
     def __init__(self, plane: Plane | None = None, peer: str = "10.0.0.1") -> None:
         self.plane = plane or Plane()
@@ -224,7 +224,7 @@ class Line:
 
     @property
     def statuses(self) -> list[int]:
-        return [each.status for each in self.said]
+        return [response.status for response in self.said]
 
 
 def a_poll(
@@ -233,7 +233,7 @@ def a_poll(
     tag: str | None = '"e0.0"',
     target: str = EVENTS,
 ) -> bytes:
-    """Write a GET that would rather wait until the tag is another one."""
-    given = [] if wait is None else [f"Prefer: {wait}"]
-    given += [] if tag is None else [f"If-None-Match: {tag}"]
-    return a_request(target, "Metadata: true", *given, *headers)
+    """Return a GET that waits until the ETag differs from `tag`."""
+    own_headers = [] if wait is None else [f"Prefer: {wait}"]
+    own_headers += [] if tag is None else [f"If-None-Match: {tag}"]
+    return a_request(target, "Metadata: true", *own_headers, *headers)

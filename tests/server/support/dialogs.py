@@ -1,4 +1,4 @@
-"""Talking to a connection without a socket; what it answers is read by h11."""
+"""Dialogs with an HTTP/1 connection without a socket; h11 parses the responses."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ STAMP = ResponseHead(datetime(2026, 1, 1, 12, tzinfo=UTC), "system")
 
 @dataclass(slots=True)
 class Echo:
-    """Answers each request with its own path and body; /later has to wait."""
+    """Responds to each request with its path and body; /later is deferred."""
 
     asked: list[tuple[Request, bytes]] = field(default_factory=list)
-    methods: list[str] = field(default_factory=list)  # also of what was refused
+    methods: list[str] = field(default_factory=list)  # including refused requests
 
     def handle(self, request: Request, body: bytes) -> bytes | str:
         self.asked.append((request, body))
@@ -39,7 +39,7 @@ class Echo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One answer, as a client reads it."""
+    """One response as a client reads it."""
 
     status: int
     body: bytes
@@ -51,7 +51,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A connection, whom it asks, and all that was said."""
+    """A connection, its handler, and all responses."""
 
     connection: Http1Connection[str]
     echo: Echo
@@ -59,12 +59,12 @@ class Talk:
 
     @property
     def statuses(self) -> list[int]:
-        return [each.status for each in self.said]
+        return [response.status for response in self.said]
 
     @property
     def final(self) -> list[Said]:
-        """What was said, without "go on": that depends on what has arrived."""
-        return [each for each in self.said if each.status != 100]
+        """Return all responses except 100, which depends on what has arrived."""
+        return [response for response in self.said if response.status != 100]
 
 
 def a_connection(echo: Echo) -> Http1Connection[str]:
@@ -72,7 +72,7 @@ def a_connection(echo: Echo) -> Http1Connection[str]:
 
 
 def talk(*pieces: bytes) -> Talk:
-    """Send `pieces` over one connection, and read what it answers."""
+    """Send `pieces` over one connection and parse the responses."""
     echo = Echo()
     connection = a_connection(echo)
     written = b"".join(connection.receive(piece) for piece in pieces)
@@ -91,53 +91,53 @@ def a_request(
     host: str | None = "Host: vm",
     body: bytes = b"",
 ) -> bytes:
-    """Write a request; the length of a body has to be given as a header."""
+    """Return a request; the length of a body must be given as a header."""
     first = f"{method} {target} HTTP/{version}"
     lines = [first, *([host] if host else []), *headers, "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 
 
 def a_post(body: bytes, *headers: str, target: str = "/a") -> bytes:
-    """Write a POST of `body` with its length."""
+    """Return a POST of `body` with its Content-Length."""
     length = f"Content-Length: {len(body)}"
     return a_request(target, length, *headers, method="POST", body=body)
 
 
 def in_chunks(body: bytes, *headers: str) -> bytes:
-    """Write a POST whose `body` is the chunks as they are on the wire."""
+    """Return a chunked POST; `body` contains the chunks as sent on the wire."""
     coding = "Transfer-Encoding: chunked"
     return a_request("/a", coding, *headers, method="POST", body=body)
 
 
 def read(written: bytes, methods: Sequence[str]) -> list[Said]:
-    """Read answers to requests with `methods`; fail if they are not valid HTTP."""
-    said: list[Said] = []
-    asked = list(methods)
+    """Parse responses to requests with `methods`; fail if they are not valid HTTP."""
+    responses: list[Said] = []
+    pending = list(methods)
     while written:
-        method = asked.pop(0) if asked else "GET"
-        some, written = _read_one(written, method)
-        said += some
-    return said
+        method = pending.pop(0) if pending else "GET"
+        parsed, written = _read_one(written, method)
+        responses += parsed
+    return responses
 
 
 def _read_one(written: bytes, method: str) -> tuple[list[Said], bytes]:
-    """Read one answer, with what is said before it, or only that."""
+    """Parse one response with the informational ones before it, or only those."""
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method=method, target="/", headers=[("Host", "vm")]))
     client.send(h11.EndOfMessage())
     client.receive_data(written)
-    said: list[Said] = []
+    responses: list[Said] = []
     while isinstance(event := client.next_event(), h11.InformationalResponse):
-        said.append(_said(event, b""))
-    if event is h11.NEED_DATA and said:
+        responses.append(_said(event, b""))
+    if event is h11.NEED_DATA and responses:
         assert client.trailing_data[0] == b""
-        return said, b""
+        return responses, b""
     assert isinstance(event, h11.Response), event
     head, body = event, b""
     while isinstance(event := client.next_event(), h11.Data):
         body += bytes(event.data)
     assert isinstance(event, h11.EndOfMessage), event
-    return [*said, _said(head, body)], client.trailing_data[0]
+    return [*responses, _said(head, body)], client.trailing_data[0]
 
 
 def _said(head: h11.Response | h11.InformationalResponse, body: bytes) -> Said:

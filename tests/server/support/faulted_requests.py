@@ -1,4 +1,4 @@
-"""Requests that a fault befalls, and a witness who hears what became of them."""
+"""Requests under fault injection, with an observer of their outcomes."""
 
 from tests.server.support.connections import Line, Plane
 from tests.server.support.dialogs import a_post, a_request
@@ -17,7 +17,7 @@ WRONG_POST = a_post(b"nonsense", "Metadata: true", target=EVENTS)
 
 
 class Notebook:
-    """A witness that writes down what he hears."""
+    """A request observer that records finished requests."""
 
     def __init__(self) -> None:
         self.heard: list[RequestRecord] = []
@@ -33,26 +33,26 @@ class Notebook:
 
 
 def a_line(*faults: Fault) -> Line:
-    """A line of web-0 to a plane where `faults` are in force."""
+    """Return a connection of web-0 to a plane with `faults` active."""
     plane = Plane(a_reception(shown(WEB, an_event())))
-    for each in faults:
-        plane.injector.add(each, by="admin", at=plane.handler.head.now)
+    for fault in faults:
+        plane.injector.add(fault, by="admin", at=plane.handler.head.now)
     plane.observer = Notebook()
     return Line(plane)
 
 
 def heard(line: Line) -> list[tuple[int, str | None]]:
     assert isinstance(line.plane.observer, Notebook)
-    return [(each.status, each.fault) for each in line.plane.observer.heard]
+    return [(record.status, record.fault) for record in line.plane.observer.heard]
 
 
 def approve(line: Line) -> None:
-    """Carry out the approval that `line` has asked for."""
+    """Carry out the approval requested over `line`."""
     assert isinstance(line.plane.deferred[-1], ApproveFirst)
     line.wire.approved(None)
 
 
 def announce(line: Line) -> None:
-    """Let the document of web-0 be another one."""
+    """Change the document of web-0."""
     update = DocumentUpdate(position=2, shown=[shown(WEB, an_event(), an_event("E1"))])
     line.plane.change(update)

@@ -1,4 +1,4 @@
-"""Groups that begin to listen where first calls are answered late."""
+"""Groups being enabled on a plane that delays first requests."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -25,12 +25,12 @@ def a_caller(plane: Plane) -> Line:
 
 
 def began(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
-    """What the store knows once the silence is over."""
+    """Return the view of the quiet group after it was enabled."""
     return shown(replace(QUIET, listening_since=at, last_request=at), epoch=epoch)
 
 
 def listen(*lines: Line, at: datetime = NOON) -> None:
-    """Let the group begin, and those who have asked for it know."""
+    """Enable the group and notify the connections that wait for it."""
     plane = lines[0].plane
     assert isinstance(plane.deferred[-1], EnableFirst)
     plane.change(DocumentUpdate(position=1, shown=[began(at=at)]))
@@ -39,7 +39,7 @@ def listen(*lines: Line, at: datetime = NOON) -> None:
 
 
 def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:
-    """Somebody who has ended a silence, and waits."""
+    """Return a connection whose first request enabled the group and is delayed."""
     line = a_caller(plane or a_plane())
     line.send(data)
     listen(line)
@@ -47,7 +47,7 @@ def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:
 
 
 def approve(line: Line, problem: Exception | None = None) -> None:
-    """Carry out what `line` has asked for."""
+    """Carry out the approval requested over `line`."""
     deferred = line.plane.deferred[-1]
     assert isinstance(deferred, ApproveFirst)
     line.wire.approved(problem, deferred.delay)

@@ -1,4 +1,4 @@
-"""The metadata plane without sockets: a handler, its VMs and its observations."""
+"""Metadata handler without sockets: its fleet, documents and recorded requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ HOUR = timedelta(hours=1)
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 
 WEB = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
-#: Nobody of this group has ever asked.
+#: A disabled group: none of its VMs has ever polled.
 QUIET = Group(name="quiet", kind=GroupKind.AVAILABILITY_SET)
 
 VMS = (
@@ -69,7 +69,7 @@ def shown(
     incarnation: int | None = None,
     vm: str | None = None,
 ) -> AudienceView:
-    """What an audience sees; its counter is the number of events unless given."""
+    """Return an audience's view; the incarnation defaults to the number of events."""
     count = len(events) if incarnation is None else incarnation
     name = group.name if vm is None else f"{group.name}/{vm}"
     audience = Audience(
@@ -98,7 +98,7 @@ class Reception:
         body: bytes = b"",
         address: str = "10.0.0.1",
     ) -> bytes | Deferred:
-        """Ask from `address`; get the bytes, or what must be done before."""
+        """Send a request from `address`; return the response or what comes first."""
         mark = ("Metadata: true",) if marked else ()
         request = parse_head(a_request(target, *mark, *headers, method=method))
         return self.handler.handle(request, body, address)
@@ -112,28 +112,28 @@ class Reception:
         body: bytes = b"",
         address: str = "10.0.0.1",
     ) -> Said:
-        """Ask what is answered at once."""
+        """Send a request that gets an immediate response, and parse it."""
         answer = self.send(
             target, *headers, method=method, marked=marked, body=body, address=address
         )
         assert isinstance(answer, bytes), answer
-        (said,) = read(answer, [method])
-        return said
+        (response,) = read(answer, [method])
+        return response
 
     def show(self, *what: AudienceView) -> None:
-        """Show this from now on."""
+        """Replace the documents."""
         self.handler.directory.update(DocumentUpdate(position=1, shown=what))
 
     def set_clock(self, now: datetime) -> None:
         self.handler.head = ResponseHead(now, "system")
 
     def asked(self) -> Mapping[str, datetime]:
-        """Which groups were noted to have asked, since this was last looked at."""
+        """Return the groups recorded as polling since the last call."""
         return self.notes.take().asked
 
     def seen(self) -> list[tuple[str, str]]:
-        """Which VM was noted to have seen which event, since this was looked at."""
-        return [(each.vm, each.event) for each in self.notes.take().sights]
+        """Return the pairs of VM and seen event recorded since the last call."""
+        return [(sighting.vm, sighting.event) for sighting in self.notes.take().sights]
 
 
 def a_reception(
@@ -148,11 +148,11 @@ def a_reception(
     first_call_delay: float = 0,
     takes_latest: bool = False,
 ) -> Reception:
-    """Open a reception for `vms`; what `documents` do not tell is empty."""
+    """Create a reception for `vms`; groups without `documents` have an empty one."""
     notes = PendingObservations()
     directory = Directory(is_open=is_open, default_vm=default_vm)
-    told = {each.group.name for each in documents}
-    empty = [shown(group) for group in groups if group.name not in told]
+    documented = {view.group.name for view in documents}
+    empty = [shown(group) for group in groups if group.name not in documented]
     directory.update(
         DocumentUpdate(
             position=0,

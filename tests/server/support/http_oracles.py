@@ -1,7 +1,7 @@
-"""Two other readers of HTTP/1.1, to be compared with, each alone.
+"""Oracles: two other HTTP/1.1 parsers to compare with, each on its own.
 
-llhttp (by httptools) is strict where h11 is lax, and the other way round: to agree
-with one of them is no proof.
+llhttp (via httptools) is strict where h11 is lax, and vice versa: agreeing with only
+one of them proves nothing.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One whole request."""
+    """One complete request."""
 
     method: bytes
     target: bytes
@@ -24,21 +24,21 @@ class Message:
     fields: Fields
     body: bytes
     trailers: Fields = ()
-    ends: int  # where in the stream
-    stays: bool  # the connection is kept
-    is_cut_off: bool = False  # the body is missing: another protocol was offered
+    ends: int  # offset in the stream
+    stays: bool  # whether the connection is kept
+    is_cut_off: bool = False  # the body is missing because of an Upgrade header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a reader made of a stream: requests, then a refusal or the wish for more."""
+    """Result of parsing a stream: requests, then a refusal or a wait for more data."""
 
     messages: tuple[Message, ...]
-    refusal: str | None = None  # None: it would read on
+    refusal: str | None = None  # None if the parser waits for more data
 
 
 def field(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Write a header as all readers would write it."""
+    """Return a header normalized for comparison."""
     name, value = name.lower(), value.strip(b" \t")
     return name, value.lower() if name == b"transfer-encoding" else value
 
@@ -47,7 +47,7 @@ def field(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 
 class _Calls:
-    """What httptools calls back for one request."""
+    """Callbacks of httptools for one request."""
 
     def __init__(self) -> None:
         self.parser = httptools.HttpRequestParser(self)
@@ -75,8 +75,8 @@ class _Calls:
 
     @property
     def has_body(self) -> bool:
-        named = dict(self.fields)
-        return b"content-length" in named or b"transfer-encoding" in named
+        by_name = dict(self.fields)
+        return b"content-length" in by_name or b"transfer-encoding" in by_name
 
     def message(self, ends: int) -> Message:
         return Message(
@@ -92,9 +92,9 @@ class _Calls:
 
 
 def by_llhttp(stream: bytes) -> Reading:
-    """Read `stream` byte by byte, as if every connection were kept.
+    """Parse `stream` byte by byte, as if every connection were kept.
 
-    httptools takes up each offer to speak another protocol, and reads no body then.
+    httptools accepts every Upgrade header and then reads no body.
     """
     calls, messages = _Calls(), list[Message]()
     for ends in range(1, len(stream) + 1):
@@ -114,14 +114,14 @@ def by_llhttp(stream: bytes) -> Reading:
 
 # --- h11 ---------------------------------------------------------------------
 
-_MOST = 1 << 20  # what h11 keeps of an event that is not whole; our limits are lower
+_MOST = 1 << 20  # bytes h11 keeps of an incomplete event; our limits are lower
 
 
 def by_h11(stream: bytes) -> Reading:
-    """Read `stream`, as if every connection were kept.
+    """Parse `stream` as if every connection were kept.
 
-    h11 refuses empty lines before a request. RFC 9112, 2.2, wants them ignored, so they
-    are taken away here, as many as we ignore.
+    h11 refuses empty lines before a request. RFC 9112, 2.2, says to ignore them, so as
+    many as we ignore are removed here.
     """
     messages: list[Message] = []
     left = stream

@@ -1,4 +1,4 @@
-"""Streams that are spoilt on purpose, and noise, drawn at random."""
+"""Random invalid streams: corrupted requests, attacks and noise."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -13,20 +13,20 @@ Spoil: TypeAlias = Callable[[Random, bytes], bytes]
 
 
 def bad_stream(random: Random) -> bytes:
-    """Draw a stream that is not quite, or not at all, made of requests."""
+    """Draw a stream that is partly or entirely invalid."""
     return random.choice(KINDS)(random)
 
 
 def spoilt(random: Random) -> bytes:
-    """Draw good requests, and spoil them a little."""
-    stream = b"".join(each.wire for each in good_requests(random))
+    """Draw valid requests and corrupt them slightly."""
+    stream = b"".join(request.wire for request in good_requests(random))
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         stream = random.choice(SPOILS)(random, stream)
     return stream
 
 
 def assembled(random: Random) -> bytes:
-    """Put lines together of which each has been used for an attack."""
+    """Combine lines that have been used in attacks."""
     drawn = b""
     for _ in range(random.choice((1, 1, 2, 3))):
         lines = [
@@ -41,7 +41,7 @@ def assembled(random: Random) -> bytes:
 
 
 def chunked(random: Random) -> bytes:
-    """Put chunks together of which some have been used for an attack."""
+    """Combine chunks, some of which have been used in attacks."""
     head = b"POST /a HTTP/1.1\r\nHost: vm\r\nTransfer-Encoding: chunked\r\n\r\n"
     good = (b"5\r\nhello\r\n", b"0\r\n\r\n")
     drawn = random.choices((*good * 15, *CHUNKS), k=random.choice((1, 2, 2, 3)))
@@ -50,19 +50,19 @@ def chunked(random: Random) -> bytes:
 
 
 def noise(random: Random) -> bytes:
-    """Draw bytes that mean nothing."""
+    """Draw meaningless bytes."""
     drawn: list[bytes] = []
-    every = (*LINES, *FIRST_LINES, *CHUNKS, *BYTES * 5)
+    fragments = (*LINES, *FIRST_LINES, *CHUNKS, *BYTES * 5)
     for _ in range(random.randint(1, 12)):
         if random.random() < 0.4:
             drawn.append(bytes(random.choices(range(256), k=random.randint(1, 8))))
         else:
-            drawn.append(random.choice(every))
+            drawn.append(random.choice(fragments))
     return b"".join(drawn)
 
 
 def large(random: Random) -> bytes:
-    """Draw a request whose head, line or body lies about a limit."""
+    """Draw a request whose head, line or body is close to a limit."""
     over = random.randint(-3, 3)
     post = b"POST / HTTP/1.1\r\nHost: vm\r\n"
     chunked = post + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -84,7 +84,7 @@ def large(random: Random) -> bytes:
 KINDS = (spoilt, spoilt, spoilt, assembled, assembled, chunked, noise)
 
 
-# --- ways to spoil -----------------------------------------------------------
+# --- kinds of corruption -----------------------------------------------------
 
 
 def _place(random: Random, stream: bytes) -> int:
@@ -118,8 +118,8 @@ def _duplicate(random: Random, stream: bytes) -> bytes:
 
 
 def _swap(random: Random, stream: bytes) -> bytes:
-    one, two, three = sorted(_place(random, stream) for _ in range(3))
-    return stream[:one] + stream[two:three] + stream[one:two] + stream[three:]
+    first, second, third = sorted(_place(random, stream) for _ in range(3))
+    return stream[:first] + stream[second:third] + stream[first:second] + stream[third:]
 
 
 def _truncate(random: Random, stream: bytes) -> bytes:
@@ -127,7 +127,7 @@ def _truncate(random: Random, stream: bytes) -> bytes:
 
 
 def _at_line_end(stream: bytes, random: Random, new: Sequence[bytes]) -> bytes:
-    """Put one of `new` in place of one line end."""
+    """Replace one line end with one of `new`."""
     lines = stream.split(b"\r\n")
     at = random.randint(1, len(lines))
     before, after = b"\r\n".join(lines[:at]), b"\r\n".join(lines[at:])

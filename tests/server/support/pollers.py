@@ -1,4 +1,4 @@
-"""Clients that wait, over real sockets."""
+"""Long-polling clients over real sockets."""
 
 import re
 import select
@@ -39,28 +39,28 @@ class Poller:
         self.socket.close()
 
     def ask(self, *headers: str) -> Said:
-        """Ask what is answered at once."""
+        """Send a request that gets an immediate response, and return it."""
         self.socket.sendall(a_request(self._target, "Metadata: true", *headers))
         return self.answer()
 
     def hold(self, wait: int = 60, *, tag: str | None = None) -> str:
-        """Wait for another tag than `tag`, or the present one; answer that.
+        """Start a long poll for a change from `tag`, by default the current one.
 
-        What is asked before in the same breath proves that the service has begun
-        to hold it.
+        Return the tag. A request pipelined before the poll proves that the service has
+        started to hold it.
         """
-        known = tag or self.tag()
+        current = tag or self.tag()
         ask = a_request(self._target, "Metadata: true")
         poll = a_request(
             self._target,
             "Metadata: true",
-            f"If-None-Match: {known}",
+            f"If-None-Match: {current}",
             f"Prefer: wait={wait}",
         )
         self.socket.sendall(ask + poll)
         assert self.answer().status == 200
         assert not self.is_answered()
-        return known
+        return current
 
     def tag(self) -> str:
         tag = self.ask().header(b"etag")
@@ -68,12 +68,12 @@ class Poller:
         return tag.decode()
 
     def is_answered(self) -> bool:
-        watched = select.poll()  # select has a limit on the number of a file
+        watched = select.poll()  # unlike select, poll has no limit on file descriptors
         watched.register(self.socket, select.POLLIN)
         return bool(self._got or watched.poll(0))
 
     def answer(self) -> Said:
-        """Read the next answer."""
+        """Read the next response."""
         while b"\r\n\r\n" not in self._got:
             self._receive()
         end = self._got.index(b"\r\n\r\n") + 4
@@ -82,20 +82,20 @@ class Poller:
         while len(self._got) < end:
             self._receive()
         answer, self._got = self._got[:end], self._got[end:]
-        (said,) = read(answer, ["GET"])
-        return said
+        (response,) = read(answer, ["GET"])
+        return response
 
     def is_closed(self) -> bool:
-        """Whether the service has closed the connection, and said nothing more."""
+        """Return whether the service closed the connection without sending more."""
         try:
             return not self._got and self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
 
     def reset(self) -> None:
-        """Let the connection end at once, and not in order, when it is closed."""
-        at_once = struct.pack("ii", 1, 0)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        """Reset the connection when it is closed, instead of closing it in order."""
+        no_linger = struct.pack("ii", 1, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
 
     def _receive(self) -> None:
         got = self.socket.recv(65536)

@@ -1,4 +1,4 @@
-"""What a scrape of /metrics says."""
+"""Parsed scrapes of /metrics."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,21 +11,23 @@ Labels = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """The samples of one scrape, and the types of all metrics."""
+    """Samples of one scrape and the types of all metrics."""
 
     samples: Mapping[tuple[str, Labels], float]
     types: Mapping[str, str]
 
     def value(self, name: str, **labels: str) -> float:
-        """The value of one sample, which must be there."""
+        """Return the value of a sample, which must exist."""
         return self.samples[name, frozenset(labels.items())]
 
     def all(self, name: str) -> Mapping[Labels, float]:
-        """All samples called `name`."""
-        return {labels: v for (each, labels), v in self.samples.items() if each == name}
+        """Return all samples called `name`."""
+        return {
+            labels: v for (sample, labels), v in self.samples.items() if sample == name
+        }
 
     def names(self) -> Iterator[str]:
-        """All names that a query may use, also where there is no sample yet."""
+        """Yield all names that a query may use, even without a sample."""
         for family, kind in self.types.items():
             if kind == "histogram":
                 yield from (f"{family}_{part}" for part in ("bucket", "sum", "count"))
@@ -34,19 +36,21 @@ class Scrape:
 
 
 def parse(text: str) -> Scrape:
-    """Read a scrape in Prometheus' own format; no sample may be there twice."""
+    """Parse a scrape in Prometheus text format; samples must be unique."""
     families = [*text_string_to_metric_families(text)]
-    samples = [each for family in families for each in family.samples]
-    keyed = {(each.name, frozenset(each.labels.items())): each for each in samples}
+    samples = [sample for family in families for sample in family.samples]
+    keyed = {
+        (sample.name, frozenset(sample.labels.items())): sample for sample in samples
+    }
     assert len(keyed) == len(samples)
     return Scrape(
-        {key: each.value for key, each in keyed.items()},
+        {key: sample.value for key, sample in keyed.items()},
         {family.name: family.type for family in families},
     )
 
 
 def scrape(service: RunningService) -> Scrape:
-    """Scrape `service`."""
+    """Scrape `service` and parse the result."""
     answer = service.ask("GET", "/metrics")
     assert answer.status == 200, answer.body
     return parse(answer.body.decode())

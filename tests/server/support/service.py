@@ -1,4 +1,4 @@
-"""A real service in this process, asked over real HTTP."""
+"""A complete service in this process, accessed over real HTTP."""
 
 import json
 import sqlite3
@@ -21,10 +21,10 @@ from forewarn.service.service import Service
 
 TOKEN = "t"
 
-#: A year that lies ahead of the manual clock, which begins at the system's time.
+#: A year after the manual clock's start, which is the system time.
 YEAR = time.gmtime().tm_year + 2
 
-#: The groups web and db share host-a; lone stands apart.
+#: The groups web and db share host-a; lone is separate.
 FLEET = """\
 [[hosts]]
 name = "host-a"
@@ -69,7 +69,7 @@ tags = { role = "spare" }
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: Message
@@ -81,7 +81,7 @@ class Answer:
 
     @property
     def detail(self) -> str:
-        """The sentence of a problem, which must be one as RFC 9457 has it."""
+        """Return the detail of a problem, which must follow RFC 9457."""
         assert self.headers.get_content_type() == "application/problem+json"
         problem = self.json
         assert problem["status"] == self.status
@@ -90,9 +90,9 @@ class Answer:
 
 
 def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Answer:
-    """Send one request; underscores in the names of `headers` are dashes."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    request = Request(url, body, named, method=method)
+    """Send a request; underscores in the names of `headers` become dashes."""
+    renamed = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = Request(url, body, renamed, method=method)
     try:
         with urlopen(request, timeout=PATIENCE) as response:
             return Answer(
@@ -105,7 +105,7 @@ def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Ans
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningService:
-    """A running service, from outside."""
+    """A running service as seen from outside."""
 
     metadata: str
     control: str
@@ -120,41 +120,41 @@ class RunningService:
         raw: bytes | None = None,
         **headers: str,
     ) -> Answer:
-        """Ask the control plane; `body` is sent as JSON, `raw` as it is.
+        """Send a request to the control plane; `body` is sent as JSON, `raw` unchanged.
 
-        Whatever it answers must be what the API says of itself.
+        The response must match the OpenAPI description.
         """
         data = raw if body is None else json.dumps(body).encode()
-        given = {"Authorization": f"Bearer {self.token}", **headers}
+        all_headers = {"Authorization": f"Bearer {self.token}", **headers}
         if data is not None:
-            given.setdefault("Content_Type", "application/json")
-        answer = ask(method, self.control + path, data, **given)
+            all_headers.setdefault("Content_Type", "application/json")
+        answer = ask(method, self.control + path, data, **all_headers)
         kind = answer.headers.get_content_type()
         assert not faults(method, path, answer.status, kind, answer.body), answer
         return answer
 
     def get(self, path: str) -> Any:
-        """Read what is at `path`, which must be there."""
+        """Return the JSON at `path`, which must exist."""
         answer = self.ask("GET", path)
         assert answer.status == 200, answer.body
         return answer.json
 
     def announce(self, **body: object) -> Any:
-        """Announce what is one act: by default a Reboot."""
+        """Announce a single maintenance, by default a Reboot, and return it."""
         answer = self.ask("POST", "/v1/maintenances", {"type": "Reboot", **body})
         assert answer.status == 201, answer.body
-        (made,) = answer.json["maintenances"]
-        return made
+        (maintenance,) = answer.json["maintenances"]
+        return maintenance
 
     def advance(self, seconds: int) -> None:
-        """Move the clock."""
+        """Advance the clock."""
         answer = self.ask("POST", "/v1/clock/advance", {"seconds": seconds})
         assert answer.status == 200, answer.body
 
     def facts(self, *kinds: str) -> list[Any]:
-        """Read the journal, or what it has of `kinds`."""
+        """Return the journal, or only its entries of `kinds`."""
         entries = self.get("/v1/journal?limit=1000")["items"]
-        return [each for each in entries if not kinds or each["fact"] in kinds]
+        return [entry for entry in entries if not kinds or entry["fact"] in kinds]
 
     def as_vm(
         self,
@@ -170,21 +170,21 @@ class RunningService:
         return ask(method, self.metadata + path, body, Metadata="true", **headers)
 
     def approve_as(self, vm: str, *events: str, version: str = "2020-07-01") -> Answer:
-        """Approve `events` as `vm` does."""
-        requests = [{"EventId": each} for each in events]
+        """Approve `events` as `vm`."""
+        requests = [{"EventId": event} for event in events]
         body = json.dumps({"StartRequests": requests}).encode()
         return self.as_vm(vm, body, version=version)
 
     def document(self, vm: str) -> Any:
-        """Read the document of `vm`."""
+        """Return the document of `vm`."""
         return self.as_vm(vm).json
 
 
 def a_config(folder: Path, **flags: object) -> Config:
-    """Settings of a service in memory, whose clock is moved by hand."""
+    """Return the settings of a service in memory with a manual clock."""
     file = folder / "fleet.toml"
     file.write_text(FLEET)
-    given: Mapping[str, object] = {
+    values: Mapping[str, object] = {
         "metadata": ["127.0.0.1:0"],
         "control": "127.0.0.1:0",
         "store": "memory",
@@ -193,15 +193,15 @@ def a_config(folder: Path, **flags: object) -> Config:
         **flags,
     }
     environment = {"FOREWARN_STATE_DIR": str(folder)}
-    return load(SettingSources(flags=given, environment=environment))
+    return load(SettingSources(flags=values, environment=environment))
 
 
 @contextmanager
 def a_service(folder: Path, **flags: object) -> Iterator[RunningService]:
-    """Serve the fleet, with other `flags` if need be, until the block ends.
+    """Serve the fleet until the block ends; `flags` override the settings.
 
-    It is a guest: a full garbage collection of the process that runs the tests
-    takes far longer than the rest of a start.
+    The service runs as a guest, because a full garbage collection of the test process
+    takes far longer than the rest of the start.
     """
     with Service(a_config(folder, **flags), TOKEN, is_guest=True) as system:
         system.open_control()
@@ -209,16 +209,16 @@ def a_service(folder: Path, **flags: object) -> Iterator[RunningService]:
 
 
 def be_away(store: Path, gap: timedelta) -> datetime:
-    """Let a service that does not run have been away for `gap`; answer since when.
+    """Simulate an outage of `gap` for a stopped service; return its start.
 
-    A manual clock stands still while nobody runs it, and no test waits for minutes:
-    so its hand is moved in the file, and only the heartbeat is as it was left.
+    A manual clock stands still while the service is stopped, and no test waits for
+    minutes. So this moves the clock in the file and leaves the heartbeat unchanged.
     """
     with closing(sqlite3.connect(store)) as database:
-        (left,) = database.execute(
+        (heartbeat,) = database.execute(
             "SELECT value FROM settings WHERE name = 'heartbeat'"
         ).fetchone()
-        since = datetime.fromisoformat(left)
+        since = datetime.fromisoformat(heartbeat)
         database.execute(
             "INSERT OR REPLACE INTO settings (name, value) VALUES ('clock', ?)",
             ((since + gap).isoformat(),),

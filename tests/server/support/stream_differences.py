@@ -1,11 +1,11 @@
-"""Where the metadata plane reads HTTP otherwise than its oracles, and why.
+"""Known differences between our HTTP parser and its oracles, with reasons.
 
-Nothing else may differ. Whatever we accept, both oracles accept with the same method,
-target, headers, body and end; these tables tell what only we refuse, and after which
-requests only we keep the connection, or only they do.
+Nothing else may differ. Both oracles accept whatever we accept, with the same method,
+target, headers, body and end. The tables list what only we refuse, and the requests
+after which only we or only they keep the connection.
 
-Apart from the tables, the oracles themselves tell of two things: h11 refuses empty
-lines before a request, and httptools takes up each offer to speak another protocol.
+The oracles themselves document two more differences: h11 refuses empty lines before a
+request, and httptools accepts every Upgrade header.
 """
 
 import re
@@ -30,28 +30,35 @@ _FORMS = re.compile(rb"(?:/|(?i:http)://%s(?:[/?]|\Z))" % _AUTHORITY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A kind of request that is read differently, with the reason and an example."""
+    """A kind of request that is parsed differently, with the reason and an example."""
 
     what: str
     reason: str
-    concerns: Callable[[bytes, Message], bool]  # given its bytes, and how it was read
+    concerns: Callable[[bytes, Message], bool]  # from its bytes and its parsed form
     example: bytes
-    status: int = 400  # of our answer, if we refuse it
-    is_sharp: bool = True  # where the difference begins is told to the byte
+    status: int = 400  # of our response if we refuse it
+    is_sharp: bool = True  # the difference starts at an exact byte
 
 
 def known(
     differences: Sequence[Difference], wire: bytes, message: Message
 ) -> Difference | None:
-    """Find the first difference that concerns `message`."""
-    return next((each for each in differences if each.concerns(wire, message)), None)
+    """Return the first difference that concerns `message`."""
+    return next(
+        (
+            difference
+            for difference in differences
+            if difference.concerns(wire, message)
+        ),
+        None,
+    )
 
 
-# --- what is asked about a request -------------------------------------------
+# --- properties of a request -------------------------------------------------
 
 
 def _values(message: Message, name: bytes) -> list[bytes]:
-    return [value for each, value in message.fields if each == name]
+    return [value for field_name, value in message.fields if field_name == name]
 
 
 def _tokens(values: Sequence[bytes]) -> set[bytes]:
@@ -86,7 +93,7 @@ def _host_is_wrong(wire: bytes, message: Message) -> bool:
 
 
 def _sizes(wire: bytes, message: Message) -> list[bytes]:
-    """The lines before the chunks; that they are in order is known already."""
+    """Return the size lines of the chunks, which are known to be valid."""
     if not _is_chunked(message):
         return []
     wire = wire.lstrip(b"\r\n")
@@ -111,7 +118,7 @@ def _has_much_extra(wire: bytes, message: Message) -> bool:
     return sizes + trailers > MAX_HEAD - 64
 
 
-# --- the tables --------------------------------------------------------------
+# --- tables ------------------------------------------------------------------
 
 #: Both oracles accept these.
 ONLY_WE_REFUSE = (
@@ -196,7 +203,7 @@ ONLY_WE_REFUSE = (
     ),
 )
 
-#: Only we keep the connection, or only llhttp does.
+#: Either only we or only llhttp keeps the connection.
 LLHTTP_LEAVES_OTHERWISE = (
     Difference(
         what="chunks from an old client",
@@ -231,7 +238,7 @@ LLHTTP_LEAVES_OTHERWISE = (
     ),
 )
 
-#: Only we keep the connection, or only h11 does.
+#: Either only we or only h11 keeps the connection.
 H11_LEAVES_OTHERWISE = (
     Difference(
         what="keep-alive of an old client",

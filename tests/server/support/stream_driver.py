@@ -1,4 +1,4 @@
-"""Driving a connection with a stream, cut anywhere, to its end."""
+"""Driver that sends a stream to a connection in arbitrary pieces."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 
 class Heads(HeadCache):
-    """Writes down the heads that are read, and remembers none."""
+    """A head cache that records the parsed heads and caches none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,17 +37,19 @@ class Outcome:
     """What a connection did with a stream."""
 
     asked: Sequence[tuple[Request, bytes]]
-    ends: Sequence[int]  # how much had arrived when each was asked
-    written: bytes  # without "go on", which depends on what has arrived
-    methods: tuple[str, ...]  # of what was answered
-    state: ConnectionState | None  # None: it is over; how depends on what has arrived
-    is_deaf: bool  # it takes no notice of one more request
+    ends: Sequence[int]  # bytes received when each request was complete
+    written: bytes  # without 100 Continue, which depends on what has arrived
+    methods: tuple[str, ...]  # of the requests with a response
+    state: (
+        ConnectionState | None
+    )  # None if it is over; the exact state depends on what has arrived
+    is_deaf: bool  # it ignores one more request
 
 
 def drive(
     pieces: Iterable[bytes], memo: HeadCache | None = None, *, is_lazy: bool = False
 ) -> Outcome:
-    """Send `pieces`; deferred answers are given at once, or only when all is sent."""
+    """Send `pieces`; send deferred responses at once or, if lazy, at the end."""
     echo, sent, written, ends = Echo(), 0, b"", list[int]()
     connection = Http1Connection(echo, memo or HeadCache())
     for piece in pieces:
@@ -60,24 +62,24 @@ def drive(
             break
     written += catch_up(connection, echo)
     ends += [sent] * (len(echo.asked) - len(ends))
-    asked, methods, is_over = (
+    requests, methods, is_over = (
         [*echo.asked],
         tuple(echo.methods),
         connection.state in OVER,
     )
     more = connection.receive(b"GET / HTTP/1.0\r\n\r\n") if is_over else b""
     return Outcome(
-        asked=asked,
+        asked=requests,
         ends=ends,
         written=written.replace(CONTINUE, b""),
         methods=methods,
         state=None if is_over else connection.state,
-        is_deaf=not more and echo.asked == asked,
+        is_deaf=not more and echo.asked == requests,
     )
 
 
 def catch_up(connection: Http1Connection[str], echo: Echo) -> bytes:
-    """Give the answers that were deferred, and those that nobody had room for."""
+    """Return the deferred responses and those held back for lack of room."""
     written = b""
     while connection.state is ConnectionState.BUSY or connection.is_behind:
         if connection.is_behind:
@@ -88,12 +90,12 @@ def catch_up(connection: Http1Connection[str], echo: Echo) -> bytes:
 
 
 def cut(stream: bytes, places: Iterable[int]) -> list[bytes]:
-    """Cut `stream` at some places."""
+    """Split `stream` at `places`."""
     ends = sorted({min(place, len(stream)) for place in places} | {0, len(stream)})
     return [stream[a:b] for a, b in pairwise(ends)]
 
 
 def cut_anywhere(random: Random, stream: bytes) -> list[bytes]:
-    """Cut `stream` where `random` says."""
+    """Split `stream` at random places."""
     count = random.choice((1, 2, 5, 20))
     return cut(stream, [random.randint(0, len(stream)) for _ in range(count)])

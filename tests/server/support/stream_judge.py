@@ -1,4 +1,4 @@
-"""Judging what a connection makes of a stream: by itself, and by its oracles."""
+"""Judge of how a connection parses a stream: on its own and against the oracles."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,54 +21,56 @@ from tests.server.support.valid_streams import Sent
 from forewarn.server.metadata.transport.http1 import HeadCache
 
 REFUSALS = (400, 413, 431, 505)
-_LARGE = 4096  # such a stream is not sent byte by byte
+_LARGE = 4096  # bytes; larger streams are not sent byte by byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What became of a stream, and all that is wrong with that."""
+    """Result for a stream, and everything that is wrong with it."""
 
     accepted: int
-    refusal: int | None  # the status; None: the rest was waited for, or not looked at
+    refusal: int | None  # status; None if the rest was awaited or ignored
     complaints: tuple[str, ...]
 
 
 def judge(stream: bytes, random: Random) -> Judgement:
-    """Give `stream` to a connection, cut in several ways, and to the oracles."""
+    """Send `stream` to a connection, split in several ways, and to the oracles."""
     strict, lax, heads = by_llhttp(stream), by_h11(stream), Heads()
     messages = (*strict.messages, *lax.messages)
-    ends = [at for each in messages for at in (each.ends - 1, each.ends)]
+    ends = [at for message in messages for at in (message.ends - 1, message.ends)]
     is_slow = len(stream) < _LARGE and random.random() < 0.3
     ours = drive(byte_by_byte(stream) if is_slow else cut(stream, ends), heads)
-    said = _read(ours.written, ours.methods)
+    responses = _read(ours.written, ours.methods)
     accepted = [_message(heads, ours, i) for i in range(len(ours.asked))]
     complaints = (
         *_depends_on_cuts(stream, ours, random),
-        *_answered_wrongly(stream, ours, said),
+        *_answered_wrongly(stream, ours, responses),
         *_differs("llhttp", stream, accepted, strict, LLHTTP_LEAVES_OTHERWISE),
         *_differs("h11", stream, accepted, lax, H11_LEAVES_OTHERWISE),
-        *_not_accepted(stream, ours, said, strict, lax),
+        *_not_accepted(stream, ours, responses, strict, lax),
     )
-    refused = len(said) > len(accepted)
+    refused = len(responses) > len(accepted)
     return Judgement(
         accepted=len(accepted),
-        refusal=said[-1].status if refused else None,
+        refusal=responses[-1].status if refused else None,
         complaints=complaints,
     )
 
 
 def judge_good(sent: Sequence[Sent], random: Random) -> Judgement:
-    """Judge requests that must be accepted, and mean what they were sent for."""
-    stream = b"".join(each.wire for each in sent)
+    """Judge requests that must be accepted with their intended meaning."""
+    stream = b"".join(request_sent.wire for request_sent in sent)
     judgement = judge(stream, random)
-    meant = [each.meaning for each in sent]
-    asked = [
+    expected = [request_sent.meaning for request_sent in sent]
+    actual = [
         (request.method, request.path, request.query, body, request.is_last)
         for request, body in drive([stream]).asked
     ]
-    if asked == meant and judgement.refusal is None:
+    if actual == expected and judgement.refusal is None:
         return judgement
-    complaint = f"{stream!r} means {asked}, refused: {judgement.refusal}; not {meant}"
+    complaint = (
+        f"{stream!r} means {actual}, refused: {judgement.refusal}; not {expected}"
+    )
     return replace(judgement, complaints=(*judgement.complaints, complaint))
 
 
@@ -78,7 +80,7 @@ def _read(written: bytes, methods: tuple[str, ...]) -> tuple[Said, ...]:
 
 
 def shortest(stream: bytes, is_wrong: Callable[[bytes], bool]) -> bytes:
-    """Leave out of `stream` what is not needed for it to be wrong."""
+    """Remove everything from `stream` that is not needed for it to be wrong."""
     size = len(stream) // 2
     while size:
         at = 0
@@ -92,7 +94,7 @@ def shortest(stream: bytes, is_wrong: Callable[[bytes], bool]) -> bytes:
     return stream
 
 
-# --- by itself ---------------------------------------------------------------
+# --- on its own --------------------------------------------------------------
 
 
 def _depends_on_cuts(stream: bytes, ours: Outcome, random: Random) -> Iterator[str]:
@@ -118,7 +120,7 @@ def _answered_wrongly(
     stream: bytes, ours: Outcome, said: Sequence[Said]
 ) -> Iterator[str]:
     answers, refusals = said[: len(ours.asked)], said[len(ours.asked) :]
-    if [each.status for each in answers] != [200] * len(ours.asked):
+    if [answer.status for answer in answers] != [200] * len(ours.asked):
         yield f"{len(ours.asked)} requests are answered by {answers}"
     if any(request.is_last for request, _ in ours.asked[:-1]):
         yield "it goes on after the last request"
@@ -133,11 +135,11 @@ def _answered_wrongly(
         yield "a HEAD is refused with a body"
 
 
-# --- by its oracles ----------------------------------------------------------
+# --- against the oracles -----------------------------------------------------
 
 
 def _message(heads: Heads, ours: Outcome, number: int) -> Message:
-    """Write down what we have accepted as the oracles do."""
+    """Return an accepted request in the form of the oracles."""
     request, body = ours.asked[number]
     head = heads.read_so_far[number].removesuffix(b"\r\n\r\n")
     first, *lines = head.split(b"\r\n")
@@ -185,7 +187,7 @@ def _differs(
 def _not_accepted(
     stream: bytes, ours: Outcome, said: Sequence[Said], strict: Reading, lax: Reading
 ) -> Iterator[str]:
-    """Look at the request that we did not accept, if there is one."""
+    """Check the first request that we did not accept, if any."""
     count = len(ours.asked)
     strictly, laxly = strict.messages[count:], lax.messages[count:]
     rest = stream[ours.ends[-1] if ours.ends else 0 :]

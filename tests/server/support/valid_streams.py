@@ -1,6 +1,6 @@
-"""Good requests, drawn at random, with what each of them means.
+"""Random valid requests, each with its meaning.
 
-Everything is drawn from a `Random`: a seed, or hypothesis, gives it again.
+Everything is drawn from a `Random`, so a seed or hypothesis can reproduce it.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 METHODS = ("GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "DELETE", "OPTIONS")
 
-#: Parts of a path, as they are meant; how much of them is escaped is drawn.
+#: Decoded parts of a path; how much of them is escaped is drawn.
 PARTS = (
     "metadata",
     "scheduledevents",
@@ -30,7 +30,7 @@ NAMES = ("api-version", "a", "b c", "é", "%", "")
 VALUES = ("2020-07-01", "", "a+b", "1&2=3", "#", "é")
 PLACES = ("http://vm", "http://169.254.169.254:80", "HTTP://VM:", "http://[::1]:8080")
 
-#: Lines that change nothing of what is asked here.
+#: Header lines that do not change the meaning of a request.
 LINES = (
     "Metadata: true",
     "metadata:TRUE",
@@ -62,7 +62,7 @@ TRAILERS = (b"A: b\r\n", b"C:\r\n", b"Host: x\r\n", b"Connection: close\r\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A request on the wire, and what it means."""
+    """A request on the wire and its meaning."""
 
     wire: bytes
     method: str
@@ -73,19 +73,19 @@ class Sent:
 
     @property
     def meaning(self) -> tuple[str, str, tuple[tuple[str, str], ...], bytes, bool]:
-        """What is to be found in it: method, path, query, body, whether it is last."""
+        """Return method, path, query, body, and whether the request is the last."""
         return self.method, self.path, self.query, self.body, self.is_last
 
 
 def good_requests(random: Random) -> list[Sent]:
-    """Draw some requests for one connection; only the last may end it."""
+    """Draw requests for one connection; only the last one may close it."""
     drawn = [good_request(random) for _ in range(random.choice((1, 1, 2, 2, 3, 5)))]
-    ends = next((i for i, each in enumerate(drawn) if each.is_last), len(drawn))
+    ends = next((i for i, request in enumerate(drawn) if request.is_last), len(drawn))
     return drawn[: ends + 1]
 
 
 def good_request(random: Random) -> Sent:
-    """Draw a request that RFC 9112 allows, and both oracles know."""
+    """Draw a request that RFC 9112 allows and both oracles accept."""
     method = random.choice(METHODS)
     target, path, query = _target(random, method)
     is_old = random.random() < 0.15
@@ -128,19 +128,19 @@ def _target(
     parts = random.choices(PARTS, k=random.choice((1, 1, 2, 3)))
     safe = random.choice(("", "~!$&'()*+,;=:@"))
     path = "/" + "/".join(quote(part, safe=safe) for part in parts)
-    meant = "/" + "/".join(parts)
+    decoded = "/" + "/".join(parts)
     if place and random.random() < 0.2:
-        path, meant = "", "/"
+        path, decoded = "", "/"
     pairs = [
         (random.choice(NAMES), random.choice(VALUES))
         for _ in range(random.choice((0, 0, 1, 2)))
     ]
     query = "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in pairs)
-    return place + path + (f"?{query}" if query else ""), meant, tuple(pairs)
+    return place + path + (f"?{query}" if query else ""), decoded, tuple(pairs)
 
 
 def _body(random: Random, method: str) -> tuple[list[str], bytes, bytes]:
-    """Draw the lines about a body, the body on the wire, and the body."""
+    """Draw the framing headers, the body on the wire, and the decoded body."""
     chance = 0.8 if method in ("POST", "PUT") else 0.1
     if random.random() > chance:
         return [], b"", b""

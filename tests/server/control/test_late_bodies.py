@@ -1,4 +1,4 @@
-"""Tokens that end while the body of a request is on its way."""
+"""Tokens that are revoked while the request body is being sent."""
 
 from contextlib import closing
 from http.client import HTTPConnection
@@ -11,11 +11,11 @@ from tests.server.support.service import RunningService
 
 
 def until_asked_to_go_on(connection: HTTPConnection) -> None:
-    """Wait until the body is read: whoever is asked for it has shown his token."""
-    said = b""
-    while not said.endswith(b"\r\n\r\n"):
-        said += connection.sock.recv(1)
-    assert said.startswith(b"HTTP/1.1 100 ")
+    """Wait for `100 Continue`, which is sent after the token was accepted."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n"):
+        received += connection.sock.recv(1)
+    assert received.startswith(b"HTTP/1.1 100 ")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def until_asked_to_go_on(connection: HTTPConnection) -> None:
         f"{VMS}/lone/restart?{VERSION}",
     ],
 )
-def test_a_token_that_is_revoked_before_the_body_has_come_does_nothing(
+def test_token_revoked_before_the_body_arrives_gets_401(
     service: RunningService, path: str
 ) -> None:
     token = make(service, "ci", "operator")["token"]
