@@ -1,6 +1,6 @@
 """Lookup of VMs, hosts, maintenance and events by name or id; raises `NotFound`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forewarn.core.fleet import VM, fold_name
@@ -113,14 +113,3 @@ def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
         return slice_
     vms = snapshot.part_of_fleet(vms=sorted(names)).vms
     return replace(slice_, vms={**vms, **slice_.vms})
-
-
-def having(found: Maintenance) -> Callable[[Slice], Slice]:
-    """Return a function that adds `found` to a slice, even if it is over."""
-
-    def complete(slice_: Slice) -> Slice:
-        if found.id in slice_.maintenances:
-            return slice_
-        return slice_.with_maintenance(found)
-
-    return complete

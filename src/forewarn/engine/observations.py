@@ -1,7 +1,7 @@
 """Revocation of tokens."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -37,18 +37,26 @@ def revoke(
     )
 
 
-def revoke_of_gone(
-    transaction: Transaction, facts: Iterable[f.Fact], now: datetime
+def removed_groups(facts: Iterable[f.Fact]) -> frozenset[str]:
+    """Return the groups that `facts` remove from the fleet.
+
+    Any step may remove one: a standalone group leaves with its deleted VM.
+    """
+    changes = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
+    return frozenset(name for change in changes for name in change.removed_groups)
+
+
+def revoke_tokens_of(
+    transaction: Transaction, groups: Collection[str], now: datetime
 ) -> bool:
-    """Revoke the tokens of removed groups, since their names may be reused."""
-    changed = [each for each in facts if isinstance(each, f.FleetChanged)]
-    gone = {name for each in changed for name in each.removed_groups}
-    if not gone:
-        return False
+    """Revoke the tokens of removed `groups`, since their names may be reused.
+
+    Return whether there were any.
+    """
     tokens = [
-        each
-        for each in transaction.tokens()
-        if each.group in gone and each.revoked_at is None
+        token
+        for token in transaction.tokens()
+        if token.group in groups and token.revoked_at is None
     ]
     revoke(transaction, tokens, None, now)
     return bool(tokens)

@@ -34,7 +34,6 @@ class _Command(Protocol):
         slice_: Slice,
         order: Order,
         vms: Sequence[VM],
-        /,
         *,
         by: str,
         new_id: Callable[[], str],
@@ -67,23 +66,17 @@ class Operations:
         engine = self._engine
         with engine.writing(once) as (transaction, now):
             vms = [find_vm(transaction, name, only=only) for name in order.vms]
-            scheduled = count_user_operations(transaction, engine.rules)
-
-            def decide(slice_: Slice) -> Step:
-                return operations.operate(
-                    slice_,
-                    operation,
-                    order,
-                    vms,
-                    by=by,
-                    new_id=engine.new_id,
-                    now=now,
-                    rules=engine.rules,
-                    scheduled=scheduled,
-                )
-
+            command = partial(
+                operations.operate,
+                operation=operation,
+                order=order,
+                vms=vms,
+                by=by,
+                new_id=engine.new_id,
+                scheduled=count_user_operations(transaction, engine.rules),
+            )
             groups = {vm.group for vm in vms}
-            maintenances = announced(engine.decide(transaction, groups, decide, now))
+            maintenances = announced(engine.decide(transaction, groups, command, now))
             keep_receipt(transaction, once, maintenances, now)
         return maintenances
 
@@ -137,19 +130,14 @@ class Operations:
                     groups.update(maintenance.groups)
             live = transaction.slice(groups).maintenances.values()
             existing = [maintenance for maintenance in live if maintenance.host == host]
-
-            def decide(slice_: Slice) -> Step:
-                return command(
-                    slice_,
-                    replace(order, host=host),
-                    vms,
-                    by=by,
-                    new_id=engine.new_id,
-                    now=now,
-                    rules=engine.rules,
-                )
-
-            step = engine.decide(transaction, groups, decide, now)
+            bound = partial(
+                command,
+                order=replace(order, host=host),
+                vms=vms,
+                by=by,
+                new_id=engine.new_id,
+            )
+            step = engine.decide(transaction, groups, bound, now)
             after = [step.slice.maintenance(maintenance.id) for maintenance in existing]
             changed = [
                 new for old, new in zip(existing, after, strict=True) if new != old
@@ -175,29 +163,31 @@ def approve_each(
     An event for which `is_seen` is false is reported as not found.
     """
     with engine.writing() as (transaction, now):
-        judged = {each: _judge(transaction, each, is_seen) for each in event_ids}
+        results = {name: _find(transaction, name, is_seen) for name in event_ids}
         good = {
-            event: verdict
-            for event, verdict in judged.items()
-            if isinstance(verdict, Maintenance)
+            event: result
+            for event, result in results.items()
+            if isinstance(result, Maintenance)
         }
-        ids = [event.upper() for event in good]
-
-        def decide(slice_: Slice) -> Step:
-            return commands.approve(
-                slice_, ids, by=by, via=via, now=now, rules=engine.rules
-            )
-
         if good:
-            groups = {group for each in good.values() for group in each.groups}
-            engine.decide(transaction, groups, decide, now)
+            engine.decide(
+                transaction,
+                {group for found in good.values() for group in found.groups},
+                partial(
+                    commands.approve,
+                    event_ids=[event.upper() for event in good],
+                    by=by,
+                    via=via,
+                ),
+                now,
+            )
     return {
-        event: verdict if isinstance(verdict, ForewarnError) else None
-        for event, verdict in judged.items()
+        event: result if isinstance(result, ForewarnError) else None
+        for event, result in results.items()
     }
 
 
-def _judge(
+def _find(
     transaction: Transaction, event_id: str, is_seen: Callable[[Event], bool]
 ) -> Maintenance | NotFound | TooLate:
     """Return the maintenance whose event can be approved, or the error."""

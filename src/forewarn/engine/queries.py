@@ -166,12 +166,13 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
     rules = engine.rules
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
-        groups, decide = engine.ordered(snapshot, order, by, now, foreseen_ids())
+        groups, command = engine.announcement(snapshot, order, by, foreseen_ids())
         slice_ = snapshot.slice(groups)
-        step = decide(slice_)
+        step = command(slice_, now=now, rules=rules)
         required = groups_to_settle(slice_, step.slice, now, rules)
         if not required <= slice_.groups.keys():
-            step = decide(snapshot.slice(required | slice_.groups.keys()))
+            wider = snapshot.slice(required | slice_.groups.keys())
+            step = command(wider, now=now, rules=rules)
     near = neighborhoods(step.slice)
     return [
         Preview(

@@ -160,14 +160,14 @@ def announce(
 
     `scheduled` is the number of user operations scheduled in the whole fleet.
     """
-    draft = StepBuilder(slice_)
-    announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
-    refuse_beyond_limit(draft, scheduled, rules)
-    return draft.finish(now, rules)
+    builder = StepBuilder(slice_)
+    announce_into(builder, order, vms, by=by, new_id=new_id, now=now)
+    refuse_beyond_limit(builder, scheduled, rules)
+    return builder.finish(now, rules)
 
 
 def announce_into(
-    draft: StepBuilder,
+    builder: StepBuilder,
     order: Order,
     vms: Sequence[VM],
     *,
@@ -175,7 +175,7 @@ def announce_into(
     new_id: Callable[[], str],
     now: datetime,
 ) -> None:
-    """Announce `order` as part of `draft`."""
+    """Announce `order` as part of `builder`."""
     check_order(order)
     is_one_by_one = order.source is EventSource.USER or order.type in (
         EventType.PREEMPT,
@@ -183,12 +183,12 @@ def announce_into(
     )
     for act in split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
         maintenance = _maintenance(
-            draft.slice, order, act, new_id=new_id, by=by, now=now
+            builder.slice, order, act, new_id=new_id, by=by, now=now
         )
-        draft.record(
+        builder.record(
             Announced(at=now, by=by, maintenance=maintenance.id, announced=maintenance)
         )
-        draft.record(*_approvals_by_policy(draft.slice, maintenance, now))
+        builder.record(*_approvals_by_policy(builder.slice, maintenance, now))
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
@@ -198,12 +198,12 @@ def is_user_operation(maintenance: Maintenance) -> bool:
     )
 
 
-def refuse_beyond_limit(draft: StepBuilder, scheduled: int, rules: Rules) -> None:
+def refuse_beyond_limit(builder: StepBuilder, scheduled: int, rules: Rules) -> None:
     """Raise `Conflict` if there would be more user operations than the limit."""
-    existing = draft.before.maintenances
+    existing = builder.before.maintenances
     created = sum(
         1
-        for maintenance in draft.slice.maintenances.values()
+        for maintenance in builder.slice.maintenances.values()
         if maintenance.id not in existing
         and is_user_operation(maintenance)
         and not maintenance.at_once

@@ -38,14 +38,14 @@ def approve(
     rules: Rules,
 ) -> Step:
     """Approve those of `event_ids` that are not approved yet."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     requested = set(event_ids)
     for maintenance in slice_.maintenances.values():
         if maintenance.phase is not Phase.SCHEDULED:
             continue
         for event in maintenance.unapproved:
             if event.id in requested:
-                draft.record(
+                builder.record(
                     f.Approved(
                         at=now,
                         by=by,
@@ -55,7 +55,7 @@ def approve(
                         group=event.group,
                     )
                 )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
 def check_may_approve(
@@ -88,22 +88,22 @@ def cancel(
     rules: Rules,
 ) -> Step:
     """Cancel the maintenance; possible only before it has started."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
         return tick(slice_, now, rules)
     if maintenance.phase is Phase.STARTED:
         raise TooLate(f"{maintenance_id} has started; complete or close it")
     _refuse_if_over(maintenance, "canceled")
-    draft.record(f.Canceled(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return draft.finish(now, rules)
+    builder.record(f.Canceled(at=now, by=by, maintenance=maintenance_id, reason=reason))
+    return builder.finish(now, rules)
 
 
 def complete(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
     """Treat the work as done and the duration as over."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
         return tick(slice_, now, rules)
@@ -111,28 +111,28 @@ def complete(
         raise TooLate(f"{maintenance_id} has not started; cancel it")
     _refuse_if_over(maintenance, "completed")
     if maintenance.completed_by is None:
-        draft.record(f.WorkEnded(at=now, by=by, maintenance=maintenance_id))
-    return draft.finish(now, rules)
+        builder.record(f.WorkEnded(at=now, by=by, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def retry(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
     """Have the driver retry the remaining work of a stuck maintenance."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "retry")
-    draft.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
-    return draft.finish(now, rules)
+    builder.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def retry_unasked(
     slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
     """Have the driver retry automatically, as often as the rules allow."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     if is_retry_left(slice_.maintenance(maintenance_id), rules):
-        draft.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
-    return draft.finish(now, rules)
+        builder.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def close(
@@ -145,22 +145,22 @@ def close(
     rules: Rules,
 ) -> Step:
     """Give up on a stuck maintenance."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
-    draft.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return draft.finish(now, rules)
+    builder.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
+    return builder.finish(now, rules)
 
 
 def begin_work(
     slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
     """Record that the driver is about to be called, if there is work left."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if is_work_open(maintenance, now, rules):
         attempt = maintenance.attempt + 1
-        draft.record(f.WorkBegan(at=now, maintenance=maintenance_id, attempt=attempt))
-    return draft.finish(now, rules)
+        builder.record(f.WorkBegan(at=now, maintenance=maintenance_id, attempt=attempt))
+    return builder.finish(now, rules)
 
 
 def report_work(
@@ -174,7 +174,7 @@ def report_work(
     rules: Rules,
 ) -> Step:
     """Record what the driver did, or failed to do, on `vms`."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is not Phase.STARTED:
         return tick(slice_, now, rules)
@@ -183,8 +183,8 @@ def report_work(
     if not concerned:
         return tick(slice_, now, rules)
     kind = f.WorkFailed if failed else f.WorkDone
-    draft.record(kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail))
-    return draft.finish(now, rules)
+    builder.record(kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail))
+    return builder.finish(now, rules)
 
 
 def note_output(
@@ -197,25 +197,25 @@ def note_output(
     rules: Rules,
 ) -> Step:
     """Record the output of a driver call."""
-    draft = StepBuilder(slice_)
-    draft.record(
+    builder = StepBuilder(slice_)
+    builder.record(
         f.WorkPrinted(
             at=now, maintenance=maintenance_id, attempt=attempt, output=output
         )
     )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
 def listen(
     slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
 ) -> Step:
     """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     for name in groups:
         if slice_.groups[name].is_listening(now, slice_.outages):
             continue
-        draft.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
-    return draft.finish(now, rules)
+        builder.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
+    return builder.finish(now, rules)
 
 
 def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
@@ -223,9 +223,9 @@ def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
 
     Nothing is settled here: everything that reads outages picks it up later.
     """
-    draft = StepBuilder(slice_)
-    draft.record(f.OutageEnded(at=now, outage=outage))
-    return Step(draft.slice, tuple(draft.facts))
+    builder = StepBuilder(slice_)
+    builder.record(f.OutageEnded(at=now, outage=outage))
+    return Step(builder.slice, tuple(builder.facts))
 
 
 # --- predicates --------------------------------------------------------------

@@ -2,17 +2,15 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 
 from forewarn.core.lifecycle import commands
-from forewarn.core.lifecycle.model import Maintenance, Slice
-from forewarn.core.lifecycle.settlement import Step
-from forewarn.engine.engine import Engine
-from forewarn.engine.lookup import find_maintenance, having
+from forewarn.core.lifecycle.model import Maintenance
+from forewarn.engine.engine import CommandOnOne, Engine
+from forewarn.engine.lookup import find_maintenance
 from forewarn.engine.readers.follower import FailureLog
-from forewarn.ports import Bell, Driver, Printed, Report, Transaction, Work
+from forewarn.ports import Bell, Driver, Printed, Report, Work
 
 _log = logging.getLogger(__name__)
 
@@ -33,16 +31,10 @@ class DriverLog:
 
     def begin(self, maintenance_id: str) -> Work | None:
         """Record that a driver call is about to begin; None if nothing is to do."""
-        rules = self._engine.rules
         with self._engine.writing() as (transaction, now):
             maintenance = find_maintenance(transaction, maintenance_id)
-            begun = self._decide(
-                transaction,
-                maintenance,
-                lambda slice_: commands.begin_work(
-                    slice_, maintenance.id, now=now, rules=rules
-                ),
-                now,
+            begun = self._engine.decide_on_one(
+                transaction, maintenance, commands.begin_work, now
             )
             if begun.attempt == maintenance.attempt:
                 return None
@@ -64,69 +56,24 @@ class DriverLog:
         self, work: Work, vms: Sequence[str], *, failed: bool, detail: str
     ) -> bool:
         """Record the result on `vms`; return whether the maintenance is stuck."""
-        rules = self._engine.rules
-        with self._engine.writing() as (transaction, now):
-            maintenance = find_maintenance(transaction, work.maintenance)
-            after = self._decide(
-                transaction,
-                maintenance,
-                lambda slice_: commands.report_work(
-                    slice_,
-                    maintenance.id,
-                    vms=vms,
-                    failed=failed,
-                    detail=detail,
-                    now=now,
-                    rules=rules,
-                ),
-                now,
-            )
-        return after.stuck_since is not None
+        command = partial(commands.report_work, vms=vms, failed=failed, detail=detail)
+        return self._record(work.maintenance, command).stuck_since is not None
 
     def keep_output(self, work: Work, output: str) -> None:
         """Record the output of the call."""
-        rules = self._engine.rules
-        with self._engine.writing() as (transaction, now):
-            maintenance = find_maintenance(transaction, work.maintenance)
-            self._decide(
-                transaction,
-                maintenance,
-                lambda slice_: commands.note_output(
-                    slice_,
-                    maintenance.id,
-                    attempt=work.attempt,
-                    output=output,
-                    now=now,
-                    rules=rules,
-                ),
-                now,
-            )
+        self._record(
+            work.maintenance,
+            partial(commands.note_output, attempt=work.attempt, output=output),
+        )
 
     def retry(self, maintenance_id: str) -> None:
         """Record an automatic retry, if one is left."""
-        rules = self._engine.rules
+        self._record(maintenance_id, commands.retry_unasked)
+
+    def _record(self, maintenance_id: str, command: CommandOnOne) -> Maintenance:
         with self._engine.writing() as (transaction, now):
             maintenance = find_maintenance(transaction, maintenance_id)
-            self._decide(
-                transaction,
-                maintenance,
-                lambda slice_: commands.retry_unasked(
-                    slice_, maintenance.id, now=now, rules=rules
-                ),
-                now,
-            )
-
-    def _decide(
-        self,
-        transaction: Transaction,
-        found: Maintenance,
-        decide: Callable[[Slice], Step],
-        now: datetime,
-    ) -> Maintenance:
-        step = self._engine.decide(
-            transaction, found.groups, decide, now, having(found)
-        )
-        return step.slice.maintenance(found.id)
+            return self._engine.decide_on_one(transaction, maintenance, command, now)
 
 
 def run_driver(driver: Driver, work: Work) -> Iterator[Said]:
