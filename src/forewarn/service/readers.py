@@ -42,14 +42,13 @@ class JournalReaders:
         #: Called with the position when VMs can see it; both in the committing thread.
         self.told: list[Callable[[int], None]] = []
         self._of_documents = Follower("documents", documents.catch_up)
-        self._of_works = Follower("works", works.catch_up, works.wait)
+        self._of_works = Follower("works", works.catch_up, works.wait, works.bell)
         self._of_counting = Follower(
             "counting", counting.catch_up, lambda bell: bell.wait(_COUNT)
         )
         self.timers = Timers(engine, self._of_works.ring)
+        # Not arguments of the engine: the readers need it themselves.
         engine.after_commit, engine.on_doubt = self.wake, self.timers.ring
-        works.on_end = self._of_works.ring
-        works.on_call = counting.numbers.end_call
 
     @property
     def threads(self) -> Sequence[Follower | Timers]:

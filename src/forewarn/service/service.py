@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from random import Random
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from forewarn.clocks import SystemClock
 from forewarn.config.load import Config
@@ -51,6 +52,9 @@ from forewarn.service.sockets import (
     rate_limit,
 )
 
+if TYPE_CHECKING:
+    from forewarn.server.control.routes.journal import JournalStreams
+
 _log = logging.getLogger(__name__)
 
 
@@ -82,6 +86,7 @@ class Service:
         self._token = token
         self._is_guest = is_guest
         self._cleanup = ExitStack()
+        self._streams: JournalStreams | None = None  # None without a control plane
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
 
@@ -140,6 +145,7 @@ class Service:
             clock,
             connection_limits(config),
             chance=chance_source(config.seed),
+            on_faults=self._wake_streams,
         )
         self._documents = Documents(engine.store, self.plane.hand_over)
         self._documents.open()
@@ -187,9 +193,9 @@ class Service:
 
     def _open_readers(self, cleanup: ExitStack) -> None:
         engine, documents = self.engine, self._documents
+        self._counting = MetricsReader(engine.store)
         self._works = self._open_works(cleanup, engine, documents)
         self._notifying = self._open_notifying(cleanup, engine)
-        self._counting = MetricsReader(engine.store)
         self._counting.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
@@ -202,11 +208,16 @@ class Service:
             notifying=self._notifying,
         )
         read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
-        self.advance = ClockAdvance(engine, read_to_end)
+        self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
         for thread in self.readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
         self._notifying.start()
+
+    def _wake_streams(self) -> None:
+        """Send the new time or faults to the portal, if there is a control plane."""
+        if self._streams is not None:
+            self._streams.ring()
 
     def _open_control(
         self,
@@ -222,9 +233,8 @@ class Service:
         from forewarn.server.control.routes.journal import JournalStreams
         from forewarn.server.metrics.sources import sources_of
 
-        streams = JournalStreams()
+        streams = self._streams = JournalStreams()
         self.readers.told.append(lambda position: streams.ring())
-        self.advance.on_move = self.plane.on_faults = streams.ring
         parts = Services(
             engine=self.engine,
             fleets=self.fleets,
@@ -273,6 +283,7 @@ class Service:
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
+            on_call=self._counting.numbers.end_call,
         )
         cleanup.callback(works.stop)
         return works

@@ -255,9 +255,12 @@ def test_a_driver_call_is_counted_while_it_runs_and_timed(
         running.append(system.works.calls)
         return fail(work)
 
-    system = a_system(open_store(), driver=RecordingDriver(watch))
     ended: list[tuple[str, bool]] = []
-    system.works.on_call = lambda kind, seconds: ended.append((kind, seconds >= 0))
+    system = a_system(
+        open_store(),
+        driver=RecordingDriver(watch),
+        on_call=lambda kind, seconds: ended.append((kind, seconds >= 0)),
+    )
     system.announce(an_emergency("lone"))
     system.works.catch_up()
     assert running == [1]

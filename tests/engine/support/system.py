@@ -210,6 +210,7 @@ def a_system(
     fleet: Fleet | None = FLEET,
     parallel: int = 0,
     retries: RetrySchedule | None = None,
+    on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
 ) -> System:
     """Start a service on `store`; without a driver, all work is done immediately."""
     clock, notes, plane = ManualClock(at), PendingObservations(), Plane()
@@ -224,6 +225,7 @@ def a_system(
         parallel=parallel,
         retries=retries,
         pause=0,
+        on_call=on_call,
     )
 
     def read_to_end() -> None:

@@ -183,7 +183,9 @@ def report_work(
     if not concerned:
         return tick(slice_, now, rules)
     kind = f.WorkFailed if failed else f.WorkDone
-    builder.record(kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail))
+    builder.record(
+        kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail)
+    )
     return builder.finish(now, rules)
 
 

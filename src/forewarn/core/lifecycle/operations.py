@@ -148,7 +148,9 @@ def degrade(
     announced = [*_live(slice_, order.host, Cause.DEGRADED)]
     if any(_is_no_later(maintenance, not_before) for maintenance in announced):
         return builder.finish(now, rules)
-    builder.record(*_canceled(announced, by, now, "announced again, for an earlier time"))
+    builder.record(
+        *_canceled(announced, by, now, "announced again, for an earlier time")
+    )
     if vms:
         order = replace(
             order,

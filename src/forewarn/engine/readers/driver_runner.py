@@ -82,14 +82,16 @@ class DriverRunner:
         parallel: int = 0,
         retries: RetrySchedule | None = None,
         pause: float = 1.0,
+        on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
     ) -> None:
         """Call `driver` after `documents` has published the start.
 
         At most `parallel` calls run at once; 0 runs them in place, one after the other.
-        Failed writes are retried after `pause` seconds.
+        Failed writes are retried after `pause` seconds. `on_call` is called with the
+        duration of each call, in seconds.
         """
         self._engine = engine
-        self._ledger = DriverLog(engine)
+        self._driver_log = DriverLog(engine)
         self._documents = documents
         self._driver = driver
         self._parallel = parallel
@@ -101,12 +103,12 @@ class DriverRunner:
         self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
-        self._scribe = DriverReporter(
-            self._ledger, self._leaving, pause=pause if parallel else None
+        self._reporter = DriverReporter(
+            self._driver_log, self._leaving, pause=pause if parallel else None
         )
         self.position = 0  # of the journal, when the state was last read
-        self.on_end: Callable[[], None] = lambda: None
-        self.on_call: Callable[[EventType, float], None] = lambda kind, seconds: None
+        self.bell = Bell()  # rung when a call ends, because more work may follow
+        self._on_call = on_call
 
     # --- public --------------------------------------------------------------
 
@@ -162,7 +164,7 @@ class DriverRunner:
             self._changed.wait_for(
                 lambda: not self._running, max(until - time.monotonic(), 0.0)
             )
-            self._scribe.stop()
+            self._reporter.stop()
             for maintenance_id in self._running:
                 _log.warning("%s stays open: its work is not over", maintenance_id)
 
@@ -177,7 +179,7 @@ class DriverRunner:
             self._halt_unwanted(snapshot)
         due = self._due_again(started)
         for each in due:
-            self._ledger.retry(each)
+            self._driver_log.retry(each)
         chosen = self._choose(
             [each for each in started if commands.is_work_open(each, now, engine.rules)]
         )
@@ -230,7 +232,7 @@ class DriverRunner:
 
     def _hand_over(self, maintenance_id: str) -> None:
         self._documents.catch_up()  # VMs see Started before anything happens
-        work = self._ledger.begin(maintenance_id)
+        work = self._driver_log.begin(maintenance_id)
         if work is None:
             return
         with self._changed:
@@ -252,13 +254,13 @@ class DriverRunner:
         is_lost, begun = True, time.monotonic()
         try:
             for item in run_driver(self._driver, work):
-                if self._scribe.take_down(work, item):
+                if self._reporter.take_down(work, item):
                     with self._changed:
                         self._handed.discard(work.maintenance)
             is_lost = False
         finally:
             self._end(work, is_lost=is_lost)
-            self.on_call(work.type, time.monotonic() - begun)
+            self._on_call(work.type, time.monotonic() - begun)
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
         work.halt.set()  # releases anything that still waits for it
@@ -268,4 +270,4 @@ class DriverRunner:
                 self._handed.discard(work.maintenance)
             self._ended += 1
             self._changed.notify_all()
-        self.on_end()
+        self.bell.set()

@@ -64,12 +64,16 @@ class Follower:
         name: str,
         catch_up: Callable[[], None],
         wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
+        bell: Bell | None = None,
     ) -> None:
-        """Call `catch_up` in a thread called `name`, then `wait` for the bell."""
+        """Call `catch_up` in a thread called `name`, then `wait` for the bell.
+
+        A reader that wakes itself hands in its own `bell`.
+        """
         self._catch_up = catch_up
         self._wait = wait
-        self._complaints = FailureLog(name)
-        self._bell = Bell()
+        self._failures = FailureLog(name)
+        self._bell = bell or Bell()
         self._leaving = Bell()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
@@ -97,9 +101,9 @@ class Follower:
             self._bell.clear()
             try:
                 self._catch_up()
-                self._complaints.end()
+                self._failures.end()
                 if not self._leaving.is_set():  # `stop` may have rung it before
                     self._wait(self._bell)
             except Exception as error:
-                self._complaints.about(error)
+                self._failures.about(error)
                 self._bell.wait(_RETRY)

@@ -68,8 +68,12 @@ class MetadataPlane:
         limit: ConnectionLimits,
         *,
         chance: Callable[[], float] = random,
+        on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve from `desk`, write through `commands`, draw faults with `chance`."""
+        """Serve from `desk`, write through `commands`, draw faults with `chance`.
+
+        `on_faults` is called when the active faults have changed.
+        """
         self.desk = desk
         self.memo = HeadCache()
         self.witness: RequestObserver | None = (
@@ -78,8 +82,7 @@ class MetadataPlane:
         self.second = 0  # counted by the sweep, not by a clock
         self.faults = ActiveFaults(chance)
         self.is_faulty = False  # whether any fault is active
-        #: Called when the active faults have changed.
-        self.on_faults: Callable[[], None] = lambda: None
+        self._on_faults = on_faults
         self._door = Listener(sockets, lambda: MetadataConnection(self))
         self._commands = commands
         self._clock = clock
@@ -206,7 +209,7 @@ class MetadataPlane:
         if self._door.set_shut(is_shut=is_refused) and is_refused:
             for wire in [*self._wires]:
                 wire.reset()
-        self.on_faults()
+        self._on_faults()
 
     def _tick(self) -> None:
         """Stamp every second of the service's clock, at most ten times a second."""
