@@ -164,13 +164,13 @@ class Engine:
         *,
         by: str,
         via: Via = Via.CONTROL,
-        only: str | None = None,
+        group: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event for its group; `only` restricts it to that group."""
+        """Approve one event; if `group` is given, only an event of that group."""
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
-            maintenance, _ = find_event(transaction, event_id, only=only)
+            maintenance, _ = find_event(transaction, event_id, group=group)
             commands.check_is_live(maintenance, event_id)
             self.decide(
                 transaction,

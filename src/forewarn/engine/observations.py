@@ -1,4 +1,8 @@
-"""Revocation of tokens."""
+"""Pending observations: polls, events shown, tokens used or rejected.
+
+They wait in memory until the next write transaction saves them. Also here: journal
+entries that change no slice, such as the revocation of a token.
+"""
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,53 +22,6 @@ _T = TypeVar("_T")
 _MINUTE = timedelta(minutes=1)
 _MOST_ADDRESSES = 100  # listed individually
 _ELSEWHERE = "elsewhere"
-
-
-def revoke(
-    transaction: Transaction, tokens: Sequence[Token], by: str | None, now: datetime
-) -> None:
-    """Revoke `tokens`, and record it in the journal."""
-    for token in tokens:
-        transaction.keep_token(replace(token, revoked_at=now))
-    record_facts(
-        transaction,
-        [
-            f.TokenRevoked(
-                at=now, by=by, token=token.id, name=token.name, group=token.group
-            )
-            for token in tokens
-        ],
-    )
-
-
-def removed_groups(facts: Iterable[f.Fact]) -> frozenset[str]:
-    """Return the groups that `facts` remove from the fleet.
-
-    Any step may remove one: a standalone group leaves with its deleted VM.
-    """
-    changes = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
-    return frozenset(name for change in changes for name in change.removed_groups)
-
-
-def revoke_tokens_of(
-    transaction: Transaction, groups: Collection[str], now: datetime
-) -> bool:
-    """Revoke the tokens of removed `groups`, since their names may be reused.
-
-    Return whether there were any.
-    """
-    tokens = [
-        token
-        for token in transaction.tokens()
-        if token.group in groups and token.revoked_at is None
-    ]
-    revoke(transaction, tokens, None, now)
-    return bool(tokens)
-
-
-def record_facts(transaction: Transaction, facts: Sequence[f.Fact]) -> None:
-    """Append `facts` that change neither the fleet nor any maintenance."""
-    transaction.save(Slice(), Step(Slice(), tuple(facts)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +110,56 @@ def record_token_use(transaction: Transaction, taken: Batch, now: datetime) -> N
     if taken.refused:
         fact = AccessRefused(at=now, refusals=taken.refusals)
         record_facts(transaction, [fact])
+
+
+# --- revocation --------------------------------------------------------------
+
+
+def revoke(
+    transaction: Transaction, tokens: Sequence[Token], by: str | None, now: datetime
+) -> None:
+    """Revoke `tokens`, and record it in the journal."""
+    for token in tokens:
+        transaction.keep_token(replace(token, revoked_at=now))
+    record_facts(
+        transaction,
+        [
+            f.TokenRevoked(
+                at=now, by=by, token=token.id, name=token.name, group=token.group
+            )
+            for token in tokens
+        ],
+    )
+
+
+def removed_groups(facts: Iterable[f.Fact]) -> frozenset[str]:
+    """Return the groups that `facts` remove from the fleet.
+
+    Any step may remove one: a standalone group leaves with its deleted VM.
+    """
+    changes = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
+    return frozenset(name for change in changes for name in change.removed_groups)
+
+
+def revoke_tokens_of(
+    transaction: Transaction, groups: Collection[str], now: datetime
+) -> bool:
+    """Revoke the tokens of removed `groups`, since their names may be reused.
+
+    Return whether there were any.
+    """
+    tokens = [
+        token
+        for token in transaction.tokens()
+        if token.group in groups and token.revoked_at is None
+    ]
+    revoke(transaction, tokens, None, now)
+    return bool(tokens)
+
+
+def record_facts(transaction: Transaction, facts: Sequence[f.Fact]) -> None:
+    """Append `facts` that change neither the fleet nor any maintenance."""
+    transaction.save(Slice(), Step(Slice(), tuple(facts)), {})
 
 
 def _drain(queue: deque[_T]) -> list[_T]:

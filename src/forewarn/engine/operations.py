@@ -1,4 +1,8 @@
-"""Operations on one VM or one host: restart, evict, degrade, fail, recover."""
+"""Operations on one VM or one host, and the approval of several events at once.
+
+Operations affect VMs without an explicit announcement: restart, redeploy, evict,
+degrade, fail, recover.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,17 +59,17 @@ class Operations:
         order: Order,
         *,
         by: str,
-        only: str | None = None,
+        group: str | None = None,
         once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If `only` names a group, VMs of other groups are not found.
+        If `group` is given, VMs of other groups are not found.
         """
         announcements.check_order(order)
         engine = self._engine
         with engine.writing(once) as (transaction, now):
-            vms = [find_vm(transaction, name, only=only) for name in order.vms]
+            vms = [find_vm(transaction, name, group=group) for name in order.vms]
             command = partial(
                 operations.operate,
                 operation=operation,

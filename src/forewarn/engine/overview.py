@@ -66,16 +66,16 @@ class _Page:
 
 
 def show_named(
-    engine: Engine, ids: Iterable[str], *, only: str | None = None
+    engine: Engine, ids: Iterable[str], *, group: str | None = None
 ) -> Overview:
     """Show the maintenance with these ids or event ids; skip unknown ones."""
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
         named = {
-            maintenance.id: maintenance for maintenance in _named(snapshot, ids, only)
+            maintenance.id: maintenance for maintenance in _named(snapshot, ids, group)
         }
         return _overview(
-            engine, snapshot, _Page(found=[*named.values()], next=None), only
+            engine, snapshot, _Page(found=[*named.values()], next=None), group
         )
 
 
@@ -85,24 +85,24 @@ def show_page(
     since: datetime | None,
     place: PageCursor,
     limit: int,
-    only: str | None = None,
+    group: str | None = None,
 ) -> Overview:
     """Show live maintenance, and what has ended since `since`, if given."""
     engine.write_notes()
     with engine.store.snapshot() as snapshot:
-        page = _page(snapshot, since, place, limit, only)
-        return _overview(engine, snapshot, page, only)
+        page = _page(snapshot, since, place, limit, group)
+        return _overview(engine, snapshot, page, group)
 
 
 # --- queries -----------------------------------------------------------------
 
 
 def _named(
-    snapshot: Snapshot, ids: Iterable[str], only: str | None
+    snapshot: Snapshot, ids: Iterable[str], group: str | None
 ) -> Iterator[Maintenance]:
     for any_id in ids:
         with suppress(NotFound):
-            yield find_maintenance(snapshot, any_id, only=only)
+            yield find_maintenance(snapshot, any_id, group=group)
 
 
 def _page(
@@ -110,12 +110,12 @@ def _page(
     since: datetime | None,
     place: PageCursor,
     limit: int,
-    only: str | None,
+    group: str | None,
 ) -> _Page:
     live: Sequence[tuple[int, Maintenance]] = ()
     if place.before is None:
         live = snapshot.maintenances(
-            phases=_LIVE, after=place.ordinal, limit=limit + 1, group=only
+            phases=_LIVE, after=place.ordinal, limit=limit + 1, group=group
         )
     maintenances = [maintenance for _, maintenance in live[:limit]]
     if len(live) > limit:
@@ -123,12 +123,12 @@ def _page(
     if since is None:
         return _Page(found=maintenances, next=None)
     before = snapshot.position() + 1 if place.before is None else place.before
-    ended = _ended(snapshot, since, before, limit - len(maintenances), only)
+    ended = _ended(snapshot, since, before, limit - len(maintenances), group)
     return replace(ended, found=[*maintenances, *ended.found])
 
 
 def _ended(
-    snapshot: Snapshot, since: datetime, before: int, limit: int, only: str | None
+    snapshot: Snapshot, since: datetime, before: int, limit: int, group: str | None
 ) -> _Page:
     """Find what ended since `since` and before a position, latest first."""
     begin = snapshot.position_before(since)
@@ -143,7 +143,7 @@ def _ended(
         for at, ended in reversed(ends):
             maintenance = snapshot.maintenance(ended)
             if maintenance is not None and (
-                only is None or visible_maintenance(maintenance, only)
+                group is None or visible_maintenance(maintenance, group)
             ):
                 matches.append((at, maintenance))
             if len(matches) == limit:
@@ -160,12 +160,12 @@ def _ended(
 
 
 def _overview(
-    engine: Engine, snapshot: Snapshot, page: _Page, only: str | None
+    engine: Engine, snapshot: Snapshot, page: _Page, group: str | None
 ) -> Overview:
     now = engine.now(snapshot)
-    explained = explain_all(snapshot, page.found, now, engine.rules, only, WAITS)
+    explained = explain_all(snapshot, page.found, now, engine.rules, group, WAITS)
     shown = [
-        (visible_maintenance(maintenance, only) if only else None) or maintenance
+        (visible_maintenance(maintenance, group) if group else None) or maintenance
         for maintenance in page.found
     ]
     sights = _sights(snapshot, shown)

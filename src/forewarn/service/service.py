@@ -283,7 +283,7 @@ class Service:
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
-            on_call=self._counting.numbers.end_call,
+            on_call=self._counting.metrics.end_call,
         )
         cleanup.callback(works.stop)
         return works

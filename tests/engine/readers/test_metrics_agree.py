@@ -232,7 +232,7 @@ def test_metrics_and_reports_match_the_journal(
         counting.catch_up()
     reports = [report_on(history.system.engine, month) for month in MONTHS]
     counting.catch_up()
-    check(counting.numbers, history.system.journal()[begun:], reports)
+    check(counting.metrics, history.system.journal()[begun:], reports)
     assert as_told(counting.live()) == as_told(
         maintenance
         for maintenance in history.system.maintenances()

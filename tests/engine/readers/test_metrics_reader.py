@@ -47,7 +47,7 @@ def counting(system: System) -> MetricsReader:
 
 def read(counting: MetricsReader) -> JournalMetrics:
     counting.catch_up()
-    return counting.numbers
+    return counting.metrics
 
 
 def moved(counting: MetricsReader, *kinds: type[f.Fact]) -> list[float]:

@@ -68,20 +68,20 @@ def explain(
     maintenance: Maintenance,
     now: datetime,
     rules: Rules,
-    only: str | None = None,
-    most: int | None = None,
+    group: str | None = None,
+    limit: int | None = None,
 ) -> Explanation:
     """Explain the state of `maintenance`; `slice_` holds all that is live in its
     groups.
 
-    If `only` names a group, other groups are not named. At least the first `most` waits
+    If `group` is given, other groups are not named. At least the first `limit` waits
     are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
-    shown = _shown(maintenance, only)
+    shown = _shown(maintenance, group)
     if maintenance.phase is Phase.SCHEDULED:
         waits = tuple(
-            _enough(_before_start(slice_, maintenance, now, rules, only), most)
+            _enough(_before_start(slice_, maintenance, now, rules, group), limit)
         )
         latest = _starts_at_latest(slice_, maintenance, waits, now)
     else:
@@ -96,9 +96,9 @@ def explain(
     )
 
 
-def _shown(maintenance: Maintenance, only: str | None) -> Maintenance:
-    """Redact `maintenance` for the group `only`, if given."""
-    share = None if only is None else visible_maintenance(maintenance, only)
+def _shown(maintenance: Maintenance, group: str | None) -> Maintenance:
+    """Redact `maintenance` for the group `group`, if given."""
+    share = None if group is None else visible_maintenance(maintenance, group)
     return maintenance if share is None else share
 
 
@@ -110,13 +110,13 @@ def _before_start(
     maintenance: Maintenance,
     now: datetime,
     rules: Rules,
-    only: str | None,
+    group: str | None,
 ) -> Iterator[WaitReason]:
     if not policy.is_due(maintenance, now):
         own = [
             candidate
             for candidate in maintenance.unapproved
-            if only in (None, candidate.group)
+            if group in (None, candidate.group)
         ]
         for event in own:
             yield _approval(maintenance, event)
@@ -132,19 +132,19 @@ def _before_start(
         policy.blockers(slice_, maintenance, now),
         policy.queue_blockers(slice_, maintenance, now),
     ):
-        if only not in (None, gate.group):
+        if group not in (None, gate.group):
             yield _gate_of_others(maintenance, gate)
         else:
-            yield _gate(slice_, maintenance, gate, now, rules, only)
+            yield _gate(slice_, maintenance, gate, now, rules, group)
 
 
-def _enough(waits: Iterable[WaitReason], most: int | None) -> Iterator[WaitReason]:
-    """Yield the first `most` waits, and more while the latest start is still known."""
+def _enough(waits: Iterable[WaitReason], limit: int | None) -> Iterator[WaitReason]:
+    """Yield the first `limit` waits, and more while the latest start is still known."""
     is_known = True
     for number, wait in enumerate(waits, 1):
         yield wait
         is_known = is_known and not _is_endless(wait)
-        if most is not None and number >= most and not is_known:
+        if limit is not None and number >= limit and not is_known:
             return
 
 
@@ -192,14 +192,14 @@ def _gate(
     gate: Blocker,
     now: datetime,
     rules: Rules,
-    only: str | None,
+    group: str | None,
 ) -> WaitReason:
     if gate.held_by is None:
         return _notice_gate(slice_, maintenance, gate, now)
     holding = gate.held_by
     wait = WaitReason(
         kind=WaitKind.GATE,
-        what=f"{_GATES[gate.kind](gate.group)} {_named(_shown(holding, only))}",
+        what=f"{_GATES[gate.kind](gate.group)} {_named(_shown(holding, group))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=gate.opens_at,
         opened_by=f"{name_of(holding)}, when it is over",

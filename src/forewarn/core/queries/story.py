@@ -174,8 +174,8 @@ def _detail(text: str) -> str:
     return f" ({_shortened(words)})" if words else ""
 
 
-def _shortened(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _shortened(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def _retried(maintenance: Maintenance, fact: f.WorkRetried) -> str:

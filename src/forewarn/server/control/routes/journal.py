@@ -224,15 +224,15 @@ def read_journal(
     only = by.group
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=only)
+        resolved = resolve_ids(snapshot, search, group=only)
         if order == "newest":
             before = None if after is None else number(after)
             result = find_newest_entries(
-                snapshot, resolved, before=before, limit=limit, only=only
+                snapshot, resolved, before=before, limit=limit, group=only
             )
         else:
             result = find_entries(
-                snapshot, resolved, after=number(after), limit=limit, only=only
+                snapshot, resolved, after=number(after), limit=limit, group=only
             )
     return {
         "items": [entry_view(entry) for entry in result.entries],
@@ -254,7 +254,7 @@ def stream(
     store, streams = service.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
     with store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=by.group)
+        resolved = resolve_ids(snapshot, search, group=by.group)
         position = snapshot.position() if start is None else number(start)
 
     def read(after: int) -> SearchPage | None:
@@ -262,7 +262,7 @@ def stream(
             return None
         with store.snapshot() as snapshot:
             return find_entries(
-                snapshot, resolved, after=after, limit=_BATCH, only=by.group
+                snapshot, resolved, after=after, limit=_BATCH, group=by.group
             )
 
     return StreamingResponse(

@@ -103,13 +103,13 @@ def get_maintenance(service: Service, by: Caller, id: str) -> Json:
 @router.get("/v1/maintenances/{id}/explain")
 def explain(service: Service, by: Caller, id: str) -> Json:
     """Explain what a maintenance waits for, since when, and who could open it."""
-    return explanation_view(explain_maintenance(service.engine, id, only=by.group))
+    return explanation_view(explain_maintenance(service.engine, id, group=by.group))
 
 
 @router.get("/v1/maintenances/{id}/story")
 def story(service: Service, by: Caller, id: str) -> Json:
     """Tell the whole life of a maintenance, in order."""
-    return story_view(story_of_maintenance(service.engine, id, only=by.group))
+    return story_view(story_of_maintenance(service.engine, id, group=by.group))
 
 
 @router.post("/v1/maintenances/{id}/cancel")
@@ -173,7 +173,7 @@ def get_event(service: Service, by: Caller, id: str) -> Json:
     """Show an event."""
     service.engine.write_notes()
     with service.engine.store.snapshot() as snapshot:
-        maintenance, event = find_event(snapshot, id, only=by.group)
+        maintenance, event = find_event(snapshot, id, group=by.group)
         return event_view(maintenance, event, _seen_by(snapshot))
 
 
@@ -189,7 +189,7 @@ def approve(service: Service, asked: Write, id: str) -> Json:
 
     once = asked.once(200, render)
     approved = service.engine.approve(
-        id, by=asked.by, only=asked.holder.group, once=once
+        id, by=asked.by, group=asked.holder.group, once=once
     )
     with service.engine.store.snapshot() as snapshot:
         return view(approved, snapshot)

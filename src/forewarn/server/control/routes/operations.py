@@ -111,7 +111,7 @@ def _ordered(
 
     once = asked.once(201, render)
     announced = service.causes.operate(
-        operation, order, by=asked.by, only=holder.group, once=once
+        operation, order, by=asked.by, group=holder.group, once=once
     )
     return view(announced)
 

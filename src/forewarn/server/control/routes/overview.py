@@ -61,10 +61,10 @@ def overview(
     """
     engine, only = service.engine, by.group
     if id is not None:
-        return _view(show_named(engine, id, only=only), engine.clock.name)
+        return _view(show_named(engine, id, group=only), engine.clock.name)
     since_time = None if since is None else moment(since, "since")
     place = _place(after)
-    shown = show_page(engine, since=since_time, place=place, limit=limit, only=only)
+    shown = show_page(engine, since=since_time, place=place, limit=limit, group=only)
     return _view(shown, engine.clock.name)
 
 
