@@ -89,16 +89,16 @@ class Engine:
         clock: Clock,
         *,
         rules: Rules,
-        notes: PendingObservations,
+        observations: PendingObservations,
         new_id: Callable[[], str] = new_id,
     ) -> None:
         """Keep everything in `store`; decide by `rules` and the time of `clock`."""
         self.store = store
         self.clock = clock
         self.rules = rules
-        self.notes = notes
+        self.observations = observations
         self.new_id = new_id
-        self._pulse = Heartbeat(clock)
+        self._heartbeat = Heartbeat(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
         self.on_doubt: Callable[[], None] = lambda: None
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -271,7 +271,7 @@ class Engine:
     def beat(self) -> None:
         """Save the heartbeat and the pending observations."""
         with self.writing() as (transaction, now):
-            self._pulse.beat(transaction, now)
+            self._heartbeat.beat(transaction, now)
 
     def keep_clock(
         self, moment: datetime, once: IdempotencyKey[datetime] | None = None
@@ -287,9 +287,9 @@ class Engine:
             with self.store.snapshot() as snapshot:
                 refuse_repeated(snapshot, once, self.now(snapshot))
 
-    def write_notes(self) -> None:
+    def save_observations(self) -> None:
         """Save the pending observations, if the store is available."""
-        if self.notes.are_there:
+        if self.observations.has_any:
             with suppress(Unavailable), self.writing():
                 pass
 
@@ -300,23 +300,23 @@ class Engine:
         self, once: IdempotencyKey[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
         """Open a transaction with the pending observations; wake readers after it."""
-        taken = Batch()
+        batch = Batch()
         try:
             with self.store.transaction() as transaction:
-                taken = self.notes.take()
+                batch = self.observations.take()
                 before = transaction.position()
                 now = self.now(transaction)
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                outage = self._pulse.feel(transaction, now)
+                outage = self._heartbeat.detect_outage(transaction, now)
                 is_behind = self.clock.now() < now  # then polls count as now
-                polled = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
-                transaction.note(polled, taken.sights, now)
-                record_token_use(transaction, taken, now)
+                polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
+                transaction.note(polled, batch.sights, now)
+                record_token_use(transaction, batch, now)
                 yield transaction, now
                 after = transaction.position()
         except BaseException as error:
-            self.notes.give_back(taken)
+            self.observations.give_back(batch)
             if isinstance(error, Unavailable) and not self.is_in_doubt:
                 self.is_in_doubt = True
                 self.on_doubt()

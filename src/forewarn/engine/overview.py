@@ -69,7 +69,7 @@ def show_named(
     engine: Engine, ids: Iterable[str], *, group: str | None = None
 ) -> Overview:
     """Show the maintenance with these ids or event ids; skip unknown ones."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         named = {
             maintenance.id: maintenance for maintenance in _named(snapshot, ids, group)
@@ -88,7 +88,7 @@ def show_page(
     group: str | None = None,
 ) -> Overview:
     """Show live maintenance, and what has ended since `since`, if given."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         page = _page(snapshot, since, place, limit, group)
         return _overview(engine, snapshot, page, group)
@@ -137,7 +137,7 @@ def _ended(
     matches: list[tuple[int, Maintenance]] = []
     while position > stop and len(matches) < limit:
         below = max(stop, position - _AT_ONCE)
-        ends = snapshot.told_of(
+        ends = snapshot.maintenances_in(
             after=below, until=position, limit=_AT_ONCE, kinds=_ENDS
         )
         for at, ended in reversed(ends):

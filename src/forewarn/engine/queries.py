@@ -70,7 +70,7 @@ def explain_maintenance(
 
     If `group` is given, it is redacted for that group.
     """
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         maintenance = find_maintenance(snapshot, any_id, group=group)
         now = engine.now(snapshot)
@@ -118,7 +118,7 @@ class Preview:
 def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
     """Return what `announce` would do, in the order in which it would run."""
     announcements.check_order(order)
-    engine.write_notes()
+    engine.save_observations()
     rules = engine.rules
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
@@ -172,7 +172,7 @@ def story_of_maintenance(
 
     If `group` is given, it is redacted for that group.
     """
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         whole = find_maintenance(snapshot, any_id, group=group)
         facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
@@ -338,7 +338,7 @@ def report_on(
     engine: Engine, month: Month | None, group: str | None = None
 ) -> MonthlyReport:
     """Report on `month`, or on the current one, for all groups or for one."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
         month = month or month_of(now)
@@ -371,7 +371,7 @@ def _histories(
     position = begin
     while position < end:
         with store.snapshot() as snapshot:
-            page = snapshot.told_of(
+            page = snapshot.maintenances_in(
                 after=position, until=end, limit=_PAGE, kinds=_COUNTING
             )
             ids = dict.fromkeys(maintenance_id for _, maintenance_id in page)

@@ -100,7 +100,7 @@ class Tokens:
             return UnknownToken.REVOKED
         if token.has_expired(now):
             return UnknownToken.EXPIRED
-        self._engine.notes.use(token.id, now)
+        self._engine.observations.add_token_use(token.id, now)
         return TokenHolder(
             name=token.name, role=token.role, group=token.group, token=token.id
         )
@@ -121,7 +121,7 @@ class Tokens:
 
     def listed(self) -> Sequence[Token]:
         """Return the tokens that are not revoked, oldest first."""
-        self._engine.write_notes()
+        self._engine.save_observations()
         with self._engine.store.snapshot() as snapshot:
             return [token for token in snapshot.tokens() if token.revoked_at is None]
 

@@ -131,7 +131,7 @@ class Service:
         clock = engine.clock
         desk = MetadataHandler(
             directory,
-            engine.notes,
+            engine.observations,
             ResponseHead(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
             rate=rate_limit(config.requests_per_second),
@@ -180,7 +180,7 @@ class Service:
             store,
             clock,
             rules=rules_of(config, clock),
-            notes=PendingObservations(),
+            observations=PendingObservations(),
             new_id=id_source(config.seed),
         )
         self.engine.beat()

@@ -128,8 +128,8 @@ class History:
         event = self.chance.choice(self.one(Phase.SCHEDULED).events)
         now = self.system.clock.now()
         vm = self.chance.choice(event.resources)
-        self.system.notes.ask(event.group, now)
-        self.system.notes.see(Sight(event=event.id, vm=vm, at=now))
+        self.system.observations.add_poll(event.group, now)
+        self.system.observations.add_sight(Sight(event=event.id, vm=vm, at=now))
 
     def operate(self) -> None:
         operation = self.chance.choice([*VmOperation])

@@ -123,7 +123,7 @@ def test_a_refused_request_is_noted_nowhere() -> None:
     reception.set_clock(NOON)
     assert reception.ask().status == 429
     taken = reception.notes.take()
-    assert (taken.asked, taken.sights) == ({}, [])
+    assert (taken.polls, taken.sights) == ({}, [])
 
 
 def test_a_refused_approval_approves_nothing() -> None:

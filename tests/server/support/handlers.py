@@ -129,7 +129,7 @@ class Reception:
 
     def asked(self) -> Mapping[str, datetime]:
         """Which groups were noted to have asked, since this was last looked at."""
-        return self.notes.take().asked
+        return self.notes.take().polls
 
     def seen(self) -> list[tuple[str, str]]:
         """Which VM was noted to have seen which event, since this was looked at."""

@@ -226,7 +226,7 @@ class MetadataHandler:
         if not self.is_delayed(hearing):  # the hot path would skip the delay
             hearing.stamp = self.stamp
         hearing.asked = self.stamp.now
-        self._notes.ask(hearing.group.name, self.stamp.now)
+        self._notes.add_poll(hearing.group.name, self.stamp.now)
 
     def _read(
         self,
@@ -267,7 +267,7 @@ class MetadataHandler:
         for event in shown:
             if event.id not in seat.seen:
                 seat.seen.add(event.id)
-                self._notes.see(
+                self._notes.add_sight(
                     Sight(event=event.id, vm=seat.vm.name, at=self.stamp.now)
                 )
 

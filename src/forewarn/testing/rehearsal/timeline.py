@@ -210,7 +210,7 @@ def _how_often(same: Sequence[_Moment], now: float) -> str:
 
 def journal_of(engine: Engine) -> Sequence[JournalEntry]:
     """Return all journal entries so far."""
-    engine.write_notes()
+    engine.save_observations()
     entries: list[JournalEntry] = []
     while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
         entries += page

@@ -115,7 +115,7 @@ class Guard:
 
     def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
         address = address_of(scope)
-        self._parts.engine.notes.refuse(address)
+        self._parts.engine.observations.add_refusal(address)
         wait = self._attempts.add(address)
         if not wait:
             return _unknown(scope, unknown.value)

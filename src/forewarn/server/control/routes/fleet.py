@@ -124,7 +124,7 @@ def list_groups(
     service: Service, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List groups by name."""
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         groups = groups_for(by, snapshot, after=after or "", limit=limit + 1)
     return page(groups, limit, group_view, lambda group: group.name)
@@ -133,7 +133,7 @@ def list_groups(
 @router.get("/v1/groups/{name}")
 def get_group(service: Service, by: Caller, name: str) -> Json:
     """Show one group."""
-    service.engine.write_notes()
+    service.engine.save_observations()
     groups = _part(service, groups=[name]).groups
     own = {
         group_name: group
@@ -242,7 +242,7 @@ def _only(named: Mapping[str, _T], name: str, noun: str) -> _T:
 def show_map(service: Service, by: Caller) -> Response:
     """Show all hosts, groups and VMs in columns, and who is silent."""
     engine = service.engine
-    engine.write_notes()
+    engine.save_observations()
     position = service.documents_position()
     seats = service.plane.desk.directory.seats()
     with engine.store.snapshot() as snapshot:

@@ -222,7 +222,7 @@ def read_journal(
     ends where it has looked at enough. Go on until `next` is null.
     """
     only = by.group
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         resolved = resolve_ids(snapshot, search, group=only)
         if order == "newest":

@@ -79,7 +79,7 @@ def list_maintenances(
 ) -> Json:
     """List maintenances in the order of announcement."""
     phases = [word(Phase, item, "phase") for item in phase or ()]
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         rows = snapshot.maintenances(
             phases=phases, after=number(after), limit=limit + 1, group=by.group
@@ -95,7 +95,7 @@ def list_maintenances(
 @router.get("/v1/maintenances/{id}")
 def get_maintenance(service: Service, by: Caller, id: str) -> Json:
     """Show a maintenance, by its own id or that of one of its events."""
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
 
@@ -157,7 +157,7 @@ def list_events(
 ) -> Json:
     """List events in the order of announcement."""
     phases = [word(Phase, item, "phase") for item in phase or ()]
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         rows = _events(snapshot, by, phases, after, limit + 1)
         return page(
@@ -171,7 +171,7 @@ def list_events(
 @router.get("/v1/events/{id}")
 def get_event(service: Service, by: Caller, id: str) -> Json:
     """Show an event."""
-    service.engine.write_notes()
+    service.engine.save_observations()
     with service.engine.store.snapshot() as snapshot:
         maintenance, event = find_event(snapshot, id, group=by.group)
         return event_view(maintenance, event, _seen_by(snapshot))
