@@ -1,4 +1,8 @@
-"""Redaction of our secrets where a response repeats them."""
+"""HTTP POST with a hard deadline, and redaction of secrets in what is shown of it.
+
+The deadline covers everything from the first address to the last byte; no timeout of
+`http.client` does.
+"""
 
 import base64
 import re
@@ -16,14 +20,213 @@ from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import url_without_secrets
 from forewarn.ports import Bell
 
+_MOST_SHOWN = 200  # characters of a response that are shown
+_MOST_READ = 4 * _MOST_SHOWN  # bytes
+_LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
 
-_MOST_SAID = 200  # characters of a response that are shown
-_MOST_READ = 4 * _MOST_SAID  # bytes
-_LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostResponse:
+    """The response to a POST."""
+
+    status: int
+    reason: str
+    text: str  # the start of the body; empty on success
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the message was accepted."""
+        return 200 <= self.status < 300
+
+    def __str__(self) -> str:
+        """Format for people."""
+        suffix = f": {self.text}" if self.text else ""
+        return f"{self.status} {self.reason}".rstrip() + suffix
+
+
+class Sender:
+    """Posts to one URL, one message at a time."""
+
+    def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
+        """Give each message `timeout` seconds; redact `hidden` in what is shown."""
+        parts = urlsplit(url)
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._host_header = parts.netloc.rpartition("@")[2]
+        self._credentials = _credentials(parts.username, parts.password)
+        own = (
+            word for value in self._credentials.values() for word in value.split()[1:]
+        )
+        self._hidden = longest_first([*hidden, *own, *secret_words_of_url(parts)])
+        self._shown = url_without_secrets(url)
+        self._timeout = timeout
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._lock = Lock()  # guards the next two fields
+        self._open: socket.socket | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Abort the current request, and send nothing more."""
+        with self._lock:
+            self._is_closed = True
+        self._shut_down()
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> PostResponse:
+        """Send `body`, and return the response."""
+        late = Bell()
+        overdue = Timer(self._timeout, self._end_late, (late,))
+        overdue.daemon = True
+        overdue.start()
+        try:
+            with self._connected(late) as connection:
+                connection.request("POST", self._path, body, self._with_own(headers))
+                with connection.getresponse() as response:
+                    if late.is_set():  # truncated headers look complete
+                        raise TimeoutError
+                    return self._response(response)
+        except (OSError, HTTPException, UnicodeError) as error:
+            raise Undelivered(self._problem(error, late.is_set())) from error
+        finally:
+            overdue.cancel()
+
+    def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Add the URL's host and credentials, unless `headers` override them."""
+        is_there = any(name.lower() == "authorization" for name in headers)
+        own = {} if is_there else self._credentials
+        return {"Host": self._host_header, **own, **headers}
+
+    def _response(self, response: HTTPResponse) -> PostResponse:
+        is_success = 200 <= response.status < 300
+        body = b"" if is_success else _beginning(response)
+        text = body.decode("utf-8", "replace")
+        return PostResponse(
+            status=response.status,
+            reason=self._redacted(response.reason),
+            text=self._redacted(text, is_cut=len(body) == _MOST_READ),
+        )
+
+    def _redacted(self, text: str, *, is_cut: bool = False) -> str:
+        """Redact secrets, and remove control characters."""
+        redacted = redact(text, self._hidden, is_cut=is_cut)
+        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SHOWN]
+
+    # --- connection ----------------------------------------------------------
+
+    @contextmanager
+    def _connected(self, late: Bell) -> Iterator[HTTPConnection]:
+        sock = self._connect(late)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            sock = self._tls.wrap_socket(
+                sock, server_hostname=self._host, do_handshake_on_connect=False
+            )
+        with sock:
+            self._hold(sock, late)
+            try:
+                if isinstance(sock, ssl.SSLSocket):
+                    sock.do_handshake()
+                connection = HTTPConnection(self._host)
+                connection.response_class = _Response
+                connection.sock = sock
+                yield connection
+            finally:
+                self._let_go()
+
+    def _connect(self, late: Bell) -> socket.socket:
+        """Connect to the first address that responds within its share of the time."""
+        until = time.monotonic() + self._timeout
+        addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        failure: OSError = TimeoutError()
+        for number, (family, kind, protocol, _, address) in enumerate(addresses):
+            if late.is_set():
+                break
+            left = max(until - time.monotonic(), _LEAST)
+            opened = socket.socket(family, kind, protocol)
+            try:
+                opened.settimeout(left / (len(addresses) - number))
+                opened.connect(address)
+            except OSError as error:
+                opened.close()
+                failure = error
+            else:
+                opened.settimeout(self._timeout)
+                return opened
+        raise failure
+
+    def _hold(self, opened: socket.socket, late: Bell) -> None:
+        with self._lock:
+            self._open = opened
+            if self._is_closed:
+                raise ConnectionAbortedError("it is being stopped")
+            if late.is_set():
+                raise TimeoutError
+
+    def _let_go(self) -> None:
+        with self._lock:
+            self._open = None
+
+    def _shut_down(self) -> None:
+        """Shut down the connection, which makes any wait on it fail."""
+        with self._lock:
+            if self._open is not None:
+                with suppress(OSError):  # it has already ended
+                    # Not `SSLSocket.shutdown`: it changes state that others use.
+                    socket.socket.shutdown(self._open, socket.SHUT_RDWR)
+
+    def _end_late(self, late: Bell) -> None:
+        late.set()
+        self._shut_down()
+
+    # --- error messages ------------------------------------------------------
+
+    def _problem(self, error: Exception, is_overdue: bool) -> str:
+        if is_overdue or isinstance(error, TimeoutError):
+            return f"{self._shown} did not answer within {self._timeout:g} s"
+        if isinstance(error, ConnectionRefusedError):
+            return f"nothing answers at {self._shown}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = error.verify_message
+            return f"{self._shown} shows a certificate that is not trusted: {why}"
+        if isinstance(error, socket.gaierror | UnicodeError):
+            return f"{self._host} has no address: {error}"
+        if isinstance(error, ConnectionError):
+            return f"{self._shown} ended the connection without an answer"
+        if isinstance(error, HTTPException):
+            return f"what answers at {self._shown} does not speak HTTP"
+        return f"{self._shown} cannot be reached: {error}"
+
+
+class _Response(HTTPResponse):
+    """A response that skips interim responses (1xx)."""
+
+    def begin(self) -> None:
+        """Read the headers, after any interim responses such as early hints."""
+        super().begin()
+        while 101 < self.status < 200:
+            # Headers are read only if there are none yet.
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
+def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:
+    if user is None:
+        return {}
+    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def _beginning(response: HTTPResponse) -> bytes:
+    try:
+        return response.read(_MOST_READ)
+    except (OSError, HTTPException):
+        return b""
+
+
+# --- redaction ---------------------------------------------------------------
 
 
 def secret_words(text: str) -> Iterator[str]:
@@ -64,199 +267,3 @@ def _begun(text: str, word: str) -> int:
     """Return how many characters of `word` are at the end of `text`."""
     lengths = range(len(word) - 1, 0, -1)
     return next((length for length in lengths if text.endswith(word[:length])), 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostResponse:
-    """The response to a POST."""
-
-    status: int
-    reason: str
-    said: str  # the start of the body; empty on success
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the message was accepted."""
-        return 200 <= self.status < 300
-
-    def __str__(self) -> str:
-        """Format for people."""
-        suffix = f": {self.said}" if self.said else ""
-        return f"{self.status} {self.reason}".rstrip() + suffix
-
-
-class _Response(HTTPResponse):
-    """A response that skips interim responses (1xx)."""
-
-    def begin(self) -> None:
-        """Read the headers, after any interim responses such as early hints."""
-        super().begin()
-        while 101 < self.status < 200:
-            # Headers are read only if there are none yet.
-            self.headers = self.msg = None  # type: ignore[assignment]
-            super().begin()
-
-
-class Sender:
-    """Posts to one URL, one message at a time."""
-
-    def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
-        """Give each message `timeout` seconds; redact `hidden` in what is shown."""
-        parts = urlsplit(url)
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._named = parts.netloc.rpartition("@")[2]
-        self._own = _credentials(parts.username, parts.password)
-        own = (word for value in self._own.values() for word in value.split()[1:])
-        self._hidden = longest_first([*hidden, *own, *secret_words_of_url(parts)])
-        self._shown = url_without_secrets(url)
-        self._timeout = timeout
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._lock = Lock()  # guards the next two fields
-        self._open: socket.socket | None = None
-        self._is_closed = False
-
-    def close(self) -> None:
-        """Abort the current request, and send nothing more."""
-        with self._lock:
-            self._is_closed = True
-        self._cut()
-
-    def post(self, body: bytes, headers: Mapping[str, str]) -> PostResponse:
-        """Send `body`, and return the response."""
-        late = Bell()
-        overdue = Timer(self._timeout, self._end_late, (late,))
-        overdue.daemon = True
-        overdue.start()
-        try:
-            with self._connected(late) as connection:
-                connection.request("POST", self._path, body, self._with_own(headers))
-                with connection.getresponse() as response:
-                    if late.is_set():  # truncated headers look complete
-                        raise TimeoutError
-                    return self._answer(response)
-        except (OSError, HTTPException, UnicodeError) as error:
-            raise Undelivered(self._trouble(error, late.is_set())) from error
-        finally:
-            overdue.cancel()
-
-    def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """Add the URL's host and credentials, unless `headers` override them."""
-        is_there = any(name.lower() == "authorization" for name in headers)
-        own = {} if is_there else self._own
-        return {"Host": self._named, **own, **headers}
-
-    def _answer(self, response: HTTPResponse) -> PostResponse:
-        is_welcome = 200 <= response.status < 300
-        body = b"" if is_welcome else _beginning(response)
-        text = body.decode("utf-8", "replace")
-        return PostResponse(
-            status=response.status,
-            reason=self._shown_of(response.reason),
-            said=self._shown_of(text, is_cut=len(body) == _MOST_READ),
-        )
-
-    def _shown_of(self, text: str, *, is_cut: bool = False) -> str:
-        """Redact secrets, and remove control characters."""
-        redacted = redact(text, self._hidden, is_cut=is_cut)
-        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SAID]
-
-    # --- connection ----------------------------------------------------------
-
-    @contextmanager
-    def _connected(self, late: Bell) -> Iterator[HTTPConnection]:
-        sock = self._reached(late)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls is not None:
-            sock = self._tls.wrap_socket(
-                sock, server_hostname=self._host, do_handshake_on_connect=False
-            )
-        with sock:
-            self._hold(sock, late)
-            try:
-                if isinstance(sock, ssl.SSLSocket):
-                    sock.do_handshake()
-                connection = HTTPConnection(self._host)
-                connection.response_class = _Response
-                connection.sock = sock
-                yield connection
-            finally:
-                self._let_go()
-
-    def _reached(self, late: Bell) -> socket.socket:
-        """Connect to the first address that responds within its share of the time."""
-        until = time.monotonic() + self._timeout
-        addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        trouble: OSError = TimeoutError()
-        for number, (family, kind, protocol, _, address) in enumerate(addresses):
-            if late.is_set():
-                break
-            left = max(until - time.monotonic(), _LEAST)
-            opened = socket.socket(family, kind, protocol)
-            try:
-                opened.settimeout(left / (len(addresses) - number))
-                opened.connect(address)
-            except OSError as error:
-                opened.close()
-                trouble = error
-            else:
-                opened.settimeout(self._timeout)
-                return opened
-        raise trouble
-
-    def _hold(self, opened: socket.socket, late: Bell) -> None:
-        with self._lock:
-            self._open = opened
-            if self._is_closed:
-                raise ConnectionAbortedError("it is being stopped")
-            if late.is_set():
-                raise TimeoutError
-
-    def _let_go(self) -> None:
-        with self._lock:
-            self._open = None
-
-    def _cut(self) -> None:
-        """Shut down the connection, which makes any wait on it fail."""
-        with self._lock:
-            if self._open is not None:
-                with suppress(OSError):  # it has already ended
-                    # Not `SSLSocket.shutdown`: it changes state that others use.
-                    socket.socket.shutdown(self._open, socket.SHUT_RDWR)
-
-    def _end_late(self, late: Bell) -> None:
-        late.set()
-        self._cut()
-
-    # --- error messages ------------------------------------------------------
-
-    def _trouble(self, error: Exception, is_overdue: bool) -> str:
-        if is_overdue or isinstance(error, TimeoutError):
-            return f"{self._shown} did not answer within {self._timeout:g} s"
-        if isinstance(error, ConnectionRefusedError):
-            return f"nothing answers at {self._shown}"
-        if isinstance(error, ssl.SSLCertVerificationError):
-            why = error.verify_message
-            return f"{self._shown} shows a certificate that is not trusted: {why}"
-        if isinstance(error, socket.gaierror | UnicodeError):
-            return f"{self._host} has no address: {error}"
-        if isinstance(error, ConnectionError):
-            return f"{self._shown} ended the connection without an answer"
-        if isinstance(error, HTTPException):
-            return f"what answers at {self._shown} does not speak HTTP"
-        return f"{self._shown} cannot be reached: {error}"
-
-
-def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:
-    if user is None:
-        return {}
-    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
-    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-
-
-def _beginning(response: HTTPResponse) -> bytes:
-    try:
-        return response.read(_MOST_READ)
-    except (OSError, HTTPException):
-        return b""

@@ -118,12 +118,12 @@ def driver_of(config: Config) -> DriverChoice:
         command=config.driver_command or (),
         timeout=config.driver_timeout,
         grace=config.driver_grace,
-        held=_held(config),
+        lock_file=_lock_file(config),
         options=config.driver_options,
     )
 
 
-def _held(config: Config) -> Path | None:
+def _lock_file(config: Config) -> Path | None:
     """Return the lock file of scripts, one per store; None for a memory store."""
     if config.store == "memory":
         return None

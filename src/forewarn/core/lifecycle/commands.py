@@ -1,6 +1,6 @@
 """Commands on a maintenance: approve, cancel, complete, retry, close.
 
-1. Every command makes its own change and then settles the rest (`settling`): finished
+1. Every command makes its own change and then settles the rest (`settlement`): finished
    maintenance completes, due maintenance starts, and new documents are published.
 2. A command with nothing left to do returns no facts instead of failing: two VMs may
    approve the same event, and a timer may fire twice.
@@ -19,8 +19,6 @@ from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import Step, StepBuilder
 from forewarn.core.outages import Outage
 from forewarn.errors import TooLate, UnknownEvent
-
-# --- commands ----------------------------------------------------------------
 
 
 def tick(slice_: Slice, now: datetime, rules: Rules) -> Step:
@@ -59,10 +57,10 @@ def approve(
 
 
 def check_may_approve(
-    known: Iterable[tuple[str, Maintenance | None]], audience: Audience
+    candidates: Iterable[tuple[str, Maintenance | None]], audience: Audience
 ) -> None:
-    """Raise `UnknownEvent` unless `audience` sees or saw every event id in `known`."""
-    for event_id, maintenance in known:
+    """Raise `UnknownEvent` unless `audience` sees or saw each of `candidates`."""
+    for event_id, maintenance in candidates:
         events = () if maintenance is None else maintenance.events
         if not any(
             event.id == event_id and is_shown(event, audience) for event in events
@@ -125,16 +123,6 @@ def retry(
     return builder.finish(now, rules)
 
 
-def retry_unasked(
-    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
-) -> Step:
-    """Have the driver retry automatically, as often as the rules allow."""
-    builder = StepBuilder(slice_)
-    if is_retry_left(slice_.maintenance(maintenance_id), rules):
-        builder.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
-    return builder.finish(now, rules)
-
-
 def close(
     slice_: Slice,
     maintenance_id: str,
@@ -149,6 +137,34 @@ def close(
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
     builder.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
     return builder.finish(now, rules)
+
+
+# --- polls and outages -------------------------------------------------------
+
+
+def listen(
+    slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
+) -> Step:
+    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
+    builder = StepBuilder(slice_)
+    for name in groups:
+        if slice_.groups[name].is_listening(now, slice_.outages):
+            continue
+        builder.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
+    return builder.finish(now, rules)
+
+
+def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
+    """Record that the service was down.
+
+    Nothing is settled here: everything that reads outages picks it up later.
+    """
+    builder = StepBuilder(slice_)
+    builder.record(f.OutageEnded(at=now, outage=outage))
+    return Step(builder.slice, tuple(builder.facts))
+
+
+# --- driver work -------------------------------------------------------------
 
 
 def begin_work(
@@ -189,7 +205,7 @@ def report_work(
     return builder.finish(now, rules)
 
 
-def note_output(
+def record_output(
     slice_: Slice,
     maintenance_id: str,
     *,
@@ -208,29 +224,14 @@ def note_output(
     return builder.finish(now, rules)
 
 
-def listen(
-    slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
+def retry_automatically(
+    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
-    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
+    """Have the driver retry automatically, as often as the rules allow."""
     builder = StepBuilder(slice_)
-    for name in groups:
-        if slice_.groups[name].is_listening(now, slice_.outages):
-            continue
-        builder.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
+    if is_retry_left(slice_.maintenance(maintenance_id), rules):
+        builder.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
     return builder.finish(now, rules)
-
-
-def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
-    """Record that the service was down.
-
-    Nothing is settled here: everything that reads outages picks it up later.
-    """
-    builder = StepBuilder(slice_)
-    builder.record(f.OutageEnded(at=now, outage=outage))
-    return Step(builder.slice, tuple(builder.facts))
-
-
-# --- predicates --------------------------------------------------------------
 
 
 def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
@@ -265,22 +266,7 @@ def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
     )
 
 
-# --- refusals ----------------------------------------------------------------
-
-
-def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
-    if not maintenance.phase.is_live:
-        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {what}")
-
-
-def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
-    if maintenance.phase is not Phase.STARTED:
-        raise TooLate(
-            f"{maintenance.id} is {maintenance.phase}; {what} is for maintenances"
-            " that have started and are stuck"
-        )
-    if maintenance.stuck_since is None:
-        raise TooLate(f"{maintenance.id} is not stuck; {what} is not needed")
+# --- possible commands -------------------------------------------------------
 
 
 class PossibleCommand(StrEnum):
@@ -303,12 +289,12 @@ def _is_stuck(maintenance: Maintenance) -> bool:
 
 
 _POSSIBLE: Mapping[PossibleCommand, Callable[[Maintenance], bool]] = {
-    PossibleCommand.APPROVE: lambda each: (
-        each.phase is Phase.SCHEDULED and not each.is_approved
+    PossibleCommand.APPROVE: lambda maintenance: (
+        maintenance.phase is Phase.SCHEDULED and not maintenance.is_approved
     ),
-    PossibleCommand.CANCEL: lambda each: each.phase is Phase.SCHEDULED,
-    PossibleCommand.COMPLETE: lambda each: (
-        each.phase is Phase.STARTED and each.completed_by is None
+    PossibleCommand.CANCEL: lambda maintenance: maintenance.phase is Phase.SCHEDULED,
+    PossibleCommand.COMPLETE: lambda maintenance: (
+        maintenance.phase is Phase.STARTED and maintenance.completed_by is None
     ),
     PossibleCommand.RETRY: _is_stuck,
     PossibleCommand.CLOSE: _is_stuck,
@@ -318,5 +304,25 @@ _POSSIBLE: Mapping[PossibleCommand, Callable[[Maintenance], bool]] = {
 def possible_commands(maintenance: Maintenance) -> tuple[PossibleCommand, ...]:
     """Return the commands that `maintenance` accepts now."""
     return tuple(
-        choice for choice, possible in _POSSIBLE.items() if possible(maintenance)
+        command
+        for command, is_possible in _POSSIBLE.items()
+        if is_possible(maintenance)
     )
+
+
+# --- refusals ----------------------------------------------------------------
+
+
+def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
+    if not maintenance.phase.is_live:
+        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {what}")
+
+
+def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
+    if maintenance.phase is not Phase.STARTED:
+        raise TooLate(
+            f"{maintenance.id} is {maintenance.phase}; {what} is for maintenances"
+            " that have started and are stuck"
+        )
+    if maintenance.stuck_since is None:
+        raise TooLate(f"{maintenance.id} is not stuck; {what} is not needed")

@@ -10,7 +10,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder, note_leaving
+from forewarn.core.lifecycle.settlement import Step, StepBuilder, record_leaving
 from forewarn.core.queries.phrases import join_names
 from forewarn.errors import Conflict, InUse
 
@@ -102,7 +102,7 @@ def change(
     _refuse_under_events(slice_, changes)
     builder = StepBuilder(slice_)
     builder.record(*_facts(_without_busy(slice_, changes), by=by, epoch=epoch, now=now))
-    note_leaving(
+    record_leaving(
         builder,
         {old.name for old, new in changes.vms if old and not new},
         now,

@@ -86,7 +86,7 @@ def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
 # --- departures --------------------------------------------------------------
 
 
-def note_leaving(
+def record_leaving(
     builder: StepBuilder,
     gone: Collection[str],
     now: datetime,
@@ -177,7 +177,7 @@ def _remove(builder: StepBuilder, maintenance: Maintenance, now: datetime) -> bo
     if not maintenance.removes or not gone:
         return False
     builder.record(_removed(now, vms=[builder.slice.vms[vm] for vm in gone]))
-    note_leaving(builder, gone, now)
+    record_leaving(builder, gone, now)
     return True
 
 

@@ -111,12 +111,12 @@ class DriverLog:
         """Record the output of the call."""
         self._record(
             work.maintenance,
-            partial(commands.note_output, attempt=work.attempt, output=output),
+            partial(commands.record_output, attempt=work.attempt, output=output),
         )
 
     def retry(self, maintenance_id: str) -> None:
         """Record an automatic retry, if one is left."""
-        self._record(maintenance_id, commands.retry_unasked)
+        self._record(maintenance_id, commands.retry_automatically)
 
     def _record(self, maintenance_id: str, command: CommandOnOne) -> Maintenance:
         with self._engine.writing() as (transaction, now):
