@@ -63,7 +63,7 @@ class Service:
 
     engine: Engine  # these attributes exist once it is open
     fleets: FleetCommands
-    causes: Operations
+    operations: Operations
     advance: ClockAdvance
     plane: MetadataPlane
     readers: JournalReaders
@@ -117,19 +117,19 @@ class Service:
     def open_control(self) -> None:
         """Start the control plane of a guest."""
         with ExitStack() as cleanup:
-            controlling = listen(self._config.control, cleanup)
-            self._open_control(cleanup, controlling, self._tls())
+            control_socket = listen(self._config.control, cleanup)
+            self._open_control(cleanup, control_socket, self._tls())
             self._cleanup.push(cleanup.pop_all())
 
     def _open(self, cleanup: ExitStack) -> None:
         config, tls = self._config, self._tls()
-        listening = [listen(endpoint, cleanup) for endpoint in config.metadata]
-        controlling = None if self._is_guest else listen(config.control, cleanup)
+        metadata_sockets = [listen(endpoint, cleanup) for endpoint in config.metadata]
+        control_socket = None if self._is_guest else listen(config.control, cleanup)
         self._open_engine(cleanup)
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
         clock = engine.clock
-        desk = MetadataHandler(
+        handler = MetadataHandler(
             directory,
             engine.observations,
             ResponseHead(clock.now(), clock.name),
@@ -139,8 +139,8 @@ class Service:
             takes_latest=config.latest,
         )
         self.plane = MetadataPlane(
-            listening,
-            desk,
+            metadata_sockets,
+            handler,
             engine,
             clock,
             connection_limits(config),
@@ -157,12 +157,14 @@ class Service:
         self.plane.start()
         cleanup.callback(self.plane.stop)
         self._open_readers(cleanup)
-        if controlling is not None:
-            self._open_control(cleanup, controlling, tls)
+        if control_socket is not None:
+            self._open_control(cleanup, control_socket, tls)
         cleanup.callback(self.advance.stop)
-        cleanup.callback(self._works.leave)
+        cleanup.callback(self._driver_runner.leave)
         cleanup.callback(self._store.leave)  # runs first: nothing may block on it
-        self.metadata = [f"http://{bound_address(endpoint)}" for endpoint in listening]
+        self.metadata = [
+            f"http://{bound_address(endpoint)}" for endpoint in metadata_sockets
+        ]
 
     def _tls(self) -> ssl.SSLContext | None:
         """Return the TLS context of the control plane; None for plain HTTP."""
@@ -185,7 +187,7 @@ class Service:
         )
         self.engine.beat()
         self.fleets = FleetCommands(self.engine)
-        self.causes = Operations(self.engine)
+        self.operations = Operations(self.engine)
         if self._fleet is not None:
             self.fleets.apply(self._fleet, by="rehearsal", remove=True)
         elif config.fleet is not None:
@@ -193,26 +195,26 @@ class Service:
 
     def _open_readers(self, cleanup: ExitStack) -> None:
         engine, documents = self.engine, self._documents
-        self._counting = MetricsReader(engine.store)
-        self._works = self._open_works(cleanup, engine, documents)
-        self._notifying = self._open_notifying(cleanup, engine)
-        self._counting.open()
+        self._metrics_reader = MetricsReader(engine.store)
+        self._driver_runner = self._open_driver_runner(cleanup, engine, documents)
+        self._notifications = self._open_notifications(cleanup, engine)
+        self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
         self.readers = JournalReaders(
             engine,
             tokens=self._tokens,
             documents=documents,
-            works=self._works,
-            counting=self._counting,
-            notifying=self._notifying,
+            driver_runner=self._driver_runner,
+            metrics_reader=self._metrics_reader,
+            notifications=self._notifications,
         )
         read_to_end = partial(self.readers.read_to_end, self.plane.restamp)
         self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
         for thread in self.readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
-        self._notifying.start()
+        self._notifications.start()
 
     def _wake_streams(self) -> None:
         """Send the new time or faults to the portal, if there is a control plane."""
@@ -222,7 +224,7 @@ class Service:
     def _open_control(
         self,
         cleanup: ExitStack,
-        controlling: socket.socket,
+        control_socket: socket.socket,
         tls: ssl.SSLContext | None,
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already served.
@@ -234,33 +236,33 @@ class Service:
         from forewarn.server.metrics.sources import sources_of
 
         streams = self._streams = JournalStreams()
-        self.readers.told.append(lambda position: streams.ring())
+        self.readers.after_documents.append(lambda position: streams.ring())
         parts = Services(
             engine=self.engine,
             fleets=self.fleets,
-            causes=self.causes,
+            causes=self.operations,
             advance=self.advance,
             tokens=self._tokens,
             sessions=Sessions(self._tokens, SystemClock()),
             documents_position=lambda: self._documents.position,
-            notifying=self._notifying,
+            notifying=self._notifications,
             plane=self.plane,
             sources=sources_of(
-                self._counting,
+                self._metrics_reader,
                 engine=self.engine,
                 documents=self._documents,
-                works=self._works,
+                works=self._driver_runner,
                 timers=self.readers.timers,
                 plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),
-                targets=self._notifying.targets,
+                targets=self._notifications.targets,
             ),
         )
         app = make_app(parts, streams)
-        asked_for = self._config.control.host, *self._config.control_host
-        names = known_as(bound_address(controlling).host, *asked_for)
+        configured = self._config.control.host, *self._config.control_host
+        names = known_as(bound_address(control_socket).host, *configured)
         control = ControlPlane(
-            [controlling],
+            [control_socket],
             in_public(app, names),
             streams,
             connections=control_connections(),
@@ -269,26 +271,26 @@ class Service:
         )
         control.start()
         cleanup.callback(control.stop)
-        self.control = f"{'https' if tls else 'http'}://{bound_address(controlling)}"
+        self.control = f"{'https' if tls else 'http'}://{bound_address(control_socket)}"
 
-    def _open_works(
+    def _open_driver_runner(
         self, cleanup: ExitStack, engine: Engine, documents: Documents
     ) -> DriverRunner:
         config = self._config
         driver = make_driver(driver_of(config))
         open_driver(driver, cleanup)
-        works = DriverRunner(
+        driver_runner = DriverRunner(
             engine,
             documents,
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
-            on_call=self._counting.metrics.end_call,
+            on_call=self._metrics_reader.metrics.end_call,
         )
-        cleanup.callback(works.stop)
-        return works
+        cleanup.callback(driver_runner.stop)
+        return driver_runner
 
-    def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifications:
+    def _open_notifications(self, cleanup: ExitStack, engine: Engine) -> Notifications:
         config = self._config
         draw = Random(config.seed).random  # different every time if there is no seed
         pace = DeliveryPace(longest_backoff=config.notify_longest_backoff, chance=draw)
@@ -302,6 +304,6 @@ class Service:
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)
-        notifying = Notifications(deliveries, engine.store, engine.clock)
-        cleanup.callback(notifying.stop)
-        return notifying
+        notifications = Notifications(deliveries, engine.store, engine.clock)
+        cleanup.callback(notifications.stop)
+        return notifications

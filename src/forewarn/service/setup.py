@@ -1,4 +1,7 @@
-"""Store and clock of the service, chosen by the configuration."""
+"""Parts of the service as the configuration describes them.
+
+Store, clock, rules, ids, driver and fleet; the service only connects them.
+"""
 
 import hashlib
 import logging
@@ -29,7 +32,6 @@ from forewarn.stores.sqlite import MEMORY, Sqlite, file_bytes
 from forewarn.stores.store import SqlStore
 
 _log = logging.getLogger(__name__)
-
 
 _DEMO = "demo"  # name of the bundled fleet
 _LEAD = 2.0  # seconds between Started and the driver's call

@@ -214,8 +214,8 @@ class Rehearsal:
         self._opened_in, self._was_opened = os.getpid(), True
         self.watching.clock = self.system.engine.clock.now
         self.system.plane.witness = self.watching
-        self.system.readers.told_first.append(self.watching.committed)
-        self.system.readers.told.append(lambda _: self.watching.ring())
+        self.system.readers.before_documents.append(self.watching.committed)
+        self.system.readers.after_documents.append(lambda _: self.watching.ring())
 
     def close(self) -> None:
         """Stop the service; in a forked child, where nothing is running, do nothing."""
@@ -325,7 +325,7 @@ class Rehearsal:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         operation = operation_of(operation)
         order = order_for(operation, vm)
-        return self._seen(self.system.causes.operate(operation, order, by=BY))
+        return self._seen(self.system.operations.operate(operation, order, by=BY))
 
     def freeze(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
