@@ -286,7 +286,7 @@ class OutputReader:
     @property
     def output(self) -> str:
         """The end of the output other than reports, as text."""
-        return clean_output(bytes(self._kept[-MOST_OUTPUT:]).decode(errors="replace"))
+        return _clean(bytes(self._kept[-MOST_OUTPUT:]).decode(errors="replace"))
 
     def feed(self, data: bytes) -> Iterator[dict[str, object]]:
         """Process data from stdout, and yield the reports in it."""
@@ -344,11 +344,11 @@ class OutputReader:
         if {(name, False), (name, failed)} & self._reported:
             return None
         self._reported.add((name, failed))
-        text = "" if detail is None else clean_output(str(detail)).strip()
+        text = "" if detail is None else _clean(str(detail)).strip()
         return {"vm": name, "failed": failed, "detail": text[:LONGEST_DETAIL]}
 
 
-def clean_output(text: str) -> str:
+def _clean(text: str) -> str:
     """Remove what would harm a terminal or a database."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
     return lines.encode(errors="replace").decode()

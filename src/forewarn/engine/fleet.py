@@ -20,7 +20,7 @@ from forewarn.ports import Snapshot, Transaction
 
 #: The stored setting with the digest of the last fleet file applied; empty after any
 #: other change of the whole fleet.
-DIGEST = "fleet"
+_DIGEST = "fleet"
 
 _T = TypeVar("_T")
 _Named = TypeVar("_Named", VM, Group, Host)
@@ -60,7 +60,7 @@ class FleetCommands:
             if difference or digest:
                 transaction.keep(FIRST_VM, first)
             step = self._change(transaction, current, difference, by)
-            transaction.keep(DIGEST, digest)
+            transaction.keep(_DIGEST, digest)
             warnings = (
                 *fleet_file.warnings(desired),
                 *fleet_changes.consequences(step),
@@ -72,7 +72,7 @@ class FleetCommands:
     def is_applied(self, digest: str) -> bool:
         """Whether the file with this digest was the last one applied."""
         with self._engine.store.snapshot() as snapshot:
-            return snapshot.setting(DIGEST) == digest
+            return snapshot.setting(_DIGEST) == digest
 
     def put_vm(self, vm: VM, *, by: str, once: IdempotencyKey[VM] | None = None) -> VM:
         """Add or change a VM."""

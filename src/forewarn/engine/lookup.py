@@ -87,8 +87,8 @@ def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
     return sum(1 for maintenance in scheduled if is_user_operation(maintenance))
 
 
-def _exact(name: str, known: Iterable[str], noun: str) -> str:
-    for candidate in known:
+def _exact(name: str, names: Iterable[str], noun: str) -> str:
+    for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate
     raise NotFound(f"there is no {noun} {name}")

@@ -28,7 +28,7 @@ from forewarn.ports import Transaction
 class HostResult:
     """The result of a command on a host."""
 
-    made: Sequence[Maintenance]
+    announced: Sequence[Maintenance]
     concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
 
 
@@ -149,9 +149,9 @@ class Operations:
             same = [
                 maintenance for maintenance in after if maintenance.cause in concerns
             ]
-            outcome = HostResult(made=announced(step), concerned=changed or same)
-            keep_receipt(transaction, once, outcome, now)
-        return outcome
+            result = HostResult(announced=announced(step), concerned=changed or same)
+            keep_receipt(transaction, once, result, now)
+        return result
 
 
 def approve_each(

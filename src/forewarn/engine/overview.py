@@ -61,7 +61,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
-    found: Sequence[Maintenance]
+    maintenances: Sequence[Maintenance]
     next: PageCursor | None
 
 
@@ -75,7 +75,7 @@ def show_named(
             maintenance.id: maintenance for maintenance in _named(snapshot, ids, group)
         }
         return _overview(
-            engine, snapshot, _Page(found=[*named.values()], next=None), group
+            engine, snapshot, _Page(maintenances=[*named.values()], next=None), group
         )
 
 
@@ -119,12 +119,14 @@ def _page(
         )
     maintenances = [maintenance for _, maintenance in live[:limit]]
     if len(live) > limit:
-        return _Page(found=maintenances, next=PageCursor(ordinal=live[limit - 1][0]))
+        return _Page(
+            maintenances=maintenances, next=PageCursor(ordinal=live[limit - 1][0])
+        )
     if since is None:
-        return _Page(found=maintenances, next=None)
+        return _Page(maintenances=maintenances, next=None)
     before = snapshot.position() + 1 if place.before is None else place.before
     ended = _ended(snapshot, since, before, limit - len(maintenances), group)
-    return replace(ended, found=[*maintenances, *ended.found])
+    return replace(ended, maintenances=[*maintenances, *ended.maintenances])
 
 
 def _ended(
@@ -151,7 +153,7 @@ def _ended(
                 break
         position = below
     return _Page(
-        found=[maintenance for _, maintenance in matches],
+        maintenances=[maintenance for _, maintenance in matches],
         next=PageCursor(before=position + 1) if position > begin else None,
     )
 
@@ -163,10 +165,12 @@ def _overview(
     engine: Engine, snapshot: Snapshot, page: _Page, group: str | None
 ) -> Overview:
     now = engine.now(snapshot)
-    explained = explain_all(snapshot, page.found, now, engine.rules, group, WAITS)
+    explained = explain_all(
+        snapshot, page.maintenances, now, engine.rules, group, WAITS
+    )
     shown = [
         (visible_maintenance(maintenance, group) if group else None) or maintenance
-        for maintenance in page.found
+        for maintenance in page.maintenances
     ]
     sights = _sights(snapshot, shown)
     return Overview(

@@ -33,7 +33,7 @@ from forewarn.errors import NotFound
 from forewarn.ports import Snapshot, Store
 
 #: The most facts that one page of a search reads.
-MAX_READS = 5_000
+_MAX_READS = 5_000
 
 #: The most facts that the store scans for one page of a search.
 REACH = 100_000
@@ -224,7 +224,7 @@ def find_entries(
     after: int,
     limit: int,
     group: str | None = None,
-    max_reads: int = MAX_READS,
+    max_reads: int = _MAX_READS,
 ) -> SearchPage:
     """Find up to `limit` facts after `after`, reading about `max_reads` facts at most.
 
@@ -262,7 +262,7 @@ def find_newest_entries(
     before: int | None,  # None for the end of the journal
     limit: int,
     group: str | None = None,
-    max_reads: int = MAX_READS,
+    max_reads: int = _MAX_READS,
 ) -> SearchPage:
     """Find up to `limit` facts before `before`, newest first."""
     begin, end = _bounds(snapshot, search, 0)

@@ -122,8 +122,8 @@ def token_named(text: str) -> str | None:
     return text.partition(".")[2].partition(".")[0] or None
 
 
-def _mark(said: str, key: bytes) -> str:
-    digest = hmac.digest(key, _bytes(said), "sha256")
+def _mark(payload: str, key: bytes) -> str:
+    digest = hmac.digest(key, _bytes(payload), "sha256")
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 

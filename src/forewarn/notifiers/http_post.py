@@ -61,7 +61,7 @@ class Sender:
         own = (
             word for value in self._credentials.values() for word in value.split()[1:]
         )
-        self._hidden = longest_first([*hidden, *own, *secret_words_of_url(parts)])
+        self._hidden = _longest_first([*hidden, *own, *_secret_words_of_url(parts)])
         self._shown = url_without_secrets(url)
         self._timeout = timeout
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
@@ -111,7 +111,7 @@ class Sender:
 
     def _redacted(self, text: str, *, is_cut: bool = False) -> str:
         """Redact secrets, and remove control characters."""
-        redacted = redact(text, self._hidden, is_cut=is_cut)
+        redacted = _redact(text, self._hidden, is_cut=is_cut)
         return _CONTROL.sub(" ", redacted).strip()[:_MOST_SHOWN]
 
     # --- connection ----------------------------------------------------------
@@ -234,7 +234,7 @@ def secret_words(text: str) -> Iterator[str]:
     return (word for word in text.split() if len(word) >= _SHORTEST)
 
 
-def secret_words_of_url(parts: SplitResult) -> Iterator[str]:
+def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
     """Yield the possible secrets of a URL: user, password, query; encoded or not."""
     yield from _both(parts.password or "")
     yield from secret_words(unquote(parts.username or ""))
@@ -244,12 +244,12 @@ def secret_words_of_url(parts: SplitResult) -> Iterator[str]:
         yield from (word for word in _both(value) if len(word) >= _SHORTEST)
 
 
-def longest_first(words: Iterable[str]) -> Sequence[str]:
+def _longest_first(words: Iterable[str]) -> Sequence[str]:
     """Sort `words` so that none hides a longer one that begins with it."""
     return sorted({*filter(None, words)}, key=len, reverse=True)
 
 
-def redact(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
+def _redact(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
     """Redact `words` in `text`; if it `is_cut`, also a partial word at its end."""
     for word in words:
         text = text.replace(word, _INSTEAD)

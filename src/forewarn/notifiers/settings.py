@@ -16,7 +16,7 @@ from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import Target
 
 #: The built-in notifiers.
-OURS = ("webhook", "log")
+_OURS = ("webhook", "log")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,50}")  # at most 64 with its prefix in the store
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -120,7 +120,7 @@ def _check(target: Target, table: Mapping[str, object], here: str) -> None:
     if target.kind == "webhook" and target.url is None:
         raise InvalidInput(f"{here}: a webhook needs a url")
     needless = _OF_WEBHOOKS if target.kind != "webhook" else ()
-    needless = (*needless, "options") if target.kind in OURS else needless
+    needless = (*needless, "options") if target.kind in _OURS else needless
     for key in needless:
         if key in table:
             raise InvalidInput(f"{here}: {target.kind} takes no {key}")
@@ -133,7 +133,7 @@ def _name(value: object, place: str) -> str:
 
 
 def _kind(value: object, place: str) -> str:
-    if isinstance(value, str) and value.lower() in OURS:
+    if isinstance(value, str) and value.lower() in _OURS:
         return value.lower()
     from forewarn.notifiers.registry import notifier_names  # finding plugins is slow
 

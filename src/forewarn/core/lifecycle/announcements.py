@@ -74,7 +74,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkUnit:
+class _WorkUnit:
     """The VMs that one maintenance affects, split into its events."""
 
     host: str | None
@@ -136,7 +136,7 @@ def announce_into(
         EventType.PREEMPT,
         EventType.TERMINATE,
     )
-    for unit in split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
+    for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
         maintenance = _maintenance(
             builder.slice, order, unit, new_id=new_id, by=by, now=now
         )
@@ -175,9 +175,9 @@ def refuse_beyond_limit(builder: StepBuilder, scheduled: int, rules: Rules) -> N
 # --- units of work -----------------------------------------------------------
 
 
-def split_into_units(
+def _split_into_units(
     vms: Sequence[VM], *, host: str | None, is_one_by_one: bool
-) -> Iterator[WorkUnit]:
+) -> Iterator[_WorkUnit]:
     """Split `vms` into units of work.
 
     All VMs of a `host` are one unit, unless `is_one_by_one`.
@@ -189,13 +189,13 @@ def split_into_units(
     )
     if is_one_by_one:
         for vm in ordered:
-            yield WorkUnit(host=None, events=((vm,),))
+            yield _WorkUnit(host=None, events=((vm,),))
     elif host is not None:
-        yield WorkUnit(host=host, events=tuple(_by_update_domain(ordered)))
+        yield _WorkUnit(host=host, events=tuple(_by_update_domain(ordered)))
     else:
         for together in _by_update_domain(ordered):
             if together[0].update_domain is not None:
-                yield WorkUnit(host=None, events=(together,))
+                yield _WorkUnit(host=None, events=(together,))
             else:
                 yield from _by_host(together)
 
@@ -211,13 +211,13 @@ def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
         yield tuple(together)
 
 
-def _by_host(vms: Sequence[VM]) -> Iterator[WorkUnit]:
+def _by_host(vms: Sequence[VM]) -> Iterator[_WorkUnit]:
     shared: dict[str, list[VM]] = {}
     for vm in vms:
         place = f"vm {vm.name}" if vm.host is None else f"host {vm.host}"
         shared.setdefault(place, []).append(vm)
     for together in shared.values():
-        yield WorkUnit(host=None, events=(tuple(together),))
+        yield _WorkUnit(host=None, events=(tuple(together),))
 
 
 # --- maintenance -------------------------------------------------------------
@@ -226,7 +226,7 @@ def _by_host(vms: Sequence[VM]) -> Iterator[WorkUnit]:
 def _maintenance(
     slice_: Slice,
     order: Order,
-    unit: WorkUnit,
+    unit: _WorkUnit,
     *,
     new_id: Callable[[], str],
     by: str,
@@ -285,7 +285,7 @@ def _duration(order: Order) -> int:
 # --- notice ------------------------------------------------------------------
 
 
-def _minimum(slice_: Slice, order: Order, unit: WorkUnit) -> timedelta:
+def _minimum(slice_: Slice, order: Order, unit: _WorkUnit) -> timedelta:
     if order.emergency:
         return timedelta(0)
     groups = [slice_.groups[vms[0].group] for vms in unit.events]
@@ -295,7 +295,7 @@ def _minimum(slice_: Slice, order: Order, unit: WorkUnit) -> timedelta:
 def _not_before(
     slice_: Slice,
     order: Order,
-    unit: WorkUnit,
+    unit: _WorkUnit,
     cause: Cause,
     minimum: timedelta,
     now: datetime,
@@ -327,7 +327,7 @@ def _requested(order: Order, now: datetime, earliest: datetime) -> datetime:
 
 
 def _starts_at_once(
-    slice_: Slice, order: Order, unit: WorkUnit, cause: Cause, now: datetime
+    slice_: Slice, order: Order, unit: _WorkUnit, cause: Cause, now: datetime
 ) -> bool:
     if order.at_once:
         return True

@@ -243,12 +243,12 @@ def _live(
             yield maintenance
 
 
-def _is_no_later(known: Maintenance, not_before: datetime) -> bool:
-    return known.phase is Phase.STARTED or known.not_before <= not_before
+def _is_no_later(maintenance: Maintenance, not_before: datetime) -> bool:
+    return maintenance.phase is Phase.STARTED or maintenance.not_before <= not_before
 
 
 def _canceled(
-    known: Sequence[Maintenance], by: str, now: datetime, reason: str
+    maintenances: Sequence[Maintenance], by: str, now: datetime, reason: str
 ) -> Iterator[f.Canceled]:
-    for maintenance in known:
+    for maintenance in maintenances:
         yield f.Canceled(at=now, by=by, maintenance=maintenance.id, reason=reason)

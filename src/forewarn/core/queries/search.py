@@ -15,7 +15,7 @@ KINDS: Mapping[str, type[f.Fact]] = {kind.__name__: kind for kind in get_args(f.
 
 #: The kinds that can name who caused them.
 NAMING = frozenset(
-    kind for kind in KINDS.values() if "by" in {each.name for each in fields(kind)}
+    kind for kind in KINDS.values() if "by" in {field.name for field in fields(kind)}
 )
 
 #: Finds the maintenance with this id, or with an event of this id.

@@ -183,9 +183,9 @@ class DriverReporter:
                     raise
                 if self._leaving.is_set():
                     return False
-                self._failures.about(error)
+                self._failures.failed(error)
                 self._leaving.wait(self._pause)
             else:
-                self._failures.end()
+                self._failures.succeeded()
                 return is_stuck
         return False

@@ -93,7 +93,7 @@ class MetadataPlane:
         self._is_hearing = False
         # Set when the last connection has ended; None unless stopping.
         self._gone: asyncio.Event | None = None
-        self._complaints = FailureLog("requests of VMs", "they are told to try again")
+        self._failures = FailureLog("requests of VMs", "they are told to try again")
         self._gate = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
@@ -294,9 +294,9 @@ class MetadataPlane:
             problem: Exception | None = None
             try:
                 work()
-                self._complaints.end()
+                self._failures.succeeded()
             except Unavailable as error:
-                self._complaints.about(error)
+                self._failures.failed(error)
                 problem = error
             except Exception as error:
                 problem = error

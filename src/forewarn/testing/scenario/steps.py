@@ -78,7 +78,7 @@ def _announce(
         case s.FailStep():
             order = Order(type=EventType.REBOOT, host=step.host)
             outcome = system.operations.fail(order, by=BY)
-    return outcome.made
+    return outcome.announced
 
 
 def _advance(stage: ScenarioStage, step: s.AdvanceStep | s.AdvanceToStep) -> None:

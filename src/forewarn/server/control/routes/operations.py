@@ -197,11 +197,11 @@ def _listed() -> str:
 
 
 def _status(outcome: HostResult) -> int:
-    return 201 if outcome.made else 200
+    return 201 if outcome.announced else 200
 
 
 def _view(outcome: HostResult) -> Json:
-    return announced_view(outcome.made or outcome.concerned)
+    return announced_view(outcome.announced or outcome.concerned)
 
 
 def _render(outcome: HostResult, snapshot: Snapshot) -> str:
