@@ -204,14 +204,14 @@ class FleetCommands:
         now, epoch = engine.now(transaction), engine.new_epoch()
         return engine.decide(
             transaction,
-            _concerned(transaction, changes),
+            _affected_groups(transaction, changes),
             partial(fleet_changes.change, changes=changes, by=by, epoch=epoch),
             now,
             lambda slice_: _with_fleet(slice_, current, changes),
         )
 
 
-def _concerned(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
+def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
     """Return the changed groups, and those with maintenance of a removed host."""
     gone = {old.name for old, new in changes.hosts if old and not new}
     if not gone:

@@ -91,9 +91,11 @@ class Sessions:
         return root_key(self._tokens.digest_of(None) or "")
 
 
-def root_key(first: str) -> bytes:
+def root_key(admin_digest: str) -> bytes:
     """Derive the key behind all signatures from the digest of the admin token."""
-    return hashlib.scrypt(first.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32)
+    return hashlib.scrypt(
+        admin_digest.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32
+    )
 
 
 def key_for(root: bytes, digest: str) -> bytes:
