@@ -21,7 +21,7 @@
         ├── Unreachable     there was no response
         │   └── Lost        the connection broke; the request may have been carried out
         ├── Misunderstood   the response is not what this version expects
-        └── Closed          the client was closed by its owner
+        └── ClientClosed    the client was closed by its owner
 
 Every message is a sentence that can be shown to the person who caused the error.
 """

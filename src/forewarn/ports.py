@@ -53,7 +53,7 @@ class Snapshot(Protocol):
         decides.
         """
 
-    def told_of(
+    def maintenances_in(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
         """Return the maintenance ids in facts of these kinds, with their positions."""

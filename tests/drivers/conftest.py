@@ -20,10 +20,12 @@ def run(tmp_path: Path) -> Iterator[MakeDriver]:
             *,
             timeout: float = PATIENCE,
             grace: float = 0.2,
-            held: Path | None = None,
+            lock_file: Path | None = None,
         ) -> ScriptDriver:
             path = write_script(tmp_path / "script", text)
-            driver = ScriptDriver([str(path)], timeout=timeout, grace=grace, held=held)
+            driver = ScriptDriver(
+                [str(path)], timeout=timeout, grace=grace, lock_file=lock_file
+            )
             stack.callback(driver.close)
             return driver
 

@@ -21,17 +21,17 @@ def an_ear() -> OutputReader:
 
 
 def heard(*chunks: bytes) -> list[dict[str, object]]:
-    ear = an_ear()
-    reported = [report for chunk in chunks for report in ear.hear(chunk)]
-    return [*reported, *ear.end()]
+    reader = an_ear()
+    reported = [report for chunk in chunks for report in reader.feed(chunk)]
+    return [*reported, *reader.end()]
 
 
 def kept(*chunks: bytes) -> str:
-    ear = an_ear()
+    reader = an_ear()
     for chunk in chunks:
-        assert not [*ear.hear(chunk)]
-    assert not [*ear.end()]
-    return ear.output
+        assert not [*reader.feed(chunk)]
+    assert not [*reader.end()]
+    return reader.output
 
 
 # --- reports -----------------------------------------------------------------
@@ -43,9 +43,9 @@ def test_json_line_about_a_vm_is_a_report() -> None:
 
 
 def test_report_is_not_kept_as_output() -> None:
-    ear = an_ear()
-    assert [*ear.hear(b"before\n" + DONE + b"after\n")]
-    assert ear.output == "before\nafter\n"
+    reader = an_ear()
+    assert [*reader.feed(b"before\n" + DONE + b"after\n")]
+    assert reader.output == "before\nafter\n"
 
 
 def test_name_in_another_case_is_that_vm() -> None:
@@ -57,10 +57,10 @@ def test_name_in_another_case_is_that_vm() -> None:
 def test_reports_are_found_however_the_bytes_arrive(size: int) -> None:
     text = b"one\n" + DONE + b"two\n{" + b'\n  {"vm":"web-1","status":"failed"}  \r\n'
     chunks = [text[i : i + size] for i in range(0, len(text), size)]
-    ear = an_ear()
-    reported = [report["vm"] for chunk in chunks for report in ear.hear(chunk)]
+    reader = an_ear()
+    reported = [report["vm"] for chunk in chunks for report in reader.feed(chunk)]
     assert reported == ["web-0", "web-1"]
-    assert ear.output == "one\ntwo\n{\n"
+    assert reader.output == "one\ntwo\n{\n"
 
 
 def test_last_line_needs_no_newline() -> None:
@@ -94,9 +94,9 @@ def test_line_that_is_not_a_report_about_a_vm_of_the_work_is_output(
 
 
 def test_a_vm_that_is_done_stays_done() -> None:
-    ear = an_ear()
-    assert len([*ear.hear(DONE + FAILED + DONE)]) == 1
-    assert ear.output == (FAILED + DONE).decode()
+    reader = an_ear()
+    assert len([*reader.feed(DONE + FAILED + DONE)]) == 1
+    assert reader.output == (FAILED + DONE).decode()
 
 
 def test_failed_vm_may_still_become_done() -> None:
@@ -132,11 +132,11 @@ def test_only_the_end_of_the_output_is_kept() -> None:
 
 
 def test_stderr_is_kept_in_the_order_it_arrived() -> None:
-    ear = an_ear()
-    assert not [*ear.hear(b"one\n")]
-    ear.overhear(b"two\n" + DONE)
-    assert not [*ear.hear(b"three\n")]
-    assert ear.output == "one\ntwo\n" + DONE.decode() + "three\n"
+    reader = an_ear()
+    assert not [*reader.feed(b"one\n")]
+    reader.keep(b"two\n" + DONE)
+    assert not [*reader.feed(b"three\n")]
+    assert reader.output == "one\ntwo\n" + DONE.decode() + "three\n"
 
 
 def test_binary_output_becomes_text() -> None:
@@ -151,16 +151,16 @@ def test_line_that_is_too_long_is_not_a_report() -> None:
         b"x" * LONGEST_LINE
     )
     chunks = [long[i : i + 10_000] for i in range(0, len(long), 10_000)]
-    ear = an_ear()
-    assert not [report for chunk in chunks for report in ear.hear(chunk)]
-    assert len([*ear.hear(DONE)]) == 1
+    reader = an_ear()
+    assert not [report for chunk in chunks for report in reader.feed(chunk)]
+    assert len([*reader.feed(DONE)]) == 1
 
 
 def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
-    ear = an_ear()
-    assert not [*ear.hear(b"x" * (LONGEST_LINE + 1))]
-    assert not [*ear.hear(DONE)]
-    assert len([*ear.hear(DONE)]) == 1
+    reader = an_ear()
+    assert not [*reader.feed(b"x" * (LONGEST_LINE + 1))]
+    assert not [*reader.feed(DONE)]
+    assert len([*reader.feed(DONE)]) == 1
 
 
 @pytest.mark.parametrize(
@@ -169,11 +169,11 @@ def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
     ids=["one line", "many lines", "nearly reports", "zeros"],
 )
 def test_memory_is_bounded_whatever_is_printed(chunk: bytes) -> None:
-    ear = an_ear()
+    reader = an_ear()
     tracemalloc.start()
     for _ in range(100):
-        assert not [*ear.hear(chunk)]
+        assert not [*reader.feed(chunk)]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
-    assert len(ear.output) <= MOST_OUTPUT
+    assert len(reader.output) <= MOST_OUTPUT

@@ -242,7 +242,7 @@ SERVICE = """\
 from pathlib import Path
 from tests.drivers.scripts import a_work
 from forewarn.drivers.script import ScriptDriver
-driver = ScriptDriver([{script!r}], held=Path({held!r}))
+driver = ScriptDriver([{script!r}], lock_file=Path({held!r}))
 driver.open()
 print([*driver.carry_out(a_work())])
 """
@@ -265,7 +265,7 @@ def test_script_ends_with_its_service_and_a_new_service_waits_for_that(
         service.kill()
     assert is_alive(pid)
     quiet = write_script(tmp_path / "quiet", "exit 0")
-    ScriptDriver([str(quiet)], held=tmp_path / "held").open()
+    ScriptDriver([str(quiet)], lock_file=tmp_path / "held").open()
     assert not is_alive(pid)
 
 
@@ -287,7 +287,7 @@ def test_scripts_of_one_service_do_not_block_each_other(
 ) -> None:
     driver = run(
         f"case $FOREWARN_VMS in web-0) echo $$ >{pipe}; read line <{pipe}.go;; esac",
-        held=tmp_path / "held",
+        lock_file=tmp_path / "held",
     )
     os.mkfifo(f"{pipe}.go")
     driver.open()

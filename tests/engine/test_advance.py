@@ -250,7 +250,7 @@ def test_documents_are_current_after_an_advance(system: System) -> None:
 
 def test_only_a_manual_clock_can_be_advanced(open_store: OpenStore) -> None:
     engine = Engine(
-        open_store(), SystemClock(), rules=Rules(), notes=PendingObservations()
+        open_store(), SystemClock(), rules=Rules(), observations=PendingObservations()
     )
     with pytest.raises(Conflict, match="--clock manual"):
         ClockAdvance(engine, lambda: None).by(HOUR)

@@ -262,7 +262,7 @@ def test_a_preview_shows_what_a_gate_blocks(system: System) -> None:
 
 def test_a_preview_considers_requests_not_yet_written(system: System) -> None:
     order = Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
-    system.notes.ask("lone", NOON)
+    system.observations.add_poll("lone", NOON)
     (seen,) = previewed(system, order)
     maintenance = system.announce(order)
     assert (seen.phase, seen.at_once) == (maintenance.phase, maintenance.at_once)

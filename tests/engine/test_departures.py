@@ -177,7 +177,7 @@ def test_a_host_stays_during_its_maintenance_even_without_vms(
     system: System,
 ) -> None:
     order = order_for_host("host-a")
-    (maintenance,) = Operations(system.engine).fail(order, by="ops").made
+    (maintenance,) = Operations(system.engine).fail(order, by="ops").announced
     for name in maintenance.vms:
         moved = replace(system.fleet().vms[name], host="host-b")
         system.fleets.put_vm(moved, by="ops")

@@ -50,7 +50,7 @@ def store(open_store: OpenStore) -> Doubtful:
 @pytest.fixture
 def engine(store: Doubtful) -> Engine:
     engine = Engine(
-        store, ManualClock(NOON), rules=Rules(), notes=PendingObservations()
+        store, ManualClock(NOON), rules=Rules(), observations=PendingObservations()
     )
     FleetCommands(engine).apply(FLEET, by="ops")
     return engine

@@ -90,7 +90,7 @@ def test_a_group_is_disabled_after_24_hours_without_a_request(system: System) ->
 def test_a_request_in_between_keeps_it_enabled(system: System) -> None:
     system.engine.listen(["web"])
     system.advance.by(23 * HOUR)
-    system.notes.ask("web", system.clock.now())
+    system.observations.add_poll("web", system.clock.now())
     system.advance.by(23 * HOUR)
     system.engine.listen(["web"])
     assert len(system.facts(ListeningBegan)) == 1

@@ -164,7 +164,7 @@ def test_a_repeated_advance_moves_the_clock_once(system: System) -> None:
 
 def test_a_repeated_request_loses_no_observations(system: System) -> None:
     system.engine.announce(an_emergency("web-0"), by="ops", once=once())
-    system.notes.ask("web", NOON)
+    system.observations.add_poll("web", NOON)
     repeated(
         lambda: system.engine.announce(an_emergency("web-0"), by="ops", once=once())
     )

@@ -22,23 +22,23 @@ def last_request(system: System, group: str) -> datetime | None:
 
 
 def test_observations_stay_in_memory_until_something_is_written(system: System) -> None:
-    system.notes.ask("web", NOON)
-    assert system.notes.are_there
+    system.observations.add_poll("web", NOON)
+    assert system.observations.has_any
     assert last_request(system, "web") is None
 
 
 def test_observations_are_written_with_the_next_transaction(system: System) -> None:
-    system.notes.ask("web", NOON)
-    system.notes.see(a_sight())
+    system.observations.add_poll("web", NOON)
+    system.observations.add_sight(a_sight())
     system.announce(a_reboot("db-0"))
-    assert not system.notes.are_there
+    assert not system.observations.has_any
     assert last_request(system, "web") == NOON
     assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sight(),))]
 
 
 def test_observations_are_written_before_the_command_decides(system: System) -> None:
     system.clock.move_to(NOON + HOUR)
-    system.notes.ask("lone", NOON + HOUR)
+    system.observations.add_poll("lone", NOON + HOUR)
     maintenance = system.announce(
         Order(type=EventType.REBOOT, vms=("lone",), source=EventSource.USER)
     )
@@ -48,18 +48,18 @@ def test_observations_are_written_before_the_command_decides(system: System) -> 
 def test_sightings_are_journaled_before_the_effects_of_the_command(
     system: System,
 ) -> None:
-    system.notes.see(a_sight())
+    system.observations.add_sight(a_sight())
     system.announce(a_reboot("web-0"))
     kinds = [type(fact) for fact in system.journal()]
     assert kinds.index(Seen) < kinds.index(Announced)
 
 
 def test_observations_are_returned_when_the_transaction_fails(system: System) -> None:
-    system.notes.ask("web", NOON)
-    system.notes.see(a_sight())
+    system.observations.add_poll("web", NOON)
+    system.observations.add_sight(a_sight())
     with pytest.raises(NotFound):
         system.announce(a_reboot("web-9"))
-    assert system.notes.are_there
+    assert system.observations.has_any
     assert last_request(system, "web") is None
     assert not system.facts(Seen)
     system.engine.beat()
@@ -68,10 +68,10 @@ def test_observations_are_returned_when_the_transaction_fails(system: System) ->
 
 
 def test_a_returned_observation_does_not_hide_a_newer_one(system: System) -> None:
-    system.notes.ask("web", NOON)
-    taken = system.notes.take()
-    system.notes.ask("web", NOON + MINUTE)
-    system.notes.give_back(taken)
+    system.observations.add_poll("web", NOON)
+    taken = system.observations.take()
+    system.observations.add_poll("web", NOON + MINUTE)
+    system.observations.give_back(taken)
     system.engine.beat()
     assert last_request(system, "web") == NOON + MINUTE
 
@@ -79,10 +79,10 @@ def test_a_returned_observation_does_not_hide_a_newer_one(system: System) -> Non
 def test_the_earlier_of_two_sightings_is_kept_even_if_returned(
     system: System,
 ) -> None:
-    system.notes.see(a_sight(at=NOON))
-    taken = system.notes.take()
-    system.notes.see(a_sight(at=NOON + MINUTE))
-    system.notes.give_back(taken)
+    system.observations.add_sight(a_sight(at=NOON))
+    taken = system.observations.take()
+    system.observations.add_sight(a_sight(at=NOON + MINUTE))
+    system.observations.give_back(taken)
     system.engine.beat()
     with system.store.snapshot() as snapshot:
         assert snapshot.seen("E0") == [a_sight(at=NOON)]
@@ -90,35 +90,35 @@ def test_the_earlier_of_two_sightings_is_kept_even_if_returned(
 
 def test_the_first_sighting_by_a_vm_is_recorded_once(system: System) -> None:
     for minute in range(3):
-        system.notes.see(a_sight(at=NOON + minute * MINUTE))
+        system.observations.add_sight(a_sight(at=NOON + minute * MINUTE))
         system.engine.beat()
     assert len(system.facts(Seen)) == 1
 
 
 def test_the_heartbeat_writes_the_observations(system: System) -> None:
-    system.notes.ask("web", NOON)
+    system.observations.add_poll("web", NOON)
     system.engine.beat()
     assert last_request(system, "web") == NOON
 
 
 def test_observations_can_be_written_on_their_own(system: System) -> None:
-    system.notes.ask("web", NOON)
-    system.engine.write_notes()
+    system.observations.add_poll("web", NOON)
+    system.engine.save_observations()
     assert last_request(system, "web") == NOON
 
 
 def test_taking_observations_leaves_none() -> None:
-    notes = PendingObservations()
-    notes.ask("web", NOON)
-    notes.see(a_sight())
-    taken = notes.take()
-    assert (taken.asked, taken.sights) == ({"web": NOON}, [a_sight()])
-    assert not notes.are_there
-    assert not notes.take()
+    observations = PendingObservations()
+    observations.add_poll("web", NOON)
+    observations.add_sight(a_sight())
+    taken = observations.take()
+    assert (taken.polls, taken.sights) == ({"web": NOON}, [a_sight()])
+    assert not observations.has_any
+    assert not observations.take()
 
 
 def test_the_latest_request_of_a_group_counts() -> None:
-    notes = PendingObservations()
-    notes.ask("web", NOON)
-    notes.ask("web", NOON + MINUTE)
-    assert notes.take().asked == {"web": NOON + MINUTE}
+    observations = PendingObservations()
+    observations.add_poll("web", NOON)
+    observations.add_poll("web", NOON + MINUTE)
+    assert observations.take().polls == {"web": NOON + MINUTE}

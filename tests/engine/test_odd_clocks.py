@@ -97,7 +97,11 @@ class Machine:
 def a_machine(store: Store, at: datetime = NOON) -> Machine:
     clock = MachineClock(at)
     engine = Engine(
-        store, clock, rules=Rules(), notes=PendingObservations(), new_id=counted()
+        store,
+        clock,
+        rules=Rules(),
+        observations=PendingObservations(),
+        new_id=counted(),
     )
     engine.beat()
     documents = Documents(store, Plane().hand_over)
@@ -272,7 +276,7 @@ def test_a_manual_clock_is_not_advanced_to_the_end_of_time(
         open_store(),
         clock,
         rules=Rules(),
-        notes=PendingObservations(),
+        observations=PendingObservations(),
         new_id=counted(),
     )
     advance = ClockAdvance(engine, lambda: None)

@@ -89,7 +89,7 @@ def test_maintenance_is_counted_once_across_pages(system: System) -> None:
 
 def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
     seen, unseen = (system.announce(a_reboot(vm)) for vm in ("web-0", "lone"))
-    system.notes.see(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
+    system.observations.add_sight(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
     system.advance.by(HOUR)
     report = report_on(system.engine, None)
     assert [event.maintenance for event in report.unseen] == [unseen.id]
@@ -98,7 +98,9 @@ def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
 def test_pending_observations_count(system: System) -> None:
     maintenance = system.announce(a_reboot("lone"))
     system.advance.by(HOUR)
-    system.notes.see(Sight(event=maintenance.events[0].id, vm="lone", at=NOON))
+    system.observations.add_sight(
+        Sight(event=maintenance.events[0].id, vm="lone", at=NOON)
+    )
     assert report_on(system.engine, None).unseen == ()
 
 

@@ -55,7 +55,7 @@ def forward(system: System, search: Search, limit: int, most: int) -> list[Searc
     with system.store.snapshot() as snapshot:
         return pages(
             lambda after: find_entries(
-                snapshot, search, after=after or 0, limit=limit, most=most
+                snapshot, search, after=after or 0, limit=limit, max_reads=most
             ),
             0,
         )
@@ -65,7 +65,7 @@ def backward(system: System, search: Search, limit: int, most: int) -> list[Sear
     with system.store.snapshot() as snapshot:
         return pages(
             lambda before: find_newest_entries(
-                snapshot, search, before=before, limit=limit, most=most
+                snapshot, search, before=before, limit=limit, max_reads=most
             ),
             None,
         )
@@ -107,14 +107,14 @@ def test_a_search_finds_exactly_what_matches(past: System) -> None:
 def test_a_page_that_read_enough_reports_its_position(past: System) -> None:
     with past.store.snapshot() as snapshot:
         nobody = Search(groups=fold_names(["nobody"]))
-        page = find_entries(snapshot, nobody, after=0, limit=100, most=5)
+        page = find_entries(snapshot, nobody, after=0, limit=100, max_reads=5)
     assert (page.entries, page.position, page.has_more) == ((), 5, True)
 
 
 def test_a_time_filter_skips_earlier_entries(past: System) -> None:
     with past.store.snapshot() as snapshot:
         late = Search(since=NOON + 16 * MINUTE)
-        page = find_entries(snapshot, late, after=0, limit=1, most=1)
+        page = find_entries(snapshot, late, after=0, limit=1, max_reads=1)
     assert [entry.fact.at >= NOON + 16 * MINUTE for entry in page.entries] == [True]
 
 

@@ -287,7 +287,7 @@ def test_a_maintenance_due_again_immediately_does_not_loop(
         system.store,
         HastyClock(maintenance.not_before),
         rules=Rules(lead=SECOND),
-        notes=system.notes,
+        observations=system.observations,
     )
     engine.tick()  # it starts, and its lead is over by the next tick
     assert system.phase(maintenance.id) is Phase.STARTED

@@ -68,7 +68,7 @@ def read_clock(value: object, place: str) -> str:
     return text
 
 
-def read_store(value: object, place: str) -> str:
+def _read_store(value: object, place: str) -> str:
     """Parse a store URL, or `memory`."""
     text = read_text(value, place)
     is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
@@ -91,7 +91,7 @@ def read_address(value: object, place: str) -> Address:
     raise invalid_value(place, "an address such as 127.0.0.1:8254", value)
 
 
-def read_addresses(value: object, place: str) -> tuple[Address, ...]:
+def _read_addresses(value: object, place: str) -> tuple[Address, ...]:
     """Parse one or more addresses: a list, or text separated by commas."""
     several = value.split(",") if isinstance(value, str) else value
     if not isinstance(several, list | tuple) or not several:
@@ -263,7 +263,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="metadata",
         key="metadata.listen",
         default=["127.0.0.1:8254"],
-        read=read_addresses,
+        read=_read_addresses,
         metavar="HOST:PORT",
         help="Where VMs ask for their events; may be repeated. Port 0: any free one.",
         shown_default="127.0.0.1:8254",
@@ -281,7 +281,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="store",
         key="store.url",
         default=None,
-        read=read_store,
+        read=_read_store,
         metavar="URL",
         help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
         " or memory.",

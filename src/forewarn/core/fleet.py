@@ -9,7 +9,7 @@ from enum import StrEnum
 from forewarn.core.outages import Outage, time_lost
 
 #: Scheduled Events is disabled for a group after this time without a request.
-SILENCE = timedelta(hours=24)
+_SILENCE = timedelta(hours=24)
 
 #: Valid names of VMs, groups, hosts and tokens.
 NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
@@ -125,7 +125,7 @@ class Fleet:
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
     """Whether 24 h of uptime have passed without a request."""
     silence = now - since
-    return silence >= SILENCE and silence - time_lost(outages, since, now) >= SILENCE
+    return silence >= _SILENCE and silence - time_lost(outages, since, now) >= _SILENCE
 
 
 def fold_name(name: str) -> str:

@@ -43,7 +43,7 @@ def _wrong(place: str, expected: str, value: object) -> InvalidInput:
     return InvalidInput(f"{place}: expected {expected}, not {shown}")
 
 
-def read_name(value: object, place: str) -> str:
+def _name(value: object, place: str) -> str:
     """Parse the name of a host, group or VM."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
@@ -117,10 +117,10 @@ def _tags(value: object, place: str) -> dict[str, str]:
 
 # --- tables ------------------------------------------------------------------
 
-_HOST: Mapping[str, _Reader] = {"name": read_name}
+_HOST: Mapping[str, _Reader] = {"name": _name}
 
 _GROUP: Mapping[str, _Reader] = {
-    "name": read_name,
+    "name": _name,
     "kind": _choice(GroupKind),
     "listening": _choice(Listening),
     "terminate_notice_seconds": _number(_TERMINATE_NOTICE),
@@ -129,9 +129,9 @@ _GROUP: Mapping[str, _Reader] = {
 }
 
 _VM: Mapping[str, _Reader] = {
-    "name": read_name,
-    "group": read_name,
-    "host": read_name,
+    "name": _name,
+    "group": _name,
+    "host": _name,
     "update_domain": _number(_DOMAINS),
     "fault_domain": _number(_DOMAINS),
     "zone": _text,
@@ -279,15 +279,15 @@ def _host(vm: VM, hosts: Mapping[str, str], place: str) -> str | None:
     return hosts[fold_name(vm.host)]
 
 
-def _group_of(vm: VM, known: dict[str, Group], place: str) -> Group:
+def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
     """Return the group of `vm`; create it if it has the VM's own name."""
     own = fold_name(vm.group) == fold_name(vm.name)
-    group = known.get(fold_name(vm.group))
+    group = groups.get(fold_name(vm.group))
     if group is None and not own:
         raise InvalidInput(f"{place}: group {vm.group} is not declared in [[groups]]")
     if group is None:
         group = Group(name=vm.name, declared=False)
-        known[fold_name(vm.name)] = group
+        groups[fold_name(vm.name)] = group
     if own is not (group.kind is GroupKind.STANDALONE):
         raise InvalidInput(
             f"{place}: the group {group.name} is of kind {group.kind}; a standalone"

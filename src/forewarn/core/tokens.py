@@ -9,7 +9,7 @@ from forewarn.core.fleet import NAME, fold_name
 from forewarn.errors import Conflict, InvalidInput
 
 #: Names with a special meaning in the journal.
-RESERVED = frozenset({"admin", "forewarn", "serve --fleet"})
+_RESERVED = frozenset({"admin", "forewarn", "serve --fleet"})
 
 
 class Role(StrEnum):
@@ -64,19 +64,19 @@ class RefusedToken:
     attempts: int
 
 
-def check_token(token: Token, known: Iterable[Token], now: datetime) -> None:
+def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
     """Raise an error if `token` is not valid, or if its name is taken."""
     if not NAME.fullmatch(token.name):
         raise InvalidInput(
             "name: expected 1 to 80 of A-Z a-z 0-9 . _ - , not " + repr(token.name)
         )
-    if fold_name(token.name) in RESERVED:
+    if fold_name(token.name) in _RESERVED:
         raise InvalidInput(f"name: {token.name} stands for another in the journal")
     if (token.role is Role.GROUP) is (token.group is None):
         raise InvalidInput("role group needs a `group`, and no other role has one")
     if token.has_expired(now):
         raise InvalidInput("it would expire before it could be used")
-    for other in known:
+    for other in others:
         if fold_name(other.name) == fold_name(token.name) and other.is_good(now):
             raise Conflict(
                 f"there is a token {other.name} ({other.id}); revoke it, or choose"

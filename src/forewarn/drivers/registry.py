@@ -1,4 +1,7 @@
-"""Driver that does nothing and reports all work done."""
+"""Driver registry: the built-in drivers, installed plugins, and the chosen one.
+
+`nothing` and `operator` are defined here; `script` has a module of its own.
+"""
 
 import logging
 import tomllib
@@ -16,18 +19,13 @@ from forewarn.ports import Driver, Report, Work
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-
-_log = logging.getLogger(__name__)
-
 #: The entry point group of driver plugins.
 GROUP = "forewarn.drivers"
 
 #: Drivers that finish immediately; they are called one after the other.
 IN_PLACE = frozenset({"nothing", "operator"})
 
-
-#: The built-in drivers.
-OURS = ("nothing", "operator", "script")
+_log = logging.getLogger(__name__)
 
 
 class NothingDriver:
@@ -55,14 +53,17 @@ class DriverChoice:
     command: Sequence[str] = ()
     timeout: float = 3600.0  # seconds; 0 for none
     grace: float = 5.0  # seconds
-    held: Path | None = None  # lock file; None if the store is in memory
+    lock_file: Path | None = None  # of scripts; None if the store is in memory
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+# --- the chosen driver -------------------------------------------------------
 
 
 _OURS: Mapping[str, Callable[[DriverChoice], Driver]] = {
     "nothing": lambda choice: NothingDriver(),
     "operator": lambda choice: OperatorDriver(),
-    "script": lambda choice: _script(choice),
+    "script": lambda choice: _script_driver(choice),
 }
 
 
@@ -70,7 +71,7 @@ def driver_names() -> Sequence[str]:
     """Return the names of all drivers, built-in ones first."""
     return [
         *_OURS,
-        *sorted({entry_point.name for entry_point in _offered()} - _OURS.keys()),
+        *sorted({entry_point.name for entry_point in _entry_points()} - _OURS.keys()),
     ]
 
 
@@ -78,7 +79,7 @@ def make_driver(choice: DriverChoice) -> Driver:
     """Create the configured driver."""
     ours = _OURS.get(choice.name)
     if ours is None:
-        return _others(choice)
+        return _plugin(choice)
     if choice.options:
         raise CannotStart(
             f"the driver {choice.name} takes no [driver.options]; they are for drivers"
@@ -96,7 +97,9 @@ def open_driver(driver: Driver, cleanup: ExitStack) -> None:
         except CannotStart:
             raise
         except Exception as error:
-            raise CannotStart(f"the driver cannot be opened: {_told(error)}") from error
+            raise CannotStart(
+                f"the driver cannot be opened: {_error_text(error)}"
+            ) from error
     cleanup.callback(_close, driver)
 
 
@@ -110,7 +113,7 @@ def _close(driver: Driver) -> None:
         _log.exception("the driver cannot be closed")
 
 
-def _script(choice: DriverChoice) -> Driver:
+def _script_driver(choice: DriverChoice) -> Driver:
     if not choice.command:
         raise CannotStart(
             "the driver script needs a command: set --driver-command,"
@@ -120,13 +123,15 @@ def _script(choice: DriverChoice) -> Driver:
         choice.command,
         timeout=choice.timeout,
         grace=choice.grace,
-        held=choice.held,
+        lock_file=choice.lock_file,
     )
 
 
-def _others(choice: DriverChoice) -> Driver:
+def _plugin(choice: DriverChoice) -> Driver:
     matches = [
-        entry_point for entry_point in _offered() if entry_point.name == choice.name
+        entry_point
+        for entry_point in _entry_points()
+        if entry_point.name == choice.name
     ]
     if not matches:
         available = ", ".join(driver_names())
@@ -136,7 +141,7 @@ def _others(choice: DriverChoice) -> Driver:
     except (Exception, SystemExit) as error:
         raise CannotStart(
             f"the driver {choice.name} ({matches[0].value}) cannot be used:"
-            f" {_told(error)}"
+            f" {_error_text(error)}"
         ) from error
     if not callable(getattr(instance, "carry_out", None)):
         raise CannotStart(
@@ -146,21 +151,23 @@ def _others(choice: DriverChoice) -> Driver:
     return driver
 
 
-def _offered() -> "Sequence[EntryPoint]":
+def _entry_points() -> "Sequence[EntryPoint]":
     from importlib.metadata import entry_points  # as slow as all other imports together
 
     return [*entry_points(group=GROUP)]
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+# --- settings ----------------------------------------------------------------
 
 
 def read_driver(value: object, place: str) -> str:
     """Parse the name of an available driver."""
-    if isinstance(value, str) and value.lower() in OURS:
+    if isinstance(value, str) and value.lower() in _OURS:
         return value.lower()
-
     spellings = {name.lower(): name for name in driver_names()}
     if isinstance(value, str) and value.lower() in spellings:
         return spellings[value.lower()]

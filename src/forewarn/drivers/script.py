@@ -29,12 +29,12 @@ from forewarn.processes import command_problem, kill_session
 
 _log = logging.getLogger(__name__)
 
-_ATTENDANT = (
+_SUPERVISOR = (
     "import sys; sys.path.insert(0, sys.argv[1]);"
     " from forewarn.drivers.script_supervisor import main; main()"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
-_OLD_ONES = 10.0  # seconds for scripts of an earlier service to end
+_OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end
 _CHUNK = 64 * 1024  # bytes
 _LAST = 1.5  # seconds for killed scripts when the service stops
 
@@ -48,26 +48,26 @@ class ScriptDriver:
         *,
         timeout: float = 3600.0,
         grace: float = 5.0,
-        held: Path | None = None,
+        lock_file: Path | None = None,
     ) -> None:
         """Run `command` for at most `timeout` seconds; 0 for no limit.
 
-        It has `grace` seconds to end when asked to. Supervisors lock the file `held`;
-        None if the store is in memory, so that a new service has nothing to repeat.
+        It has `grace` seconds to end when asked to. Supervisors lock `lock_file`; None
+        if the store is in memory, so that a new service has nothing to repeat.
         """
         self._command = command
         self._timeout = timeout
         self._grace = grace
-        self._held = held
+        self._lock_file = lock_file
         self._changed = Condition()
-        self._running: set[_Attended] = set()
+        self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
         """Check that the command can be run and no old script is running."""
         problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"the command of the driver cannot be run: {problem}")
-        if self._held is not None and not _is_free(self._held):
+        if self._lock_file is not None and not _is_free(self._lock_file):
             _log.warning("scripts of an earlier service are still running; going on")
 
     def close(self) -> None:
@@ -82,24 +82,24 @@ class ScriptDriver:
         if work.halt.is_set():
             return
         reported: set[str] = set()
-        ended = ScriptResult(error="its attendant was killed")
+        result = ScriptResult(error="its attendant was killed")
         problem = command_problem(self._command)
         try:
             if problem is not None:
                 raise OSError(problem)
-            with self._attending(work) as attended:
-                for item in attended.listen():
+            with self._supervised(work) as script:
+                for item in script.messages():
                     if isinstance(item, ScriptResult):
-                        ended = item
+                        result = item
                     else:
                         reported.update(report.vm for report in item)
                         yield item
         except OSError as error:
-            ended = ScriptResult(error=f"the command cannot be started: {error}")
-        yield from reports_of(work, reported, ended, self._timeout)
+            result = ScriptResult(error=f"the command cannot be started: {error}")
+        yield from reports_of(work, reported, result, self._timeout)
 
     @contextmanager
-    def _attending(self, work: Work) -> "Iterator[_Attended]":
+    def _supervised(self, work: Work) -> "Iterator[_SupervisedScript]":
         order = {
             "command": [*self._command],
             "input": script_input(work),
@@ -107,48 +107,49 @@ class ScriptDriver:
             "timeout": self._timeout,
             "grace": self._grace,
         }
-        attended = _Attended(script_environment(work, os.environ), self._held)
+        environment = script_environment(work, os.environ)
+        script = _SupervisedScript(environment, self._lock_file)
 
         def end_when_halted() -> None:
             work.halt.wait()
-            attended.end(self._grace)
+            script.end(self._grace)
 
         with self._changed:
-            self._running.add(attended)
+            self._running.add(script)
         try:
-            attended.tell(json.dumps(order))
+            script.send(json.dumps(order))
             Thread(target=end_when_halted, name="halt", daemon=True).start()
-            yield attended
+            yield script
         finally:
             work.halt.set()  # so that the thread ends
-            attended.leave()
+            script.close()
             with self._changed:
-                self._running.remove(attended)
+                self._running.remove(script)
                 self._changed.notify_all()
 
 
-class _Attended:
+class _SupervisedScript:
     """A running script, seen from the service: its supervisor process."""
 
-    def __init__(self, environment: dict[str, str], held: Path | None) -> None:
+    def __init__(self, environment: dict[str, str], lock_file: Path | None) -> None:
         """Start the supervisor; it waits for its order."""
-        keeping = None if held is None else _hold(held)
+        lock = None if lock_file is None else _share_lock(lock_file)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _ATTENDANT, _HOME],
+                [sys.executable, "-I", "-S", "-c", _SUPERVISOR, _HOME],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                pass_fds=() if keeping is None else (keeping,),
+                pass_fds=() if lock is None else (lock,),
                 start_new_session=True,  # also the script's session
             )
         finally:
-            if keeping is not None:
-                os.close(keeping)
+            if lock is not None:
+                os.close(lock)
         self._lock = Lock()
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Write one line to the supervisor, unless it is gone."""
         assert self._process.stdin is not None
         with self._lock, suppress(BrokenPipeError, ValueError):
@@ -157,9 +158,9 @@ class _Attended:
 
     def end(self, grace: float) -> None:
         """Ask the script to end; it is killed after `grace` seconds."""
-        self.tell(f"{grace:g}")
+        self.send(f"{grace:g}")
 
-    def listen(self) -> Iterator[Sequence[Report] | ScriptResult]:
+    def messages(self) -> Iterator[Sequence[Report] | ScriptResult]:
         """Yield reports, grouped as they arrive, and then the result."""
         is_over = False
         for lines in self._lines():
@@ -176,14 +177,14 @@ class _Attended:
     def _lines(self) -> Iterator[Sequence[bytes]]:
         """Yield complete lines as they arrive; drop an incomplete last one."""
         assert self._process.stdout is not None
-        heard = self._process.stdout.fileno()
+        stdout = self._process.stdout.fileno()
         rest = b""
-        while data := os.read(heard, _CHUNK):
+        while data := os.read(stdout, _CHUNK):
             *lines, rest = (rest + data).split(b"\n")
             if lines:
                 yield lines
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Close the pipes, which ends whatever is left."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -197,26 +198,26 @@ class _Attended:
 # --- the supervisors' lock file ----------------------------------------------
 
 
-def _hold(path: Path) -> int:
+def _share_lock(path: Path) -> int:
     """Open `path` and take a shared lock on it."""
-    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(held, fcntl.LOCK_SH)
-    return held
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
 
 
 def _is_free(path: Path) -> bool:
     """Wait until `path` is unlocked; return False after a while."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        taken = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise CannotStart(f"{path} cannot be used: {error.strerror}") from error
 
     def take() -> None:
-        fcntl.flock(taken, fcntl.LOCK_EX)
-        os.close(taken)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.close(descriptor)
 
     waiting = Thread(target=take, name="old scripts", daemon=True)
     waiting.start()
-    waiting.join(_OLD_ONES)
+    waiting.join(_OLD_SCRIPTS)
     return not waiting.is_alive()

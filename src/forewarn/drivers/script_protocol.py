@@ -80,35 +80,35 @@ def _plain(text: str) -> str:
 
 
 def reports_of(
-    work: Work, told: AbstractSet[str], ended: ScriptResult, timeout: float
+    work: Work, reported: AbstractSet[str], result: ScriptResult, timeout: float
 ) -> Iterator[Printed | Sequence[Report]]:
     """Yield the output, and a report for each VM that the script did not report."""
-    if ended.output:
-        yield Printed(text=ended.output)
-    silent = [vm.name for vm in work.vms if vm.name not in told]
-    is_whole = not (told or ended.is_late or ended.is_halted or ended.error)
-    is_done = is_whole and ended.code == 0
-    detail = "" if is_done else _detail(ended, timeout, has_told=bool(told))
+    if result.output:
+        yield Printed(text=result.output)
+    silent = [vm.name for vm in work.vms if vm.name not in reported]
+    is_whole = not (reported or result.is_late or result.is_halted or result.error)
+    is_done = is_whole and result.code == 0
+    detail = "" if is_done else _detail(result, timeout, has_reports=bool(reported))
     if silent:
         yield [Report(vm=vm, failed=not is_done, detail=detail) for vm in silent]
 
 
-def _detail(ended: ScriptResult, timeout: float, *, has_told: bool) -> str:
-    if ended.error:
-        return ended.error
-    if ended.is_late:
+def _detail(result: ScriptResult, timeout: float, *, has_reports: bool) -> str:
+    if result.error:
+        return result.error
+    if result.is_late:
         return f"took longer than {timeout:.10g} s"
-    if ended.is_halted:
+    if result.is_halted:
         return "was told to end"
-    how = _how(ended.code)
-    if has_told:
+    how = _exit_phrase(result.code)
+    if has_reports:
         link = "with " if how.startswith("exit") else ""
         how = f"the script ended, {link}{how}, without a word about it"
-    last = "" if ended.code == 0 else _last_line(ended.output)
+    last = "" if result.code == 0 else _last_line(result.output)
     return f"{how}: {last}" if last else how
 
 
-def _how(code: int | None) -> str:
+def _exit_phrase(code: int | None) -> str:
     if code is None:
         return "could not be ended, not even by KILL"
     if code >= 0:

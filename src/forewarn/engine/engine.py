@@ -1,10 +1,25 @@
-"""Decisions: load a slice, decide, save the step, and settle what follows."""
+"""Engine: the commands of the service, each one transaction.
+
+1. Every command loads a slice, decides with a pure command of the core, saves the step,
+   and wakes the readers of the journal after the commit (`writing` and `decide`).
+2. A step that unblocks maintenance of other groups is followed by a step there, in the
+   same transaction.
+3. The receipt of an idempotency key is saved in the transaction of its command.
+"""
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 from forewarn.core.fleet import audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
@@ -26,90 +41,38 @@ from forewarn.engine.lookup import (
     find_maintenance,
     find_targets,
     find_vm,
-    having,
     with_leaving,
 )
 from forewarn.engine.observations import (
     Batch,
     PendingObservations,
     record_token_use,
-    revoke_of_gone,
+    removed_groups,
+    revoke_tokens_of,
 )
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
-Decide = Callable[[Slice], Step]
-Complete = Callable[[Slice], Slice]
-
+#: The stored setting with the time of the manual clock.
+CLOCK = "clock"
 
 _T = TypeVar("_T")
 
-CLOCK = "clock"
+
+class Command(Protocol):
+    """A command of the core with all its arguments but slice, time and rules."""
+
+    def __call__(self, slice_: Slice, /, *, now: datetime, rules: Rules) -> Step:
+        """Return the step that the command takes in `slice_`."""
 
 
-def decide_over(
-    transaction: Transaction,
-    groups: Iterable[str],
-    decide: Decide,
-    *,
-    now: datetime,
-    rules: Rules,
-    complete: Complete,
-    saved: Callable[[Step], None],
-) -> Step:
-    """Decide over `groups`, save the step, and settle what it unblocks.
+class CommandOnOne(Protocol):
+    """The same, for a command on one maintenance."""
 
-    `complete` adds to the slice what the decision needs besides the groups. `saved` is
-    called with every saved step.
-    """
-
-    def tick(slice_: Slice) -> Step:
-        return commands.tick(slice_, now, rules)
-
-    step = _decide(transaction, groups, decide, now, rules, complete)
-    latest = step
-    while latest.facts:
-        saved(latest)
-        beyond = groups_beyond(latest.slice, now, rules)
-        if not beyond:
-            break
-        latest = _decide(transaction, beyond, tick, now, rules)
-    return step
-
-
-def _decide(
-    transaction: Transaction,
-    groups: Iterable[str],
-    decide: Decide,
-    now: datetime,
-    rules: Rules,
-    complete: Complete = lambda slice_: slice_,
-) -> Step:
-    """Decide over `groups`, widened once to everything due there."""
-    slice_ = with_leaving(transaction, complete(transaction.slice(groups)))
-    step = decide(slice_)
-    required = groups_to_settle(slice_, step.slice, now, rules)
-    if not required <= slice_.groups.keys() | step.slice.groups.keys():
-        wider = transaction.slice(required | slice_.groups.keys())
-        slice_ = with_leaving(transaction, complete(wider))
-        step = decide(slice_)
-    _save(transaction, slice_, step, now, rules)
-    return step
-
-
-def _save(
-    transaction: Transaction, before: Slice, step: Step, now: datetime, rules: Rules
-) -> None:
-    """Save `step`, with the next timer of each maintenance.
-
-    A maintenance that is only partly loaded keeps its timer.
-    """
-    moments = {
-        maintenance.id: policy.next_moment(maintenance, now, rules, step.slice.outages)
-        for maintenance in step.slice.maintenances.values()
-        if is_at_hand(step.slice, maintenance) or not maintenance.phase.is_live
-    }
-    transaction.save(before, step, moments)
+    def __call__(
+        self, slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
+    ) -> Step:
+        """Return the step that the command takes in `slice_`."""
 
 
 def new_id() -> str:
@@ -126,16 +89,16 @@ class Engine:
         clock: Clock,
         *,
         rules: Rules,
-        notes: PendingObservations,
+        observations: PendingObservations,
         new_id: Callable[[], str] = new_id,
     ) -> None:
         """Keep everything in `store`; decide by `rules` and the time of `clock`."""
         self.store = store
         self.clock = clock
         self.rules = rules
-        self.notes = notes
+        self.observations = observations
         self.new_id = new_id
-        self._pulse = Heartbeat(clock)
+        self._heartbeat = Heartbeat(clock)
         self.after_commit: Callable[[int], None] = lambda position: None
         self.on_doubt: Callable[[], None] = lambda: None
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -153,37 +116,25 @@ class Engine:
         """Announce `order`; return its maintenance operations in running order."""
         announcements.check_order(order)
         with self.writing(once) as (transaction, now):
-            ids = self.new_id
-            groups, decide = self.ordered(transaction, order, by, now, ids)
-            maintenances = announced(self.decide(transaction, groups, decide, now))
+            groups, command = self.announcement(transaction, order, by, self.new_id)
+            maintenances = announced(self.decide(transaction, groups, command, now))
             keep_receipt(transaction, once, maintenances, now)
         return maintenances
 
-    def ordered(
-        self,
-        snapshot: Snapshot,
-        order: Order,
-        by: str,
-        now: datetime,
-        new_id: Callable[[], str],
-    ) -> tuple[Collection[str], Callable[[Slice], Step]]:
-        """Return the groups that `order` affects, and the decision over them."""
+    def announcement(
+        self, snapshot: Snapshot, order: Order, by: str, new_id: Callable[[], str]
+    ) -> tuple[Collection[str], Command]:
+        """Return the groups that `order` affects, and the command that announces it."""
         order, vms = find_targets(snapshot, order)
-        scheduled = count_user_operations(snapshot, self.rules)
-
-        def decide(slice_: Slice) -> Step:
-            return announcements.announce(
-                slice_,
-                order,
-                vms,
-                by=by,
-                new_id=new_id,
-                now=now,
-                rules=self.rules,
-                scheduled=scheduled,
-            )
-
-        return {vm.group for vm in vms}, decide
+        command = partial(
+            announcements.announce,
+            order=order,
+            vms=vms,
+            by=by,
+            new_id=new_id,
+            scheduled=count_user_operations(snapshot, self.rules),
+        )
+        return {vm.group for vm in vms}, command
 
     # --- approve -------------------------------------------------------------
 
@@ -191,12 +142,20 @@ class Engine:
         """Approve events visible to a VM: all of them or none."""
         with self.writing() as (transaction, now):
             vm = find_vm(transaction, vm_name)
-            pairs = [(each, transaction.maintenance(each)) for each in event_ids]
+            maintenances = {name: transaction.maintenance(name) for name in event_ids}
             part = transaction.part_of_fleet(vms=[vm.name])
             audience = audience_of(part.groups[vm.group], vm.name)
-            commands.check_may_approve(pairs, audience)
-            self._approve(
-                transaction, event_ids, [each for _, each in pairs], vm.name, now
+            commands.check_may_approve(maintenances.items(), audience)
+            self.decide(
+                transaction,
+                _waiting_groups(maintenances.values()),
+                partial(
+                    commands.approve,
+                    event_ids=event_ids,
+                    by=vm.name,
+                    via=Via.METADATA,
+                ),
+                now,
             )
 
     def approve(
@@ -205,42 +164,23 @@ class Engine:
         *,
         by: str,
         via: Via = Via.CONTROL,
-        only: str | None = None,
+        group: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event for its group; `only` restricts it to that group."""
+        """Approve one event; if `group` is given, only an event of that group."""
         event_id = event_id.upper()
         with self.writing(once) as (transaction, now):
-            maintenance, _ = find_event(transaction, event_id, only=only)
+            maintenance, _ = find_event(transaction, event_id, group=group)
             commands.check_is_live(maintenance, event_id)
-            self._approve(transaction, [event_id], [maintenance], by, now, via)
+            self.decide(
+                transaction,
+                _waiting_groups([maintenance]),
+                partial(commands.approve, event_ids=[event_id], by=by, via=via),
+                now,
+            )
             after = find_maintenance(transaction, event_id)
             keep_receipt(transaction, once, after, now)
         return after
-
-    def _approve(
-        self,
-        transaction: Transaction,
-        event_ids: Sequence[str],
-        found: Iterable[Maintenance | None],
-        by: str,
-        now: datetime,
-        via: Via = Via.METADATA,
-    ) -> None:
-        waiting = [
-            maintenance
-            for maintenance in found
-            if maintenance and maintenance.phase is Phase.SCHEDULED
-        ]
-        groups = {group for maintenance in waiting for group in maintenance.groups}
-        self.decide(
-            transaction,
-            groups,
-            lambda slice_: commands.approve(
-                slice_, event_ids, by=by, via=via, now=now, rules=self.rules
-            ),
-            now,
-        )
 
     # --- other commands ------------------------------------------------------
 
@@ -253,37 +193,20 @@ class Engine:
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Cancel a maintenance that has not started."""
-        return self._on_one(
-            any_id,
-            once,
-            lambda slice_, maintenance_id, now: commands.cancel(
-                slice_, maintenance_id, by=by, reason=reason, now=now, rules=self.rules
-            ),
-        )
+        command = partial(commands.cancel, by=by, reason=reason)
+        return self._on_one(any_id, command, once)
 
     def complete(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Treat the work as done and the duration as over."""
-        return self._on_one(
-            any_id,
-            once,
-            lambda slice_, maintenance_id, now: commands.complete(
-                slice_, maintenance_id, by=by, now=now, rules=self.rules
-            ),
-        )
+        return self._on_one(any_id, partial(commands.complete, by=by), once)
 
     def retry(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Have the driver retry the remaining work of a stuck maintenance."""
-        return self._on_one(
-            any_id,
-            once,
-            lambda slice_, maintenance_id, now: commands.retry(
-                slice_, maintenance_id, by=by, now=now, rules=self.rules
-            ),
-        )
+        return self._on_one(any_id, partial(commands.retry, by=by), once)
 
     def close(
         self,
@@ -294,29 +217,18 @@ class Engine:
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Give up on a stuck maintenance."""
-        return self._on_one(
-            any_id,
-            once,
-            lambda slice_, maintenance_id, now: commands.close(
-                slice_, maintenance_id, by=by, reason=reason, now=now, rules=self.rules
-            ),
-        )
+        command = partial(commands.close, by=by, reason=reason)
+        return self._on_one(any_id, command, once)
 
     def _on_one(
         self,
         any_id: str,
+        command: CommandOnOne,
         once: IdempotencyKey[Maintenance] | None,
-        command: Callable[[Slice, str, datetime], Step],
     ) -> Maintenance:
         with self.writing(once) as (transaction, now):
             maintenance = find_maintenance(transaction, any_id)
-
-            def decide(slice_: Slice) -> Step:
-                return command(slice_, maintenance.id, now)
-
-            self.decide(
-                transaction, maintenance.groups, decide, now, having(maintenance)
-            )
+            self.decide_on_one(transaction, maintenance, command, now)
             after = find_maintenance(transaction, maintenance.id)
             keep_receipt(transaction, once, after, now)
         return after
@@ -327,18 +239,10 @@ class Engine:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
         with self.writing() as (transaction, now):
             existing = transaction.part_of_fleet(groups=groups).groups
-            self.decide(
-                transaction,
-                existing,
-                lambda slice_: commands.listen(
-                    slice_,
-                    [*existing],
-                    epoch=self.new_epoch(),
-                    now=now,
-                    rules=self.rules,
-                ),
-                now,
+            command = partial(
+                commands.listen, groups=[*existing], epoch=self.new_epoch()
             )
+            self.decide(transaction, existing, command, now)
 
     def tick(self) -> None:
         """Apply everything that is due, until nothing is."""
@@ -353,12 +257,7 @@ class Engine:
         with self.writing() as (transaction, now):
             due = transaction.due(now)
             groups = {group for maintenance in due for group in maintenance.groups}
-            step = self.decide(
-                transaction,
-                groups,
-                lambda slice_: commands.tick(slice_, now, self.rules),
-                now,
-            )
+            step = self.decide(transaction, groups, commands.tick, now)
             if not step.facts and (still := transaction.due(now)):
                 names = ", ".join(sorted(maintenance.id for maintenance in still))
                 raise RuntimeError(f"time moves {names}, but nothing comes of it")
@@ -372,7 +271,7 @@ class Engine:
     def beat(self) -> None:
         """Save the heartbeat and the pending observations."""
         with self.writing() as (transaction, now):
-            self._pulse.beat(transaction, now)
+            self._heartbeat.beat(transaction, now)
 
     def keep_clock(
         self, moment: datetime, once: IdempotencyKey[datetime] | None = None
@@ -388,9 +287,9 @@ class Engine:
             with self.store.snapshot() as snapshot:
                 refuse_repeated(snapshot, once, self.now(snapshot))
 
-    def write_notes(self) -> None:
+    def save_observations(self) -> None:
         """Save the pending observations, if the store is available."""
-        if self.notes.are_there:
+        if self.observations.has_any:
             with suppress(Unavailable), self.writing():
                 pass
 
@@ -401,23 +300,23 @@ class Engine:
         self, once: IdempotencyKey[_T] | None = None
     ) -> Iterator[tuple[Transaction, datetime]]:
         """Open a transaction with the pending observations; wake readers after it."""
-        taken = Batch()
+        batch = Batch()
         try:
             with self.store.transaction() as transaction:
-                taken = self.notes.take()
+                batch = self.observations.take()
                 before = transaction.position()
                 now = self.now(transaction)
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                outage = self._pulse.feel(transaction, now)
+                outage = self._heartbeat.detect_outage(transaction, now)
                 is_behind = self.clock.now() < now  # then polls count as now
-                polled = dict.fromkeys(taken.asked, now) if is_behind else taken.asked
-                transaction.note(polled, taken.sights, now)
-                record_token_use(transaction, taken, now)
+                polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
+                transaction.note(polled, batch.sights, now)
+                record_token_use(transaction, batch, now)
                 yield transaction, now
                 after = transaction.position()
         except BaseException as error:
-            self.notes.give_back(taken)
+            self.observations.give_back(batch)
             if isinstance(error, Unavailable) and not self.is_in_doubt:
                 self.is_in_doubt = True
                 self.on_doubt()
@@ -432,28 +331,70 @@ class Engine:
         self,
         transaction: Transaction,
         groups: Iterable[str],
-        decide: Callable[[Slice], Step],
+        command: Command,
         now: datetime,
-        complete: Callable[[Slice], Slice] = lambda slice_: slice_,
+        extend: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Decide over `groups`, save the step, and settle what it unblocks elsewhere.
+        """Run `command` over `groups`, save its step, and settle what it unblocks.
 
-        `complete` adds to the slice what the decision needs besides the groups.
+        `extend` adds to the slice what the command needs besides the groups.
+        """
+        step = self._save_step(transaction, groups, command, now, extend)
+        latest = step
+        while latest.facts:
+            beyond = groups_beyond(latest.slice, now, self.rules)
+            if not beyond:
+                break
+            latest = self._save_step(transaction, beyond, commands.tick, now)
+        return step
+
+    def decide_on_one(
+        self,
+        transaction: Transaction,
+        maintenance: Maintenance,
+        command: CommandOnOne,
+        now: datetime,
+    ) -> Maintenance:
+        """Run `command` on `maintenance`, even if it is over; return what became of it.
+
+        What the step unblocks elsewhere may change it once more.
         """
 
-        def saved(step: Step) -> None:
-            if revoke_of_gone(transaction, step.facts, now):
-                self.are_tokens_stale = True
+        def with_maintenance(slice_: Slice) -> Slice:
+            if maintenance.id in slice_.maintenances:
+                return slice_
+            return slice_.with_maintenance(maintenance)
 
-        return decide_over(
+        step = self.decide(
             transaction,
-            groups,
-            decide,
-            now=now,
-            rules=self.rules,
-            complete=complete,
-            saved=saved,
+            maintenance.groups,
+            partial(command, maintenance_id=maintenance.id),
+            now,
+            with_maintenance,
         )
+        return step.slice.maintenance(maintenance.id)
+
+    def _save_step(
+        self,
+        transaction: Transaction,
+        groups: Iterable[str],
+        command: Command,
+        now: datetime,
+        extend: Callable[[Slice], Slice] = lambda slice_: slice_,
+    ) -> Step:
+        """Load `groups`, widened once to everything due there; decide and save."""
+        slice_ = with_leaving(transaction, extend(transaction.slice(groups)))
+        step = command(slice_, now=now, rules=self.rules)
+        required = groups_to_settle(slice_, step.slice, now, self.rules)
+        if not required <= slice_.groups.keys() | step.slice.groups.keys():
+            wider = transaction.slice(required | slice_.groups.keys())
+            slice_ = with_leaving(transaction, extend(wider))
+            step = command(slice_, now=now, rules=self.rules)
+        transaction.save(slice_, step, _next_moments(step.slice, now, self.rules))
+        removed = removed_groups(step.facts)
+        if removed and revoke_tokens_of(transaction, removed, now):
+            self.are_tokens_stale = True
+        return step
 
     def new_epoch(self) -> str:
         """Create the opaque name of an epoch."""
@@ -474,3 +415,24 @@ def announced(step: Step) -> Sequence[Maintenance]:
         if maintenance.id in ids
     ]
     return sorted(created, key=lambda maintenance: maintenance.not_before)
+
+
+def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:
+    """Return the groups of those that can still be approved."""
+    return {
+        group
+        for maintenance in maintenances
+        if maintenance and maintenance.phase is Phase.SCHEDULED
+        for group in maintenance.groups
+    }
+
+
+def _next_moments(
+    slice_: Slice, now: datetime, rules: Rules
+) -> Mapping[str, datetime | None]:
+    """Return the next timer of each maintenance; one partly loaded keeps its timer."""
+    return {
+        maintenance.id: policy.next_moment(maintenance, now, rules, slice_.outages)
+        for maintenance in slice_.maintenances.values()
+        if is_at_hand(slice_, maintenance) or not maintenance.phase.is_live
+    }

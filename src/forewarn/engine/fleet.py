@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from forewarn.core import fleet_file
@@ -19,7 +20,7 @@ from forewarn.ports import Snapshot, Transaction
 
 #: The stored setting with the digest of the last fleet file applied; empty after any
 #: other change of the whole fleet.
-DIGEST = "fleet"
+_DIGEST = "fleet"
 
 _T = TypeVar("_T")
 _Named = TypeVar("_Named", VM, Group, Host)
@@ -59,7 +60,7 @@ class FleetCommands:
             if difference or digest:
                 transaction.keep(FIRST_VM, first)
             step = self._change(transaction, current, difference, by)
-            transaction.keep(DIGEST, digest)
+            transaction.keep(_DIGEST, digest)
             warnings = (
                 *fleet_file.warnings(desired),
                 *fleet_changes.consequences(step),
@@ -71,7 +72,7 @@ class FleetCommands:
     def is_applied(self, digest: str) -> bool:
         """Whether the file with this digest was the last one applied."""
         with self._engine.store.snapshot() as snapshot:
-            return snapshot.setting(DIGEST) == digest
+            return snapshot.setting(_DIGEST) == digest
 
     def put_vm(self, vm: VM, *, by: str, once: IdempotencyKey[VM] | None = None) -> VM:
         """Add or change a VM."""
@@ -197,35 +198,33 @@ class FleetCommands:
         return altered
 
     def _change(
-        self, transaction: Transaction, current: Fleet, found: Difference, by: str
+        self, transaction: Transaction, current: Fleet, changes: Difference, by: str
     ) -> Step:
         engine = self._engine
         now, epoch = engine.now(transaction), engine.new_epoch()
         return engine.decide(
             transaction,
-            _concerned(transaction, found),
-            lambda slice_: fleet_changes.change(
-                slice_, found, by=by, epoch=epoch, now=now, rules=engine.rules
-            ),
+            _affected_groups(transaction, changes),
+            partial(fleet_changes.change, changes=changes, by=by, epoch=epoch),
             now,
-            lambda slice_: _with_fleet(slice_, current, found),
+            lambda slice_: _with_fleet(slice_, current, changes),
         )
 
 
-def _concerned(snapshot: Snapshot, found: Difference) -> frozenset[str]:
+def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
     """Return the changed groups, and those with maintenance of a removed host."""
-    gone = {old.name for old, new in found.hosts if old and not new}
+    gone = {old.name for old, new in changes.hosts if old and not new}
     if not gone:
-        return found.groups_touched
+        return changes.groups_touched
     live = every(snapshot, Phase.SCHEDULED, Phase.STARTED)
     bound = [maintenance for maintenance in live if maintenance.host in gone]
-    return found.groups_touched.union(*(maintenance.groups for maintenance in bound))
+    return changes.groups_touched.union(*(maintenance.groups for maintenance in bound))
 
 
-def _with_fleet(slice_: Slice, current: Fleet, found: Difference) -> Slice:
+def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
     """Add to the slice what is about to change."""
-    hosts = {old.name: old for old, _ in found.hosts if old}
-    touched = found.groups_touched
+    hosts = {old.name: old for old, _ in changes.hosts if old}
+    touched = changes.groups_touched
     vms = {vm.name: vm for vm in current.vms.values() if vm.group in touched}
     return replace(slice_, hosts=hosts, vms=vms)
 

@@ -33,7 +33,7 @@ class Heartbeat:
         if last_heartbeat(transaction) != now:
             transaction.keep(HEARTBEAT, now.isoformat())
 
-    def feel(self, transaction: Transaction, now: datetime) -> Outage | None:
+    def detect_outage(self, transaction: Transaction, now: datetime) -> Outage | None:
         """Detect and record the outage that ends now, if there is one."""
         last = last_heartbeat(transaction)
         outage = None if last is None else self._outage(last, now)

@@ -1,6 +1,6 @@
 """Lookup of VMs, hosts, maintenance and events by name or id; raises `NotFound`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forewarn.core.fleet import VM, fold_name
@@ -13,37 +13,37 @@ from forewarn.ports import Snapshot
 _PAGE = 1000
 
 
-def find_vm(snapshot: Snapshot, name: str, *, only: str | None = None) -> VM:
-    """Find the VM `name`, ignoring case; `only` restricts it to a group."""
+def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
+    """Find the VM `name`, ignoring case; if `group` is given, only in that group."""
     for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
-        if only in (None, vm.group):
+        if group in (None, vm.group):
             return vm
     raise NotFound(f"there is no VM {name}")
 
 
 def find_maintenance(
-    snapshot: Snapshot, any_id: str, *, only: str | None = None
+    snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
     """Find the maintenance with this id, or with an event of this id.
 
-    If `only` names a group, maintenance not announced to it is not found.
+    If `group` is given, maintenance not announced to it is not found.
     """
     maintenance = snapshot.maintenance(any_id.upper())
-    if maintenance is None or not _concerns(maintenance, any_id.upper(), only):
+    if maintenance is None or not _concerns(maintenance, any_id.upper(), group):
         raise NotFound(f"there is no maintenance or event {any_id}")
     return maintenance
 
 
-def _concerns(found: Maintenance, any_id: str, only: str | None) -> bool:
-    own = [event for event in found.events if only in (None, event.group)]
-    return bool(own) and any_id in (found.id, *(event.id for event in own))
+def _concerns(maintenance: Maintenance, any_id: str, group: str | None) -> bool:
+    own = [event for event in maintenance.events if group in (None, event.group)]
+    return bool(own) and any_id in (maintenance.id, *(event.id for event in own))
 
 
 def find_event(
-    snapshot: Snapshot, event_id: str, *, only: str | None = None
+    snapshot: Snapshot, event_id: str, *, group: str | None = None
 ) -> tuple[Maintenance, Event]:
-    """Find an event and its maintenance; `only` restricts it to a group."""
-    maintenance = find_maintenance(snapshot, event_id, only=only)
+    """Find an event and its maintenance; if `group` is given, only in that group."""
+    maintenance = find_maintenance(snapshot, event_id, group=group)
     for event in maintenance.events:
         if event.id == event_id.upper():
             return maintenance, event
@@ -87,8 +87,8 @@ def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
     return sum(1 for maintenance in scheduled if is_user_operation(maintenance))
 
 
-def _exact(name: str, known: Iterable[str], noun: str) -> str:
-    for candidate in known:
+def _exact(name: str, names: Iterable[str], noun: str) -> str:
+    for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate
     raise NotFound(f"there is no {noun} {name}")
@@ -113,14 +113,3 @@ def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
         return slice_
     vms = snapshot.part_of_fleet(vms=sorted(names)).vms
     return replace(slice_, vms={**vms, **slice_.vms})
-
-
-def having(found: Maintenance) -> Callable[[Slice], Slice]:
-    """Return a function that adds `found` to a slice, even if it is over."""
-
-    def complete(slice_: Slice) -> Slice:
-        if found.id in slice_.maintenances:
-            return slice_
-        return slice_.with_maintenance(found)
-
-    return complete

@@ -1,4 +1,8 @@
-"""Operations on one VM or one host: restart, evict, degrade, fail, recover."""
+"""Operations on one VM or one host, and the approval of several events at once.
+
+Operations affect VMs without an explicit announcement: restart, redeploy, evict,
+degrade, fail, recover.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +28,7 @@ from forewarn.ports import Transaction
 class HostResult:
     """The result of a command on a host."""
 
-    made: Sequence[Maintenance]
+    announced: Sequence[Maintenance]
     concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
 
 
@@ -34,7 +38,6 @@ class _Command(Protocol):
         slice_: Slice,
         order: Order,
         vms: Sequence[VM],
-        /,
         *,
         by: str,
         new_id: Callable[[], str],
@@ -56,34 +59,28 @@ class Operations:
         order: Order,
         *,
         by: str,
-        only: str | None = None,
+        group: str | None = None,
         once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If `only` names a group, VMs of other groups are not found.
+        If `group` is given, VMs of other groups are not found.
         """
         announcements.check_order(order)
         engine = self._engine
         with engine.writing(once) as (transaction, now):
-            vms = [find_vm(transaction, name, only=only) for name in order.vms]
-            scheduled = count_user_operations(transaction, engine.rules)
-
-            def decide(slice_: Slice) -> Step:
-                return operations.operate(
-                    slice_,
-                    operation,
-                    order,
-                    vms,
-                    by=by,
-                    new_id=engine.new_id,
-                    now=now,
-                    rules=engine.rules,
-                    scheduled=scheduled,
-                )
-
+            vms = [find_vm(transaction, name, group=group) for name in order.vms]
+            command = partial(
+                operations.operate,
+                operation=operation,
+                order=order,
+                vms=vms,
+                by=by,
+                new_id=engine.new_id,
+                scheduled=count_user_operations(transaction, engine.rules),
+            )
             groups = {vm.group for vm in vms}
-            maintenances = announced(engine.decide(transaction, groups, decide, now))
+            maintenances = announced(engine.decide(transaction, groups, command, now))
             keep_receipt(transaction, once, maintenances, now)
         return maintenances
 
@@ -137,19 +134,14 @@ class Operations:
                     groups.update(maintenance.groups)
             live = transaction.slice(groups).maintenances.values()
             existing = [maintenance for maintenance in live if maintenance.host == host]
-
-            def decide(slice_: Slice) -> Step:
-                return command(
-                    slice_,
-                    replace(order, host=host),
-                    vms,
-                    by=by,
-                    new_id=engine.new_id,
-                    now=now,
-                    rules=engine.rules,
-                )
-
-            step = engine.decide(transaction, groups, decide, now)
+            bound = partial(
+                command,
+                order=replace(order, host=host),
+                vms=vms,
+                by=by,
+                new_id=engine.new_id,
+            )
+            step = engine.decide(transaction, groups, bound, now)
             after = [step.slice.maintenance(maintenance.id) for maintenance in existing]
             changed = [
                 new for old, new in zip(existing, after, strict=True) if new != old
@@ -157,9 +149,9 @@ class Operations:
             same = [
                 maintenance for maintenance in after if maintenance.cause in concerns
             ]
-            outcome = HostResult(made=announced(step), concerned=changed or same)
-            keep_receipt(transaction, once, outcome, now)
-        return outcome
+            result = HostResult(announced=announced(step), concerned=changed or same)
+            keep_receipt(transaction, once, result, now)
+        return result
 
 
 def approve_each(
@@ -175,29 +167,31 @@ def approve_each(
     An event for which `is_seen` is false is reported as not found.
     """
     with engine.writing() as (transaction, now):
-        judged = {each: _judge(transaction, each, is_seen) for each in event_ids}
+        results = {name: _find(transaction, name, is_seen) for name in event_ids}
         good = {
-            event: verdict
-            for event, verdict in judged.items()
-            if isinstance(verdict, Maintenance)
+            event: result
+            for event, result in results.items()
+            if isinstance(result, Maintenance)
         }
-        ids = [event.upper() for event in good]
-
-        def decide(slice_: Slice) -> Step:
-            return commands.approve(
-                slice_, ids, by=by, via=via, now=now, rules=engine.rules
-            )
-
         if good:
-            groups = {group for each in good.values() for group in each.groups}
-            engine.decide(transaction, groups, decide, now)
+            engine.decide(
+                transaction,
+                {group for found in good.values() for group in found.groups},
+                partial(
+                    commands.approve,
+                    event_ids=[event.upper() for event in good],
+                    by=by,
+                    via=via,
+                ),
+                now,
+            )
     return {
-        event: verdict if isinstance(verdict, ForewarnError) else None
-        for event, verdict in judged.items()
+        event: result if isinstance(result, ForewarnError) else None
+        for event, result in results.items()
     }
 
 
-def _judge(
+def _find(
     transaction: Transaction, event_id: str, is_seen: Callable[[Event], bool]
 ) -> Maintenance | NotFound | TooLate:
     """Return the maintenance whose event can be approved, or the error."""

@@ -61,21 +61,21 @@ class Overview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
-    found: Sequence[Maintenance]
+    maintenances: Sequence[Maintenance]
     next: PageCursor | None
 
 
 def show_named(
-    engine: Engine, ids: Iterable[str], *, only: str | None = None
+    engine: Engine, ids: Iterable[str], *, group: str | None = None
 ) -> Overview:
     """Show the maintenance with these ids or event ids; skip unknown ones."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         named = {
-            maintenance.id: maintenance for maintenance in _named(snapshot, ids, only)
+            maintenance.id: maintenance for maintenance in _named(snapshot, ids, group)
         }
         return _overview(
-            engine, snapshot, _Page(found=[*named.values()], next=None), only
+            engine, snapshot, _Page(maintenances=[*named.values()], next=None), group
         )
 
 
@@ -85,24 +85,24 @@ def show_page(
     since: datetime | None,
     place: PageCursor,
     limit: int,
-    only: str | None = None,
+    group: str | None = None,
 ) -> Overview:
     """Show live maintenance, and what has ended since `since`, if given."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
-        page = _page(snapshot, since, place, limit, only)
-        return _overview(engine, snapshot, page, only)
+        page = _page(snapshot, since, place, limit, group)
+        return _overview(engine, snapshot, page, group)
 
 
 # --- queries -----------------------------------------------------------------
 
 
 def _named(
-    snapshot: Snapshot, ids: Iterable[str], only: str | None
+    snapshot: Snapshot, ids: Iterable[str], group: str | None
 ) -> Iterator[Maintenance]:
     for any_id in ids:
         with suppress(NotFound):
-            yield find_maintenance(snapshot, any_id, only=only)
+            yield find_maintenance(snapshot, any_id, group=group)
 
 
 def _page(
@@ -110,25 +110,27 @@ def _page(
     since: datetime | None,
     place: PageCursor,
     limit: int,
-    only: str | None,
+    group: str | None,
 ) -> _Page:
     live: Sequence[tuple[int, Maintenance]] = ()
     if place.before is None:
         live = snapshot.maintenances(
-            phases=_LIVE, after=place.ordinal, limit=limit + 1, group=only
+            phases=_LIVE, after=place.ordinal, limit=limit + 1, group=group
         )
     maintenances = [maintenance for _, maintenance in live[:limit]]
     if len(live) > limit:
-        return _Page(found=maintenances, next=PageCursor(ordinal=live[limit - 1][0]))
+        return _Page(
+            maintenances=maintenances, next=PageCursor(ordinal=live[limit - 1][0])
+        )
     if since is None:
-        return _Page(found=maintenances, next=None)
+        return _Page(maintenances=maintenances, next=None)
     before = snapshot.position() + 1 if place.before is None else place.before
-    ended = _ended(snapshot, since, before, limit - len(maintenances), only)
-    return replace(ended, found=[*maintenances, *ended.found])
+    ended = _ended(snapshot, since, before, limit - len(maintenances), group)
+    return replace(ended, maintenances=[*maintenances, *ended.maintenances])
 
 
 def _ended(
-    snapshot: Snapshot, since: datetime, before: int, limit: int, only: str | None
+    snapshot: Snapshot, since: datetime, before: int, limit: int, group: str | None
 ) -> _Page:
     """Find what ended since `since` and before a position, latest first."""
     begin = snapshot.position_before(since)
@@ -137,13 +139,13 @@ def _ended(
     matches: list[tuple[int, Maintenance]] = []
     while position > stop and len(matches) < limit:
         below = max(stop, position - _AT_ONCE)
-        ends = snapshot.told_of(
+        ends = snapshot.maintenances_in(
             after=below, until=position, limit=_AT_ONCE, kinds=_ENDS
         )
         for at, ended in reversed(ends):
             maintenance = snapshot.maintenance(ended)
             if maintenance is not None and (
-                only is None or visible_maintenance(maintenance, only)
+                group is None or visible_maintenance(maintenance, group)
             ):
                 matches.append((at, maintenance))
             if len(matches) == limit:
@@ -151,7 +153,7 @@ def _ended(
                 break
         position = below
     return _Page(
-        found=[maintenance for _, maintenance in matches],
+        maintenances=[maintenance for _, maintenance in matches],
         next=PageCursor(before=position + 1) if position > begin else None,
     )
 
@@ -160,13 +162,15 @@ def _ended(
 
 
 def _overview(
-    engine: Engine, snapshot: Snapshot, page: _Page, only: str | None
+    engine: Engine, snapshot: Snapshot, page: _Page, group: str | None
 ) -> Overview:
     now = engine.now(snapshot)
-    explained = explain_all(snapshot, page.found, now, engine.rules, only, WAITS)
+    explained = explain_all(
+        snapshot, page.maintenances, now, engine.rules, group, WAITS
+    )
     shown = [
-        (visible_maintenance(maintenance, only) if only else None) or maintenance
-        for maintenance in page.found
+        (visible_maintenance(maintenance, group) if group else None) or maintenance
+        for maintenance in page.maintenances
     ]
     sights = _sights(snapshot, shown)
     return Overview(

@@ -1,4 +1,7 @@
-"""Queries about a maintenance: its explanation and its history."""
+"""Queries: explanations, stories, previews, searches and the monthly report.
+
+Each reads the store in snapshots and leaves the thinking to `core.queries`.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,20 +32,18 @@ from forewarn.engine.lookup import every, find_maintenance
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot, Store
 
-#: The most facts that one page reads.
-MOST = 5_000
+#: The most facts that one page of a search reads.
+_MAX_READS = 5_000
 
-#: The most facts that the store scans for one page.
+#: The most facts that the store scans for one page of a search.
 REACH = 100_000
 
-_BATCH = 500
-_KNOWN = 2_000  # maintenance operations cached per page
-
-
-_PAGE = 500
+_BATCH = 500  # facts per query of a search
+_CACHED = 2_000  # maintenance operations per page
+_PAGE = 500  # facts per query of a report
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: The facts that make a maintenance count.
+#: The facts that make a maintenance count in a report.
 _COUNTING = frozenset(
     {
         f.Announced,
@@ -59,50 +60,86 @@ _COUNTING = frozenset(
 )
 
 
+# --- explanations ------------------------------------------------------------
+
+
 def explain_maintenance(
-    engine: Engine, any_id: str, *, only: str | None = None
+    engine: Engine, any_id: str, *, group: str | None = None
 ) -> Explanation:
     """Explain the maintenance with this id, or with an event of this id.
 
-    If `only` names a group, it is redacted for that group.
+    If `group` is given, it is redacted for that group.
     """
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
-        maintenance, now = (
-            find_maintenance(snapshot, any_id, only=only),
-            engine.now(snapshot),
-        )
-        return explain_all(snapshot, [maintenance], now, engine.rules, only)[
-            maintenance.id
-        ]
+        maintenance = find_maintenance(snapshot, any_id, group=group)
+        now = engine.now(snapshot)
+        explanations = explain_all(snapshot, [maintenance], now, engine.rules, group)
+        return explanations[maintenance.id]
 
 
 def explain_all(
     snapshot: Snapshot,
-    found: Sequence[Maintenance],
+    maintenances: Sequence[Maintenance],
     now: datetime,
     rules: Rules,
-    only: str | None = None,
-    most: int | None = None,
+    group: str | None = None,
+    limit: int | None = None,
 ) -> Mapping[str, Explanation]:
     """Explain several maintenance operations from one slice, by id.
 
-    At least the first `most` waits of each are included, possibly more.
+    At least the first `limit` waits of each are included, possibly more.
     """
     waiting = [
-        maintenance for maintenance in found if maintenance.phase is Phase.SCHEDULED
+        maintenance
+        for maintenance in maintenances
+        if maintenance.phase is Phase.SCHEDULED
     ]
     slice_ = snapshot.slice(
         {group for maintenance in waiting for group in maintenance.groups}
     )
-    near = neighborhoods(slice_)
+    near = _neighborhoods(slice_)
     return {
-        maintenance.id: explain(near(maintenance), maintenance, now, rules, only, most)
-        for maintenance in found
+        maintenance.id: explain(
+            near(maintenance), maintenance, now, rules, group, limit
+        )
+        for maintenance in maintenances
     }
 
 
-def neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """One maintenance that would be announced."""
+
+    maintenance: Maintenance
+    explanation: Explanation
+
+
+def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
+    """Return what `announce` would do, in the order in which it would run."""
+    announcements.check_order(order)
+    engine.save_observations()
+    rules = engine.rules
+    with engine.store.snapshot() as snapshot:
+        now = engine.now(snapshot)
+        groups, command = engine.announcement(snapshot, order, by, foreseen_ids())
+        slice_ = snapshot.slice(groups)
+        step = command(slice_, now=now, rules=rules)
+        required = groups_to_settle(slice_, step.slice, now, rules)
+        if not required <= slice_.groups.keys():
+            wider = snapshot.slice(required | slice_.groups.keys())
+            step = command(wider, now=now, rules=rules)
+    near = _neighborhoods(step.slice)
+    return [
+        Preview(
+            maintenance=maintenance,
+            explanation=explain_preview(near(maintenance), maintenance, now, rules),
+        )
+        for maintenance in announced(step)
+    ]
+
+
+def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
     """Return a function that cuts `slice_` to what one maintenance can wait for.
 
     Without it, explaining hundreds would look at all of them for each.
@@ -125,61 +162,36 @@ def neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
     return near
 
 
+# --- stories -----------------------------------------------------------------
+
+
 def story_of_maintenance(
-    engine: Engine, any_id: str, *, only: str | None = None
+    engine: Engine, any_id: str, *, group: str | None = None
 ) -> Story:
     """Return the history of the maintenance with this id, or with an event of this id.
 
-    If `only` names a group, it is redacted for that group.
+    If `group` is given, it is redacted for that group.
     """
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
-        whole = find_maintenance(snapshot, any_id, only=only)
+        whole = find_maintenance(snapshot, any_id, group=group)
         facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
         visible = whole
-        if only is not None:
-            cut = [visible_fact(fact, only, lambda _: whole) for fact in facts]
+        if group is not None:
+            cut = [visible_fact(fact, group, lambda _: whole) for fact in facts]
             facts = [fact for fact in cut if fact is not None]
-            visible = visible_maintenance(whole, only) or whole
+            visible = visible_maintenance(whole, group) or whole
         outages = snapshot.outages(visible.announced_at)
         is_share = len(visible.events) < len(whole.events)
         sights = _sights(snapshot, visible)
         return story_of(visible, facts, sights, outages, is_share=is_share)
 
 
-def _sights(snapshot: Snapshot, found: Maintenance) -> list[Sight]:
-    return [sight for event in found.events for sight in snapshot.seen(event.id)]
+def _sights(snapshot: Snapshot, maintenance: Maintenance) -> list[Sight]:
+    return [sight for event in maintenance.events for sight in snapshot.seen(event.id)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """One maintenance that would be announced."""
-
-    maintenance: Maintenance
-    explanation: Explanation
-
-
-def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
-    """Return what `announce` would do, in the order in which it would run."""
-    announcements.check_order(order)
-    engine.write_notes()
-    rules = engine.rules
-    with engine.store.snapshot() as snapshot:
-        now = engine.now(snapshot)
-        groups, decide = engine.ordered(snapshot, order, by, now, foreseen_ids())
-        slice_ = snapshot.slice(groups)
-        step = decide(slice_)
-        required = groups_to_settle(slice_, step.slice, now, rules)
-        if not required <= slice_.groups.keys():
-            step = decide(snapshot.slice(required | slice_.groups.keys()))
-    near = neighborhoods(step.slice)
-    return [
-        Preview(
-            maintenance=maintenance,
-            explanation=explain_preview(near(maintenance), maintenance, now, rules),
-        )
-        for maintenance in announced(step)
-    ]
+# --- searches ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +204,17 @@ class SearchPage:
 
 
 def resolve_ids(
-    snapshot: Snapshot, search: Search, *, only: str | None = None
+    snapshot: Snapshot, search: Search, *, group: str | None = None
 ) -> Search:
     """Replace event ids in `search` by maintenance ids.
 
-    If `only` names a group, maintenance of other groups is not found.
+    If `group` is given, maintenance of other groups is not found.
     """
-    ids = search.maintenances
-    maintenances = (find_maintenance(snapshot, each, only=only) for each in ids)
-    return replace(search, maintenances=frozenset(each.id for each in maintenances))
+    ids = frozenset(
+        find_maintenance(snapshot, any_id, group=group).id
+        for any_id in search.maintenances
+    )
+    return replace(search, maintenances=ids)
 
 
 def find_entries(
@@ -209,21 +223,21 @@ def find_entries(
     *,
     after: int,
     limit: int,
-    only: str | None = None,
-    most: int = MOST,
+    group: str | None = None,
+    max_reads: int = _MAX_READS,
 ) -> SearchPage:
-    """Find up to `limit` facts after `after`, reading about `most` facts at most.
+    """Find up to `limit` facts after `after`, reading about `max_reads` facts at most.
 
-    If `only` names a group, each fact is redacted for it before it is matched.
+    If `group` is given, each fact is redacted for it before it is matched.
     """
     position, end = _bounds(snapshot, search, after)
     stop = end if search.maintenances else min(end, position + REACH)
-    is_all = search == Search() and only is None
-    size = min(_BATCH, limit) if is_all else min(_BATCH, most)
-    select = _selecting(snapshot, search, only)
+    is_all = search == Search() and group is None
+    size = min(_BATCH, limit) if is_all else min(_BATCH, max_reads)
+    select = _selecting(snapshot, search, group)
     entries: list[JournalEntry] = []
     read = 0
-    while position < stop and len(entries) < limit and read < most:
+    while position < stop and len(entries) < limit and read < max_reads:
         batch = snapshot.facts(
             after=position,
             until=stop,
@@ -247,18 +261,18 @@ def find_newest_entries(
     *,
     before: int | None,  # None for the end of the journal
     limit: int,
-    only: str | None = None,
-    most: int = MOST,
+    group: str | None = None,
+    max_reads: int = _MAX_READS,
 ) -> SearchPage:
     """Find up to `limit` facts before `before`, newest first."""
     begin, end = _bounds(snapshot, search, 0)
     position = end if before is None else min(end, before - 1)
     stop = max(begin, position - REACH)
-    select = _selecting(snapshot, search, only)
+    select = _selecting(snapshot, search, group)
     entries: list[JournalEntry] = []
     read = 0
-    while position > stop and len(entries) < limit and read < most:
-        below = max(stop, position - min(_BATCH, most))
+    while position > stop and len(entries) < limit and read < max_reads:
+        below = max(stop, position - min(_BATCH, max_reads))
         batch = snapshot.facts(
             after=below,
             until=position,
@@ -277,24 +291,24 @@ def find_newest_entries(
 
 
 def _selecting(
-    snapshot: Snapshot, search: Search, only: str | None
+    snapshot: Snapshot, search: Search, group: str | None
 ) -> Callable[[Iterable[JournalEntry]], Iterator[JournalEntry]]:
     """Return a function that redacts entries and yields those that match."""
-    whole = lru_cache(_KNOWN)(snapshot.maintenance)
+    whole = lru_cache(_CACHED)(snapshot.maintenance)
 
     def look(any_id: str) -> Maintenance | None:
         maintenance = whole(any_id)
         return (
             maintenance
-            if only is None or maintenance is None
-            else visible_maintenance(maintenance, only)
+            if group is None or maintenance is None
+            else visible_maintenance(maintenance, group)
         )
 
     def select(batch: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
         for entry in batch:
             fact: Fact | None = entry.fact
-            if only is not None:
-                fact = visible_fact(entry.fact, only, whole)
+            if group is not None:
+                fact = visible_fact(entry.fact, group, whole)
             if fact is not None and matches(search, fact, look):
                 yield JournalEntry(position=entry.position, fact=fact)
 
@@ -317,11 +331,14 @@ def _bounds(snapshot: Snapshot, search: Search, after: int) -> tuple[int, int]:
     return begin, end
 
 
+# --- monthly report ----------------------------------------------------------
+
+
 def report_on(
     engine: Engine, month: Month | None, group: str | None = None
 ) -> MonthlyReport:
     """Report on `month`, or on the current one, for all groups or for one."""
-    engine.write_notes()
+    engine.save_observations()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
         month = month or month_of(now)
@@ -333,49 +350,51 @@ def report_on(
             for maintenance in every(snapshot, Phase.STARTED)
             if maintenance.stuck_since
         ]
-        spelling = None if group is None else _written(snapshot, group)
-    lives = _lives(engine.store, month, begin, end, stuck)
-    report = make_report(lives, outages, month, now=now, group=spelling or group)
+        spelling = None if group is None else _spelling(snapshot, group)
+    histories = _histories(engine.store, month, begin, end, stuck)
+    report = make_report(histories, outages, month, now=now, group=spelling or group)
     if group is not None and spelling is None and not report.counts:
         raise NotFound(f"there is no group {group}")
     return report
 
 
-def _written(snapshot: Snapshot, group: str) -> str | None:
+def _spelling(snapshot: Snapshot, group: str) -> str | None:
     """Return the declared spelling of `group`; None if it no longer exists."""
     return next(iter(snapshot.part_of_fleet(groups=[group]).groups), None)
 
 
-def _lives(
+def _histories(
     store: Store, month: Month, begin: int, end: int, stuck: list[str]
 ) -> Iterator[MaintenanceHistory]:
-    """Yield each life in the journal between two positions, once."""
+    """Yield the maintenance in the journal between two positions, each once."""
     done: set[str] = set()
     position = begin
     while position < end:
         with store.snapshot() as snapshot:
-            page = snapshot.told_of(
+            page = snapshot.maintenances_in(
                 after=position, until=end, limit=_PAGE, kinds=_COUNTING
             )
             ids = dict.fromkeys(maintenance_id for _, maintenance_id in page)
-            lives = [
-                _life(snapshot, maintenance_id, month)
+            histories = [
+                _history(snapshot, maintenance_id, month)
                 for maintenance_id in ids
                 if maintenance_id not in done
             ]
-        yield from lives
+        yield from histories
         done.update(ids)
         position = page[-1][0] if len(page) == _PAGE else end
     with store.snapshot() as snapshot:
-        lives = [
-            _life(snapshot, maintenance_id, month)
+        histories = [
+            _history(snapshot, maintenance_id, month)
             for maintenance_id in stuck
             if maintenance_id not in done
         ]
-    yield from lives
+    yield from histories
 
 
-def _life(snapshot: Snapshot, maintenance_id: str, month: Month) -> MaintenanceHistory:
+def _history(
+    snapshot: Snapshot, maintenance_id: str, month: Month
+) -> MaintenanceHistory:
     maintenance = snapshot.maintenance(maintenance_id)
     if maintenance is None:
         raise LookupError(f"the journal tells of {maintenance_id}, which is not there")

@@ -91,9 +91,11 @@ class Sessions:
         return root_key(self._tokens.digest_of(None) or "")
 
 
-def root_key(first: str) -> bytes:
+def root_key(admin_digest: str) -> bytes:
     """Derive the key behind all signatures from the digest of the admin token."""
-    return hashlib.scrypt(first.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32)
+    return hashlib.scrypt(
+        admin_digest.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32
+    )
 
 
 def key_for(root: bytes, digest: str) -> bytes:
@@ -122,8 +124,8 @@ def token_named(text: str) -> str | None:
     return text.partition(".")[2].partition(".")[0] or None
 
 
-def _mark(said: str, key: bytes) -> str:
-    digest = hmac.digest(key, _bytes(said), "sha256")
+def _mark(payload: str, key: bytes) -> str:
+    digest = hmac.digest(key, _bytes(payload), "sha256")
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 

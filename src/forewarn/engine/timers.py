@@ -79,14 +79,22 @@ class Timers:
 class ClockAdvance:
     """Moves the manual clock, timer by timer."""
 
-    def __init__(self, engine: Engine, read_to_end: Callable[[], None]) -> None:
-        """Move the clock of `engine`; `read_to_end` lets all readers catch up."""
+    def __init__(
+        self,
+        engine: Engine,
+        read_to_end: Callable[[], None],
+        on_move: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Move the clock of `engine`; `read_to_end` lets all readers catch up.
+
+        `on_move` is called after each move.
+        """
         self._engine = engine
         self._read_to_end = read_to_end
         self._lock = Lock()
         self._places = Semaphore(_MOST_IN_TURN)
         self._is_leaving = False
-        self.on_move: Callable[[], None] = lambda: None  # called after each move
+        self._on_move = on_move
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
     def stop(self) -> None:
@@ -159,7 +167,7 @@ class ClockAdvance:
         clock.move_to(target)
         engine.keep_clock(target, once)
         self._read_to_end()
-        self.on_move()
+        self._on_move()
         return target
 
     def _manual(self) -> ManualClock:

@@ -50,26 +50,26 @@ class UnknownToken(Enum):
 class Tokens:
     """All tokens, including the admin token."""
 
-    def __init__(self, engine: Engine, first: str) -> None:
-        """Store tokens through `engine`; `first` is the admin token."""
+    def __init__(self, engine: Engine, admin_token: str) -> None:
+        """Store tokens through `engine`, except for the `admin_token`."""
         self._engine = engine
-        self._first = _digest(first)
-        self._known: Mapping[str, Token] = {}
-        self._turn = Lock()
+        self._admin_digest = _digest(admin_token)
+        self._tokens: Mapping[str, Token] = {}
+        self._reload_lock = Lock()
 
     def reload(self) -> None:
         """Refresh the memory from the store."""
         engine = self._engine
-        with self._turn:  # an older read must not replace a newer one
+        with self._reload_lock:  # an older read must not replace a newer one
             engine.are_tokens_stale = False  # set again by any later change
             try:
                 with engine.store.snapshot() as snapshot:
-                    self._known = {token.id: token for token in snapshot.tokens()}
+                    self._tokens = {token.id: token for token in snapshot.tokens()}
             except Exception:
                 engine.are_tokens_stale = True
                 raise
 
-    def _follow(self) -> None:
+    def _reload_if_stale(self) -> None:
         """Refresh the memory, unless a commit listener has done so."""
         if self._engine.are_tokens_stale:
             self.reload()
@@ -77,9 +77,9 @@ class Tokens:
     def holder_of(self, text: str) -> TokenHolder | UnknownToken:
         """Return the holder of the token `text`, and record its use."""
         text_digest = _digest(text)
-        if hmac.compare_digest(text_digest, self._first):
+        if hmac.compare_digest(text_digest, self._admin_digest):
             return self.holder_with(None)
-        token = self._known.get(_id_of(text))
+        token = self._tokens.get(_id_of(text))
         digest = text_digest if token is None else token.digest
         if not hmac.compare_digest(text_digest, digest) or token is None:
             return UnknownToken.WRONG
@@ -92,7 +92,7 @@ class Tokens:
         """
         if token_id is None:
             return TokenHolder(name="admin", role=Role.ADMIN)
-        token = self._known.get(token_id)
+        token = self._tokens.get(token_id)
         if token is None:
             return UnknownToken.WRONG
         now = self._engine.clock.now()
@@ -100,7 +100,7 @@ class Tokens:
             return UnknownToken.REVOKED
         if token.has_expired(now):
             return UnknownToken.EXPIRED
-        self._engine.notes.use(token.id, now)
+        self._engine.observations.add_token_use(token.id, now)
         return TokenHolder(
             name=token.name, role=token.role, group=token.group, token=token.id
         )
@@ -108,20 +108,20 @@ class Tokens:
     def digest_of(self, token_id: str | None) -> str | None:
         """Return the digest of a token, even if revoked; None if there is none."""
         if token_id is None:
-            return self._first
-        token = self._known.get(token_id)
+            return self._admin_digest
+        token = self._tokens.get(token_id)
         return None if token is None else token.digest
 
     def is_good(self, holder: TokenHolder) -> bool:
         """Whether the token of `holder` is still valid."""
         if holder.token is None:
             return True
-        token = self._known.get(holder.token)
+        token = self._tokens.get(holder.token)
         return token is not None and token.is_good(self._engine.clock.now())
 
     def listed(self) -> Sequence[Token]:
         """Return the tokens that are not revoked, oldest first."""
-        self._engine.write_notes()
+        self._engine.save_observations()
         with self._engine.store.snapshot() as snapshot:
             return [token for token in snapshot.tokens() if token.revoked_at is None]
 
@@ -148,13 +148,13 @@ class Tokens:
                 digest=_digest(text),
                 created_at=now,
                 created_by=by,
-                expires_at=_later(now, lasts) if lasts is not None else expires_at,
+                expires_at=_expiry(now, lasts) if lasts is not None else expires_at,
             )
             core.check_token(token, transaction.tokens(), now)
-            token = _of_known_group(transaction, token)
+            token = _with_declared_group(transaction, token)
             transaction.keep_token(token)
-            record_facts(transaction, [_created(token, by, now)])
-        self._follow()
+            record_facts(transaction, [_token_created(token, by, now)])
+        self._reload_if_stale()
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
@@ -172,11 +172,11 @@ class Tokens:
                 raise NotFound(f"there is no token {name_or_id}")
             if token.revoked_at is None:
                 revoke(transaction, [token], by, now)
-        self._follow()
+        self._reload_if_stale()
         return token
 
 
-def _created(token: Token, by: str, now: datetime) -> f.TokenCreated:
+def _token_created(token: Token, by: str, now: datetime) -> f.TokenCreated:
     return f.TokenCreated(
         at=now,
         by=by,
@@ -188,7 +188,7 @@ def _created(token: Token, by: str, now: datetime) -> f.TokenCreated:
     )
 
 
-def _of_known_group(transaction: Transaction, token: Token) -> Token:
+def _with_declared_group(transaction: Transaction, token: Token) -> Token:
     """Replace the group by its declared spelling; raise `NotFound` if it is missing."""
     if token.group is None:
         return token
@@ -199,7 +199,7 @@ def _of_known_group(transaction: Transaction, token: Token) -> Token:
     raise NotFound(f"there is no group {token.group}")
 
 
-def _later(now: datetime, lasts: timedelta) -> datetime:
+def _expiry(now: datetime, lasts: timedelta) -> datetime:
     try:
         return now + lasts
     except OverflowError:

@@ -1,4 +1,8 @@
-"""Redaction of our secrets where a response repeats them."""
+"""HTTP POST with a hard deadline, and redaction of secrets in what is shown of it.
+
+The deadline covers everything from the first address to the last byte; no timeout of
+`http.client` does.
+"""
 
 import base64
 import re
@@ -16,54 +20,12 @@ from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import url_without_secrets
 from forewarn.ports import Bell
 
-_SHORTEST = 8  # characters; shorter words are too common to redact
-_INSTEAD = "***"
-
-
-_MOST_SAID = 200  # characters of a response that are shown
-_MOST_READ = 4 * _MOST_SAID  # bytes
+_MOST_SHOWN = 200  # characters of a response that are shown
+_MOST_READ = 4 * _MOST_SHOWN  # bytes
 _LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-
-
-def secret_words(text: str) -> Iterator[str]:
-    """Yield the words of `text` that may be tokens; short ones are not."""
-    return (word for word in text.split() if len(word) >= _SHORTEST)
-
-
-def secret_words_of_url(parts: SplitResult) -> Iterator[str]:
-    """Yield the possible secrets of a URL: user, password, query; encoded or not."""
-    yield from _both(parts.password or "")
-    yield from secret_words(unquote(parts.username or ""))
-    yield from _both(parts.query)
-    for pair in parts.query.split("&"):
-        value = pair.partition("=")[2]
-        yield from (word for word in _both(value) if len(word) >= _SHORTEST)
-
-
-def longest_first(words: Iterable[str]) -> Sequence[str]:
-    """Sort `words` so that none hides a longer one that begins with it."""
-    return sorted({*filter(None, words)}, key=len, reverse=True)
-
-
-def redact(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
-    """Redact `words` in `text`; if it `is_cut`, also a partial word at its end."""
-    for word in words:
-        text = text.replace(word, _INSTEAD)
-    if not is_cut:
-        return text
-    begun = max((_begun(text, word) for word in words), default=0)
-    return text[: len(text) - begun] + _INSTEAD if begun else text
-
-
-def _both(coded: str) -> Iterator[str]:
-    yield from (coded, unquote(coded), unquote_plus(coded))
-
-
-def _begun(text: str, word: str) -> int:
-    """Return how many characters of `word` are at the end of `text`."""
-    lengths = range(len(word) - 1, 0, -1)
-    return next((length for length in lengths if text.endswith(word[:length])), 0)
+_SHORTEST = 8  # characters; shorter words are too common to redact
+_INSTEAD = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +34,7 @@ class PostResponse:
 
     status: int
     reason: str
-    said: str  # the start of the body; empty on success
+    text: str  # the start of the body; empty on success
 
     @property
     def is_success(self) -> bool:
@@ -81,20 +43,8 @@ class PostResponse:
 
     def __str__(self) -> str:
         """Format for people."""
-        suffix = f": {self.said}" if self.said else ""
+        suffix = f": {self.text}" if self.text else ""
         return f"{self.status} {self.reason}".rstrip() + suffix
-
-
-class _Response(HTTPResponse):
-    """A response that skips interim responses (1xx)."""
-
-    def begin(self) -> None:
-        """Read the headers, after any interim responses such as early hints."""
-        super().begin()
-        while 101 < self.status < 200:
-            # Headers are read only if there are none yet.
-            self.headers = self.msg = None  # type: ignore[assignment]
-            super().begin()
 
 
 class Sender:
@@ -106,10 +56,12 @@ class Sender:
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._named = parts.netloc.rpartition("@")[2]
-        self._own = _credentials(parts.username, parts.password)
-        own = (word for value in self._own.values() for word in value.split()[1:])
-        self._hidden = longest_first([*hidden, *own, *secret_words_of_url(parts)])
+        self._host_header = parts.netloc.rpartition("@")[2]
+        self._credentials = _credentials(parts.username, parts.password)
+        own = (
+            word for value in self._credentials.values() for word in value.split()[1:]
+        )
+        self._hidden = _longest_first([*hidden, *own, *_secret_words_of_url(parts)])
         self._shown = url_without_secrets(url)
         self._timeout = timeout
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
@@ -121,7 +73,7 @@ class Sender:
         """Abort the current request, and send nothing more."""
         with self._lock:
             self._is_closed = True
-        self._cut()
+        self._shut_down()
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> PostResponse:
         """Send `body`, and return the response."""
@@ -135,38 +87,38 @@ class Sender:
                 with connection.getresponse() as response:
                     if late.is_set():  # truncated headers look complete
                         raise TimeoutError
-                    return self._answer(response)
+                    return self._response(response)
         except (OSError, HTTPException, UnicodeError) as error:
-            raise Undelivered(self._trouble(error, late.is_set())) from error
+            raise Undelivered(self._problem(error, late.is_set())) from error
         finally:
             overdue.cancel()
 
     def _with_own(self, headers: Mapping[str, str]) -> Mapping[str, str]:
         """Add the URL's host and credentials, unless `headers` override them."""
         is_there = any(name.lower() == "authorization" for name in headers)
-        own = {} if is_there else self._own
-        return {"Host": self._named, **own, **headers}
+        own = {} if is_there else self._credentials
+        return {"Host": self._host_header, **own, **headers}
 
-    def _answer(self, response: HTTPResponse) -> PostResponse:
-        is_welcome = 200 <= response.status < 300
-        body = b"" if is_welcome else _beginning(response)
+    def _response(self, response: HTTPResponse) -> PostResponse:
+        is_success = 200 <= response.status < 300
+        body = b"" if is_success else _beginning(response)
         text = body.decode("utf-8", "replace")
         return PostResponse(
             status=response.status,
-            reason=self._shown_of(response.reason),
-            said=self._shown_of(text, is_cut=len(body) == _MOST_READ),
+            reason=self._redacted(response.reason),
+            text=self._redacted(text, is_cut=len(body) == _MOST_READ),
         )
 
-    def _shown_of(self, text: str, *, is_cut: bool = False) -> str:
+    def _redacted(self, text: str, *, is_cut: bool = False) -> str:
         """Redact secrets, and remove control characters."""
-        redacted = redact(text, self._hidden, is_cut=is_cut)
-        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SAID]
+        redacted = _redact(text, self._hidden, is_cut=is_cut)
+        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SHOWN]
 
     # --- connection ----------------------------------------------------------
 
     @contextmanager
     def _connected(self, late: Bell) -> Iterator[HTTPConnection]:
-        sock = self._reached(late)
+        sock = self._connect(late)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
             sock = self._tls.wrap_socket(
@@ -184,11 +136,11 @@ class Sender:
             finally:
                 self._let_go()
 
-    def _reached(self, late: Bell) -> socket.socket:
+    def _connect(self, late: Bell) -> socket.socket:
         """Connect to the first address that responds within its share of the time."""
         until = time.monotonic() + self._timeout
         addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        trouble: OSError = TimeoutError()
+        failure: OSError = TimeoutError()
         for number, (family, kind, protocol, _, address) in enumerate(addresses):
             if late.is_set():
                 break
@@ -199,11 +151,11 @@ class Sender:
                 opened.connect(address)
             except OSError as error:
                 opened.close()
-                trouble = error
+                failure = error
             else:
                 opened.settimeout(self._timeout)
                 return opened
-        raise trouble
+        raise failure
 
     def _hold(self, opened: socket.socket, late: Bell) -> None:
         with self._lock:
@@ -217,7 +169,7 @@ class Sender:
         with self._lock:
             self._open = None
 
-    def _cut(self) -> None:
+    def _shut_down(self) -> None:
         """Shut down the connection, which makes any wait on it fail."""
         with self._lock:
             if self._open is not None:
@@ -227,11 +179,11 @@ class Sender:
 
     def _end_late(self, late: Bell) -> None:
         late.set()
-        self._cut()
+        self._shut_down()
 
     # --- error messages ------------------------------------------------------
 
-    def _trouble(self, error: Exception, is_overdue: bool) -> str:
+    def _problem(self, error: Exception, is_overdue: bool) -> str:
         if is_overdue or isinstance(error, TimeoutError):
             return f"{self._shown} did not answer within {self._timeout:g} s"
         if isinstance(error, ConnectionRefusedError):
@@ -248,6 +200,18 @@ class Sender:
         return f"{self._shown} cannot be reached: {error}"
 
 
+class _Response(HTTPResponse):
+    """A response that skips interim responses (1xx)."""
+
+    def begin(self) -> None:
+        """Read the headers, after any interim responses such as early hints."""
+        super().begin()
+        while 101 < self.status < 200:
+            # Headers are read only if there are none yet.
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
 def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:
     if user is None:
         return {}
@@ -260,3 +224,46 @@ def _beginning(response: HTTPResponse) -> bytes:
         return response.read(_MOST_READ)
     except (OSError, HTTPException):
         return b""
+
+
+# --- redaction ---------------------------------------------------------------
+
+
+def secret_words(text: str) -> Iterator[str]:
+    """Yield the words of `text` that may be tokens; short ones are not."""
+    return (word for word in text.split() if len(word) >= _SHORTEST)
+
+
+def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
+    """Yield the possible secrets of a URL: user, password, query; encoded or not."""
+    yield from _both(parts.password or "")
+    yield from secret_words(unquote(parts.username or ""))
+    yield from _both(parts.query)
+    for pair in parts.query.split("&"):
+        value = pair.partition("=")[2]
+        yield from (word for word in _both(value) if len(word) >= _SHORTEST)
+
+
+def _longest_first(words: Iterable[str]) -> Sequence[str]:
+    """Sort `words` so that none hides a longer one that begins with it."""
+    return sorted({*filter(None, words)}, key=len, reverse=True)
+
+
+def _redact(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
+    """Redact `words` in `text`; if it `is_cut`, also a partial word at its end."""
+    for word in words:
+        text = text.replace(word, _INSTEAD)
+    if not is_cut:
+        return text
+    begun = max((_begun(text, word) for word in words), default=0)
+    return text[: len(text) - begun] + _INSTEAD if begun else text
+
+
+def _both(coded: str) -> Iterator[str]:
+    yield from (coded, unquote(coded), unquote_plus(coded))
+
+
+def _begun(text: str, word: str) -> int:
+    """Return how many characters of `word` are at the end of `text`."""
+    lengths = range(len(word) - 1, 0, -1)
+    return next((length for length in lengths if text.endswith(word[:length])), 0)

@@ -16,12 +16,12 @@ from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import Target
 
 #: The built-in notifiers.
-OURS = ("webhook", "log")
+_OURS = ("webhook", "log")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,50}")  # at most 64 with its prefix in the store
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
-_OF_OURS = frozenset(
+_OWN_HEADERS = frozenset(
     {
         "connection",
         "content-length",
@@ -119,8 +119,8 @@ def _target(table: Mapping[str, object], place: str) -> Target:
 def _check(target: Target, table: Mapping[str, object], here: str) -> None:
     if target.kind == "webhook" and target.url is None:
         raise InvalidInput(f"{here}: a webhook needs a url")
-    needless = _OF_WEBHOOKS if target.kind != "webhook" else ()
-    needless = (*needless, "options") if target.kind in OURS else needless
+    needless = _WEBHOOK_KEYS if target.kind != "webhook" else ()
+    needless = (*needless, "options") if target.kind in _OURS else needless
     for key in needless:
         if key in table:
             raise InvalidInput(f"{here}: {target.kind} takes no {key}")
@@ -133,7 +133,7 @@ def _name(value: object, place: str) -> str:
 
 
 def _kind(value: object, place: str) -> str:
-    if isinstance(value, str) and value.lower() in OURS:
+    if isinstance(value, str) and value.lower() in _OURS:
         return value.lower()
     from forewarn.notifiers.registry import notifier_names  # finding plugins is slow
 
@@ -182,7 +182,7 @@ def _headers(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise InvalidInput(f'{place}: expected a table, such as {{ X-Team = "ops" }}')
     for name, text in value.items():
-        if not _HEADER.fullmatch(name) or name.lower() in _OF_OURS:
+        if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
             raise InvalidInput(f"{place}: {name!r} cannot be set")
         if not (isinstance(text, str) and text.isascii() and text.isprintable()):
             raise InvalidInput(f"{place}: {name} must be plain ASCII text")
@@ -210,4 +210,4 @@ _KEYS: Mapping[str, tuple[str, Callable[[object, str], Any]]] = {
     "options": ("options", _options),
 }
 
-_OF_WEBHOOKS = ("url", "secret", "secret_file", "secret_env", "timeout", "headers")
+_WEBHOOK_KEYS = ("url", "secret", "secret_file", "secret_env", "timeout", "headers")

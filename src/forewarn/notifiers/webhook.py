@@ -1,4 +1,4 @@
-"""CloudEvents 1.0 encoding of notifications, in JSON."""
+"""Webhook notifier: signed CloudEvents 1.0 in JSON, sent by HTTP POST."""
 
 import hmac
 import json
@@ -19,16 +19,69 @@ from forewarn.protocol.versions import VERSIONS
 #: The content type of a message with one event.
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 
+#: The header with the signatures.
+SIGNATURE = "Forewarn-Signature"
+
+#: The header with the number of the delivery attempt.
+ATTEMPT = "Forewarn-Delivery-Attempt"
+
 _TYPE = "dev.forewarn."
 _VERSION = VERSIONS["2020-07-01"]
 
 
-#: The header with the signatures.
-SIGNATURE = "Forewarn-Signature"
+class Webhook:
+    """Posts to the URL of a target; anything but a 2xx response is retried."""
+
+    def __init__(
+        self, target: Target, *, source: str, now: Callable[[], datetime]
+    ) -> None:
+        """Send as `source`; `now` returns the real time for signatures."""
+        self._target = target
+        self._source = source
+        self._now = now
+        self._sender = Sender(
+            target.url or "",
+            timeout=target.timeout,
+            hidden=(
+                *target.secrets,
+                *(
+                    word
+                    for value in target.headers.values()
+                    for word in secret_words(value)
+                ),
+            ),
+        )
+
+    def close(self) -> None:
+        """Abort the current request."""
+        self._sender.close()
+
+    def notify(self, notice: Notice) -> None:
+        """Post `notice`; raise `Undelivered` unless the response is 2xx."""
+        response = self.send(cloud_event(notice, self._source), notice.attempt)
+        if not response.is_success:
+            raise Undelivered(f"{self._target.shown_url} answered {response}")
+
+    def send(self, event: Json, attempt: int = 1) -> PostResponse:
+        """Post `event`, signed, and return the response."""
+        body = cloud_event_bytes(event)
+        return self._sender.post(body, self._headers(body, attempt))
+
+    def _headers(self, body: bytes, attempt: int) -> Mapping[str, str]:
+        secrets = self._target.secrets
+        headers = {
+            **self._target.headers,
+            "Content-Type": CONTENT_TYPE,
+            "User-Agent": f"forewarn/{__version__}",
+            "Connection": "close",
+            ATTEMPT: str(attempt),
+        }
+        if secrets:
+            headers[SIGNATURE] = signature(body, secrets, self._now())
+        return headers
 
 
-#: The header with the number of the delivery attempt.
-ATTEMPT = "Forewarn-Delivery-Attempt"
+# --- CloudEvents -------------------------------------------------------------
 
 
 def cloud_event(notice: Notice, source: str) -> Json:
@@ -94,61 +147,14 @@ def _data(notice: Notice) -> Json:
     }
 
 
+# --- signature ---------------------------------------------------------------
+
+
 def signature(body: bytes, secrets: Sequence[str], at: datetime) -> str:
     """Sign `body` with each of `secrets`; there are several during a rotation."""
     seconds = int(at.timestamp())
     signed = b"%d.%s" % (seconds, body)
-    digests = [hmac.digest(each.encode(), signed, "sha256").hex() for each in secrets]
-    return ",".join([f"t={seconds}", *(f"v1={each}" for each in digests)])
-
-
-class Webhook:
-    """Posts to the URL of a target; anything but a 2xx response is retried."""
-
-    def __init__(
-        self, target: Target, *, source: str, now: Callable[[], datetime]
-    ) -> None:
-        """Send as `source`; `now` returns the real time for signatures."""
-        self._target = target
-        self._source = source
-        self._now = now
-        self._sender = Sender(
-            target.url or "",
-            timeout=target.timeout,
-            hidden=(
-                *target.secrets,
-                *(
-                    word
-                    for value in target.headers.values()
-                    for word in secret_words(value)
-                ),
-            ),
-        )
-
-    def close(self) -> None:
-        """Abort the current request."""
-        self._sender.close()
-
-    def notify(self, notice: Notice) -> None:
-        """Post `notice`; raise `Undelivered` unless the response is 2xx."""
-        answer = self.send(cloud_event(notice, self._source), notice.attempt)
-        if not answer.is_success:
-            raise Undelivered(f"{self._target.shown_url} answered {answer}")
-
-    def send(self, event: Json, attempt: int = 1) -> PostResponse:
-        """Post `event`, signed, and return the response."""
-        body = cloud_event_bytes(event)
-        return self._sender.post(body, self._headers(body, attempt))
-
-    def _headers(self, body: bytes, attempt: int) -> Mapping[str, str]:
-        secrets = self._target.secrets
-        headers = {
-            **self._target.headers,
-            "Content-Type": CONTENT_TYPE,
-            "User-Agent": f"forewarn/{__version__}",
-            "Connection": "close",
-            ATTEMPT: str(attempt),
-        }
-        if secrets:
-            headers[SIGNATURE] = signature(body, secrets, self._now())
-        return headers
+    digests = [
+        hmac.digest(secret.encode(), signed, "sha256").hex() for secret in secrets
+    ]
+    return ",".join([f"t={seconds}", *(f"v1={digest}" for digest in digests)])

@@ -15,7 +15,7 @@ from forewarn.errors import ForewarnError
 
 _log = logging.getLogger(__name__)
 
-_COUNT = 5.0  # seconds between updates by `counting`; a scrape does not wait for one
+_COUNT = 5.0  # seconds between updates of the metrics; a scrape does not wait for one
 
 
 class JournalReaders:
@@ -27,52 +27,58 @@ class JournalReaders:
         *,
         tokens: Tokens,
         documents: Documents,
-        works: DriverRunner,
-        counting: MetricsReader,
-        notifying: Notifications,
+        driver_runner: DriverRunner,
+        metrics_reader: MetricsReader,
+        notifications: Notifications,
     ) -> None:
         """Wake each reader when `engine` has committed."""
         self._engine = engine
         self._tokens = tokens
         self._documents = documents
-        self._works = works
-        self._notifying = notifying
+        self._driver_runner = driver_runner
+        self._notifications = notifications
         #: Called with the journal's position before VMs can see the change.
-        self.told_first: list[Callable[[int], None]] = []
+        self.before_documents: list[Callable[[int], None]] = []
         #: Called with the position when VMs can see it; both in the committing thread.
-        self.told: list[Callable[[int], None]] = []
-        self._of_documents = Follower("documents", documents.catch_up)
-        self._of_works = Follower("works", works.catch_up, works.wait)
-        self._of_counting = Follower(
-            "counting", counting.catch_up, lambda bell: bell.wait(_COUNT)
+        self.after_documents: list[Callable[[int], None]] = []
+        self._document_follower = Follower("documents", documents.catch_up)
+        self._driver_follower = Follower(
+            "works", driver_runner.catch_up, driver_runner.wait, driver_runner.bell
         )
-        self.timers = Timers(engine, self._of_works.ring)
+        self._metrics_follower = Follower(
+            "counting", metrics_reader.catch_up, lambda bell: bell.wait(_COUNT)
+        )
+        self.timers = Timers(engine, self._driver_follower.ring)
+        # Not arguments of the engine: the readers need it themselves.
         engine.after_commit, engine.on_doubt = self.wake, self.timers.ring
-        works.on_end = self._of_works.ring
-        works.on_call = counting.numbers.end_call
 
     @property
     def threads(self) -> Sequence[Follower | Timers]:
         """Background threads, in the order in which they are started."""
-        return (self._of_documents, self._of_works, self._of_counting, self.timers)
+        return (
+            self._document_follower,
+            self._driver_follower,
+            self._metrics_follower,
+            self.timers,
+        )
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller goes on, and wake all other readers."""
-        for first in self.told_first:
-            first(position)
+        for callback in self.before_documents:
+            callback(position)
         self._try("tokens", self._follow_tokens)
         self._try("documents", lambda: self._documents.catch_up(position))
-        self._of_works.ring()
+        self._driver_follower.ring()
         self.timers.ring()
-        for callback in self.told:
+        for callback in self.after_documents:
             callback(position)
-        self._notifying.ring()
+        self._notifications.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
         """Bring documents and drivers up to date; call `restamp` between them."""
         self._documents.catch_up()
         restamp()  # VMs get the new time before any driver acts
-        self._works.finish()
+        self._driver_runner.finish()
 
     def _follow_tokens(self) -> None:
         if self._engine.are_tokens_stale:
@@ -83,4 +89,4 @@ class JournalReaders:
             catch_up()
         except ForewarnError:
             _log.exception("%s will catch up later", name)
-            self._of_documents.ring()
+            self._document_follower.ring()

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from random import Random
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from forewarn.clocks import SystemClock
 from forewarn.config.load import Config
@@ -51,6 +52,9 @@ from forewarn.service.sockets import (
     rate_limit,
 )
 
+if TYPE_CHECKING:
+    from forewarn.server.control.routes.journal import JournalStreams
+
 _log = logging.getLogger(__name__)
 
 
@@ -59,7 +63,7 @@ class Service:
 
     engine: Engine  # these attributes exist once it is open
     fleets: FleetCommands
-    causes: Operations
+    operations: Operations
     advance: ClockAdvance
     plane: MetadataPlane
     readers: JournalReaders
@@ -82,6 +86,7 @@ class Service:
         self._token = token
         self._is_guest = is_guest
         self._cleanup = ExitStack()
+        self._streams: JournalStreams | None = None  # None without a control plane
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
 
@@ -112,21 +117,21 @@ class Service:
     def open_control(self) -> None:
         """Start the control plane of a guest."""
         with ExitStack() as cleanup:
-            controlling = listen(self._config.control, cleanup)
-            self._open_control(cleanup, controlling, self._tls())
+            control_socket = listen(self._config.control, cleanup)
+            self._open_control(cleanup, control_socket, self._tls())
             self._cleanup.push(cleanup.pop_all())
 
     def _open(self, cleanup: ExitStack) -> None:
         config, tls = self._config, self._tls()
-        listening = [listen(endpoint, cleanup) for endpoint in config.metadata]
-        controlling = None if self._is_guest else listen(config.control, cleanup)
+        metadata_sockets = [listen(endpoint, cleanup) for endpoint in config.metadata]
+        control_socket = None if self._is_guest else listen(config.control, cleanup)
         self._open_engine(cleanup)
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
         clock = engine.clock
         handler = MetadataHandler(
             directory,
-            engine.notes,
+            engine.observations,
             ResponseHead(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
             rate=rate_limit(config.requests_per_second),
@@ -134,12 +139,13 @@ class Service:
             takes_latest=config.latest,
         )
         self.plane = MetadataPlane(
-            listening,
+            metadata_sockets,
             handler,
             engine,
             clock,
             connection_limits(config),
             chance=chance_source(config.seed),
+            on_faults=self._wake_streams,
         )
         self._documents = Documents(engine.store, self.plane.apply_update)
         self._documents.open()
@@ -151,12 +157,14 @@ class Service:
         self.plane.start()
         cleanup.callback(self.plane.stop)
         self._open_readers(cleanup)
-        if controlling is not None:
-            self._open_control(cleanup, controlling, tls)
+        if control_socket is not None:
+            self._open_control(cleanup, control_socket, tls)
         cleanup.callback(self.advance.stop)
-        cleanup.callback(self._works.leave)
+        cleanup.callback(self._driver_runner.leave)
         cleanup.callback(self._store.leave)  # runs first: nothing may block on it
-        self.metadata = [f"http://{bound_address(endpoint)}" for endpoint in listening]
+        self.metadata = [
+            f"http://{bound_address(endpoint)}" for endpoint in metadata_sockets
+        ]
 
     def _tls(self) -> ssl.SSLContext | None:
         """Return the TLS context of the control plane; None for plain HTTP."""
@@ -174,12 +182,12 @@ class Service:
             store,
             clock,
             rules=rules_of(config, clock),
-            notes=PendingObservations(),
+            observations=PendingObservations(),
             new_id=id_source(config.seed),
         )
         self.engine.beat()
         self.fleets = FleetCommands(self.engine)
-        self.causes = Operations(self.engine)
+        self.operations = Operations(self.engine)
         if self._fleet is not None:
             self.fleets.apply(self._fleet, by="rehearsal", remove=True)
         elif config.fleet is not None:
@@ -187,31 +195,36 @@ class Service:
 
     def _open_readers(self, cleanup: ExitStack) -> None:
         engine, documents = self.engine, self._documents
-        self._works = self._open_works(cleanup, engine, documents)
-        self._notifying = self._open_notifying(cleanup, engine)
-        self._counting = MetricsReader(engine.store)
-        self._counting.open()
+        self._metrics_reader = MetricsReader(engine.store)
+        self._driver_runner = self._open_driver_runner(cleanup, engine, documents)
+        self._notifications = self._open_notifications(cleanup, engine)
+        self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
         self.readers = JournalReaders(
             engine,
             tokens=self._tokens,
             documents=documents,
-            works=self._works,
-            counting=self._counting,
-            notifying=self._notifying,
+            driver_runner=self._driver_runner,
+            metrics_reader=self._metrics_reader,
+            notifications=self._notifications,
         )
         read_to_end = partial(self.readers.read_to_end, self.plane.refresh_head)
-        self.advance = ClockAdvance(engine, read_to_end)
+        self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
         for thread in self.readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
-        self._notifying.start()
+        self._notifications.start()
+
+    def _wake_streams(self) -> None:
+        """Send the new time or faults to the portal, if there is a control plane."""
+        if self._streams is not None:
+            self._streams.ring()
 
     def _open_control(
         self,
         cleanup: ExitStack,
-        controlling: socket.socket,
+        control_socket: socket.socket,
         tls: ssl.SSLContext | None,
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already served.
@@ -222,35 +235,34 @@ class Service:
         from forewarn.server.control.routes.journal import JournalStreams
         from forewarn.server.metrics.sources import sources_of
 
-        streams = JournalStreams()
-        self.readers.told.append(lambda position: streams.ring())
-        self.advance.on_move = self.plane.on_faults = streams.ring
+        streams = self._streams = JournalStreams()
+        self.readers.after_documents.append(lambda position: streams.ring())
         services = Services(
             engine=self.engine,
             fleets=self.fleets,
-            operations=self.causes,
+            operations=self.operations,
             advance=self.advance,
             tokens=self._tokens,
             sessions=Sessions(self._tokens, SystemClock()),
             documents_position=lambda: self._documents.position,
-            notifications=self._notifying,
+            notifications=self._notifications,
             plane=self.plane,
             sources=sources_of(
-                self._counting,
+                self._metrics_reader,
                 engine=self.engine,
                 documents=self._documents,
-                works=self._works,
+                works=self._driver_runner,
                 timers=self.readers.timers,
                 plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),
-                targets=self._notifying.targets,
+                targets=self._notifications.targets,
             ),
         )
         app = make_app(services, streams)
-        asked_for = self._config.control.host, *self._config.control_host
-        names = known_as(bound_address(controlling).host, *asked_for)
+        configured = self._config.control.host, *self._config.control_host
+        names = known_as(bound_address(control_socket).host, *configured)
         control = ControlPlane(
-            [controlling],
+            [control_socket],
             in_public(app, names),
             streams,
             connections=control_connections(),
@@ -259,25 +271,26 @@ class Service:
         )
         control.start()
         cleanup.callback(control.stop)
-        self.control = f"{'https' if tls else 'http'}://{bound_address(controlling)}"
+        self.control = f"{'https' if tls else 'http'}://{bound_address(control_socket)}"
 
-    def _open_works(
+    def _open_driver_runner(
         self, cleanup: ExitStack, engine: Engine, documents: Documents
     ) -> DriverRunner:
         config = self._config
         driver = make_driver(driver_of(config))
         open_driver(driver, cleanup)
-        works = DriverRunner(
+        driver_runner = DriverRunner(
             engine,
             documents,
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
+            on_call=self._metrics_reader.metrics.end_call,
         )
-        cleanup.callback(works.stop)
-        return works
+        cleanup.callback(driver_runner.stop)
+        return driver_runner
 
-    def _open_notifying(self, cleanup: ExitStack, engine: Engine) -> Notifications:
+    def _open_notifications(self, cleanup: ExitStack, engine: Engine) -> Notifications:
         config = self._config
         draw = Random(config.seed).random  # different every time if there is no seed
         pace = DeliveryPace(longest_backoff=config.notify_longest_backoff, chance=draw)
@@ -291,6 +304,6 @@ class Service:
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)
-        notifying = Notifications(deliveries, engine.store, engine.clock)
-        cleanup.callback(notifying.stop)
-        return notifying
+        notifications = Notifications(deliveries, engine.store, engine.clock)
+        cleanup.callback(notifications.stop)
+        return notifications

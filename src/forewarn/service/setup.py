@@ -1,4 +1,7 @@
-"""Store and clock of the service, chosen by the configuration."""
+"""Parts of the service as the configuration describes them.
+
+Store, clock, rules, ids, driver and fleet; the service only connects them.
+"""
 
 import hashlib
 import logging
@@ -29,7 +32,6 @@ from forewarn.stores.sqlite import MEMORY, Sqlite, file_bytes
 from forewarn.stores.store import SqlStore
 
 _log = logging.getLogger(__name__)
-
 
 _DEMO = "demo"  # name of the bundled fleet
 _LEAD = 2.0  # seconds between Started and the driver's call
@@ -118,12 +120,12 @@ def driver_of(config: Config) -> DriverChoice:
         command=config.driver_command or (),
         timeout=config.driver_timeout,
         grace=config.driver_grace,
-        held=_held(config),
+        lock_file=_lock_file(config),
         options=config.driver_options,
     )
 
 
-def _held(config: Config) -> Path | None:
+def _lock_file(config: Config) -> Path | None:
     """Return the lock file of scripts, one per store; None for a memory store."""
     if config.store == "memory":
         return None

@@ -81,14 +81,14 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 class StatementRunner:
     """A cursor with the compiled statements to run on it."""
 
-    def __init__(self, cursor: Cursor, texts: CompiledStatements) -> None:
+    def __init__(self, cursor: Cursor, statements: CompiledStatements) -> None:
         """Run on `cursor`."""
         self._cursor = cursor
-        self._texts = texts
+        self._statements = statements
 
     def run(self, statement: Executable, **parameters: object) -> int:
         """Run `statement`; return how many rows it changed."""
-        text, fixed = self._texts[statement]
+        text, fixed = self._statements[statement]
         _refuse_nul(parameters)
         try:
             self._cursor.execute(text, {**fixed, **parameters})
@@ -100,7 +100,7 @@ class StatementRunner:
         """Run `statement` for each of `rows`."""
         if not rows:
             return
-        text, fixed = self._texts[statement]
+        text, fixed = self._statements[statement]
         for row in rows:
             _refuse_nul(row)
         try:

@@ -73,7 +73,7 @@ class Postgres:
         self.dialect = _DIALECT
         self._target = read_url(url)
         self._limits = limits or PostgresLimits()
-        self._patience = StoreTimeouts()
+        self._timeouts = StoreTimeouts()
         self._writing = BoundedSemaphore(1)
         self._reading = BoundedSemaphore(self._limits.readers)
         self._writer: Connection | None = None
@@ -85,7 +85,7 @@ class Postgres:
         """Connect, take the lock, and create the tables if there are none."""
         name, oldest = self._target.name, self._limits.oldest
         self._is_open = True
-        self._patience.start()
+        self._timeouts.start()
         try:
             self._writer = self._new(partial(connect_alone, self._target, oldest))
             with self._alone() as cursor:
@@ -104,13 +104,13 @@ class Postgres:
 
     def leave(self) -> None:
         """Make running operations end soon, even if the server hangs."""
-        self._patience.hasten(self._limits.leaving)
+        self._timeouts.hasten(self._limits.leaving)
 
     def close(self) -> None:
         """Disconnect, and abort running operations."""
         with self._gate:
             self._is_open = False
-        self._patience.stop()
+        self._timeouts.stop()
         self._forget_idle()
         if self._writing.acquire(timeout=1):  # else it was cut off and closes itself
             if self._writer is not None:
@@ -149,20 +149,20 @@ class Postgres:
     def _transaction(self, connection: Connection) -> Iterator[Cursor]:
         """Roll back on `connection` if the block fails."""
         try:
-            with self._patiently(connection, self._limits.transaction):
+            with self._within(connection, self._limits.transaction):
                 yield cast(Cursor, connection.cursor())  # typed for literal SQL only
         except BaseException:
             try:
-                with self._patiently(connection, self._limits.connect):
+                with self._within(connection, self._limits.connect):
                     connection.rollback()
             except (psycopg.Error, Unavailable):
                 connection.close()
             raise
 
-    def _patiently(
+    def _within(
         self, connection: Connection, seconds: float
     ) -> AbstractContextManager[None]:
-        return self._patience.lasting(seconds, partial(interrupt, connection))
+        return self._timeouts.limit(seconds, partial(interrupt, connection))
 
     # --- connections ---------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Postgres:
 
     def _begin(self, connection: Connection, how: str) -> Connection:
         try:
-            with self._patiently(connection, self._limits.connect):
+            with self._within(connection, self._limits.connect):
                 connection.execute(how.encode(), prepare=False)
         except BaseException:
             connection.close()
@@ -194,7 +194,7 @@ class Postgres:
         return connection
 
     def _new(self, connect: Callable[[], Connection]) -> Connection:
-        return within(self._patience, self._limits.connect, connect)
+        return within(self._timeouts, self._limits.connect, connect)
 
     def _connect_again(self) -> Connection:
         """Reconnect, and check the schema: it may be another database by now."""
@@ -238,10 +238,10 @@ def _commit(connection: Connection) -> None:
     """Commit, and verify that it succeeded."""
     warned_by: list[str | None] = []
 
-    def note(warning: Diagnostic) -> None:  # diagnostics are readable only here
+    def add_source(warning: Diagnostic) -> None:  # diagnostics are readable only here
         warned_by.append(warning.source_function)
 
-    connection.add_notice_handler(note)
+    connection.add_notice_handler(add_source)
     try:
         done = connection.execute("COMMIT", prepare=False)
     except psycopg.Error as error:
@@ -249,7 +249,7 @@ def _commit(connection: Connection) -> None:
             raise PostgresFailure(_UNKNOWN) from error
         raise
     finally:
-        connection.remove_notice_handler(note)
+        connection.remove_notice_handler(add_source)
     if done.statusmessage != "COMMIT":
         raise PostgresFailure(
             "has kept nothing of a transaction that had failed before"

@@ -1,4 +1,8 @@
-"""PostgreSQL errors, translated to sentences for operators."""
+"""Connections to PostgreSQL: the URL, the session's settings, the lock, and its errors.
+
+Errors become sentences for operators and never quote the URL, which may contain a
+password.
+"""
 
 import os
 import re
@@ -14,27 +18,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from forewarn.errors import CannotStart, InvalidInput, Unavailable
 from forewarn.stores.timeouts import StoreTimeouts
-
-#: Problems that an operator can solve, by SQLSTATE.
-_KNOWN: Mapping[str, str] = {
-    "25006": "is read-only",
-    "25P03": "has ended a transaction that stood still",
-    "42501": "does not let this role use its tables",
-    "42P01": "has lost a table of forewarn",
-    "53100": "has no space left on its disk",
-    "53300": "has no connection to spare",
-    "55P03": "is locked by somebody else",
-    "57P01": "has ended the connection",
-    "57P02": "is starting again after a crash",
-    "57P03": "is starting or being shut down",
-}
-_TOO_LONG = "22001"
-
-#: Errors that can occur without a bug in our code.
-_TROUBLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
-
-_SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
-
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -81,6 +64,26 @@ _SCHEMA = "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()
 _LOCK = "SELECT pg_advisory_lock(%s)"
 _OURS = int.from_bytes(b"fore")  # the upper half of the lock's number
 
+#: Problems that an operator can solve, by SQLSTATE.
+_PHRASES: Mapping[str, str] = {
+    "25006": "is read-only",
+    "25P03": "has ended a transaction that stood still",
+    "42501": "does not let this role use its tables",
+    "42P01": "has lost a table of forewarn",
+    "53100": "has no space left on its disk",
+    "53300": "has no connection to spare",
+    "55P03": "is locked by somebody else",
+    "57P01": "has ended the connection",
+    "57P02": "is starting again after a crash",
+    "57P03": "is starting or being shut down",
+}
+_TOO_LONG = "22001"
+
+#: Errors that can occur without a bug in our code.
+_FAILURES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
+
+_SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
+
 
 class PostgresFailure(psycopg.OperationalError):
     """A problem that we detect ourselves; its text follows the name of the store."""
@@ -90,43 +93,15 @@ class InUseElsewhere(PostgresFailure):
     """Another forewarn holds the lock."""
 
 
-def describe_error(error: psycopg.Error) -> str:
-    """Describe the problem in words that follow the name of the store."""
-    if isinstance(error, PostgresFailure):
-        return str(error)
-    phrase = _KNOWN.get(error.sqlstate or "")
-    if phrase is not None:
-        return phrase
-    primary = error.diag.message_primary
-    return f"cannot be used: {primary or _first_line(str(error))}"
-
-
-def _first_line(text: str) -> str:
-    """Extract the reason from the driver's message about a connection."""
-    line = text.strip().partition("\n")[0]
-    reason = line.rpartition(" failed: ")[2]
-    return _SEVERITY.sub("", reason).strip()
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Translate database errors to `InvalidInput` and `Unavailable`."""
-    try:
-        yield
-    except psycopg.Error as error:
-        if error.sqlstate == _TOO_LONG:
-            raise InvalidInput("a text is too long to be kept") from error
-        if error.sqlstate in _KNOWN or isinstance(error, _TROUBLE):
-            raise Unavailable(f"the store {describe_error(error)}") from error
-        raise  # bugs in our code
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresTarget:
     """The database to connect to."""
 
     name: str  # for display, so without the password
     parameters: Mapping[str, str | int] = field(repr=False)
+
+
+# --- connecting --------------------------------------------------------------
 
 
 def read_url(url: str) -> PostgresTarget:
@@ -197,7 +172,7 @@ def _refuse_unfit(connection: Connection, oldest: int) -> None:
 
 
 def within(
-    patience: StoreTimeouts, seconds: float, connect: Callable[[], Connection]
+    timeouts: StoreTimeouts, seconds: float, connect: Callable[[], Connection]
 ) -> Connection:
     """Call `connect` in a thread that can be abandoned.
 
@@ -218,7 +193,7 @@ def within(
         else:
             connection.close()
 
-    with patience.lasting(seconds, future.cancel):
+    with timeouts.limit(seconds, future.cancel):
         Thread(target=run, name="connect", daemon=True).start()
         try:
             return future.result()
@@ -232,3 +207,37 @@ def interrupt(connection: Connection) -> None:
         same = socket.socket(fileno=os.dup(connection.fileno()))
         with same:
             same.shutdown(socket.SHUT_RDWR)
+
+
+# --- errors ------------------------------------------------------------------
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Translate database errors to `InvalidInput` and `Unavailable`."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate == _TOO_LONG:
+            raise InvalidInput("a text is too long to be kept") from error
+        if error.sqlstate in _PHRASES or isinstance(error, _FAILURES):
+            raise Unavailable(f"the store {describe_error(error)}") from error
+        raise  # bugs in our code
+
+
+def describe_error(error: psycopg.Error) -> str:
+    """Describe the problem in words that follow the name of the store."""
+    if isinstance(error, PostgresFailure):
+        return str(error)
+    phrase = _PHRASES.get(error.sqlstate or "")
+    if phrase is not None:
+        return phrase
+    primary = error.diag.message_primary
+    return f"cannot be used: {primary or _first_line(str(error))}"
+
+
+def _first_line(text: str) -> str:
+    """Extract the reason from the driver's message about a connection."""
+    line = text.strip().partition("\n")[0]
+    reason = line.rpartition(" failed: ")[2]
+    return _SEVERITY.sub("", reason).strip()

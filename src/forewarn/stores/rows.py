@@ -58,7 +58,7 @@ def entry(row: Row) -> JournalEntry:
     )
 
 
-def told_of(row: Row) -> tuple[int, str]:
+def maintenance_position(row: Row) -> tuple[int, str]:
     """Parse only the position and the maintenance id of a journal entry."""
     position, _, text = row
     return int(str(position)), str(json.loads(str(text))["maintenance"])

@@ -29,7 +29,7 @@ def create_or_check(
     refuse_foreign(names, place)
     if names:
         check(cursor, dialect, place)
-    _make(cursor, dialect, but=names)
+    _create(cursor, dialect, but=names)
     if not names:
         session = StatementRunner(cursor, CompiledStatements(dialect))
         session.run(statements.ADD_STAMP, version_num=tables.STAMP)
@@ -47,14 +47,14 @@ def check(cursor: Cursor, dialect: Dialect, place: str) -> None:
         )
 
 
-def _make(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
-    for name, texts in _written(dialect):
+def _create(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
+    for name, texts in _creation_sql(dialect):
         for text in texts if name not in but else ():
             cursor.execute(text, {})
 
 
 @cache  # for all stores of a process
-def _written(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
+def _creation_sql(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
     """Return the statements that create each table and its indexes."""
     return [
         (

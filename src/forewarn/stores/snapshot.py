@@ -1,10 +1,10 @@
-"""Queries of the journal table."""
+"""Snapshot: every query of the store, the journal included."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
@@ -17,63 +17,6 @@ from forewarn.stores import statements as sql
 from forewarn.stores.database import StatementRunner
 
 _Value = TypeVar("_Value")
-
-
-class JournalRange(TypedDict):
-    """A range of the journal: the first `most` after `after`, up to `until`."""
-
-    after: int
-    until: int
-    most: int
-
-
-def position_before(session: StatementRunner, moment: datetime, *, end: int) -> int:
-    """Return the last position up to `end` before `moment`, by binary search."""
-
-    def at(position: int) -> int:
-        row = session.row(sql.FACT_AT, of=position)
-        if row is None:
-            raise LookupError(f"the journal has no position {position}")
-        return int(str(row[0]))
-
-    return bisect_left(range(1, end + 1), rows.micros(moment), key=at)
-
-
-def facts(
-    session: StatementRunner, where: JournalRange, kinds: Collection[type[Fact]]
-) -> Sequence[JournalEntry]:
-    """Return the facts of these kinds, or all."""
-    if kinds:
-        records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
-    else:
-        records = session.rows(sql.FACTS_BETWEEN, **where)
-    return [*map(rows.entry, records)]
-
-
-def facts_of_maintenances(
-    session: StatementRunner, where: JournalRange, maintenances: Collection[str]
-) -> Sequence[JournalEntry]:
-    """Return the facts of these maintenance operations."""
-    entries = [
-        rows.entry(row)
-        for maintenance_id in maintenances
-        for row in session.rows(sql.FACTS_OF_BETWEEN, of=maintenance_id, **where)
-    ]
-    return sorted(entries, key=lambda entry: entry.position)[: where["most"]]
-
-
-def maintenances_in(
-    session: StatementRunner, where: JournalRange, kinds: Collection[type[Fact]]
-) -> Sequence[tuple[int, str]]:
-    """Return the maintenance ids in the facts of these kinds, with their positions."""
-    records = session.rows(sql.FACTS_OF_KINDS, **where, **_named(kinds))
-    return [*map(rows.told_of, records)]
-
-
-def _named(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
-    """Return the statement's parameters for `kinds`; unused ones are empty."""
-    names = sorted({kind.__name__ for kind in kinds})
-    return dict(zip_longest(sql.KINDS, names, fillvalue=""))
 
 
 class SqlSnapshot:
@@ -104,7 +47,14 @@ class SqlSnapshot:
 
     def position_before(self, moment: datetime) -> int:
         """Return the last position before `moment`; journal times never decrease."""
-        return position_before(self._session, moment, end=self.position())
+
+        def at(position: int) -> int:
+            row = self._session.row(sql.FACT_AT, of=position)
+            if row is None:
+                raise LookupError(f"the journal has no position {position}")
+            return int(str(row[0]))
+
+        return bisect_left(range(1, self.position() + 1), rows.micros(moment), key=at)
 
     def facts(
         self,
@@ -116,17 +66,34 @@ class SqlSnapshot:
         maintenances: Collection[str] = (),
     ) -> Sequence[JournalEntry]:
         """Return journal entries after `after`, up to and including `until`."""
-        where = JournalRange(after=after, until=until, most=limit)
+        where = {"after": after, "until": until, "most": limit}
         if maintenances:
-            return facts_of_maintenances(self._session, where, maintenances)
-        return facts(self._session, where, kinds)
+            entries = [
+                rows.entry(row)
+                for name in maintenances
+                for row in self._session.rows(sql.FACTS_OF_BETWEEN, of=name, **where)
+            ]
+            return sorted(entries, key=lambda entry: entry.position)[:limit]
+        if kinds:
+            records = self._session.rows(
+                sql.FACTS_OF_KINDS, **where, **_kind_parameters(kinds)
+            )
+        else:
+            records = self._session.rows(sql.FACTS_BETWEEN, **where)
+        return [*map(rows.entry, records)]
 
-    def told_of(
+    def maintenances_in(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
         """Return the maintenance ids in facts of these kinds, with their positions."""
-        where = JournalRange(after=after, until=until, most=limit)
-        return maintenances_in(self._session, where, kinds)
+        records = self._session.rows(
+            sql.FACTS_OF_KINDS,
+            after=after,
+            until=until,
+            most=limit,
+            **_kind_parameters(kinds),
+        )
+        return [*map(rows.maintenance_position, records)]
 
     def fleet(self) -> Fleet:
         """Return the whole fleet."""
@@ -203,13 +170,15 @@ class SqlSnapshot:
                 audiences.extend(self._session.rows(sql.AUDIENCES_OF_GROUP, of=name))
                 live.extend(self._session.rows(sql.LIVE_IN_GROUP, of=name))
         in_order = {int(str(row[0])): row for row in live}
-        maintenances = [self._loaded(in_order[each]) for each in sorted(in_order)]
-        reach = [each.announced_at for each in maintenances]
-        reach += [each.last_request for each in loaded if each.last_request]
+        maintenances = [self._loaded(in_order[number]) for number in sorted(in_order)]
+        reach = [maintenance.announced_at for maintenance in maintenances]
+        reach += [group.last_request for group in loaded if group.last_request]
         return Slice(
             groups={group.name: group for group in loaded},
-            audiences={each.name: each for each in map(rows.audience, audiences)},
-            maintenances={each.id: each for each in maintenances},
+            audiences={
+                audience.name: audience for audience in map(rows.audience, audiences)
+            },
+            maintenances={maintenance.id: maintenance for maintenance in maintenances},
             outages=tuple(self.outages(min(reach))) if reach else (),
         )
 
@@ -303,3 +272,9 @@ def _fleet(hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM]) ->
         groups={member.name: member for member in groups},
         vms={member.name: member for member in vms},
     )
+
+
+def _kind_parameters(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
+    """Return the statement's parameters for `kinds`; unused ones are empty."""
+    names = sorted({kind.__name__ for kind in kinds})
+    return dict(zip_longest(sql.KINDS, names, fillvalue=""))

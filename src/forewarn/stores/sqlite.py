@@ -50,17 +50,17 @@ class Sqlite:
         self._lock = RLock()  # in memory, readers share the writer's connection
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
-        self._held: int | None = None
+        self._lock_descriptor: int | None = None
 
     def open(self) -> None:
         """Lock the file, connect, and create the tables if there are none."""
         if self._path != MEMORY:
-            self._hold()
+            self._lock_file()
         try:
             self._writer = self._connect(self._path)
-            schema.refuse_foreign(_names(self._writer.cursor()), self._path)
+            schema.refuse_foreign(_table_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
-            self._settle()
+            self._create_or_check()
         except (sqlite3.Error, Unavailable) as error:
             self.close()
             raise CannotStart(
@@ -82,9 +82,9 @@ class Sqlite:
             with suppress(Empty):
                 while True:
                     self._idle.get_nowait().close()
-            if self._held is not None:
-                os.close(self._held)
-                self._held = None
+            if self._lock_descriptor is not None:
+                os.close(self._lock_descriptor)
+                self._lock_descriptor = None
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
@@ -116,7 +116,7 @@ class Sqlite:
                     cursor.close()
             return
         with _translated():
-            connection = self._take()
+            connection = self._reader()
             try:
                 cursor = connection.cursor()
                 cursor.execute("BEGIN")
@@ -132,7 +132,7 @@ class Sqlite:
                 else:
                     self._idle.put(connection)
 
-    def _take(self) -> sqlite3.Connection:
+    def _reader(self) -> sqlite3.Connection:
         self._open_writer()
         try:
             return self._idle.get_nowait()
@@ -146,13 +146,15 @@ class Sqlite:
             raise Unavailable("the store is closed")
         return self._writer
 
-    def _hold(self) -> None:
+    def _lock_file(self) -> None:
         # Next to the file: a lock on the file itself would disturb SQLite's own.
         lock = f"{os.path.realpath(self._path)}-lock"
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock_descriptor = os.open(
+                lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+            fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
             raise CannotStart(
@@ -166,13 +168,13 @@ class Sqlite:
                 " with --store"
             ) from error
 
-    def _settle(self) -> None:
+    def _create_or_check(self) -> None:
         with self.writing() as cursor:
-            names = _names(cursor)
+            names = _table_names(cursor)
             schema.create_or_check(cursor, self.dialect, names=names, place=self._path)
 
 
-def _names(cursor: Cursor) -> Collection[str]:
+def _table_names(cursor: Cursor) -> Collection[str]:
     cursor.execute("SELECT name FROM sqlite_master WHERE type='table'", {})
     return [str(name) for (name,) in cursor.fetchall()]
 

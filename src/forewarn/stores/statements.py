@@ -22,6 +22,8 @@ from sqlalchemy.sql.expression import Executable, Insert, Update
 from forewarn.core.lifecycle.facts import Fact
 from forewarn.stores import tables as t
 
+Statement = Executable
+
 p = bindparam
 
 # --- queries -----------------------------------------------------------------
@@ -214,6 +216,3 @@ ADD_RECEIPT = insert(t.receipts)
 ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
 SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 DROP_RECEIPTS = delete(t.receipts).where(t.receipts.c.at < p("before"))
-DROP_RECEIPT = delete(t.receipts).where(t.receipts.c.key == p("of"))
-
-Statement = Executable

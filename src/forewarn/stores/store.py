@@ -1,4 +1,9 @@
-"""Saving of a slice: the statements that turn one slice into another."""
+"""SQL store: transactions that save a step, and the journal.
+
+1. A step is saved as the difference of two slices, row by row.
+2. A fact's position is assigned in the transaction that appends it; the counter's row
+   serializes all writers.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,137 +24,11 @@ from forewarn.stores.snapshot import SqlSnapshot
 
 _Value = TypeVar("_Value")
 
-
-def save_slice(
-    session: StatementRunner,
-    before: Slice,
-    after: Slice,
-    moments: Mapping[str, datetime | None],
-    moved: Mapping[str, datetime | None],
-    ordinal: int,
-) -> int:
-    """Save all differences; number new rows from `ordinal` on, and return the last.
-
-    `moments` holds the next timer of every maintenance in `after`, `moved` only those
-    that differ from the store.
-    """
-    session.run_many(
-        sql.SET_MOMENT,
-        [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
-    )
-    session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
-    for drop, old, new in (
-        (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
-        (sql.DROP_AUDIENCE, before.audiences.keys(), after.audiences.keys()),
-        (sql.DROP_GROUP, before.groups.keys(), after.groups.keys()),
-        (sql.DROP_HOST, before.hosts.keys(), after.hosts.keys()),
-    ):
-        session.run_many(drop, [{"of": name} for name in old if name not in new])
-    ordinal = _put(
-        session, before.hosts, after.hosts, rows.host_row, _HOST, ordinal=ordinal
-    )
-    ordinal = _put(
-        session, before.groups, after.groups, rows.group_row, _GROUP, ordinal=ordinal
-    )
-    ordinal = _put(session, before.vms, after.vms, rows.vm_row, _VM, ordinal=ordinal)
-    ordinal = _put(
-        session,
-        before.audiences,
-        after.audiences,
-        rows.audience_row,
-        _AUDIENCE,
-        ordinal=ordinal,
-    )
-    session.run_many(
-        sql.ADD_ADDRESS,
-        [
-            {"address": address, "vm": vm.name}
-            for vm in after.vms.values()
-            if before.vms.get(vm.name) is not vm
-            for address in vm.addresses
-        ],
-    )
-    session.run_many(
-        sql.ADD_OUTAGE,
-        [
-            rows.outage_row(outage)
-            for outage in after.outages
-            if outage not in before.outages
-        ],
-    )
-    return _put_maintenances(session, before, after, moments, ordinal)
-
-
 _Pair = tuple[sql.Statement, sql.Statement]
 _HOST: _Pair = (sql.ADD_HOST, sql.SET_HOST)
 _GROUP: _Pair = (sql.ADD_GROUP, sql.SET_GROUP)
 _VM: _Pair = (sql.ADD_VM, sql.SET_VM)
 _AUDIENCE: _Pair = (sql.ADD_AUDIENCE, sql.SET_AUDIENCE)
-
-
-def _vms_that_changed(before: Slice, after: Slice) -> Sequence[Parameters]:
-    return [
-        {"of": name} for name, vm in before.vms.items() if after.vms.get(name) is not vm
-    ]
-
-
-def _put(
-    session: StatementRunner,
-    before: Mapping[str, _Value],
-    after: Mapping[str, _Value],
-    row: Callable[[_Value], Parameters],
-    pair: _Pair,
-    *,
-    ordinal: int,
-) -> int:
-    added: list[Parameters] = []
-    changed: list[Parameters] = []
-    for name, value in after.items():
-        if name not in before:
-            ordinal += 1
-            added.append({**row(value), "ordinal": ordinal})
-        elif before[name] is not value:
-            changed.append({**row(value), "of": name})
-    add, change = pair
-    session.run_many(add, added)
-    session.run_many(change, changed)
-    return ordinal
-
-
-def _put_maintenances(
-    session: StatementRunner,
-    before: Slice,
-    after: Slice,
-    moments: Mapping[str, datetime | None],
-    ordinal: int,
-) -> int:
-    for maintenance in after.maintenances.values():
-        earlier = before.maintenances.get(maintenance.id)
-        if earlier is maintenance:
-            continue
-        row = rows.maintenance_row(maintenance, moments.get(maintenance.id))
-        if earlier is not None:
-            session.run(sql.SET_MAINTENANCE, of=maintenance.id, **row)
-        else:
-            ordinal += 1
-            session.run(sql.ADD_MAINTENANCE, ordinal=ordinal, **row)
-            session.run_many(
-                sql.ADD_INVOLVED,
-                [
-                    {"group": group, "maintenance": maintenance.id, "live": True}
-                    for group in maintenance.groups
-                ],
-            )
-            session.run_many(
-                sql.ADD_EVENT,
-                [
-                    {"id": event.id, "maintenance": maintenance.id}
-                    for event in maintenance.events
-                ],
-            )
-        if not maintenance.phase.is_live:
-            session.run(sql.SET_OVER, of=maintenance.id)
-    return ordinal
 
 
 class SqlStore:
@@ -158,7 +37,7 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         """Keep everything in `database`; `open` connects."""
         self._database = database
-        self._texts = CompiledStatements(database.dialect)
+        self._statements = CompiledStatements(database.dialect)
         self._position = 0  # of the last commit since `open`
 
     def open(self) -> None:
@@ -178,7 +57,7 @@ class SqlStore:
     def transaction(self) -> Iterator[Transaction]:
         """Begin a write transaction; only one runs at a time."""
         with self._database.writing() as cursor:
-            transaction = SqlTransaction(StatementRunner(cursor, self._texts))
+            transaction = SqlTransaction(StatementRunner(cursor, self._statements))
             self._refuse_the_past(transaction.position())
             yield transaction
             position = transaction.position()
@@ -196,12 +75,12 @@ class SqlStore:
     def snapshot(self) -> Iterator[Snapshot]:
         """Begin a read-only view of one moment."""
         with self._database.reading() as cursor:
-            yield SqlSnapshot(StatementRunner(cursor, self._texts))
+            yield SqlSnapshot(StatementRunner(cursor, self._statements))
 
     def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
         """Return journal entries after position `after`."""
         with self._database.reading() as cursor:
-            session = StatementRunner(cursor, self._texts)
+            session = StatementRunner(cursor, self._statements)
             records = session.rows(sql.FACTS, after=after, most=limit)
         return [rows.entry(row) for row in records]
 
@@ -222,7 +101,7 @@ class SqlTransaction(SqlSnapshot):
             if name not in self._moments or self._moments[name] != moment
         }
         all_moments = {**self._moments, **moments}
-        ordinal = save_slice(
+        ordinal = _save_slice(
             self._session, before, step.slice, all_moments, different, ordinal
         )
         self._counter = (position, last_at, ordinal)
@@ -312,3 +191,131 @@ class SqlTransaction(SqlSnapshot):
             last=rows.optional_micros(last_at),
             next=ordinal,
         )
+
+
+# --- difference of two slices ------------------------------------------------
+
+
+def _save_slice(
+    session: StatementRunner,
+    before: Slice,
+    after: Slice,
+    moments: Mapping[str, datetime | None],
+    moved: Mapping[str, datetime | None],
+    ordinal: int,
+) -> int:
+    """Save all differences; number new rows from `ordinal` on, and return the last.
+
+    `moments` holds the next timer of every maintenance in `after`, `moved` only those
+    that differ from the store.
+    """
+    session.run_many(
+        sql.SET_MOMENT,
+        [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
+    )
+    session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
+    for drop, old, new in (
+        (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
+        (sql.DROP_AUDIENCE, before.audiences.keys(), after.audiences.keys()),
+        (sql.DROP_GROUP, before.groups.keys(), after.groups.keys()),
+        (sql.DROP_HOST, before.hosts.keys(), after.hosts.keys()),
+    ):
+        session.run_many(drop, [{"of": name} for name in old if name not in new])
+    ordinal = _put(
+        session, before.hosts, after.hosts, rows.host_row, _HOST, ordinal=ordinal
+    )
+    ordinal = _put(
+        session, before.groups, after.groups, rows.group_row, _GROUP, ordinal=ordinal
+    )
+    ordinal = _put(session, before.vms, after.vms, rows.vm_row, _VM, ordinal=ordinal)
+    ordinal = _put(
+        session,
+        before.audiences,
+        after.audiences,
+        rows.audience_row,
+        _AUDIENCE,
+        ordinal=ordinal,
+    )
+    session.run_many(
+        sql.ADD_ADDRESS,
+        [
+            {"address": address, "vm": vm.name}
+            for vm in after.vms.values()
+            if before.vms.get(vm.name) is not vm
+            for address in vm.addresses
+        ],
+    )
+    session.run_many(
+        sql.ADD_OUTAGE,
+        [
+            rows.outage_row(outage)
+            for outage in after.outages
+            if outage not in before.outages
+        ],
+    )
+    return _put_maintenances(session, before, after, moments, ordinal)
+
+
+def _vms_that_changed(before: Slice, after: Slice) -> Sequence[Parameters]:
+    return [
+        {"of": name} for name, vm in before.vms.items() if after.vms.get(name) is not vm
+    ]
+
+
+def _put(
+    session: StatementRunner,
+    before: Mapping[str, _Value],
+    after: Mapping[str, _Value],
+    row: Callable[[_Value], Parameters],
+    pair: _Pair,
+    *,
+    ordinal: int,
+) -> int:
+    added: list[Parameters] = []
+    changed: list[Parameters] = []
+    for name, value in after.items():
+        if name not in before:
+            ordinal += 1
+            added.append({**row(value), "ordinal": ordinal})
+        elif before[name] is not value:
+            changed.append({**row(value), "of": name})
+    add, change = pair
+    session.run_many(add, added)
+    session.run_many(change, changed)
+    return ordinal
+
+
+def _put_maintenances(
+    session: StatementRunner,
+    before: Slice,
+    after: Slice,
+    moments: Mapping[str, datetime | None],
+    ordinal: int,
+) -> int:
+    for maintenance in after.maintenances.values():
+        earlier = before.maintenances.get(maintenance.id)
+        if earlier is maintenance:
+            continue
+        row = rows.maintenance_row(maintenance, moments.get(maintenance.id))
+        if earlier is not None:
+            session.run(sql.SET_MAINTENANCE, of=maintenance.id, **row)
+        else:
+            ordinal += 1
+            session.run(sql.ADD_MAINTENANCE, ordinal=ordinal, **row)
+            session.run_many(
+                sql.ADD_INVOLVED,
+                [
+                    {"group": group, "maintenance": maintenance.id, "live": True}
+                    for group in maintenance.groups
+                ],
+            )
+            session.run_many(
+                sql.ADD_EVENT,
+                [
+                    {"id": event.id, "maintenance": maintenance.id}
+                    for event in maintenance.events
+                ],
+            )
+        if not maintenance.phase.is_live:
+            session.run(sql.SET_OVER, of=maintenance.id)
+    return ordinal

@@ -2,8 +2,8 @@
 
 1. Times are whole microseconds since 1970 in UTC: they sort, and no database rounds
    them.
-2. Bodies are JSON written by `core.plain`; anything that is queried has a column of its
-   own.
+2. Bodies are JSON written by `core.serialization`; anything that is queried has a
+   column of its own.
 3. Short texts are sorted by code point on every database.
 """
 

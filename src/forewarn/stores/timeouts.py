@@ -23,7 +23,7 @@ class StoreTimeouts:
         self._bell = Event()
         self._waits: dict[object, tuple[float, Callable[[], object]]] = {}
         self._end = float("inf")
-        self._look_at = 0.0  # when the thread checks next
+        self._check_at = 0.0  # when the thread checks next
         self._thread = Thread(target=self._run, name="patience", daemon=True)
 
     def start(self) -> None:
@@ -31,7 +31,7 @@ class StoreTimeouts:
         self._thread.start()
 
     @contextmanager
-    def lasting(self, seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
+    def limit(self, seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
         """Call `give_up` from another thread if the block exceeds `seconds`."""
         wait = object()
         with self._lock:
@@ -39,7 +39,7 @@ class StoreTimeouts:
             if now >= self._end:
                 raise Unavailable("the store is closed")
             self._waits[wait] = (now + seconds, give_up)
-            if now + seconds < self._look_at:
+            if now + seconds < self._check_at:
                 self._bell.set()
         try:
             yield
@@ -62,12 +62,12 @@ class StoreTimeouts:
     def _run(self) -> None:
         while True:
             self._bell.clear()
-            pause = self._look()
+            pause = self._check()
             if pause is None:
                 return
             self._bell.wait(pause)
 
-    def _look(self) -> float | None:
+    def _check(self) -> float | None:
         """Abort what has timed out; return the seconds to wait, or None at the end."""
         with self._lock:
             now = monotonic()
@@ -78,5 +78,5 @@ class StoreTimeouts:
             if now >= self._end:
                 return None
             times = [until for until, _ in self._waits.values()]
-            self._look_at = min(now + _LONGEST, self._end, *times)
-            return self._look_at - now
+            self._check_at = min(now + _LONGEST, self._end, *times)
+            return self._check_at - now

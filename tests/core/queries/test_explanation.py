@@ -92,7 +92,7 @@ def test_a_long_queue_is_cut_to_the_requested_length() -> None:
     now = NOON + 15 * MINUTE
     for maintenance in waiting:
         whole = explain(slice_, maintenance, now, RULES)
-        shortened = explain(slice_, maintenance, now, RULES, most=3)
+        shortened = explain(slice_, maintenance, now, RULES, limit=3)
         assert shortened.waits == whole.waits[:3]
         assert (shortened.due, shortened.starts_at_latest) == (
             True,
@@ -106,7 +106,7 @@ def test_waits_that_determine_the_latest_start_are_never_cut() -> None:
     slice_ = a_slice(maintenances=[held_by, maintenance])
     whole = explain(slice_, maintenance, NOON, RULES)
     assert len(whole.waits) == 4
-    assert explain(slice_, maintenance, NOON, RULES, most=1) == whole
+    assert explain(slice_, maintenance, NOON, RULES, limit=1) == whole
 
 
 def running(**changes: object) -> Maintenance:

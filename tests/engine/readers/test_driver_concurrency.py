@@ -28,8 +28,7 @@ def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> Non
 
 def driver_begins_next(system: System, driver: PatientDriver) -> Work:
     """Catch up whenever a call ends, until the next has begun."""
-    ended = Event()
-    system.works.on_end = ended.set
+    ended = system.works.bell
     system.works.catch_up()
     while not driver.has_begun_more() and ended.wait(LONG):
         ended.clear()
@@ -40,9 +39,9 @@ def driver_begins_next(system: System, driver: PatientDriver) -> Work:
 def test_the_end_of_a_call_is_signaled(
     open_store: OpenStore,
 ) -> None:
-    driver, ended = PatientDriver(), Event()
+    driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
-    system.works.on_end = ended.set
+    ended = system.works.bell
     at_once(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
@@ -70,8 +69,7 @@ def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
     slow, quick = at_once(system, "web-0"), at_once(system, "lone")
     system.works.catch_up()
     works = {work.maintenance: work for work in (driver.begun(), driver.begun())}
-    ended = Event()
-    system.works.on_end = ended.set
+    ended = system.works.bell
     driver.end(works[quick.id])
     assert ended.wait(LONG)
     assert system.maintenance(quick.id).done == ("lone",)

@@ -207,9 +207,9 @@ def test_interrupted_work_is_not_a_failure_and_is_repeated(
 
 
 def test_reports_after_the_stop_are_not_written(open_store: OpenStore) -> None:
-    driver, ended = PatientDriver(), Event()
+    driver = PatientDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
-    system.works.on_end = ended.set
+    ended = system.works.bell
     at_once(system, "web-0")
     system.works.catch_up()
     work = driver.begun()

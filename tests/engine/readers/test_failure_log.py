@@ -34,60 +34,60 @@ def watch() -> Watch:
 
 
 @pytest.fixture
-def complaints(watch: Watch) -> FailureLog:
+def failures(watch: Watch) -> FailureLog:
     return FailureLog("timers", monotonic=watch)
 
 
 def test_a_repeated_failure_is_logged_once(
-    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
-        complaints.about(FULL)
+        failures.failed(FULL)
     assert caplog.messages == ["timers: the disk is full; trying again"]
 
 
 def test_alternating_failures_are_logged_once_each(
-    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
-        complaints.about(FULL)
-        complaints.about(BROKEN)
+        failures.failed(FULL)
+        failures.failed(BROKEN)
     assert len(caplog.messages) == 2
 
 
 def test_the_end_of_a_failure_is_logged_once(
-    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    complaints.end()
-    complaints.about(FULL)
+    failures.succeeded()
+    failures.failed(FULL)
     watch.seconds += LONG
-    complaints.end()
-    complaints.end()
+    failures.succeeded()
+    failures.succeeded()
     assert caplog.messages[1:] == ["timers: works again"]
 
 
 def test_an_intermittent_failure_is_logged_once(
-    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
-        complaints.about(FULL)
+        failures.failed(FULL)
         watch.seconds += 1
-        complaints.end()
+        failures.succeeded()
     assert len(caplog.messages) == 1
 
 
 def test_a_failure_that_returns_is_logged_again(
-    complaints: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
-        complaints.about(FULL)
+        failures.failed(FULL)
         watch.seconds += LONG
-        complaints.end()
+        failures.succeeded()
     assert len(caplog.messages) == 4
 
 
 def test_an_unexpected_failure_is_logged_with_its_traceback(
-    complaints: FailureLog, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    complaints.about(LookupError("no counter"))
+    failures.failed(LookupError("no counter"))
     assert "LookupError: no counter" in caplog.text

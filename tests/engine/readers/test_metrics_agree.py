@@ -129,8 +129,8 @@ class History:
         event = self.chance.choice(self.one(Phase.SCHEDULED).events)
         now = self.system.clock.now()
         vm = self.chance.choice(event.resources)
-        self.system.notes.ask(event.group, now)
-        self.system.notes.see(Sight(event=event.id, vm=vm, at=now))
+        self.system.observations.add_poll(event.group, now)
+        self.system.observations.add_sight(Sight(event=event.id, vm=vm, at=now))
 
     def operate(self) -> None:
         operation = self.chance.choice([*VmOperation])
@@ -233,7 +233,7 @@ def test_metrics_and_reports_match_the_journal(
         counting.catch_up()
     reports = [report_on(history.system.engine, month) for month in MONTHS]
     counting.catch_up()
-    check(counting.numbers, history.system.journal()[begun:], reports)
+    check(counting.metrics, history.system.journal()[begun:], reports)
     assert as_told(counting.live()) == as_told(
         maintenance
         for maintenance in history.system.maintenances()

@@ -47,7 +47,7 @@ def counting(system: System) -> MetricsReader:
 
 def read(counting: MetricsReader) -> JournalMetrics:
     counting.catch_up()
-    return counting.numbers
+    return counting.metrics
 
 
 def moved(counting: MetricsReader, *kinds: type[f.Fact]) -> list[float]:
@@ -144,7 +144,7 @@ def test_an_event_is_first_seen_once(system: System, counting: MetricsReader) ->
     event = maintenance.events[0].id
     for vm, seconds in (("web-1", 7), ("web-2", 9)):
         at = maintenance.announced_at + seconds * SECOND
-        system.notes.see(Sight(event=event, vm=vm, at=at))
+        system.observations.add_sight(Sight(event=event, vm=vm, at=at))
         system.engine.beat()
     assert only(read(counting).first_seen, "Reboot") == (1, 7)
 
@@ -153,7 +153,9 @@ def test_an_event_announced_earlier_is_not_timed(system: System) -> None:
     maintenance = system.announce(a_reboot("lone"))
     counting = counting_on(system.store)
     at = maintenance.announced_at + HOUR
-    system.notes.see(Sight(event=maintenance.events[0].id, vm="lone", at=at))
+    system.observations.add_sight(
+        Sight(event=maintenance.events[0].id, vm="lone", at=at)
+    )
     system.engine.beat()
     assert all(map(is_empty, read(counting).first_seen.all().values()))
 
@@ -255,9 +257,12 @@ def test_a_driver_call_is_counted_while_it_runs_and_timed(
         running.append(system.works.calls)
         return fail(work)
 
-    system = a_system(open_store(), driver=RecordingDriver(watch))
     ended: list[tuple[str, bool]] = []
-    system.works.on_call = lambda kind, seconds: ended.append((kind, seconds >= 0))
+    system = a_system(
+        open_store(),
+        driver=RecordingDriver(watch),
+        on_call=lambda kind, seconds: ended.append((kind, seconds >= 0)),
+    )
     system.announce(an_emergency("lone"))
     system.works.catch_up()
     assert running == [1]

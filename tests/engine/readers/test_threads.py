@@ -41,7 +41,11 @@ def running(thread: Follower | Timers) -> Iterator[None]:
 
 def an_engine(store: Store, clock: Clock) -> Engine:
     engine = Engine(
-        store, clock, rules=Rules(), notes=PendingObservations(), new_id=counted()
+        store,
+        clock,
+        rules=Rules(),
+        observations=PendingObservations(),
+        new_id=counted(),
     )
     FleetCommands(engine).apply(FLEET, by="ops")
     return engine

@@ -326,8 +326,8 @@ class Story:
         def command(system: System) -> None:
             now = system.clock.now()
             system.engine.listen([group])
-            system.notes.ask(group, now)
-            system.notes.see(Sight(event=sight, vm="web-0", at=now))
+            system.observations.add_poll(group, now)
+            system.observations.add_sight(Sight(event=sight, vm="web-0", at=now))
             system.engine.beat()
             with self._fuse.taken_out(), system.store.snapshot() as snapshot:
                 assert snapshot.seen(sight), f"{self._name}: {sight} was not seen"

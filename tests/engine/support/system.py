@@ -151,7 +151,7 @@ class System:
 
     store: Store
     clock: ManualClock
-    notes: PendingObservations
+    observations: PendingObservations
     engine: Engine
     fleets: FleetCommands
     plane: Plane
@@ -210,11 +210,16 @@ def a_system(
     fleet: Fleet | None = FLEET,
     parallel: int = 0,
     retries: RetrySchedule | None = None,
+    on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
 ) -> System:
     """Start a service on `store`; without a driver, all work is done immediately."""
-    clock, notes, plane = ManualClock(at), PendingObservations(), Plane()
+    clock, observations, plane = ManualClock(at), PendingObservations(), Plane()
     engine = Engine(
-        store, clock, rules=rules or Rules(), notes=notes, new_id=new_id or counted()
+        store,
+        clock,
+        rules=rules or Rules(),
+        observations=observations,
+        new_id=new_id or counted(),
     )
     documents = Documents(store, plane.hand_over)
     works = DriverRunner(
@@ -224,6 +229,7 @@ def a_system(
         parallel=parallel,
         retries=retries,
         pause=0,
+        on_call=on_call,
     )
 
     def read_to_end() -> None:
@@ -235,7 +241,7 @@ def a_system(
     system = System(
         store=store,
         clock=clock,
-        notes=notes,
+        observations=observations,
         engine=engine,
         fleets=FleetCommands(engine),
         plane=plane,

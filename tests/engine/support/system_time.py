@@ -55,7 +55,7 @@ def an_engine(store: Store, clock: Clock, *, first_id: int = 1) -> Engine:
         store,
         clock,
         rules=Rules(),
-        notes=PendingObservations(),
+        observations=PendingObservations(),
         new_id=counted(first_id),
     )
     engine.beat()

@@ -123,7 +123,7 @@ def test_refused_request_is_not_recorded() -> None:
     reception.set_clock(NOON)
     assert reception.ask().status == 429
     batch = reception.notes.take()
-    assert (batch.asked, batch.sights) == ({}, [])
+    assert (batch.polls, batch.sights) == ({}, [])
 
 
 def test_refused_approval_approves_nothing() -> None:

@@ -129,7 +129,7 @@ class Reception:
 
     def asked(self) -> Mapping[str, datetime]:
         """Return the groups recorded as polling since the last call."""
-        return self.notes.take().asked
+        return self.notes.take().polls
 
     def seen(self) -> list[tuple[str, str]]:
         """Return the pairs of VM and seen event recorded since the last call."""

@@ -1,7 +1,7 @@
-"""Splitting of VMs into maintenance operations and events.
+"""Announcement: an order becomes maintenance operations and events.
 
-1. One act is one maintenance. A host is one act. VMs named individually or by group are
-   split by group and update domain.
+1. One unit of work is one maintenance. A host is one unit. VMs named individually or by
+   group are split by group and update domain.
 2. No event ever lists VMs of two update domains.
 3. User operations, Preempt and Terminate affect one VM each.
 """
@@ -53,59 +53,6 @@ _USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkUnit:
-    """The VMs that one maintenance affects, split into its events."""
-
-    host: str | None
-    events: tuple[tuple[VM, ...], ...]
-
-
-def split_into_units(
-    vms: Sequence[VM], *, host: str | None, is_one_by_one: bool
-) -> Iterator[WorkUnit]:
-    """Split `vms` into acts.
-
-    All VMs of a `host` are one act, unless `is_one_by_one`.
-    """
-    if not vms:
-        return
-    ordered = sorted(
-        vms, key=lambda vm: (natural_order(vm.group), natural_order(vm.name))
-    )
-    if is_one_by_one:
-        for vm in ordered:
-            yield WorkUnit(host=None, events=((vm,),))
-    elif host is not None:
-        yield WorkUnit(host=host, events=tuple(_by_update_domain(ordered)))
-    else:
-        for together in _by_update_domain(ordered):
-            if together[0].update_domain is not None:
-                yield WorkUnit(host=None, events=(together,))
-            else:
-                yield from _by_host(together)
-
-
-def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
-    """Split VMs, sorted by group, by group and update domain."""
-
-    def domain(vm: VM) -> tuple[object, ...]:
-        none = vm.update_domain is None
-        return (natural_order(vm.group), none, vm.update_domain or 0)
-
-    for _, together in groupby(sorted(ordered, key=domain), key=domain):
-        yield tuple(together)
-
-
-def _by_host(vms: Sequence[VM]) -> Iterator[WorkUnit]:
-    shared: dict[str, list[VM]] = {}
-    for vm in vms:
-        place = f"vm {vm.name}" if vm.host is None else f"host {vm.host}"
-        shared.setdefault(place, []).append(vm)
-    for together in shared.values():
-        yield WorkUnit(host=None, events=(tuple(together),))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A request to announce maintenance."""
 
@@ -124,6 +71,14 @@ class Order:
     ignore_gates: bool = False
     at_once: bool = False  # start without notice
     removes: bool = False  # its VMs leave the fleet when it completes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WorkUnit:
+    """The VMs that one maintenance affects, split into its events."""
+
+    host: str | None
+    events: tuple[tuple[VM, ...], ...]
 
 
 def check_order(order: Order) -> None:
@@ -160,14 +115,14 @@ def announce(
 
     `scheduled` is the number of user operations scheduled in the whole fleet.
     """
-    draft = StepBuilder(slice_)
-    announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
-    refuse_beyond_limit(draft, scheduled, rules)
-    return draft.finish(now, rules)
+    builder = StepBuilder(slice_)
+    announce_into(builder, order, vms, by=by, new_id=new_id, now=now)
+    refuse_beyond_limit(builder, scheduled, rules)
+    return builder.finish(now, rules)
 
 
 def announce_into(
-    draft: StepBuilder,
+    builder: StepBuilder,
     order: Order,
     vms: Sequence[VM],
     *,
@@ -175,20 +130,20 @@ def announce_into(
     new_id: Callable[[], str],
     now: datetime,
 ) -> None:
-    """Announce `order` as part of `draft`."""
+    """Announce `order` as part of `builder`."""
     check_order(order)
     is_one_by_one = order.source is EventSource.USER or order.type in (
         EventType.PREEMPT,
         EventType.TERMINATE,
     )
-    for act in split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
+    for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
         maintenance = _maintenance(
-            draft.slice, order, act, new_id=new_id, by=by, now=now
+            builder.slice, order, unit, new_id=new_id, by=by, now=now
         )
-        draft.record(
+        builder.record(
             Announced(at=now, by=by, maintenance=maintenance.id, announced=maintenance)
         )
-        draft.record(*_approvals_by_policy(draft.slice, maintenance, now))
+        builder.record(*_approvals_by_policy(builder.slice, maintenance, now))
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
@@ -198,12 +153,12 @@ def is_user_operation(maintenance: Maintenance) -> bool:
     )
 
 
-def refuse_beyond_limit(draft: StepBuilder, scheduled: int, rules: Rules) -> None:
+def refuse_beyond_limit(builder: StepBuilder, scheduled: int, rules: Rules) -> None:
     """Raise `Conflict` if there would be more user operations than the limit."""
-    existing = draft.before.maintenances
+    existing = builder.before.maintenances
     created = sum(
         1
-        for maintenance in draft.slice.maintenances.values()
+        for maintenance in builder.slice.maintenances.values()
         if maintenance.id not in existing
         and is_user_operation(maintenance)
         and not maintenance.at_once
@@ -217,13 +172,61 @@ def refuse_beyond_limit(draft: StepBuilder, scheduled: int, rules: Rules) -> Non
         )
 
 
+# --- units of work -----------------------------------------------------------
+
+
+def _split_into_units(
+    vms: Sequence[VM], *, host: str | None, is_one_by_one: bool
+) -> Iterator[_WorkUnit]:
+    """Split `vms` into units of work.
+
+    All VMs of a `host` are one unit, unless `is_one_by_one`.
+    """
+    if not vms:
+        return
+    ordered = sorted(
+        vms, key=lambda vm: (natural_order(vm.group), natural_order(vm.name))
+    )
+    if is_one_by_one:
+        for vm in ordered:
+            yield _WorkUnit(host=None, events=((vm,),))
+    elif host is not None:
+        yield _WorkUnit(host=host, events=tuple(_by_update_domain(ordered)))
+    else:
+        for together in _by_update_domain(ordered):
+            if together[0].update_domain is not None:
+                yield _WorkUnit(host=None, events=(together,))
+            else:
+                yield from _by_host(together)
+
+
+def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
+    """Split VMs, sorted by group, by group and update domain."""
+
+    def domain(vm: VM) -> tuple[object, ...]:
+        none = vm.update_domain is None
+        return (natural_order(vm.group), none, vm.update_domain or 0)
+
+    for _, together in groupby(sorted(ordered, key=domain), key=domain):
+        yield tuple(together)
+
+
+def _by_host(vms: Sequence[VM]) -> Iterator[_WorkUnit]:
+    shared: dict[str, list[VM]] = {}
+    for vm in vms:
+        place = f"vm {vm.name}" if vm.host is None else f"host {vm.host}"
+        shared.setdefault(place, []).append(vm)
+    for together in shared.values():
+        yield _WorkUnit(host=None, events=(tuple(together),))
+
+
 # --- maintenance -------------------------------------------------------------
 
 
 def _maintenance(
     slice_: Slice,
     order: Order,
-    act: WorkUnit,
+    unit: _WorkUnit,
     *,
     new_id: Callable[[], str],
     by: str,
@@ -231,16 +234,16 @@ def _maintenance(
 ) -> Maintenance:
     source = order.source or _default_source(order.type)
     cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
-    minimum = _minimum(slice_, order, act)
-    not_before = _not_before(slice_, order, act, cause, minimum, now)
+    minimum = _minimum(slice_, order, unit)
+    not_before = _not_before(slice_, order, unit, cause, minimum, now)
     description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
     return Maintenance(
         id=new_id(),
         type=order.type,
         source=source,
         cause=cause,
-        host=act.host,
-        vms=tuple(vm.name for vms in act.events for vm in vms),
+        host=unit.host,
+        vms=tuple(vm.name for vms in unit.events for vm in vms),
         not_before=now if not_before is None else not_before,
         at_once=not_before is None,
         promised=0 if not_before is None else int(minimum.total_seconds()),
@@ -252,7 +255,7 @@ def _maintenance(
         announced_at=now,
         announced_by=by,
         removes=order.removes,
-        events=tuple(_event(slice_, new_id(), vms, now) for vms in act.events),
+        events=tuple(_event(slice_, new_id(), vms, now) for vms in unit.events),
     )
 
 
@@ -282,36 +285,36 @@ def _duration(order: Order) -> int:
 # --- notice ------------------------------------------------------------------
 
 
-def _minimum(slice_: Slice, order: Order, act: WorkUnit) -> timedelta:
+def _minimum(slice_: Slice, order: Order, unit: _WorkUnit) -> timedelta:
     if order.emergency:
         return timedelta(0)
-    groups = [slice_.groups[vms[0].group] for vms in act.events]
+    groups = [slice_.groups[vms[0].group] for vms in unit.events]
     return max(policy.minimum_notice(order.type, group) for group in groups)
 
 
 def _not_before(
     slice_: Slice,
     order: Order,
-    act: WorkUnit,
+    unit: _WorkUnit,
     cause: Cause,
     minimum: timedelta,
     now: datetime,
 ) -> datetime | None:
     """Return when it may start without approval; None for at once, without notice."""
-    if _starts_at_once(slice_, order, act, cause, now):
+    if _starts_at_once(slice_, order, unit, cause, now):
         return None
     earliest = whole_second(now + minimum)
-    requested = _wanted(order, now, earliest)
+    requested = _requested(order, now, earliest)
     if requested < earliest:
         raise TooSoon(
-            f"a {order.type} needs {_spoken(minimum)} of notice;"
+            f"a {order.type} needs {_notice_text(minimum)} of notice;"
             f" the earliest possible not_before is {iso8601(earliest)}",
             earliest,
         )
     return requested
 
 
-def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
+def _requested(order: Order, now: datetime, earliest: datetime) -> datetime:
     if order.notice is not None:
         if order.notice > policy.LONGEST:
             raise InvalidInput("notice_seconds must be at most ten years")
@@ -324,12 +327,12 @@ def _wanted(order: Order, now: datetime, earliest: datetime) -> datetime:
 
 
 def _starts_at_once(
-    slice_: Slice, order: Order, act: WorkUnit, cause: Cause, now: datetime
+    slice_: Slice, order: Order, unit: _WorkUnit, cause: Cause, now: datetime
 ) -> bool:
     if order.at_once:
         return True
     if cause in _USER_OPERATIONS and order.source is EventSource.USER:
-        group = slice_.groups[act.events[0][0].group]
+        group = slice_.groups[unit.events[0][0].group]
         is_listening = group.is_listening(now, slice_.outages)
         if _USER_OPERATIONS[cause] in group.auto_approve or not is_listening:
             return True
@@ -362,7 +365,7 @@ def whole_second(moment: datetime) -> datetime:
     return moment.replace(microsecond=0) + timedelta(seconds=1)
 
 
-def _spoken(notice: timedelta) -> str:
+def _notice_text(notice: timedelta) -> str:
     seconds = int(notice.total_seconds())
     if seconds % 60 or seconds == 0:
         return f"{seconds} seconds"

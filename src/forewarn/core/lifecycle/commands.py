@@ -1,6 +1,6 @@
 """Commands on a maintenance: approve, cancel, complete, retry, close.
 
-1. Every command makes its own change and then settles the rest (`settling`): finished
+1. Every command makes its own change and then settles the rest (`settlement`): finished
    maintenance completes, due maintenance starts, and new documents are published.
 2. A command with nothing left to do returns no facts instead of failing: two VMs may
    approve the same event, and a timer may fire twice.
@@ -20,8 +20,6 @@ from forewarn.core.lifecycle.settlement import Step, StepBuilder
 from forewarn.core.outages import Outage
 from forewarn.errors import TooLate, UnknownEvent
 
-# --- commands ----------------------------------------------------------------
-
 
 def tick(slice_: Slice, now: datetime, rules: Rules) -> Step:
     """Apply everything that is due at `now`."""
@@ -38,14 +36,14 @@ def approve(
     rules: Rules,
 ) -> Step:
     """Approve those of `event_ids` that are not approved yet."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     requested = set(event_ids)
     for maintenance in slice_.maintenances.values():
         if maintenance.phase is not Phase.SCHEDULED:
             continue
         for event in maintenance.unapproved:
             if event.id in requested:
-                draft.record(
+                builder.record(
                     f.Approved(
                         at=now,
                         by=by,
@@ -55,14 +53,14 @@ def approve(
                         group=event.group,
                     )
                 )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
 def check_may_approve(
-    known: Iterable[tuple[str, Maintenance | None]], audience: Audience
+    candidates: Iterable[tuple[str, Maintenance | None]], audience: Audience
 ) -> None:
-    """Raise `UnknownEvent` unless `audience` sees or saw every event id in `known`."""
-    for event_id, maintenance in known:
+    """Raise `UnknownEvent` unless `audience` sees or saw each of `candidates`."""
+    for event_id, maintenance in candidates:
         events = () if maintenance is None else maintenance.events
         if not any(
             event.id == event_id and is_shown(event, audience) for event in events
@@ -88,22 +86,22 @@ def cancel(
     rules: Rules,
 ) -> Step:
     """Cancel the maintenance; possible only before it has started."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
         return tick(slice_, now, rules)
     if maintenance.phase is Phase.STARTED:
         raise TooLate(f"{maintenance_id} has started; complete or close it")
     _refuse_if_over(maintenance, "canceled")
-    draft.record(f.Canceled(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return draft.finish(now, rules)
+    builder.record(f.Canceled(at=now, by=by, maintenance=maintenance_id, reason=reason))
+    return builder.finish(now, rules)
 
 
 def complete(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
     """Treat the work as done and the duration as over."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
         return tick(slice_, now, rules)
@@ -111,28 +109,18 @@ def complete(
         raise TooLate(f"{maintenance_id} has not started; cancel it")
     _refuse_if_over(maintenance, "completed")
     if maintenance.completed_by is None:
-        draft.record(f.WorkEnded(at=now, by=by, maintenance=maintenance_id))
-    return draft.finish(now, rules)
+        builder.record(f.WorkEnded(at=now, by=by, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def retry(
     slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
 ) -> Step:
     """Have the driver retry the remaining work of a stuck maintenance."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "retry")
-    draft.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
-    return draft.finish(now, rules)
-
-
-def retry_unasked(
-    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
-) -> Step:
-    """Have the driver retry automatically, as often as the rules allow."""
-    draft = StepBuilder(slice_)
-    if is_retry_left(slice_.maintenance(maintenance_id), rules):
-        draft.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
-    return draft.finish(now, rules)
+    builder.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def close(
@@ -145,22 +133,50 @@ def close(
     rules: Rules,
 ) -> Step:
     """Give up on a stuck maintenance."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
-    draft.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return draft.finish(now, rules)
+    builder.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
+    return builder.finish(now, rules)
+
+
+# --- polls and outages -------------------------------------------------------
+
+
+def listen(
+    slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
+) -> Step:
+    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
+    builder = StepBuilder(slice_)
+    for name in groups:
+        if slice_.groups[name].is_listening(now, slice_.outages):
+            continue
+        builder.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
+    return builder.finish(now, rules)
+
+
+def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
+    """Record that the service was down.
+
+    Nothing is settled here: everything that reads outages picks it up later.
+    """
+    builder = StepBuilder(slice_)
+    builder.record(f.OutageEnded(at=now, outage=outage))
+    return Step(builder.slice, tuple(builder.facts))
+
+
+# --- driver work -------------------------------------------------------------
 
 
 def begin_work(
     slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
     """Record that the driver is about to be called, if there is work left."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if is_work_open(maintenance, now, rules):
         attempt = maintenance.attempt + 1
-        draft.record(f.WorkBegan(at=now, maintenance=maintenance_id, attempt=attempt))
-    return draft.finish(now, rules)
+        builder.record(f.WorkBegan(at=now, maintenance=maintenance_id, attempt=attempt))
+    return builder.finish(now, rules)
 
 
 def report_work(
@@ -174,7 +190,7 @@ def report_work(
     rules: Rules,
 ) -> Step:
     """Record what the driver did, or failed to do, on `vms`."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is not Phase.STARTED:
         return tick(slice_, now, rules)
@@ -183,11 +199,13 @@ def report_work(
     if not concerned:
         return tick(slice_, now, rules)
     kind = f.WorkFailed if failed else f.WorkDone
-    draft.record(kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail))
-    return draft.finish(now, rules)
+    builder.record(
+        kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail)
+    )
+    return builder.finish(now, rules)
 
 
-def note_output(
+def record_output(
     slice_: Slice,
     maintenance_id: str,
     *,
@@ -197,38 +215,23 @@ def note_output(
     rules: Rules,
 ) -> Step:
     """Record the output of a driver call."""
-    draft = StepBuilder(slice_)
-    draft.record(
+    builder = StepBuilder(slice_)
+    builder.record(
         f.WorkPrinted(
             at=now, maintenance=maintenance_id, attempt=attempt, output=output
         )
     )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
-def listen(
-    slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
+def retry_automatically(
+    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
 ) -> Step:
-    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
-    draft = StepBuilder(slice_)
-    for name in groups:
-        if slice_.groups[name].is_listening(now, slice_.outages):
-            continue
-        draft.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
-    return draft.finish(now, rules)
-
-
-def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
-    """Record that the service was down.
-
-    Nothing is settled here: everything that reads outages picks it up later.
-    """
-    draft = StepBuilder(slice_)
-    draft.record(f.OutageEnded(at=now, outage=outage))
-    return Step(draft.slice, tuple(draft.facts))
-
-
-# --- predicates --------------------------------------------------------------
+    """Have the driver retry automatically, as often as the rules allow."""
+    builder = StepBuilder(slice_)
+    if is_retry_left(slice_.maintenance(maintenance_id), rules):
+        builder.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
+    return builder.finish(now, rules)
 
 
 def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
@@ -263,22 +266,7 @@ def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
     )
 
 
-# --- refusals ----------------------------------------------------------------
-
-
-def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
-    if not maintenance.phase.is_live:
-        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {what}")
-
-
-def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
-    if maintenance.phase is not Phase.STARTED:
-        raise TooLate(
-            f"{maintenance.id} is {maintenance.phase}; {what} is for maintenances"
-            " that have started and are stuck"
-        )
-    if maintenance.stuck_since is None:
-        raise TooLate(f"{maintenance.id} is not stuck; {what} is not needed")
+# --- possible commands -------------------------------------------------------
 
 
 class PossibleCommand(StrEnum):
@@ -301,12 +289,12 @@ def _is_stuck(maintenance: Maintenance) -> bool:
 
 
 _POSSIBLE: Mapping[PossibleCommand, Callable[[Maintenance], bool]] = {
-    PossibleCommand.APPROVE: lambda each: (
-        each.phase is Phase.SCHEDULED and not each.is_approved
+    PossibleCommand.APPROVE: lambda maintenance: (
+        maintenance.phase is Phase.SCHEDULED and not maintenance.is_approved
     ),
-    PossibleCommand.CANCEL: lambda each: each.phase is Phase.SCHEDULED,
-    PossibleCommand.COMPLETE: lambda each: (
-        each.phase is Phase.STARTED and each.completed_by is None
+    PossibleCommand.CANCEL: lambda maintenance: maintenance.phase is Phase.SCHEDULED,
+    PossibleCommand.COMPLETE: lambda maintenance: (
+        maintenance.phase is Phase.STARTED and maintenance.completed_by is None
     ),
     PossibleCommand.RETRY: _is_stuck,
     PossibleCommand.CLOSE: _is_stuck,
@@ -316,5 +304,25 @@ _POSSIBLE: Mapping[PossibleCommand, Callable[[Maintenance], bool]] = {
 def possible_commands(maintenance: Maintenance) -> tuple[PossibleCommand, ...]:
     """Return the commands that `maintenance` accepts now."""
     return tuple(
-        choice for choice, possible in _POSSIBLE.items() if possible(maintenance)
+        command
+        for command, is_possible in _POSSIBLE.items()
+        if is_possible(maintenance)
     )
+
+
+# --- refusals ----------------------------------------------------------------
+
+
+def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
+    if not maintenance.phase.is_live:
+        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {what}")
+
+
+def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
+    if maintenance.phase is not Phase.STARTED:
+        raise TooLate(
+            f"{maintenance.id} is {maintenance.phase}; {what} is for maintenances"
+            " that have started and are stuck"
+        )
+    if maintenance.stuck_since is None:
+        raise TooLate(f"{maintenance.id} is not stuck; {what} is not needed")

@@ -1,4 +1,4 @@
-"""The Scheduled Events document of an audience."""
+"""The Scheduled Events document of an audience, and the events in a notification."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -15,6 +15,19 @@ STATUS = {
 }
 
 
+class EventOutcome(StrEnum):
+    """The status of an event; the metadata endpoint has only the first two."""
+
+    #: Announced, not started yet.
+    SCHEDULED = "Scheduled"
+    #: In progress.
+    STARTED = "Started"
+    #: Started and over, even if the operator gave up on it.
+    COMPLETED = "Completed"
+    #: Canceled or withdrawn before it started.
+    CANCELED = "Canceled"
+
+
 def document(audience: Audience, maintenances: Iterable[Maintenance]) -> Document:
     """Build the document of `audience`, events in order of announcement."""
     return Document(
@@ -27,7 +40,7 @@ def view(
 ) -> tuple[ScheduledEvent, ...]:
     """Return the events of `maintenances` that `audience` sees."""
     return tuple(
-        _scheduled_event(maintenance, event)
+        _scheduled_event(maintenance, event, STATUS[maintenance.phase])
         for maintenance in maintenances
         if maintenance.phase.is_live
         for event in maintenance.live_events
@@ -42,55 +55,27 @@ def is_shown(event: Event, audience: Audience) -> bool:
     return audience.vm is None or audience.vm in event.resources
 
 
-def _scheduled_event(maintenance: Maintenance, event: Event) -> ScheduledEvent:
-    blank = maintenance.at_once or maintenance.phase is Phase.STARTED
-    return ScheduledEvent(
-        id=event.id,
-        type=maintenance.type,
-        status=STATUS[maintenance.phase],
-        resources=event.resources,
-        not_before=None if blank else maintenance.not_before,
-        description=maintenance.description,
-        source=maintenance.source,
-        duration=maintenance.duration,
-        paas=frozenset(event.paas),
-    )
-
-
-class EventOutcome(StrEnum):
-    """The status of an event; the metadata endpoint has only the first two."""
-
-    #: Announced, not started yet.
-    SCHEDULED = "Scheduled"
-    #: In progress.
-    STARTED = "Started"
-    #: Started and over, even if the operator gave up on it.
-    COMPLETED = "Completed"
-    #: Canceled or withdrawn before it started.
-    CANCELED = "Canceled"
-
-
 def notified_events(
     fact: f.Fact, maintenance: Maintenance
 ) -> tuple[ScheduledEvent, ...]:
     """Return the events of `maintenance` as `fact` left them."""
     return tuple(
-        _told(maintenance, event, _outcome(fact, event, maintenance))
+        _scheduled_event(maintenance, event, _outcome(fact, event, maintenance).value)
         for event in maintenance.events
     )
 
 
-def _told(
-    maintenance: Maintenance, event: Event, outcome: EventOutcome
+def _scheduled_event(
+    maintenance: Maintenance, event: Event, status: str
 ) -> ScheduledEvent:
-    has_begun = outcome in (EventOutcome.STARTED, EventOutcome.COMPLETED)
-    blank = maintenance.at_once or has_begun
+    has_begun = status in (EventOutcome.STARTED, EventOutcome.COMPLETED)
+    is_blank = maintenance.at_once or has_begun
     return ScheduledEvent(
         id=event.id,
         type=maintenance.type,
-        status=outcome.value,
+        status=status,
         resources=event.resources,
-        not_before=None if blank else maintenance.not_before,
+        not_before=None if is_blank else maintenance.not_before,
         description=maintenance.description,
         source=maintenance.source,
         duration=maintenance.duration,

@@ -10,7 +10,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder, note_leaving
+from forewarn.core.lifecycle.settlement import Step, StepBuilder, record_leaving
 from forewarn.core.queries.phrases import join_names
 from forewarn.errors import Conflict, InUse
 
@@ -79,9 +79,9 @@ def _pairs(
             yield before, new
 
 
-def refuse_large_removal(current: Fleet, found: Difference) -> None:
+def refuse_large_removal(current: Fleet, changes: Difference) -> None:
     """Raise `Conflict` if more than a tenth of the VMs would be removed."""
-    removed = sum(1 for _, new in found.vms if new is None)
+    removed = sum(1 for _, new in changes.vms if new is None)
     if removed * 10 > len(current.vms):
         raise Conflict(
             f"this would remove {removed} of {len(current.vms)} VMs, more than a"
@@ -91,28 +91,28 @@ def refuse_large_removal(current: Fleet, found: Difference) -> None:
 
 def change(
     slice_: Slice,
-    found: Difference,
+    changes: Difference,
     *,
     by: str,
     epoch: str,
     now: datetime,
     rules: Rules,
 ) -> Step:
-    """Apply the difference `found` to the fleet."""
-    _refuse_under_events(slice_, found)
-    draft = StepBuilder(slice_)
-    draft.record(*_facts(_without_busy(slice_, found), by=by, epoch=epoch, now=now))
-    note_leaving(
-        draft,
-        {old.name for old, new in found.vms if old and not new},
+    """Apply the difference `changes` to the fleet."""
+    _refuse_under_events(slice_, changes)
+    builder = StepBuilder(slice_)
+    builder.record(*_facts(_without_busy(slice_, changes), by=by, epoch=epoch, now=now))
+    record_leaving(
+        builder,
+        {old.name for old, new in changes.vms if old and not new},
         now,
         {
             (old.name, old.host)
-            for old, new in found.vms
+            for old, new in changes.vms
             if old and new and old.host is not None and old.host != new.host
         },
     )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
 def consequences(step: Step) -> Iterator[str]:
@@ -130,15 +130,15 @@ def consequences(step: Step) -> Iterator[str]:
             yield f"maintenance {fact.maintenance} is canceled: {fact.reason}"
 
 
-def _without_busy(slice_: Slice, found: Difference) -> Difference:
+def _without_busy(slice_: Slice, changes: Difference) -> Difference:
     """Keep the group of a standalone VM until its started maintenance is over."""
 
     groups = tuple(
         (old, new)
-        for old, new in found.groups
+        for old, new in changes.groups
         if new is not None or old is None or not _started_in(slice_, old)
     )
-    return replace(found, groups=groups)
+    return replace(changes, groups=groups)
 
 
 def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
@@ -147,26 +147,26 @@ def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
 
 
 def _facts(
-    found: Difference, *, by: str, epoch: str, now: datetime
+    changes: Difference, *, by: str, epoch: str, now: datetime
 ) -> Iterator[FleetChanged]:
     def fact(**parts: tuple[object, ...]) -> FleetChanged:
         return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
 
-    gone = [old for old, new in found.vms if old and not new]
+    gone = [old for old, new in changes.vms if old and not new]
     for vms in _chunks(gone):
         yield fact(
             removed_vms=tuple(vm.name for vm in vms),
             removed_from=tuple(vm.group for vm in vms),
         )
-    for groups in _chunks([old.name for old, new in found.groups if old and not new]):
+    for groups in _chunks([old.name for old, new in changes.groups if old and not new]):
         yield fact(removed_groups=groups)
-    for hosts in _chunks([old.name for old, new in found.hosts if old and not new]):
+    for hosts in _chunks([old.name for old, new in changes.hosts if old and not new]):
         yield fact(removed_hosts=hosts)
-    for new_hosts in _chunks([new for _, new in found.hosts if new]):
+    for new_hosts in _chunks([new for _, new in changes.hosts if new]):
         yield fact(hosts=new_hosts)
-    for new_groups in _chunks([new for _, new in found.groups if new]):
+    for new_groups in _chunks([new for _, new in changes.groups if new]):
         yield fact(groups=new_groups)
-    for new_vms in _chunks([new for _, new in found.vms if new]):
+    for new_vms in _chunks([new for _, new in changes.vms if new]):
         yield fact(vms=new_vms)
 
 
@@ -176,25 +176,25 @@ def _chunks(things: Sequence[_Thing]) -> Iterator[tuple[_Thing, ...]]:
         yield chunk
 
 
-def _refuse_under_events(slice_: Slice, found: Difference) -> None:
+def _refuse_under_events(slice_: Slice, changes: Difference) -> None:
     """Raise `InUse` if a live event forbids the change."""
-    for old_vm, new_vm in found.vms:
+    for old_vm, new_vm in changes.vms:
         if old_vm is not None and new_vm is not None:
             _refuse_if_listed(slice_, old_vm, new_vm)
-    for old_host, new_host in found.hosts:
+    for old_host, new_host in changes.hosts:
         if old_host is not None and new_host is None:
             _refuse_if_announced_for(slice_, old_host)
-    for old_group, new_group in found.groups:
+    for old_group, new_group in changes.groups:
         if old_group is not None and new_group is None and old_group.declared:
             live = slice_.live_in(old_group.name)
             _refuse(live, f"group {old_group.name} cannot be removed")
-    _refuse_other_spelling(slice_, found)
+    _refuse_other_spelling(slice_, changes)
 
 
-def _refuse_other_spelling(slice_: Slice, found: Difference) -> None:
+def _refuse_other_spelling(slice_: Slice, changes: Difference) -> None:
     """Refuse a new group with the name of one kept until its work is over."""
-    new_names = {fold_name(new.name) for old, new in found.groups if new and not old}
-    for old, new in found.groups:
+    new_names = {fold_name(new.name) for old, new in changes.groups if new and not old}
+    for old, new in changes.groups:
         if old is not None and new is None and fold_name(old.name) in new_names:
             _refuse(_started_in(slice_, old), f"group {old.name} keeps its spelling")
 

@@ -91,12 +91,12 @@ def operate(
 
     `scheduled` is the number of user operations scheduled in the whole fleet.
     """
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     for vm in vms:
-        fitted = _fit(draft.slice, operation, order, vm)
-        announce_into(draft, fitted, [vm], by=by, new_id=new_id, now=now)
-    refuse_beyond_limit(draft, scheduled, rules)
-    return draft.finish(now, rules)
+        fitted = _fit(builder.slice, operation, order, vm)
+        announce_into(builder, fitted, [vm], by=by, new_id=new_id, now=now)
+    refuse_beyond_limit(builder, scheduled, rules)
+    return builder.finish(now, rules)
 
 
 def _fit(slice_: Slice, operation: VmOperation, order: Order, vm: VM) -> Order:
@@ -141,14 +141,16 @@ def degrade(
 
     An earlier announcement stays, unless the host is now predicted to fail sooner.
     """
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
     earliest = now + policy.MINIMUM_NOTICE[EventType.REDEPLOY]
     not_before = whole_second(max(latest, earliest))
     announced = [*_live(slice_, order.host, Cause.DEGRADED)]
     if any(_is_no_later(maintenance, not_before) for maintenance in announced):
-        return draft.finish(now, rules)
-    draft.record(*_canceled(announced, by, now, "announced again, for an earlier time"))
+        return builder.finish(now, rules)
+    builder.record(
+        *_canceled(announced, by, now, "announced again, for an earlier time")
+    )
     if vms:
         order = replace(
             order,
@@ -157,8 +159,8 @@ def degrade(
             cause=Cause.DEGRADED,
             not_before=not_before,
         )
-        announce_into(draft, order, vms, by=by, new_id=new_id, now=now)
-    return draft.finish(now, rules)
+        announce_into(builder, order, vms, by=by, new_id=new_id, now=now)
+    return builder.finish(now, rules)
 
 
 def fail(
@@ -172,13 +174,13 @@ def fail(
     rules: Rules,
 ) -> Step:
     """Announce that a host has failed, and cancel what was scheduled for it."""
-    draft = StepBuilder(slice_)
+    builder = StepBuilder(slice_)
     live = [*_live(slice_, order.host)]
     scheduled = [
         maintenance for maintenance in live if maintenance.phase is Phase.SCHEDULED
     ]
     reason = order.reason or "its host failed"  # groups may read it: no host name
-    draft.record(*_canceled(scheduled, by, now, reason))
+    builder.record(*_canceled(scheduled, by, now, reason))
     listed = {
         vm
         for maintenance in live
@@ -195,8 +197,8 @@ def fail(
             cause=Cause.HOST_FAILURE,
             at_once=True,
         )
-        announce_into(draft, order, rest, by=by, new_id=new_id, now=now)
-    return draft.finish(now, rules)
+        announce_into(builder, order, rest, by=by, new_id=new_id, now=now)
+    return builder.finish(now, rules)
 
 
 def recover(
@@ -211,22 +213,22 @@ def recover(
 ) -> Step:
     """Cancel the announcements for a degraded host, and end its failure."""
     del vms, new_id  # the announced VMs count, not those on the host now
-    draft, host = StepBuilder(slice_), order.host
+    builder, host = StepBuilder(slice_), order.host
     degraded = [
         maintenance
         for maintenance in _live(slice_, host, Cause.DEGRADED)
         if maintenance.phase is Phase.SCHEDULED
     ]
     reason = order.reason or "its host recovered"
-    draft.record(*_canceled(degraded, by, now, reason))
+    builder.record(*_canceled(degraded, by, now, reason))
     for maintenance in _live(slice_, host, Cause.HOST_FAILURE):
         if maintenance.phase is Phase.STARTED and maintenance.completed_by is None:
-            draft.record(
+            builder.record(
                 f.WorkEnded(
                     at=now, by=by, maintenance=maintenance.id, reason=order.reason
                 )
             )
-    return draft.finish(now, rules)
+    return builder.finish(now, rules)
 
 
 def _live(
@@ -241,12 +243,12 @@ def _live(
             yield maintenance
 
 
-def _is_no_later(known: Maintenance, not_before: datetime) -> bool:
-    return known.phase is Phase.STARTED or known.not_before <= not_before
+def _is_no_later(maintenance: Maintenance, not_before: datetime) -> bool:
+    return maintenance.phase is Phase.STARTED or maintenance.not_before <= not_before
 
 
 def _canceled(
-    known: Sequence[Maintenance], by: str, now: datetime, reason: str
+    maintenances: Sequence[Maintenance], by: str, now: datetime, reason: str
 ) -> Iterator[f.Canceled]:
-    for maintenance in known:
+    for maintenance in maintenances:
         yield f.Canceled(at=now, by=by, maintenance=maintenance.id, reason=reason)

@@ -48,7 +48,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """A blocker: a reason why a due maintenance does not start yet."""
+    """A reason why a due maintenance does not start yet."""
 
     kind: str
     group: str
@@ -102,10 +102,10 @@ def blockers(
     if maintenance.ignore_gates:
         return
     if is_planned(maintenance):
-        yield from _update_domain_gates(slice_, maintenance)
+        yield from _update_domain_blockers(slice_, maintenance)
     if maintenance.type is EventType.TERMINATE and now < maintenance.not_before:
-        yield from _coupling_gates(slice_, maintenance, now)
-    yield from _notice_gates(slice_, maintenance, now)
+        yield from _coupling_blockers(slice_, maintenance, now)
+    yield from _notice_blockers(slice_, maintenance, now)
 
 
 def queue_blockers(
@@ -167,7 +167,9 @@ def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
     ]
 
 
-def _update_domain_gates(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
+def _update_domain_blockers(
+    slice_: Slice, maintenance: Maintenance
+) -> Iterator[Blocker]:
     started = [
         other
         for other in slice_.maintenances.values()
@@ -191,7 +193,7 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
     return len(domains) == 1 and None not in domains
 
 
-def _coupling_gates(
+def _coupling_blockers(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
     for other_id in maintenance.coupled:
@@ -209,7 +211,7 @@ def _coupling_gates(
             )
 
 
-def _notice_gates(
+def _notice_blockers(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
     opens_at = notice_given_at(maintenance, slice_.outages, now)

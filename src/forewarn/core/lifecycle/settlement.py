@@ -86,8 +86,8 @@ def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
 # --- departures --------------------------------------------------------------
 
 
-def note_leaving(
-    draft: StepBuilder,
+def record_leaving(
+    builder: StepBuilder,
     gone: Collection[str],
     now: datetime,
     moved: Collection[tuple[str, str]] = (),
@@ -96,7 +96,7 @@ def note_leaving(
 
     Events without VMs are withdrawn; maintenance without events is canceled.
     """
-    for maintenance in tuple(draft.slice.maintenances.values()):
+    for maintenance in tuple(builder.slice.maintenances.values()):
         if not maintenance.phase.is_live:
             continue
         leaving = [vm for vm in maintenance.vms if vm in gone]
@@ -104,17 +104,17 @@ def note_leaving(
             leaving += [vm for vm in maintenance.vms if (vm, maintenance.host) in moved]
         vms = tuple(vm for vm in leaving if vm not in maintenance.left)
         if vms:
-            draft.record(f.VmsLeft(at=now, maintenance=maintenance.id, vms=vms))
-            _withdraw(draft, maintenance.id, now)
+            builder.record(f.VmsLeft(at=now, maintenance=maintenance.id, vms=vms))
+            _withdraw(builder, maintenance.id, now)
 
 
-def _withdraw(draft: StepBuilder, maintenance_id: str, now: datetime) -> None:
-    maintenance = draft.slice.maintenance(maintenance_id)
+def _withdraw(builder: StepBuilder, maintenance_id: str, now: datetime) -> None:
+    maintenance = builder.slice.maintenance(maintenance_id)
     if maintenance.phase is not Phase.SCHEDULED:
         return
     for event in maintenance.live_events:
         if set(event.resources) <= set(maintenance.left):
-            draft.record(
+            builder.record(
                 f.Withdrawn(
                     at=now,
                     maintenance=maintenance_id,
@@ -122,8 +122,8 @@ def _withdraw(draft: StepBuilder, maintenance_id: str, now: datetime) -> None:
                     group=event.group,
                 )
             )
-    if not draft.slice.maintenance(maintenance_id).live_events:
-        draft.record(
+    if not builder.slice.maintenance(maintenance_id).live_events:
+        builder.record(
             f.Canceled(
                 at=now,
                 by=None,
@@ -136,35 +136,35 @@ def _withdraw(draft: StepBuilder, maintenance_id: str, now: datetime) -> None:
 # --- settle ------------------------------------------------------------------
 
 
-def _settle(draft: StepBuilder, now: datetime, rules: Rules) -> None:
-    while _complete(draft, now, rules):
+def _settle(builder: StepBuilder, now: datetime, rules: Rules) -> None:
+    while _complete(builder, now, rules):
         pass
-    _abandon(draft, now)
+    _abandon(builder, now)
     queued: set[str] = set()  # groups with an older due but blocked one
-    for maintenance in _due(draft.slice, now):
+    for maintenance in _due(builder.slice, now):
         planned = policy.is_queued(maintenance)
         behind = planned and not queued.isdisjoint(maintenance.groups)
-        if behind or _is_held(draft.slice, maintenance, now):
+        if behind or _is_held(builder.slice, maintenance, now):
             if planned:
                 queued.update(maintenance.groups)
             continue
-        draft.record(f.Started(at=now, maintenance=maintenance.id))
+        builder.record(f.Started(at=now, maintenance=maintenance.id))
 
 
-def _complete(draft: StepBuilder, now: datetime, rules: Rules) -> bool:
+def _complete(builder: StepBuilder, now: datetime, rules: Rules) -> bool:
     """Complete what is over; return whether VMs left, so that more may be over."""
     has_left = False
-    for name in tuple(draft.slice.maintenances):
-        maintenance = draft.slice.maintenance(name)  # may have changed in this loop
+    for name in tuple(builder.slice.maintenances):
+        maintenance = builder.slice.maintenance(name)  # may have changed in this loop
         if policy.is_ending(maintenance, now, rules) and is_at_hand(
-            draft.slice, maintenance
+            builder.slice, maintenance
         ):
-            draft.record(f.Completed(at=now, maintenance=maintenance.id))
-            has_left |= _remove(draft, maintenance, now)
+            builder.record(f.Completed(at=now, maintenance=maintenance.id))
+            has_left |= _remove(builder, maintenance, now)
     return has_left
 
 
-def _remove(draft: StepBuilder, maintenance: Maintenance, now: datetime) -> bool:
+def _remove(builder: StepBuilder, maintenance: Maintenance, now: datetime) -> bool:
     """Remove the VMs that it deletes from the fleet; return whether there were any.
 
     VMs in `left` are gone already: a VM that has such a name now is a new one.
@@ -172,44 +172,44 @@ def _remove(draft: StepBuilder, maintenance: Maintenance, now: datetime) -> bool
     gone = [
         vm
         for vm in maintenance.vms
-        if vm in draft.slice.vms and vm not in maintenance.left
+        if vm in builder.slice.vms and vm not in maintenance.left
     ]
     if not maintenance.removes or not gone:
         return False
-    draft.record(_removed(now, vms=[draft.slice.vms[vm] for vm in gone]))
-    note_leaving(draft, gone, now)
+    builder.record(_removed(now, vms=[builder.slice.vms[vm] for vm in gone]))
+    record_leaving(builder, gone, now)
     return True
 
 
-def _abandon(draft: StepBuilder, now: datetime) -> None:
+def _abandon(builder: StepBuilder, now: datetime) -> None:
     """Remove the groups of deleted standalone VMs once their last work is over."""
-    inhabited = {vm.group for vm in draft.slice.vms.values()}
+    inhabited = {vm.group for vm in builder.slice.vms.values()}
     abandoned = [
         group
-        for group in dict.fromkeys(_left_alone(draft))
-        if not draft.slice.groups[group].declared
+        for group in dict.fromkeys(_left_alone(builder))
+        if not builder.slice.groups[group].declared
         and group not in inhabited
-        and not draft.slice.live_in(group)
+        and not builder.slice.live_in(group)
     ]
     if abandoned:
-        draft.record(_removed(now, groups=abandoned))
+        builder.record(_removed(now, groups=abandoned))
 
 
-def _left_alone(draft: StepBuilder) -> Iterator[str]:
+def _left_alone(builder: StepBuilder) -> Iterator[str]:
     """Yield the groups whose VMs have all left, if maintenance just ended there.
 
-    It looks only at maintenance that ended in this draft: for other maintenance, VMs
+    It looks only at maintenance that ended in this step: for other maintenance, VMs
     that still exist may be missing from the slice.
     """
-    for maintenance in draft.slice.maintenances.values():
-        if maintenance.phase.is_live or maintenance is draft.before.maintenances.get(
+    for maintenance in builder.slice.maintenances.values():
+        if maintenance.phase.is_live or maintenance is builder.before.maintenances.get(
             maintenance.id
         ):
             continue
         is_deleted = maintenance.removes and maintenance.phase is Phase.COMPLETED
         gone = {*maintenance.left, *(maintenance.vms if is_deleted else ())}
         for event in maintenance.live_events:
-            if gone.issuperset(event.resources) and event.group in draft.slice.groups:
+            if gone.issuperset(event.resources) and event.group in builder.slice.groups:
                 yield event.group
 
 
@@ -244,22 +244,22 @@ def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
 # --- publish -----------------------------------------------------------------
 
 
-def _publish(draft: StepBuilder, now: datetime) -> None:
-    before = draft.before
+def _publish(builder: StepBuilder, now: datetime) -> None:
+    before = builder.before
     touched = {
         group
-        for maintenance in draft.slice.maintenances.values()
+        for maintenance in builder.slice.maintenances.values()
         if before.maintenances.get(maintenance.id) is not maintenance
         for group in (*maintenance.groups, *_groups_before(before, maintenance.id))
     }
-    for audience in tuple(draft.slice.audiences.values()):
+    for audience in tuple(builder.slice.audiences.values()):
         earlier = before.audiences.get(audience.name)
         is_new = earlier is None or earlier.epoch != audience.epoch
         if not is_new and audience.group not in touched:
             continue
         seen = () if is_new else _view(before, audience)
-        if _view(draft.slice, audience) != seen:
-            draft.record(_published(audience, audience.incarnation + 1, now))
+        if _view(builder.slice, audience) != seen:
+            builder.record(_published(audience, audience.incarnation + 1, now))
 
 
 def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:

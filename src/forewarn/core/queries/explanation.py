@@ -25,6 +25,20 @@ from forewarn.core.queries.phrases import (
 )
 from forewarn.core.queries.visibility import visible_maintenance
 
+_UNKNOWN = "When it starts at the latest depends on what comes first."
+
+_BLOCKED: Mapping[str, Callable[[str], str]] = {
+    "update-domain": lambda group: (
+        f"group {group} is touched in one update domain at a time, at present by"
+    ),
+    "queue": lambda group: (
+        f"in group {group} the older comes first, though it is held itself:"
+    ),
+    "terminate-coupling": lambda group: (
+        f"deletions in group {group} go together, and one is not approved:"
+    ),
+}
+
 
 class WaitKind(StrEnum):
     """The kind of thing that a maintenance waits for."""
@@ -68,20 +82,20 @@ def explain(
     maintenance: Maintenance,
     now: datetime,
     rules: Rules,
-    only: str | None = None,
-    most: int | None = None,
+    group: str | None = None,
+    limit: int | None = None,
 ) -> Explanation:
     """Explain the state of `maintenance`; `slice_` holds all that is live in its
     groups.
 
-    If `only` names a group, other groups are not named. At least the first `most` waits
+    If `group` is given, other groups are not named. At least the first `limit` waits
     are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
-    shown = _shown(maintenance, only)
+    shown = _shown(maintenance, group)
     if maintenance.phase is Phase.SCHEDULED:
         waits = tuple(
-            _enough(_before_start(slice_, maintenance, now, rules, only), most)
+            _enough(_before_start(slice_, maintenance, now, rules, group), limit)
         )
         latest = _starts_at_latest(slice_, maintenance, waits, now)
     else:
@@ -96,13 +110,34 @@ def explain(
     )
 
 
-def _shown(maintenance: Maintenance, only: str | None) -> Maintenance:
-    """Redact `maintenance` for the group `only`, if given."""
-    share = None if only is None else visible_maintenance(maintenance, only)
-    return maintenance if share is None else share
+def explain_preview(
+    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+) -> Explanation:
+    """Explain `maintenance` in the slice that its announcement would produce.
+
+    Its waits include the maintenance that comes before it in each group: even when it
+    is due, it starts after that.
+    """
+    explanation = explain(slice_, maintenance, now, rules)
+    sentences = (_preview_opening(maintenance, now), *explanation.sentences[1:])
+    ahead = tuple(_ahead(slice_, maintenance, now))
+    if maintenance.phase is not Phase.SCHEDULED or not ahead:
+        return replace(explanation, sentences=sentences)
+    return replace(
+        explanation,
+        waits=(*explanation.waits, *ahead),
+        starts_at_latest=None,
+        sentences=(*sentences[:-1], *map(_preview_sentence, ahead), _UNKNOWN),
+    )
 
 
 # --- before the start --------------------------------------------------------
+
+
+def _shown(maintenance: Maintenance, group: str | None) -> Maintenance:
+    """Redact `maintenance` for the group `group`, if given."""
+    share = None if group is None else visible_maintenance(maintenance, group)
+    return maintenance if share is None else share
 
 
 def _before_start(
@@ -110,13 +145,13 @@ def _before_start(
     maintenance: Maintenance,
     now: datetime,
     rules: Rules,
-    only: str | None,
+    group: str | None,
 ) -> Iterator[WaitReason]:
     if not policy.is_due(maintenance, now):
         own = [
             candidate
             for candidate in maintenance.unapproved
-            if only in (None, candidate.group)
+            if group in (None, candidate.group)
         ]
         for event in own:
             yield _approval(maintenance, event)
@@ -128,23 +163,23 @@ def _before_start(
             since=maintenance.announced_at,
             opens_at=maintenance.not_before,
         )
-    for gate in chain(
+    for blocker in chain(
         policy.blockers(slice_, maintenance, now),
         policy.queue_blockers(slice_, maintenance, now),
     ):
-        if only not in (None, gate.group):
-            yield _gate_of_others(maintenance, gate)
+        if group not in (None, blocker.group):
+            yield _blocker_of_others(maintenance, blocker)
         else:
-            yield _gate(slice_, maintenance, gate, now, rules, only)
+            yield _blocked(slice_, maintenance, blocker, now, rules, group)
 
 
-def _enough(waits: Iterable[WaitReason], most: int | None) -> Iterator[WaitReason]:
-    """Yield the first `most` waits, and more while the latest start is still known."""
+def _enough(waits: Iterable[WaitReason], limit: int | None) -> Iterator[WaitReason]:
+    """Yield the first `limit` waits, and more while the latest start is still known."""
     is_known = True
     for number, wait in enumerate(waits, 1):
         yield wait
         is_known = is_known and not _is_endless(wait)
-        if most is not None and number >= most and not is_known:
+        if limit is not None and number >= limit and not is_known:
             return
 
 
@@ -161,12 +196,12 @@ def _approval_of_others(maintenance: Maintenance) -> WaitReason:
     )
 
 
-def _gate_of_others(maintenance: Maintenance, gate: Blocker) -> WaitReason:
+def _blocker_of_others(maintenance: Maintenance, blocker: Blocker) -> WaitReason:
     return WaitReason(
         kind=WaitKind.GATE,
         what="others whom it touches are not ready",
         since=maintenance.announced_at,
-        opens_at=gate.opens_at,
+        opens_at=blocker.opens_at,
     )
 
 
@@ -186,46 +221,34 @@ def _not_approved(event: Event) -> str:
     return f"group {event.group} has not approved {its} ({join_names(event.resources)})"
 
 
-def _gate(
+def _blocked(
     slice_: Slice,
     maintenance: Maintenance,
-    gate: Blocker,
+    blocker: Blocker,
     now: datetime,
     rules: Rules,
-    only: str | None,
+    group: str | None,
 ) -> WaitReason:
-    if gate.held_by is None:
-        return _notice_gate(slice_, maintenance, gate, now)
-    holding = gate.held_by
+    if blocker.held_by is None:
+        return _notice_blocker(slice_, maintenance, blocker, now)
+    holding = blocker.held_by
     wait = WaitReason(
         kind=WaitKind.GATE,
-        what=f"{_GATES[gate.kind](gate.group)} {_named(_shown(holding, only))}",
+        what=f"{_BLOCKED[blocker.kind](blocker.group)}"
+        f" {_named(_shown(holding, group))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
-        opens_at=gate.opens_at,
+        opens_at=blocker.opens_at,
         opened_by=f"{name_of(holding)}, when it is over",
     )
-    if gate.kind == "terminate-coupling":
+    if blocker.kind == "terminate-coupling":
         return replace(
             wait,
-            opened_by=f"any VM of group {gate.group}, by approving that one, or"
+            opened_by=f"any VM of group {blocker.group}, by approving that one, or"
             f" {command_hint('approve', holding.id)}",
         )
-    if gate.kind == "update-domain":
+    if blocker.kind == "update-domain":
         return _held_by_started(wait, holding, rules)
     return wait
-
-
-_GATES: Mapping[str, Callable[[str], str]] = {
-    "update-domain": lambda group: (
-        f"group {group} is touched in one update domain at a time, at present by"
-    ),
-    "queue": lambda group: (
-        f"in group {group} the older comes first, though it is held itself:"
-    ),
-    "terminate-coupling": lambda group: (
-        f"deletions in group {group} go together, and one is not approved:"
-    ),
-}
 
 
 def _held_by_started(
@@ -243,18 +266,18 @@ def _held_by_started(
     return wait
 
 
-def _notice_gate(
-    slice_: Slice, maintenance: Maintenance, gate: Blocker, now: datetime
+def _notice_blocker(
+    slice_: Slice, maintenance: Maintenance, blocker: Blocker, now: datetime
 ) -> WaitReason:
     away = time_lost(slice_.outages, maintenance.announced_at, now)
     promised = timedelta(seconds=maintenance.promised)
     return WaitReason(
         kind=WaitKind.GATE,
-        what=f"group {gate.group} is promised {format_duration(promised)} of notice,"
+        what=f"group {blocker.group} is promised {format_duration(promised)} of notice,"
         f" and the service was away for {format_duration(away)} of it",
         since=maintenance.not_before,
-        opens_at=gate.opens_at,
-        opened_by=f"any VM of group {gate.group}, by approving",
+        opens_at=blocker.opens_at,
+        opened_by=f"any VM of group {blocker.group}, by approving",
     )
 
 
@@ -410,28 +433,7 @@ def _sentence(wait: WaitReason, due: bool, now: datetime) -> str:
     return f"{begin}: {wait.what}{end}.{by}"
 
 
-def explain_preview(
-    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
-) -> Explanation:
-    """Explain `maintenance` in the slice that its announcement would produce.
-
-    Its waits include the maintenance that comes before it in each group: even when it
-    is due, it starts after that.
-    """
-    explanation = explain(slice_, maintenance, now, rules)
-    sentences = (_preview_opening(maintenance, now), *explanation.sentences[1:])
-    ahead = tuple(_ahead(slice_, maintenance, now))
-    if maintenance.phase is not Phase.SCHEDULED or not ahead:
-        return replace(explanation, sentences=sentences)
-    return replace(
-        explanation,
-        waits=(*explanation.waits, *ahead),
-        starts_at_latest=None,
-        sentences=(*sentences[:-1], *map(_preview_sentence, ahead), _UNKNOWN),
-    )
-
-
-_UNKNOWN = "When it starts at the latest depends on what comes first."
+# --- preview -----------------------------------------------------------------
 
 
 def _preview_opening(maintenance: Maintenance, now: datetime) -> str:
@@ -446,12 +448,12 @@ def _preview_opening(maintenance: Maintenance, now: datetime) -> str:
 def _ahead(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[WaitReason]:
-    for gate in policy.blockers_ahead(slice_, maintenance, now):
-        first = gate.held_by
+    for blocker in policy.blockers_ahead(slice_, maintenance, now):
+        first = blocker.held_by
         if first is not None:
             yield WaitReason(
                 kind=WaitKind.GATE,
-                what=f"group {gate.group} is touched in one update domain at a time,"
+                what=f"group {blocker.group} is touched in one update domain at a time,"
                 f" and {name_of(first)}, {describe(first)}, comes first",
                 since=None,
                 opened_by=f"{name_of(first)}, when it is over",

@@ -1,4 +1,4 @@
-"""Formatting of times, durations, names and maintenance for sentences."""
+"""Phrases: times, durations, names, maintenance and facts in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,13 +8,30 @@ from typing import Any
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Via
 
+#: Number of characters shown of an id.
+SHORT = 8
+
 _FEW = 5
 _FORESEEN = "?"  # prefix of ids in a dry run; no other id has it
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
+_Writer = Callable[[Any], str]  # Any, as each takes its own class of fact
 
-#: Number of characters shown of an id.
-SHORT = 8
+#: What becomes of a maintenance operation.
+_CHANGES: Mapping[type[f.Fact], _Writer] = {
+    f.Started: lambda _: "started",
+    f.Completed: lambda _: "completed",
+    f.Canceled: lambda fact: f"was canceled{_reason(fact)}",
+    f.Closed: lambda fact: f"was given up{_reason(fact)}",
+    f.WorkEnded: lambda _: "was said to be done",
+    f.WorkFailed: lambda fact: f"is stuck: the driver failed on {join_names(fact.vms)}",
+    f.WorkRetried: lambda _: "is tried again",
+    f.VmsLeft: lambda fact: f"leaves out {join_names(fact.vms)}, who left",
+    f.Withdrawn: lambda fact: f"was withdrawn for {fact.group}: its VMs have left",
+}
+
+
+# --- times, durations and names ----------------------------------------------
 
 
 def format_time(moment: datetime) -> str:
@@ -32,11 +49,24 @@ def format_duration(length: timedelta) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
+def format_offset(length: timedelta) -> str:
+    """Format the time that has passed: +15:00, +1:00:00, +2d 0:00:00."""
+    minutes, seconds = divmod(int(length.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"+{minutes}:{seconds:02}"
+    days, hours = divmod(hours, 24)
+    return f"+{f'{days}d ' if days else ''}{hours}:{minutes:02}:{seconds:02}"
+
+
 def join_names(names: Sequence[str]) -> str:
     """Join the first five names, and count the others."""
     shown = ", ".join(names[:_FEW])
     more = len(names) - _FEW
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+# --- maintenance -------------------------------------------------------------
 
 
 def describe(maintenance: Maintenance) -> str:
@@ -47,15 +77,9 @@ def describe(maintenance: Maintenance) -> str:
     return f"{maintenance.type} of host {maintenance.host} ({vms})"
 
 
-def foreseen_ids() -> Callable[[], str]:
-    """Return a generator of placeholder ids for a dry run; sentences omit them."""
-    numbers = count(1)
-    return lambda: f"{_FORESEEN}{next(numbers)}"
-
-
-def is_foreseen(any_id: str) -> bool:
-    """Whether this id is a placeholder of a dry run."""
-    return any_id.startswith(_FORESEEN)
+def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
+    """Name a maintenance operation or one of its events, such as "Reboot 5F3A2B1C"."""
+    return f"{maintenance.type} {(event_id or maintenance.events[0].id)[:SHORT]}"
 
 
 def name_of(maintenance: Maintenance) -> str:
@@ -74,36 +98,36 @@ def command_hint(command: str, any_id: str) -> str:
     )
 
 
-def format_offset(length: timedelta) -> str:
-    """Format the time that has passed: +15:00, +1:00:00, +2d 0:00:00."""
-    minutes, seconds = divmod(int(length.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"+{minutes}:{seconds:02}"
-    days, hours = divmod(hours, 24)
-    return f"+{f'{days}d ' if days else ''}{hours}:{minutes:02}:{seconds:02}"
+def foreseen_ids() -> Callable[[], str]:
+    """Return a generator of placeholder ids for a dry run; sentences omit them."""
+    numbers = count(1)
+    return lambda: f"{_FORESEEN}{next(numbers)}"
 
 
-def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
-    """Name a maintenance operation or one of its events, such as "Reboot 5F3A2B1C"."""
-    return f"{maintenance.type} {(event_id or maintenance.events[0].id)[:SHORT]}"
+def is_foreseen(any_id: str) -> bool:
+    """Whether this id is a placeholder of a dry run."""
+    return any_id.startswith(_FORESEEN)
+
+
+# --- facts -------------------------------------------------------------------
 
 
 def describe_fact(
-    fact: f.Fact, made: Mapping[str, Maintenance], began: datetime
+    fact: f.Fact, maintenances: Mapping[str, Maintenance], began: datetime
 ) -> str | None:
-    """Describe a fact about a maintenance operation in `made`; None to omit it."""
+    """Describe a fact about one of `maintenances`; None to omit it."""
     if isinstance(fact, f.OutageEnded):
         lasted = format_duration(fact.outage.until - fact.outage.since)
         return f"the service is back, after {lasted}"
     if isinstance(fact, f.Announced):
         return _announced(fact.announced, began)
     if isinstance(fact, f.Approved):
-        return _approved(fact, made[fact.maintenance])
-    write = _BECAME.get(type(fact))
+        return _approved(fact, maintenances[fact.maintenance])
+    write = _CHANGES.get(type(fact))
     if write is None:
         return None
-    return f"{short_name(made[getattr(fact, 'maintenance', '')])} {write(fact)}"
+    maintenance = maintenances[getattr(fact, "maintenance", "")]
+    return f"{short_name(maintenance)} {write(fact)}"
 
 
 def _announced(maintenance: Maintenance, began: datetime) -> str:
@@ -126,19 +150,3 @@ def _approved(fact: f.Approved, maintenance: Maintenance) -> str:
 
 def _reason(fact: f.Canceled | f.Closed) -> str:
     return f": {fact.reason}" if fact.reason else ""
-
-
-_Writer = Callable[[Any], str]  # Any, as each takes its own class of fact
-
-#: Results of a maintenance operation.
-_BECAME: Mapping[type[f.Fact], _Writer] = {
-    f.Started: lambda _: "started",
-    f.Completed: lambda _: "completed",
-    f.Canceled: lambda fact: f"was canceled{_reason(fact)}",
-    f.Closed: lambda fact: f"was given up{_reason(fact)}",
-    f.WorkEnded: lambda _: "was said to be done",
-    f.WorkFailed: lambda fact: f"is stuck: the driver failed on {join_names(fact.vms)}",
-    f.WorkRetried: lambda _: "is tried again",
-    f.VmsLeft: lambda fact: f"leaves out {join_names(fact.vms)}, who left",
-    f.Withdrawn: lambda fact: f"was withdrawn for {fact.group}: its VMs have left",
-}

@@ -1,4 +1,7 @@
-"""Calendar months in UTC."""
+"""Monthly report: notice given, approvals, starts, stuck maintenance and outages.
+
+It counts what happened in one calendar month in UTC, for all groups or for one.
+"""
 
 import re
 from bisect import bisect_right
@@ -15,19 +18,21 @@ from forewarn.core.queries.notice_audit import NoticeAudit, audit_notice
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 
-_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
-_LAST_YEAR = 9998  # the next year must also be a valid date
-
-
 #: How many of each kind are listed by name; the rest are only counted.
 MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
 
+_MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
+_LAST_YEAR = 9998  # the next year must also be a valid date
 _NONE = timedelta(0)
+
 _ENDS: Mapping[Phase, str] = {
     Phase.COMPLETED: "completed",
     Phase.CANCELED: "canceled",
     Phase.FAILED: "failed",
 }
+
+
+# --- months ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,9 @@ def month_named(text: str) -> Month:
     if not (0 < year <= _LAST_YEAR and 1 <= month <= 12):
         raise InvalidInput(f"month: expected a month such as 2026-11, not {text!r}")
     return month_of(datetime(year, month, 1, tzinfo=UTC))
+
+
+# --- contents ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +183,9 @@ class MonthlyReport:
     broken: tuple[BrokenPromise, ...]  # the first few; `starts` has the total
 
 
+# --- report ------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceHistory:
     """A maintenance with data that its own state lacks."""
@@ -185,7 +196,7 @@ class MaintenanceHistory:
 
 
 def make_report(
-    lives: Iterable[MaintenanceHistory],
+    histories: Iterable[MaintenanceHistory],
     outages: Sequence[Outage],
     month: Month,
     *,
@@ -194,12 +205,12 @@ def make_report(
 ) -> MonthlyReport:
     """Create the report on `month`, for all groups or for one.
 
-    Each life comes once. `outages` holds all outages ever recorded, in the order they
-    ended.
+    Each history comes once. `outages` holds all outages ever recorded, in the order
+    they ended.
     """
     tally = _Tally(month, outages, now)
-    for life in lives:
-        tally.add(life, _events_of(life.maintenance, group))
+    for history in histories:
+        tally.add(history, _events_of(history.maintenance, group))
     return tally.report(group)
 
 
@@ -228,9 +239,6 @@ def _events_of(maintenance: Maintenance, group: str | None) -> Sequence[Event]:
     ]
 
 
-# --- counting ----------------------------------------------------------------
-
-
 class _Tally:
     """Running totals of the report."""
 
@@ -250,8 +258,8 @@ class _Tally:
         self.stuck = _NONE
         self.broken: list[BrokenPromise] = []
 
-    def add(self, life: MaintenanceHistory, events: Sequence[Event]) -> None:
-        maintenance = life.maintenance
+    def add(self, history: MaintenanceHistory, events: Sequence[Event]) -> None:
+        maintenance = history.maintenance
         if not events:
             return
         happened = self.counts.setdefault(
@@ -268,9 +276,9 @@ class _Tally:
         ):
             self.add_start(maintenance, maintenance.started_at)
             for event in events:
-                seen_at = life.first_seen.get(event.id)
+                seen_at = history.first_seen.get(event.id)
                 self.add_sight(maintenance, event, seen_at, maintenance.started_at)
-        stuck = stuck_time(life.facts, self.month, self.now)
+        stuck = stuck_time(history.facts, self.month, self.now)
         self.stuck_maintenances += bool(stuck)
         self.stuck += stuck
 
@@ -285,7 +293,7 @@ class _Tally:
     def add_start(self, one: Maintenance, started: datetime) -> None:
         first = bisect_right(self.ends, one.announced_at)
         notice = audit_notice(one, self.outages[first:])
-        self.starts[_way(one, notice)] += 1
+        self.starts[_start_kind(one, notice)] += 1
         self.saved[one.type] += notice.saved
         if not one.at_once:
             self.promised[notice.promised] += 1
@@ -364,14 +372,14 @@ class _Tally:
         if not self.used:
             return None
         return NoticeSummary(
-            promised=_spread(self.promised),
-            given=_spread(self.given),
-            used=_spread(self.used),
+            promised=_quantiles(self.promised),
+            given=_quantiles(self.given),
+            used=_quantiles(self.used),
         )
 
 
-def _way(maintenance: Maintenance, notice: NoticeAudit) -> str:
-    """Return the field of `Starts` that counts this start."""
+def _start_kind(maintenance: Maintenance, notice: NoticeAudit) -> str:
+    """Return the field of `StartCounts` that counts this start."""
     if notice.is_broken:
         return "broken"
     if maintenance.at_once:
@@ -384,7 +392,7 @@ def _seconds(length: timedelta) -> timedelta:
     return timedelta(seconds=int(length.total_seconds()))
 
 
-def _spread(lengths: Counter[timedelta]) -> Quantiles:
+def _quantiles(lengths: Counter[timedelta]) -> Quantiles:
     in_order = sorted(lengths)
     half = (lengths.total() + 1) // 2  # of two in the middle, the shorter
     for length in in_order:

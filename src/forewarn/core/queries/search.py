@@ -15,11 +15,11 @@ KINDS: Mapping[str, type[f.Fact]] = {kind.__name__: kind for kind in get_args(f.
 
 #: The kinds that can name who caused them.
 NAMING = frozenset(
-    kind for kind in KINDS.values() if "by" in {each.name for each in fields(kind)}
+    kind for kind in KINDS.values() if "by" in {field.name for field in fields(kind)}
 )
 
 #: Finds the maintenance with this id, or with an event of this id.
-Look = Callable[[str], Maintenance | None]
+MaintenanceLookup = Callable[[str], Maintenance | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def fact_kind(name: str) -> type[f.Fact]:
     raise InvalidInput(f"there is no fact {name!r}; known are {', '.join(KINDS)}")
 
 
-def matches(search: Search, fact: f.Fact, look: Look) -> bool:
+def matches(search: Search, fact: f.Fact, look: MaintenanceLookup) -> bool:
     """Whether `fact` matches `search`."""
     return (
         (search.since is None or fact.at >= search.since)
@@ -82,7 +82,7 @@ def _by(fact: f.Fact) -> str | None:
     return named
 
 
-def _concerns(search: Search, fact: f.Fact, look: Look) -> bool:
+def _concerns(search: Search, fact: f.Fact, look: MaintenanceLookup) -> bool:
     if not search.groups and not search.vms:
         return True
     subjects = concerned(fact, look)
@@ -98,19 +98,19 @@ def _concerns(search: Search, fact: f.Fact, look: Look) -> bool:
 # --- subjects of a fact ------------------------------------------------------
 
 
-def concerned(fact: f.Fact, look: Look) -> ConcernedNames:
+def concerned(fact: f.Fact, look: MaintenanceLookup) -> ConcernedNames:
     """Return the groups and VMs that `fact` is about."""
     match fact:
         case f.FleetChanged():
-            return _by_fleet(fact)
+            return _of_fleet(fact)
         case f.ListeningBegan() | f.Published() | f.Seen():
-            return _by_document(fact, look)
+            return _of_document(fact, look)
         case f.Announced():
-            return _by_maintenance(fact.announced)
+            return _of_maintenance(fact.announced)
         case f.Approved() | f.Withdrawn():
-            return _by_event(fact, look)
+            return _of_event(fact, look)
         case f.VmsLeft() | f.WorkDone() | f.WorkFailed():
-            groups = _by_maintenance(look(fact.maintenance)).groups
+            groups = _of_maintenance(look(fact.maintenance)).groups
             return ConcernedNames(groups=groups, vms=fact.vms)
         case (
             f.Started()
@@ -122,20 +122,20 @@ def concerned(fact: f.Fact, look: Look) -> ConcernedNames:
             | f.Canceled()
             | f.Closed()
         ):
-            return _by_maintenance(look(fact.maintenance))
+            return _of_maintenance(look(fact.maintenance))
         case f.OutageEnded() | f.TokenCreated() | f.TokenRevoked() | f.AccessRefused():
-            return _by_nobody(fact)
+            return _of_token(fact)
         case _:
             assert_never(fact)
 
 
-def _by_nobody(fact: f.Fact) -> ConcernedNames:
+def _of_token(fact: f.Fact) -> ConcernedNames:
     """Return the group of a token; other facts are about no group in particular."""
     group = fact.group if isinstance(fact, f.TokenCreated | f.TokenRevoked) else None
     return ConcernedNames(groups=() if group is None else (group,))
 
 
-def _by_fleet(fact: f.FleetChanged) -> ConcernedNames:
+def _of_fleet(fact: f.FleetChanged) -> ConcernedNames:
     groups = (
         *(group.name for group in fact.groups),
         *fact.removed_groups,
@@ -147,17 +147,17 @@ def _by_fleet(fact: f.FleetChanged) -> ConcernedNames:
     )
 
 
-def _by_document(
-    fact: f.ListeningBegan | f.Published | f.Seen, look: Look
+def _of_document(
+    fact: f.ListeningBegan | f.Published | f.Seen, look: MaintenanceLookup
 ) -> ConcernedNames:
     if isinstance(fact, f.Seen):
-        return _by_sights(fact, look)
+        return _of_sights(fact, look)
     audience = fact.audience if isinstance(fact, f.Published) else fact.group
     _, _, vm = audience.partition("/")  # named GROUP/VM if the group is isolated
     return ConcernedNames(groups=(fact.group,), vms=(vm,) if vm else ())
 
 
-def _by_sights(fact: f.Seen, look: Look) -> ConcernedNames:
+def _of_sights(fact: f.Seen, look: MaintenanceLookup) -> ConcernedNames:
     groups = (
         event.group
         for sight in fact.sights
@@ -169,7 +169,9 @@ def _by_sights(fact: f.Seen, look: Look) -> ConcernedNames:
     )
 
 
-def _by_event(fact: f.Approved | f.Withdrawn, look: Look) -> ConcernedNames:
+def _of_event(
+    fact: f.Approved | f.Withdrawn, look: MaintenanceLookup
+) -> ConcernedNames:
     resources = (
         vm
         for event in _events(look(fact.maintenance))
@@ -183,7 +185,7 @@ def _by_event(fact: f.Approved | f.Withdrawn, look: Look) -> ConcernedNames:
     )
 
 
-def _by_maintenance(maintenance: Maintenance | None) -> ConcernedNames:
+def _of_maintenance(maintenance: Maintenance | None) -> ConcernedNames:
     if maintenance is None:
         return ConcernedNames()
     groups = dict.fromkeys(event.group for event in maintenance.events)

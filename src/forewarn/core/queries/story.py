@@ -56,7 +56,7 @@ def story_of(
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
     sentences = {**_SENTENCES, **(_OF_SHARES if is_share else {})}
     lines = [
-        *_told(maintenance, facts, sights, sentences),
+        *_lines(maintenance, facts, sights, sentences),
         *(StoryLine(at=outage.until, what=_was_away(outage)) for outage in away),
     ]
     started = maintenance.started_at
@@ -80,7 +80,7 @@ def _was_away(outage: Outage) -> str:
 # --- facts -------------------------------------------------------------------
 
 
-def _told(
+def _lines(
     maintenance: Maintenance,
     facts: Iterable[f.Fact],
     sights: Iterable[f.Sight],
@@ -174,8 +174,8 @@ def _detail(text: str) -> str:
     return f" ({_shortened(words)})" if words else ""
 
 
-def _shortened(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _shortened(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def _retried(maintenance: Maintenance, fact: f.WorkRetried) -> str:

@@ -9,7 +9,7 @@ from typing import assert_never
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance
-from forewarn.core.queries.search import Look
+from forewarn.core.queries.search import MaintenanceLookup
 
 
 def visible_maintenance(maintenance: Maintenance, group: str) -> Maintenance | None:
@@ -38,7 +38,7 @@ def visible_vm(vm: VM, group: str) -> VM | None:
     return replace(vm, host=None) if vm.group == group else None
 
 
-def visible_fact(fact: f.Fact, group: str, look: Look) -> f.Fact | None:
+def visible_fact(fact: f.Fact, group: str, look: MaintenanceLookup) -> f.Fact | None:
     """Redact `fact` for `group`; return None if it may see nothing of it."""
     match fact:
         case f.FleetChanged():
@@ -70,7 +70,9 @@ _OfMaintenance = (
 )
 
 
-def _of_maintenance(fact: _OfMaintenance, group: str, look: Look) -> f.Fact | None:
+def _of_maintenance(
+    fact: _OfMaintenance, group: str, look: MaintenanceLookup
+) -> f.Fact | None:
     if isinstance(fact, f.Announced):
         announced = visible_maintenance(fact.announced, group)
         return None if announced is None else replace(fact, announced=announced)
@@ -121,14 +123,14 @@ def _fleet_changed(fact: f.FleetChanged, group: str) -> f.Fact | None:
     return None if is_empty else share
 
 
-def _seen(fact: f.Seen, group: str, look: Look) -> f.Fact | None:
+def _seen(fact: f.Seen, group: str, look: MaintenanceLookup) -> f.Fact | None:
     sights = tuple(
         sighting for sighting in fact.sights if _is_own(sighting, group, look)
     )
     return replace(fact, sights=sights) if sights else None
 
 
-def _is_own(sight: f.Sight, group: str, look: Look) -> bool:
+def _is_own(sight: f.Sight, group: str, look: MaintenanceLookup) -> bool:
     maintenance = look(sight.event)
     events = () if maintenance is None else maintenance.events
     return any(event.id == sight.event and event.group == group for event in events)

@@ -1,4 +1,7 @@
-"""Thread-safe counters and histograms with labels."""
+"""Metrics counted from the journal: labeled counters and histograms, and their reader.
+
+They are thread-safe, and start at zero when the service starts.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +22,13 @@ from forewarn.protocol.types import EventType
 #: Label values, in the order in which the metric declares its labels.
 Labels: TypeAlias = tuple[str, ...]
 
+#: The facts that change the phase of a maintenance.
+Moved: TypeAlias = f.Announced | f.Started | f.Completed | f.Canceled | f.Closed
 
-_BATCH = 500
-_HOUR, _DAY = 3600, 86_400
+_BATCH = 500  # facts per query
+_HOUR, _DAY = 3600, 86_400  # seconds
 
+# Bucket bounds, in seconds.
 _NOTICE = (30, 60, 300, 600, 900, 1800, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY)
 _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
@@ -43,8 +49,8 @@ _USUAL: Sequence[Labels] = [
     (EventType.REBOOT, Cause.REIMAGE),
 ]
 
-#: The facts that change the phase of a maintenance.
-Moved: TypeAlias = f.Announced | f.Started | f.Completed | f.Canceled | f.Closed
+
+# --- counters and histograms -------------------------------------------------
 
 
 class LabeledCounter:
@@ -84,24 +90,24 @@ class LabeledHistogram:
         """
         self._bounds = bounds
         self._lock = Lock()
-        self._found = {labels: self._nothing() for labels in expected}
+        self._values = {labels: self._empty() for labels in expected}
 
     def see(self, value: float, *labels: str) -> None:
         """Observe one value."""
         with self._lock:
-            counts, total = self._found.get(labels) or self._nothing()
+            counts, total = self._values.get(labels) or self._empty()
             counts[bisect_left(self._bounds, value)] += 1
-            self._found[labels] = (counts, total + value)
+            self._values[labels] = (counts, total + value)
 
     def all(self) -> Mapping[Labels, Distribution]:
         """Return the distribution of the values of each label."""
         with self._lock:
             return {
                 labels: Distribution(up_to=self._up_to(counts), total=total)
-                for labels, (counts, total) in self._found.items()
+                for labels, (counts, total) in self._values.items()
             }
 
-    def _nothing(self) -> tuple[list[int], float]:
+    def _empty(self) -> tuple[list[int], float]:
         return [0] * (len(self._bounds) + 1), 0.0
 
     def _up_to(self, counts: Iterable[int]) -> tuple[tuple[float, int], ...]:
@@ -110,6 +116,9 @@ class LabeledHistogram:
             so_far += count
             reached.append((bound, so_far))
         return tuple(reached)
+
+
+# --- metrics -----------------------------------------------------------------
 
 
 class JournalMetrics:
@@ -151,7 +160,7 @@ class MetricsReader:
 
     def __init__(self, store: Store) -> None:
         """Count the facts in the journal of `store` from `open` on."""
-        self.numbers = JournalMetrics()
+        self.metrics = JournalMetrics()
         self._store = store
         self._lock = Lock()
         self._outages: list[Outage] = []
@@ -174,7 +183,7 @@ class MetricsReader:
         with self._lock:
             while entries := self._store.facts(self.position, _BATCH):
                 for entry in entries:
-                    self._take(entry.fact)
+                    self._read(entry.fact)
                     self.position = entry.position
 
     def live(self) -> Sequence[Maintenance]:
@@ -186,15 +195,15 @@ class MetricsReader:
 
     # --- one fact ------------------------------------------------------------
 
-    def _take(self, fact: f.Fact) -> None:
+    def _read(self, fact: f.Fact) -> None:
         match fact:
             case f.Seen():
                 self._see(fact)
             case f.OutageEnded():
                 self._outages.append(fact.outage)
-                self.numbers.outages.add()
+                self.metrics.outages.add()
                 away = fact.outage.until - fact.outage.since
-                self.numbers.outage_seconds.add(by=away.total_seconds())
+                self.metrics.outage_seconds.add(by=away.total_seconds())
             case (
                 f.FleetChanged()
                 | f.ListeningBegan()
@@ -225,42 +234,42 @@ class MetricsReader:
         for sight in fact.sights:
             maintenance = self._unseen.pop(sight.event, None)
             if maintenance is not None:
-                self.numbers.first_seen.see(
-                    _since_told(maintenance, sight.at), maintenance.type
+                self.metrics.first_seen.see(
+                    _since_announced(maintenance, sight.at), maintenance.type
                 )
 
     def _count(self, fact: f.Fact, after: Maintenance) -> None:
-        numbers, kind = self.numbers, after.type
+        metrics, kind = self.metrics, after.type
         if isinstance(fact, Moved):
-            numbers.maintenances[type(fact)].add(kind, after.cause)
+            metrics.maintenances[type(fact)].add(kind, after.cause)
         match fact:
             case f.Announced():
                 self._unseen.update((event.id, after) for event in after.events)
             case f.Started():
                 self._start(after)
             case f.Approved():
-                numbers.approvals.see(_since_told(after, fact.at), fact.via)
+                metrics.approvals.see(_since_announced(after, fact.at), fact.via)
             case f.WorkBegan():
-                numbers.driver_calls.add(kind)
+                metrics.driver_calls.add(kind)
             case f.WorkDone():
-                numbers.driver_reports.add(kind, "done", by=len(fact.vms))
+                metrics.driver_reports.add(kind, "done", by=len(fact.vms))
             case f.WorkFailed():
-                numbers.driver_reports.add(kind, "failed", by=len(fact.vms))
+                metrics.driver_reports.add(kind, "failed", by=len(fact.vms))
             case _:
                 pass  # the other facts change no metric
 
     def _start(self, after: Maintenance) -> None:
-        numbers, kind = self.numbers, after.type
+        metrics, kind = self.metrics, after.type
         notice = audit_notice(after, self._outages)
         if notice.is_broken:
-            numbers.broken.add(kind)
+            metrics.broken.add(kind)
         if after.at_once or notice.used is None:
             return  # immediate maintenance gives no notice to measure
-        numbers.notice_given.see(notice.given.total_seconds(), kind)
-        numbers.notice_used.see(notice.used.total_seconds(), kind)
-        numbers.notice_saved.add(kind, by=notice.saved.total_seconds())
+        metrics.notice_given.see(notice.given.total_seconds(), kind)
+        metrics.notice_used.see(notice.used.total_seconds(), kind)
+        metrics.notice_saved.add(kind, by=notice.saved.total_seconds())
 
 
-def _since_told(maintenance: Maintenance, moment: datetime) -> float:
+def _since_announced(maintenance: Maintenance, moment: datetime) -> float:
     """Return the seconds since its announcement, at least 0."""
     return max((moment - maintenance.announced_at).total_seconds(), 0.0)

@@ -1,7 +1,9 @@
-"""Automatic retries of the driver after a failure.
+"""Driver runner: hands started maintenance to the driver, and retries what failed.
 
-They run in real time and are kept in memory only. The state shows what to retry; the
-pauses start over when the service restarts.
+1. A driver call begins only after its VMs can see Started.
+2. Two calls never work on the same VM at once.
+3. The pauses between retries run in real time and are kept in memory only: the state
+   shows what to retry, and the pauses start over when the service restarts.
 """
 
 import logging
@@ -19,14 +21,12 @@ from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Driver, Snapshot, Work
 from forewarn.protocol.types import EventType
 
-_LONGEST = 300.0  # seconds
+_LONGEST = 300.0  # seconds between two retries
 _DOUBLINGS = 64  # beyond `_LONGEST` for any practical first pause
-
+_STOP_TIMEOUT = 2.0  # seconds for calls to end when the service stops
+_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 
 _log = logging.getLogger(__name__)
-
-_PATIENCE = 2.0  # seconds for calls to end when the service stops
-_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 
 
 class RetrySchedule:
@@ -82,14 +82,16 @@ class DriverRunner:
         parallel: int = 0,
         retries: RetrySchedule | None = None,
         pause: float = 1.0,
+        on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
     ) -> None:
         """Call `driver` after `documents` has published the start.
 
         At most `parallel` calls run at once; 0 runs them in place, one after the other.
-        Failed writes are retried after `pause` seconds.
+        Failed writes are retried after `pause` seconds. `on_call` is called with the
+        duration of each call, in seconds.
         """
         self._engine = engine
-        self._ledger = DriverLog(engine)
+        self._driver_log = DriverLog(engine)
         self._documents = documents
         self._driver = driver
         self._parallel = parallel
@@ -101,12 +103,12 @@ class DriverRunner:
         self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
-        self._scribe = DriverReporter(
-            self._ledger, self._leaving, pause=pause if parallel else None
+        self._reporter = DriverReporter(
+            self._driver_log, self._leaving, pause=pause if parallel else None
         )
         self.position = 0  # of the journal, when the state was last read
-        self.on_end: Callable[[], None] = lambda: None
-        self.on_call: Callable[[EventType, float], None] = lambda kind, seconds: None
+        self.bell = Bell()  # rung when a call ends, because more work may follow
+        self._on_call = on_call
 
     # --- public --------------------------------------------------------------
 
@@ -157,12 +159,12 @@ class DriverRunner:
 
     def stop(self) -> None:
         """Wait briefly for running calls; nothing is saved after this."""
-        until = self._left_at + _PATIENCE
+        until = self._left_at + _STOP_TIMEOUT
         with self._changed:
             self._changed.wait_for(
                 lambda: not self._running, max(until - time.monotonic(), 0.0)
             )
-            self._scribe.stop()
+            self._reporter.stop()
             for maintenance_id in self._running:
                 _log.warning("%s stays open: its work is not over", maintenance_id)
 
@@ -175,14 +177,18 @@ class DriverRunner:
             now, position = engine.now(snapshot), snapshot.position()
             started = [*every(snapshot, Phase.STARTED)]
             self._halt_unwanted(snapshot)
-        due = self._due_again(started)
-        for each in due:
-            self._ledger.retry(each)
+        due = self._due_retries(started)
+        for maintenance_id in due:
+            self._driver_log.retry(maintenance_id)
         chosen = self._choose(
-            [each for each in started if commands.is_work_open(each, now, engine.rules)]
+            [
+                maintenance
+                for maintenance in started
+                if commands.is_work_open(maintenance, now, engine.rules)
+            ]
         )
-        for each in chosen:
-            self._hand_over(each)
+        for maintenance_id in chosen:
+            self._hand_over(maintenance_id)
         self.position = position  # everything up to here was started
         return bool(due or chosen)
 
@@ -195,7 +201,7 @@ class DriverRunner:
             if maintenance is None or not commands.is_work_wanted(maintenance, vms):
                 work.halt.set()
 
-    def _due_again(self, started: Sequence[Maintenance]) -> Sequence[str]:
+    def _due_retries(self, started: Sequence[Maintenance]) -> Sequence[str]:
         with self._changed:
             self._retries.keep(
                 maintenance
@@ -230,7 +236,7 @@ class DriverRunner:
 
     def _hand_over(self, maintenance_id: str) -> None:
         self._documents.catch_up()  # VMs see Started before anything happens
-        work = self._ledger.begin(maintenance_id)
+        work = self._driver_log.begin(maintenance_id)
         if work is None:
             return
         with self._changed:
@@ -252,13 +258,13 @@ class DriverRunner:
         is_lost, begun = True, time.monotonic()
         try:
             for item in run_driver(self._driver, work):
-                if self._scribe.take_down(work, item):
+                if self._reporter.save(work, item):
                     with self._changed:
                         self._handed.discard(work.maintenance)
             is_lost = False
         finally:
             self._end(work, is_lost=is_lost)
-            self.on_call(work.type, time.monotonic() - begun)
+            self._on_call(work.type, time.monotonic() - begun)
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
         work.halt.set()  # releases anything that still waits for it
@@ -268,4 +274,4 @@ class DriverRunner:
                 self._handed.discard(work.maintenance)
             self._ended += 1
             self._changed.notify_all()
-        self.on_end()
+        self.bell.set()

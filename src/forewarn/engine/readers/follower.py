@@ -35,24 +35,24 @@ class FailureLog:
         self._name = name
         self._remedy = remedy
         self._monotonic = monotonic
-        self._said: set[str] = set()  # since the last recovery
+        self._logged: set[str] = set()  # since the last recovery
         self._failed_at = 0.0
 
-    def about(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         """Log `error`, unless it was logged before."""
         text, self._failed_at = repr(error), self._monotonic()
-        if text in self._said:
+        if text in self._logged:
             return
-        self._said.add(text)
+        self._logged.add(text)
         if isinstance(error, Unavailable):
             _log.error("%s: %s; %s", self._name, error, self._remedy)
         else:
             _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
-    def end(self) -> None:
+    def succeeded(self) -> None:
         """Log the recovery, once there were no failures for a while."""
-        if self._said and self._monotonic() - self._failed_at >= _CALM:
-            self._said.clear()
+        if self._logged and self._monotonic() - self._failed_at >= _CALM:
+            self._logged.clear()
             _log.info("%s: works again", self._name)
 
 
@@ -64,12 +64,16 @@ class Follower:
         name: str,
         catch_up: Callable[[], None],
         wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
+        bell: Bell | None = None,
     ) -> None:
-        """Call `catch_up` in a thread called `name`, then `wait` for the bell."""
+        """Call `catch_up` in a thread called `name`, then `wait` for the bell.
+
+        A reader that wakes itself hands in its own `bell`.
+        """
         self._catch_up = catch_up
         self._wait = wait
-        self._complaints = FailureLog(name)
-        self._bell = Bell()
+        self._failures = FailureLog(name)
+        self._bell = bell or Bell()
         self._leaving = Bell()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
@@ -81,25 +85,25 @@ class Follower:
         """Wake the reader."""
         self._bell.set()
 
-    def stop(self, patience: float | None = None) -> None:
+    def stop(self, timeout: float | None = None) -> None:
         """Finish the current call, and end the thread.
 
-        A thread that has not ended after `patience` seconds is abandoned; None waits
+        A thread that has not ended after `timeout` seconds is abandoned; None waits
         forever.
         """
         self._leaving.set()
         self._bell.set()
         if self._thread.is_alive():
-            self._thread.join(patience)
+            self._thread.join(timeout)
 
     def _run(self) -> None:
         while not self._leaving.is_set():
             self._bell.clear()
             try:
                 self._catch_up()
-                self._complaints.end()
+                self._failures.succeeded()
                 if not self._leaving.is_set():  # `stop` may have rung it before
                     self._wait(self._bell)
             except Exception as error:
-                self._complaints.about(error)
+                self._failures.failed(error)
                 self._bell.wait(_RETRY)

@@ -1,4 +1,9 @@
-"""Backoff between delivery retries, in real time."""
+"""Notifications: one journal reader per target, with backoff and saved positions.
+
+1. Facts are delivered in order; a failed delivery is retried and holds up the rest.
+2. The position is saved about once a second. After a crash, a few deliveries are
+   repeated, and none is lost.
+"""
 
 import logging
 import random
@@ -20,30 +25,19 @@ from forewarn.notifiers.registry import close_notifier
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
-_FIRST = 2.0  # seconds; the longest pause after the first failure
+_FIRST = 2.0  # seconds; the longest backoff after the first failure
 _DOUBLINGS = 30  # beyond any `longest`
-
-
 _BATCH = 100  # facts per read
-_KEEPING = 1.0  # seconds between two saves of the position
+_SAVE_INTERVAL = 1.0  # seconds between two saves of the position
 _AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
+_STOP_TIMEOUT = 0.3  # seconds for all targets together when the service stops
 _LONGEST_ERROR = 400  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _log = logging.getLogger(__name__)
 
 
-_PATIENCE = 0.3  # seconds for all targets together when the service stops
-
-
-def backoff(failures: int, longest: float, chance: float) -> float:
-    """Return the seconds to wait after `failures` consecutive failures.
-
-    The pause doubles each time, from 2 seconds up to `longest`. `chance`, from 0 to 1,
-    shortens it by up to half, so that retries are spread out.
-    """
-    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
-    return whole * (1 + chance) / 2
+# --- backoff -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +52,19 @@ class DeliveryPace:
         """Return the monotonic time of the next retry after that many failures."""
         pause = backoff(failures, self.longest_backoff, self.chance())
         return self.monotonic() + pause
+
+
+def backoff(failures: int, longest: float, chance: float) -> float:
+    """Return the seconds to wait after `failures` consecutive failures.
+
+    The pause doubles each time, from 2 seconds up to `longest`. `chance`, from 0 to 1,
+    shortens it by up to half, so that retries are spread out.
+    """
+    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
+    return whole * (1 + chance) / 2
+
+
+# --- one target --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +99,9 @@ class Delivery:
         self._clock = clock
         self._key = f"notify:{fold_name(target.name)}"
         self._leaving = Bell()
-        self._keeping = Lock()  # guards the next two fields
-        self._kept = 0
-        self._kept_at = float("-inf")
+        self._saving = Lock()  # guards the next two fields
+        self._saved_position = 0
+        self._saved_at = float("-inf")
 
     # --- public --------------------------------------------------------------
 
@@ -115,19 +122,19 @@ class Delivery:
         if kept is None:
             with self._store.transaction() as transaction:
                 transaction.keep(self._key, str(end))
-        self._kept = self.progress.position
+        self._saved_position = self.progress.position
 
     def catch_up(self) -> None:
         """Deliver all new facts, until a delivery fails."""
-        while self._may_tell():
+        while self._can_deliver():
             entries = self._store.facts(self.progress.position, _BATCH)
             if not entries:
                 break
             for entry in entries:
-                if not (self._may_tell() and self._pass_on(entry)):
+                if not (self._can_deliver() and self._deliver(entry)):
                     break
-                self._keep_now_and_then()
-        self._keep_now_and_then()
+                self._save_if_due()
+        self._save_if_due()
 
     def wait(self, bell: Bell) -> None:
         """Wait for the bell, or until a retry or a save of the position is due."""
@@ -135,8 +142,8 @@ class Delivery:
         moments = [now + _AT_THE_LATEST]
         if due_at is not None:
             moments.append(due_at)
-        if self._kept != self.progress.position:
-            moments.append(self._kept_at + _KEEPING)
+        if self._saved_position != self.progress.position:
+            moments.append(self._saved_at + _SAVE_INTERVAL)
         bell.wait(max(min(moments) - now, 0.0))
 
     def leave(self) -> None:
@@ -148,13 +155,13 @@ class Delivery:
 
     def keep(self) -> None:
         """Save the position."""
-        with self._keeping:
+        with self._saving:
             position = self.progress.position
-            self._kept_at = self.pace.monotonic()
-            if position != self._kept:
+            self._saved_at = self.pace.monotonic()
+            if position != self._saved_position:
                 with self._store.transaction() as transaction:
                     transaction.keep(self._key, str(position))
-                self._kept = position
+                self._saved_position = position
 
     def first_unread(self) -> JournalEntry | None:
         """Return the oldest fact still to be delivered, if it is known."""
@@ -168,12 +175,12 @@ class Delivery:
 
     # --- one fact ------------------------------------------------------------
 
-    def _may_tell(self) -> bool:
+    def _can_deliver(self) -> bool:
         due_at = self.progress.due_at
         is_due = due_at is None or due_at <= self.pace.monotonic()
         return is_due and not self._leaving.is_set()
 
-    def _pass_on(self, entry: JournalEntry) -> bool:
+    def _deliver(self, entry: JournalEntry) -> bool:
         """Deliver `entry` if the target wants it; return whether to go on."""
         notice = self._notice(entry)
         if notice is None:
@@ -184,9 +191,9 @@ class Delivery:
             self._notifier.notify(notice)
         except Exception as error:  # any failure is retried
             if not self._leaving.is_set():
-                self._take_down(error)
+                self._record_failure(error)
             return False
-        self._take_down_success(entry)
+        self._record_success(entry)
         return True
 
     def _notice(self, entry: JournalEntry) -> Notice | None:
@@ -217,7 +224,7 @@ class Delivery:
 
     # --- results -------------------------------------------------------------
 
-    def _take_down(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         failures = self.progress.failures + 1
         is_ours = isinstance(error, ForewarnError)
         text = str(error) if is_ours else f"{type(error).__name__}: {error}"
@@ -235,7 +242,7 @@ class Delivery:
                 exc_info=None if is_ours else error,
             )
 
-    def _take_down_success(self, entry: JournalEntry) -> None:
+    def _record_success(self, entry: JournalEntry) -> None:
         if self.progress.failures:
             failures = self.progress.failures
             _log.info("%s is told again, failures: %s", self.target.name, failures)
@@ -248,14 +255,17 @@ class Delivery:
             last_success=self._clock.now(),
         )
 
-    def _keep_now_and_then(self) -> None:
+    def _save_if_due(self) -> None:
         if self._leaving.is_set():
             return  # saved by the caller of `leave`
-        if self.pace.monotonic() - self._kept_at >= _KEEPING:
+        if self.pace.monotonic() - self._saved_at >= _SAVE_INTERVAL:
             try:
                 self.keep()
             except Unavailable as error:
                 _log.debug("the position of %s: %s", self.target.name, error)
+
+
+# --- all targets -------------------------------------------------------------
 
 
 class TargetState(StrEnum):
@@ -315,7 +325,7 @@ class Notifications:
         """Stop within a second, even if a target hangs, and save the positions."""
         for delivery in self._deliveries:
             delivery.leave()
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _STOP_TIMEOUT
         for follower in self._followers:
             follower.stop(max(until - time.monotonic(), 0.0))
         for delivery in self._deliveries:
@@ -328,9 +338,9 @@ class Notifications:
             return []
         with self._store.snapshot() as snapshot:
             end = snapshot.position()
-        return [self._standing(delivery, end) for delivery in self._deliveries]
+        return [self._status(delivery, end) for delivery in self._deliveries]
 
-    def _standing(self, delivery: Delivery, end: int) -> TargetStatus:
+    def _status(self, delivery: Delivery, end: int) -> TargetStatus:
         target, progress = delivery.target, delivery.progress
         is_behind = end > progress.position
         unread = delivery.first_unread() if is_behind else None

@@ -112,7 +112,7 @@ def _operate(
     names = tuple(machine.vm.name for machine in machines)
     order = replace(order_for(operation, names[0]), vms=names)
     maintenances = request.services.operations.operate(
-        operation, order, by=request.by, only=request.holder.group
+        operation, order, by=request.by, group=request.holder.group
     )
     if operation is VmOperation.EVICT:
         return Response(status_code=204)  # clients do not wait for its end

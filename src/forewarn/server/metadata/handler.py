@@ -225,7 +225,7 @@ class MetadataHandler:
         if not self.is_delayed(group_state):  # the hot path would skip the delay
             group_state.head = self.head
         group_state.last_request = self.head.now
-        self._observations.ask(group_state.group.name, self.head.now)
+        self._observations.add_poll(group_state.group.name, self.head.now)
 
     def _read(
         self,
@@ -267,7 +267,7 @@ class MetadataHandler:
             if event.id not in entry.seen:
                 entry.seen.add(event.id)
                 sight = Sight(event=event.id, vm=entry.vm.name, at=self.head.now)
-                self._observations.see(sight)
+                self._observations.add_sight(sight)
 
     def _approve(
         self, request: Request, entry: VmEntry, body: bytes, delay: EnabledState | None

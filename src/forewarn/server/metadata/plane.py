@@ -68,8 +68,12 @@ class MetadataPlane:
         limits: ConnectionLimits,
         *,
         chance: Callable[[], float] = random,
+        on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve from `handler`, write through `commands`, draw faults with `chance`."""
+        """Serve from `handler`, write through `commands`, draw faults with `chance`.
+
+        `on_faults` is called when the active faults have changed.
+        """
         self.handler = handler
         self.head_cache = HeadCache()
         self.limits = limits
@@ -77,8 +81,7 @@ class MetadataPlane:
         self.second = 0  # counted by the sweep, not by a clock
         self.faults = ActiveFaults(chance)
         self.has_faults = False  # whether any fault is active
-        #: Called when the active faults have changed.
-        self.on_faults: Callable[[], None] = lambda: None
+        self._on_faults = on_faults
         self._listener = Listener(sockets, lambda: MetadataConnection(self))
         self._commands = commands
         self._clock = clock
@@ -236,7 +239,7 @@ class MetadataPlane:
         if self._listener.set_refusing(is_refusing=is_refused) and is_refused:
             for connection in [*self._connections]:
                 connection.reset()
-        self.on_faults()
+        self._on_faults()
 
     def _tick(self) -> None:
         """Refresh the head every second by the clock, at most ten times a second."""
@@ -288,9 +291,9 @@ class MetadataPlane:
             problem: Exception | None = None
             try:
                 work()
-                self._failures.end()
+                self._failures.succeeded()
             except Unavailable as error:
-                self._failures.about(error)
+                self._failures.failed(error)
                 problem = error
             except Exception as error:
                 problem = error

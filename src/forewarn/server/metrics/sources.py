@@ -103,7 +103,7 @@ class Scrape:
     @property
     def numbers(self) -> JournalMetrics:
         """The counters derived from the journal."""
-        return self.sources.counting.numbers
+        return self.sources.counting.metrics
 
 
 def sources_of(

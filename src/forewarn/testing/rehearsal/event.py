@@ -129,7 +129,7 @@ class RehearsedEvent:
     @property
     def seen_by(self) -> Sequence[str]:
         """VMs that have received it in a document."""
-        self._engine.write_notes()
+        self._engine.save_observations()
         with self._engine.store.snapshot() as snapshot:
             return [sight.vm for sight in snapshot.seen(self.id)]
 

@@ -112,8 +112,8 @@ class Rehearsal:
         self._opened_in, self._was_opened = os.getpid(), True
         self.observer.clock = self.system.engine.clock.now
         self.system.plane.observer = self.observer
-        self.system.readers.told_first.append(self.observer.committed)
-        self.system.readers.told.append(lambda _: self.observer.wake())
+        self.system.readers.before_documents.append(self.observer.committed)
+        self.system.readers.after_documents.append(lambda _: self.observer.wake())
 
     def close(self) -> None:
         """Stop the service; in a forked child, where nothing is running, do nothing."""
@@ -223,7 +223,7 @@ class Rehearsal:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         operation = operation_of(operation)
         order = order_for(operation, vm)
-        return self._event_of(self.system.causes.operate(operation, order, by=BY))
+        return self._event_of(self.system.operations.operate(operation, order, by=BY))
 
     def freeze(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]

@@ -79,7 +79,7 @@ def timeline_of(engine: Engine, observer: RehearsalObserver) -> str:
 
 def journal_of(engine: Engine) -> Sequence[JournalEntry]:
     """Return all journal entries so far."""
-    engine.write_notes()
+    engine.save_observations()
     entries: list[JournalEntry] = []
     while page := engine.store.facts(entries[-1].position if entries else 0, _PAGE):
         entries += page

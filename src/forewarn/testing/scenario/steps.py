@@ -44,7 +44,7 @@ def carry_out(
             stage.name_events(step.name, events)
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
-            rehearsal.system.causes.recover(order, by=BY)
+            rehearsal.system.operations.recover(order, by=BY)
         case s.CancelStep():
             stage.event(step.event).cancel()
         case s.CompleteStep():
@@ -68,20 +68,20 @@ def _announce(
             return system.engine.announce(step.order, by=BY)
         case s.OperateStep():
             order = order_for(step.operation, step.vm)
-            return system.causes.operate(step.operation, order, by=BY)
+            return system.operations.operate(step.operation, order, by=BY)
         case s.MaintainStep():
             order = Order(type=step.type, host=step.host)
-            outcome = system.causes.maintain(order, by=BY)
+            outcome = system.operations.maintain(order, by=BY)
         case s.DegradeStep():
             order = Order(type=EventType.REDEPLOY, host=step.host)
             fails_by = None
             if step.fails_by is not None:
                 fails_by = stage.rehearsal.now + step.fails_by
-            outcome = system.causes.degrade(order, fails_by=fails_by, by=BY)
+            outcome = system.operations.degrade(order, fails_by=fails_by, by=BY)
         case s.FailStep():
             order = Order(type=EventType.REBOOT, host=step.host)
-            outcome = system.causes.fail(order, by=BY)
-    return outcome.made
+            outcome = system.operations.fail(order, by=BY)
+    return outcome.announced
 
 
 def _advance(stage: ScenarioStage, step: s.AdvanceStep | s.AdvanceToStep) -> None:

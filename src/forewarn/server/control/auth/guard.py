@@ -113,7 +113,7 @@ class Guard:
 
     def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
         address = _address_of(scope)
-        self._services.engine.notes.refuse(address)
+        self._services.engine.observations.add_refusal(address)
         wait = self._attempts.add(address)
         if not wait:
             return _unknown(scope, unknown.value)

@@ -86,7 +86,7 @@ def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
 
 def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:
     """Return the maintenance with this id or event id, redacted for `holder`."""
-    return shown_to(holder, find_maintenance(snapshot, any_id, only=holder.group))
+    return shown_to(holder, find_maintenance(snapshot, any_id, group=holder.group))
 
 
 def vm_for(holder: TokenHolder, vm: VM) -> VM | None:

@@ -115,7 +115,7 @@ def list_groups(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List groups by name."""
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         groups = groups_for(by, snapshot, after=after or "", limit=limit + 1)
     return page(groups, limit, group_view, lambda group: group.name)
@@ -124,7 +124,7 @@ def list_groups(
 @router.get("/v1/groups/{name}")
 def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one group."""
-    services.engine.write_notes()
+    services.engine.save_observations()
     groups = _part_of_fleet(services, groups=[name]).groups
     own = {
         group_name: group
@@ -194,7 +194,7 @@ def delete_host(services: ServicesDep, write: Write, name: str) -> Response:
 def show_map(services: ServicesDep, by: Caller) -> Response:
     """Show all hosts, groups and VMs in columns, and who is silent."""
     engine = services.engine
-    engine.write_notes()
+    engine.save_observations()
     position = services.documents_position()
     entries = services.plane.handler.directory.entries()
     with engine.store.snapshot() as snapshot:

@@ -139,17 +139,17 @@ def read_journal(
     ends where it has looked at enough. Go on until `next` is null.
     """
     group = by.group
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=group)
+        resolved = resolve_ids(snapshot, search, group=group)
         if order == "newest":
             before = None if after is None else parse_number(after)
             result = find_newest_entries(
-                snapshot, resolved, before=before, limit=limit, only=group
+                snapshot, resolved, before=before, limit=limit, group=group
             )
         else:
             result = find_entries(
-                snapshot, resolved, after=parse_number(after), limit=limit, only=group
+                snapshot, resolved, after=parse_number(after), limit=limit, group=group
             )
     return {
         "items": [entry_view(entry) for entry in result.entries],
@@ -171,7 +171,7 @@ def stream(
     store, streams = services.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
     with store.snapshot() as snapshot:
-        resolved = resolve_ids(snapshot, search, only=by.group)
+        resolved = resolve_ids(snapshot, search, group=by.group)
         position = snapshot.position() if start is None else parse_number(start)
 
     def read(after: int) -> SearchPage | None:
@@ -179,7 +179,7 @@ def stream(
             return None
         with store.snapshot() as snapshot:
             return find_entries(
-                snapshot, resolved, after=after, limit=_BATCH, only=by.group
+                snapshot, resolved, after=after, limit=_BATCH, group=by.group
             )
 
     return StreamingResponse(

@@ -76,7 +76,7 @@ def list_maintenances(
 ) -> Json:
     """List maintenances in the order of announcement."""
     phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = snapshot.maintenances(
             phases=phases, after=parse_number(after), limit=limit + 1, group=by.group
@@ -92,7 +92,7 @@ def list_maintenances(
 @router.get("/v1/maintenances/{id}")
 def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show a maintenance, by its own id or that of one of its events."""
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
 
@@ -100,13 +100,13 @@ def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
 @router.get("/v1/maintenances/{id}/explain")
 def explain(services: ServicesDep, by: Caller, id: str) -> Json:
     """Explain what a maintenance waits for, since when, and who could open it."""
-    return explanation_view(explain_maintenance(services.engine, id, only=by.group))
+    return explanation_view(explain_maintenance(services.engine, id, group=by.group))
 
 
 @router.get("/v1/maintenances/{id}/story")
 def story(services: ServicesDep, by: Caller, id: str) -> Json:
     """Tell the whole life of a maintenance, in order."""
-    return story_view(story_of_maintenance(services.engine, id, only=by.group))
+    return story_view(story_of_maintenance(services.engine, id, group=by.group))
 
 
 @router.post("/v1/maintenances/{id}/cancel")
@@ -158,7 +158,7 @@ def list_events(
 ) -> Json:
     """List events in the order of announcement."""
     phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = _events_page(snapshot, by, phases, after, limit + 1)
         return page(
@@ -172,9 +172,9 @@ def list_events(
 @router.get("/v1/events/{id}")
 def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show an event."""
-    services.engine.write_notes()
+    services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
-        maintenance, event = find_event(snapshot, id, only=by.group)
+        maintenance, event = find_event(snapshot, id, group=by.group)
         return event_view(maintenance, event, _seen_by(snapshot))
 
 
@@ -192,7 +192,7 @@ def approve(services: ServicesDep, write: Write, id: str) -> Json:
 
     once = write.idempotency_key(200, render)
     approved = services.engine.approve(
-        id, by=write.by, only=write.holder.group, once=once
+        id, by=write.by, group=write.holder.group, once=once
     )
     with services.engine.store.snapshot() as snapshot:
         return view(approved, snapshot)

@@ -115,7 +115,7 @@ def _announce(
 
     once = write.idempotency_key(201, render)
     announced = services.operations.operate(
-        operation, order, by=write.by, only=holder.group, once=once
+        operation, order, by=write.by, group=holder.group, once=once
     )
     return view(announced)
 
@@ -203,11 +203,11 @@ def _host_types() -> str:
 
 
 def _status(result: HostResult) -> int:
-    return 201 if result.made else 200
+    return 201 if result.announced else 200
 
 
 def _view(result: HostResult) -> Json:
-    return announced_view(result.made or result.concerned)
+    return announced_view(result.announced or result.concerned)
 
 
 def _render(result: HostResult, snapshot: Snapshot) -> str:

@@ -62,10 +62,10 @@ def overview(
     """
     engine, group = services.engine, by.group
     if id is not None:
-        return _overview_view(show_named(engine, id, only=group), engine.clock.name)
+        return _overview_view(show_named(engine, id, group=group), engine.clock.name)
     since_time = None if since is None else parse_time(since, "since")
     place = _parse_cursor(after)
-    page = show_page(engine, since=since_time, place=place, limit=limit, only=group)
+    page = show_page(engine, since=since_time, place=place, limit=limit, group=group)
     return _overview_view(page, engine.clock.name)
 
 
