@@ -1,4 +1,4 @@
-"""A real disk that is full, or read only, costs the agent nothing that it knew."""
+"""Agent state on a full or read-only disk: nothing saved earlier is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,10 @@ from forewarn.agent.audit.log import AuditLog, AuditLogReader
 from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
-FORMER, NEW = a_life(boot="former"), a_life(boot="new", runs=100)  # many pages
+FORMER, NEW = (
+    a_life(boot="former"),
+    a_life(boot="new", runs=100),
+)  # larger than a disk page
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def keeping(disk: SmallDisk) -> Iterator[StateStore]:
     keeping.close()
 
 
-def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
+def test_a_full_disk_keeps_the_old_state_and_saves_the_new_one_later(
     disk: SmallDisk, keeping: StateStore
 ) -> None:
     disk.fill()
@@ -44,17 +47,17 @@ def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
     assert keeping.load().lives == {ID: NEW}
 
 
-def test_a_read_only_disk_keeps_the_former_life(
+def test_a_read_only_disk_keeps_the_old_state(
     disk: SmallDisk, keeping: StateStore
 ) -> None:
-    keeping.close()  # a disk cannot be made read only while files are written
+    keeping.close()  # files open for writing prevent a read-only remount
     disk.make_read_only()
     with pytest.raises(Unavailable, match="Read-only file system"):
         keeping.save(NEW)
     assert keeping.load().lives == {ID: FORMER}
 
 
-def test_a_record_on_a_full_disk_loses_the_line_and_no_other(disk: SmallDisk) -> None:
+def test_a_full_disk_costs_the_audit_log_only_one_line(disk: SmallDisk) -> None:
     path = disk.outside / "audit.jsonl"
     audit = AuditLog(path)
     audit.write({"n": 0})
