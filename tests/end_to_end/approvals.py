@@ -26,10 +26,8 @@ def check_that_approvals_survive_a_kill(folder: Path, store: str | None = None) 
     with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
         service = program.service
         body = {"type": "Terminate", "group": "many"}
-        maintenances = service.ask("POST", "/v1/maintenances", body).json[
-            "maintenances"
-        ]
-        ids = [item["events"][0]["id"] for item in maintenances]
+        created = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+        ids = [item["events"][0]["id"] for item in created]
         answered = approve_until_killed(program, ids)
     assert 10 <= len(answered) < len(ids)
     with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
