@@ -125,7 +125,7 @@ def test_the_unchanged_application_sees_and_approves_its_event(
 
 
 def listening(network: Network, folder: Path) -> None:
-    """Poll once as the application: user operations on a disabled group get no notice."""
+    """Poll once as the application: a disabled group would get no notice."""
     assert "Events" in curl(network.app, folder, "-H", "Metadata:true", EVENTS)
 
 
