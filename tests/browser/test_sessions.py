@@ -1,4 +1,4 @@
-"""Signing in and out, where others sit before the same browser."""
+"""Signing in and out when several people share a browser."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -7,14 +7,14 @@ from tests.server.support.service import RunningService
 
 
 def beside(page: Page) -> Page:
-    """Open the same page once more, in the same browser."""
+    """Open the same page again in the same browser."""
     other = page.context.new_page()
     other.goto(page.url)
     drawn(other, "now")
     return other
 
 
-def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
+def test_signing_in_on_one_page_applies_to_the_others(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401 .*/v1/session")
@@ -31,7 +31,7 @@ def test_who_signs_in_on_one_page_is_who_acts_on_the_others(
 
 
 @pytest.mark.full
-def test_what_was_said_to_one_is_not_shown_to_the_next(
+def test_messages_disappear_on_sign_out(
     visitor: Visitor, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
@@ -44,12 +44,12 @@ def test_what_was_said_to_one_is_not_shown_to_the_next(
     assert page.locator(".toast").count() == 0
 
 
-def test_who_has_to_sign_in_again_is_told_why_whatever_he_had_open(
+def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401", "net::ERR")
-    made = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json
-    page = visitor.opens(shared, token=made["token"])
+    guest = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json
+    page = visitor.opens(shared, token=guest["token"])
     page.get_by_role("button", name="Announce…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert shared.ask("DELETE", "/v1/tokens/guest").status == 204

@@ -81,7 +81,7 @@ def outlines(tape: Recording) -> list[tuple[object, ...]]:
 
 
 def record_a_life(path: Path) -> None:
-    """Record a reboot, a canceled freeze, an outage, and a service that starts anew."""
+    """Record a reboot, a canceled freeze, an outage, and a service with a new store."""
     with (
         a_kept_address() as where,
         Rehearsal(metadata=where) as rehearsal,
