@@ -1,4 +1,4 @@
-"""Settings for all tests, and what is started at most once for them."""
+"""Settings and session fixtures shared by all tests."""
 
 import signal
 from collections.abc import Iterator
@@ -17,26 +17,28 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    found = binaries()
-    version = MISSING if found is None else f"{found.version} of {found.folder}"
+    installed = binaries()
+    version = (
+        MISSING if installed is None else f"{installed.version} of {installed.folder}"
+    )
     terminalreporter.write_line(f"PostgreSQL: {version}")
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """A server that forgets all when the machine fails, and is fast for that."""
+    """Start a PostgreSQL server with fsync off: fast, but not durable."""
     yield from _a_server("fsync=off")
 
 
 @pytest.fixture(scope="session")
 def durable_postgres() -> Iterator[Server]:
-    """A server as it is in production."""
+    """Start a PostgreSQL server that is as durable as in production."""
     yield from _a_server()
 
 
 def _a_server(*options: str) -> Iterator[Server]:
-    found = binaries()
-    if found is None:
+    installed = binaries()
+    if installed is None:
         pytest.skip(MISSING)
-    with a_server(found, *options) as server:
+    with a_server(installed, *options) as server:
         yield server

@@ -1,4 +1,4 @@
-"""The lane that tests run in: how large they are, and which files come first.
+"""Test lanes: how large tests are, and which test files run first.
 
 `scripts/test` chooses the lane; CONTRIBUTING.md describes the three of them.
 """
@@ -52,7 +52,7 @@ settings.load_profile("fresh" if IS_FULL else "steady")
 
 
 def size(normal: int, full: int) -> int:
-    """Return how much a test does in this lane."""
+    """Return `normal`, or `full` in the full lane."""
     return full if IS_FULL else normal
 
 

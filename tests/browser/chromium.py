@@ -1,4 +1,4 @@
-"""Debian's Chromium, led by Playwright, of whose own downloads nothing is used."""
+"""Debian's Chromium, controlled by Playwright without any of its own downloads."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from playwright.sync_api import Browser, sync_playwright
 
 MISSING = "no Chromium: install the package chromium, or run scripts/test as root"
 
-#: Its names, of which the first that is here is taken.
+#: Names of the program; the first one that is installed is used.
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
-#: A picture is the same on every machine; nothing is drawn by a graphics card.
+#: Pictures are the same on every machine, whatever its graphics card.
 _OPTIONS = ("--disable-gpu", "--font-render-hinting=none", "--force-color-profile=srgb")
 
 
@@ -27,10 +27,10 @@ class Chromium:
 
     @contextmanager
     def in_use(self) -> Iterator[Browser]:
-        """Lend it; afterwards others may run a loop in this thread.
+        """Lend the browser; afterwards this thread can run other event loops.
 
-        As long as Playwright runs, its own loop counts as the thread's running one,
-        even while it stands still: `asyncio.run` would refuse to begin.
+        As long as Playwright runs, its own loop counts as the thread's running loop,
+        even while it is idle: `asyncio.run` would refuse to start.
         """
         asyncio._set_running_loop(self.loop)
         try:
@@ -40,10 +40,10 @@ class Chromium:
 
 
 def executable() -> str | None:
-    """Find the browser; `FOREWARN_TESTS_CHROMIUM` names another, or none at all."""
+    """Find the browser; `FOREWARN_TESTS_CHROMIUM` names another one, or none."""
     chosen = os.environ.get("FOREWARN_TESTS_CHROMIUM")
     names = _NAMES if chosen is None else (chosen,)
-    return next((path for each in names if (path := shutil.which(each))), None)
+    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def a_chromium(path: str) -> Iterator[Chromium]:
     """Run the browser at `path` until the block ends."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=[*_OPTIONS])
-        made = Chromium(browser=browser, loop=asyncio.get_running_loop())
-        yield made
-        asyncio._set_running_loop(made.loop)
+        chromium = Chromium(browser=browser, loop=asyncio.get_running_loop())
+        yield chromium
+        asyncio._set_running_loop(chromium.loop)
         browser.close()

@@ -1,4 +1,4 @@
-"""One browser for all tests of a process; whatever goes wrong in it fails a test."""
+"""Fixtures for browser tests: one browser per process, whose page errors fail tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,32 +8,32 @@ from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
 from tests.browser.visitor import Rooms, Visitor, a_visitor
 from tests.server.support.service import RunningService, a_service
 
-#: Starts a service with these flags; it is stopped when the test is over.
+#: Starts a service with the given flags; it ends with the test.
 Serve = Callable[..., RunningService]
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    """Start it once: that takes longer than a test may."""
-    found = executable()
-    if found is None:
+    """Start the browser once: that takes longer than a test may."""
+    path = executable()
+    if path is None:
         pytest.skip(MISSING)
-    with a_chromium(found) as made:
-        yield made
+    with a_chromium(path) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def rooms(chromium: Chromium) -> Iterator[Rooms]:
-    """Lend it to one file of tests; the next one may run loops of its own."""
+    """Lend the browser to one test file; the next one may run its own event loops."""
     with chromium.in_use() as browser:
-        made = Rooms(browser)
-        yield made
-        made.close()
+        pool = Rooms(browser)
+        yield pool
+        pool.close()
 
 
 @pytest.fixture
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Start services of the test's own."""
+    """Start services for one test."""
     with ExitStack() as running:
         yield lambda **flags: running.enter_context(
             a_service(tmp_path_factory.mktemp("service"), **flags)
@@ -42,23 +42,23 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 @pytest.fixture
 def service(serve: Serve) -> RunningService:
-    """A service of the test's own."""
+    """Start a service for one test."""
     return serve()
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service for tests that leave it as it is, or do not get in their way."""
-    with a_service(tmp_path_factory.mktemp("shared")) as made:
-        yield made
+    """Start a service for tests that do not change it or do not affect each other."""
+    with a_service(tmp_path_factory.mktemp("shared")) as running:
+        yield running
 
 
 @pytest.fixture
 def visitor(rooms: Rooms, serve: Serve) -> Iterator[Visitor]:
-    """A person; the test fails if a page of his does anything wrong.
+    """Yield a visitor; the test fails if one of its pages reports an error.
 
-    He leaves before services stop, which is why they are asked for.
+    `serve` is a parameter so that the visitor leaves before services stop.
     """
-    with a_visitor(rooms) as made:
-        yield made
-    assert not made.watch.complaints, "\n".join(made.watch.complaints)
+    with a_visitor(rooms) as person:
+        yield person
+    assert not person.watch.complaints, "\n".join(person.watch.complaints)

@@ -7,10 +7,10 @@ import forewarn.server
 
 PORTAL = Path(forewarn.server.__file__).parent / "portal"
 
-#: Of these the page is made; all else beside them is for those who work on it.
+#: Suffixes of files that are served; all other files are for development.
 _SERVED = frozenset({".html", ".css", ".js", ".svg"})
 
 
 def served() -> Sequence[Path]:
-    """Find every file of ours that a browser gets."""
-    return [each for each in sorted(PORTAL.rglob("*")) if each.suffix in _SERVED]
+    """Return every portal file that a browser can load."""
+    return [path for path in sorted(PORTAL.rglob("*")) if path.suffix in _SERVED]

@@ -1,6 +1,6 @@
-"""A rehearsal in which everything happens at once that the portal can show.
+"""A busy service that has everything the portal can show.
 
-It is the same each time: its ids are seeded, and its clock stands at a fixed moment.
+It is the same each time: its ids are seeded, and its clock stands at a fixed time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.server.support.service import RunningService, a_service
 
-#: When it begins; a manual clock can be moved to any moment that is ahead.
+#: Start time; a manual clock can be moved to any later time.
 BEGINNING = "2030-03-04T06:30:00Z"
 
 HOSTS = tuple(f"host-{number}" for number in range(1, 7))
 
-#: The VM that no host takes.
+#: The VM that no host has room for.
 BROKEN = "mail"
 
 _SEED = 8
@@ -24,13 +24,13 @@ _SEED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """VMs that share a document, on hosts one after another."""
+    """VMs that share a document, on consecutive hosts."""
 
     name: str
     kind: str
     size: int
-    first: int = 0  # on which host
-    update_domains: int = 0  # 0: none
+    first: int = 0  # index of the first VM's host
+    update_domains: int = 0  # 0 if it has none
     spot: bool = False
     asks: bool = True
 
@@ -49,7 +49,7 @@ _GROUPS = (
 
 @contextmanager
 def a_lively_service(folder: Path) -> Iterator[RunningService]:
-    """Serve a fleet in which much is going on, until the block ends."""
+    """Serve a fleet with a lot of maintenance until the block ends."""
     fleet = folder / "lively.toml"
     fleet.write_text(_fleet())
     script = folder / "driver"
@@ -73,11 +73,11 @@ esac
 """
 
 
-# --- what happens ------------------------------------------------------------
+# --- maintenance -------------------------------------------------------------
 
 
 def _past(service: RunningService) -> None:
-    """Let two hours go by, with maintenances that are over at their end."""
+    """Advance by two hours, with maintenance that is over at their end."""
     first = service.announce(type="Freeze", host="host-5", notice_seconds=1800)
     service.advance(600)
     _see(service, "search-1", "mail")
@@ -98,7 +98,7 @@ def _past(service: RunningService) -> None:
 
 
 def _present(service: RunningService) -> None:
-    """Leave maintenances behind that wait, go on, and do not."""
+    """Leave maintenance that waits, is in progress, and is stuck."""
     _post(service, "/v1/vms/mail/redeploy")
     wearing = {"fails_by": "2030-03-07T18:00:00Z"}
     _post(service, "/v1/hosts/host-6/degraded", wearing)
@@ -125,7 +125,7 @@ def _present(service: RunningService) -> None:
     _post(service, "/v1/faults", fault)
 
 
-# --- how ---------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------
 
 
 def _move_to(service: RunningService, moment: str) -> None:
@@ -139,8 +139,8 @@ def _post(service: RunningService, path: str, body: object = None) -> Any:
 
 
 def _ask(service: RunningService) -> None:
-    """Let every VM ask, but for those that never do."""
-    _see(service, *(vm for each in _GROUPS if each.asks for vm in _vms(each)))
+    """Poll as every VM, except those of groups that never poll."""
+    _see(service, *(vm for group in _GROUPS if group.asks for vm in _vms(group)))
 
 
 def _see(service: RunningService, *vms: str) -> None:
@@ -149,8 +149,8 @@ def _see(service: RunningService, *vms: str) -> None:
 
 
 def _approve(service: RunningService, maintenance: Any, *groups: str) -> None:
-    """Let a VM of each of `groups`, or of all that ask, approve its event."""
-    asking = [each.name for each in _GROUPS if each.asks]
+    """Approve as a VM of each of `groups`, or of all groups that poll."""
+    asking = [group.name for group in _GROUPS if group.asks]
     for event in maintenance["events"]:
         if event["group"] in (groups or asking):
             service.approve_as(event["resources"][0], event["id"])

@@ -1,10 +1,10 @@
-"""Parts of the portal on a page of their own, with the real service behind them."""
+"""Single components of the portal on an empty page, connected to a real service."""
 
 from playwright.sync_api import Page
 from tests.browser.visitor import Visitor, signed_in
 from tests.server.support.service import RunningService
 
-#: What is shown by itself, and `said` below it.
+#: Renders one component, with its messages in `#said` below it.
 _MOUNT = """async ([component, props, id]) => {
   const [buttons, view, { Api }, { Live }, { Model }] = await Promise.all(
     ["actions/buttons", "view", "service/api", "service/live", "service/model"].map(
@@ -42,7 +42,7 @@ def mounted(
     token: str | None = None,
     **props: object,
 ) -> Page:
-    """Show `component` of actions/buttons.js; `of`: the maintenance it gets."""
+    """Show `component` of actions/buttons.js, for the maintenance `of` if given."""
     page = visitor.comes(service)
     signed_in(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}
@@ -55,5 +55,5 @@ def mounted(
 def mount(
     page: Page, component: str, *, of: str | None = None, **props: object
 ) -> None:
-    """Show `component` instead of the one that is shown."""
+    """Show `component` instead of the current one."""
     page.evaluate(_MOUNT, [component, props, of])

@@ -1,4 +1,4 @@
-"""Every page can be used by everyone, as far as axe-core can tell."""
+"""Accessibility of every page, checked with axe-core."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,36 +18,36 @@ _GROUND = "(one) => getComputedStyle(one).backgroundColor"
 
 _RUN = "([where, options]) => axe.run(where, { preload: false, ...options })"
 
-#: What may differ between light and dark; all else need not be looked at twice.
+#: Rules whose result may differ between light and dark; the others run once.
 _COLORS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
 @pytest.fixture(scope="module")
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with a_lively_service(tmp_path_factory.mktemp("lively")) as made:
-        yield made
+    with a_lively_service(tmp_path_factory.mktemp("lively")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """The source of axe-core."""
+    """Return the source of axe-core."""
     node_module("axe-core")
     return Path(NODE_MODULES / "axe-core" / "axe.min.js").read_text()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_no_page_keeps_anybody_out(
+def test_every_page_is_accessible(
     visitor: Visitor, lively: RunningService, axe: str, width: int
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=width)
-    page.evaluate(axe)  # no tag of the page: it takes scripts of the service alone
+    page.evaluate(axe)  # not by a script tag: the page only loads the service's scripts
     for name in PAGES:
         go(page, name)
         assert violations(page) == [], name
 
 
 @pytest.mark.full
-def test_nothing_is_wider_than_the_narrowest_telephone(
+def test_no_page_is_wider_than_a_small_phone(
     visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=320)
@@ -57,7 +57,7 @@ def test_nothing_is_wider_than_the_narrowest_telephone(
 
 
 @pytest.mark.full
-def test_no_panel_and_no_dialog_keeps_anybody_out(
+def test_panels_and_dialogs_are_accessible(
     visitor: Visitor, lively: RunningService, axe: str
 ) -> None:
     page = visitor.opens(lively, "fleet")
@@ -77,7 +77,7 @@ def test_no_panel_and_no_dialog_keeps_anybody_out(
 
 
 @pytest.mark.full
-def test_what_is_chosen_is_seen_without_the_portals_colors(
+def test_selections_are_visible_with_forced_colors(
     visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline")
@@ -89,14 +89,15 @@ def test_what_is_chosen_is_seen_without_the_portals_colors(
         (".bar .tick", "main"),
     ):
         grounds = [
-            page.locator(each).first.evaluate(_GROUND) for each in (chosen, other)
+            page.locator(selector).first.evaluate(_GROUND)
+            for selector in (chosen, other)
         ]
         assert grounds[0] != grounds[1], chosen
     page.emulate_media(forced_colors="none")
 
 
 @pytest.mark.full
-def test_who_asks_the_browser_for_larger_text_gets_it(
+def test_the_portal_follows_the_browser_font_size(
     visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "now")
@@ -106,7 +107,7 @@ def test_who_asks_the_browser_for_larger_text_gets_it(
 
 
 @pytest.mark.full
-def test_the_focus_is_not_behind_the_header(
+def test_the_focus_is_not_hidden_by_the_header(
     visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "now", height=480)
@@ -120,7 +121,7 @@ def test_the_focus_is_not_behind_the_header(
         assert box["y"] >= header["height"]
 
 
-def test_nobody_is_kept_from_signing_in(
+def test_the_sign_in_page_is_accessible(
     visitor: Visitor, lively: RunningService, axe: str
 ) -> None:
     page = visitor.arrives(lively)
@@ -129,15 +130,15 @@ def test_nobody_is_kept_from_signing_in(
 
 
 def violations(page: Page, where: str = "html") -> Sequence[str]:
-    """Find what is grave, in light and in dark; what is less so is printed."""
+    """Return grave violations, in light and in dark; print all violations."""
     page.emulate_media(color_scheme="light")
-    found = page.evaluate(_RUN, [where, {}])["violations"]
+    results = page.evaluate(_RUN, [where, {}])["violations"]
     page.emulate_media(color_scheme="dark")
-    found += page.evaluate(_RUN, [where, _COLORS])["violations"]
-    told = [(each["impact"], _sentence(each)) for each in found]
-    for impact, sentence in told:
+    results += page.evaluate(_RUN, [where, _COLORS])["violations"]
+    described = [(violation["impact"], _sentence(violation)) for violation in results]
+    for impact, sentence in described:
         print(f"{impact}: {sentence}")  # noqa: T201  pytest shows it with a failure
-    return [sentence for impact, sentence in told if impact in GRAVE]
+    return [sentence for impact, sentence in described if impact in GRAVE]
 
 
 def _sentence(violation: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What one can do to a maintenance, a VM, a host or a group."""
+"""Portal actions on maintenance, VMs, hosts and groups."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service in which work is done when somebody says so."""
+    """Start a service where work is done when an operator reports it."""
     folder = tmp_path_factory.mktemp("shared")
-    with a_service(folder, driver="operator", fleet=_fleet(folder)) as made:
-        yield made
+    with a_service(folder, driver="operator", fleet=_fleet(folder)) as service:
+        yield service
 
 
 def _fleet(folder: Path) -> str:
@@ -30,7 +30,7 @@ def _fleet(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def onlooker(shared: RunningService) -> str:
-    """The token of a viewer."""
+    """Return the token of a viewer."""
     body = {"name": "onlooker", "role": "viewer"}
     return str(shared.ask("POST", "/v1/tokens", body).json["token"])
 
@@ -42,7 +42,7 @@ def press(page: Page, *names: str) -> None:
 
 
 def said(page: Page, text: str) -> None:
-    """Expect what the page says when it is done; no dialog is open then."""
+    """Expect `text` on the page, and no open dialog."""
     expect(page.locator("#said")).to_contain_text(text)
     expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -55,34 +55,38 @@ def now(service: RunningService, maintenance: Any) -> Any:
     return service.get(f"/v1/maintenances/{maintenance['id']}")
 
 
-# --- maintenances ------------------------------------------------------------
+# --- maintenance -------------------------------------------------------------
 
 
 def test_all_events_are_approved_at_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    made = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
+    maintenance = shared.announce(host="host-a")
+    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Approve: Reboot of host-a", "Approve")
     said(page, "Approved for db, web: Reboot of host-a.")
-    found = now(shared, made)
-    assert [each["approved_by"] for each in found["events"]] == ["admin", "admin"]
-    assert found["phase"] == "STARTED"
-    assert shared.ask("POST", f"/v1/maintenances/{made['id']}/complete").status == 200
+    current = now(shared, maintenance)
+    assert [event["approved_by"] for event in current["events"]] == ["admin", "admin"]
+    assert current["phase"] == "STARTED"
+    assert (
+        shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
+        == 200
+    )
 
 
 @pytest.mark.full
-def test_one_event_is_approved_and_the_other_left_out(
+def test_one_of_two_events_can_be_approved(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    made = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
+    maintenance = shared.announce(host="host-a")
+    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Approve: Reboot of host-a")
     page.get_by_label("web: web-0").uncheck()
     press(page, "Approve")
     said(page, "Approved for db: Reboot of host-a.")
     approved = {
-        each["group"]: each["approved_by"] for each in now(shared, made)["events"]
+        event["group"]: event["approved_by"]
+        for event in now(shared, maintenance)["events"]
     }
     assert approved == {"web": None, "db": "admin"}
 
@@ -90,14 +94,16 @@ def test_one_event_is_approved_and_the_other_left_out(
 def test_a_maintenance_is_canceled_with_a_reason(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    made = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
+    maintenance = shared.announce(vms=["lone"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("not today")
     press(page, "Cancel it")
     said(page, "Canceled: Reboot of lone.")
     (fact,) = [
-        each for each in shared.facts("Canceled") if each["maintenance"] == made["id"]
+        entry
+        for entry in shared.facts("Canceled")
+        if entry["maintenance"] == maintenance["id"]
     ]
     assert (fact["by"], fact["reason"]) == ("admin", "not today")
 
@@ -105,35 +111,35 @@ def test_a_maintenance_is_canceled_with_a_reason(
 def test_a_started_maintenance_is_completed(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    made = shared.announce(vms=["lone"], emergency=True, reason="smoke")
-    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
+    maintenance = shared.announce(vms=["lone"], emergency=True, reason="smoke")
+    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
     assert buttons(page) == ["Complete"]
     press(page, "Complete: Reboot of lone", "Complete it")
-    said(page, "Started: Reboot of lone.")  # it is shown for some seconds yet
+    said(page, "Started: Reboot of lone.")  # it stays visible for some seconds
     shared.advance(10)
-    assert now(shared, made)["phase"] == "COMPLETED"
+    assert now(shared, maintenance)["phase"] == "COMPLETED"
 
 
-def test_what_is_stuck_is_tried_again_or_given_up(
+def test_a_stuck_maintenance_can_be_retried_or_closed(
     visitor: Visitor, serve: Serve
 ) -> None:
     service = serve(driver="script", driver_command="false", lead=0)
-    made = service.announce(vms=["lone"], emergency=True, reason="smoke")
+    maintenance = service.announce(vms=["lone"], emergency=True, reason="smoke")
     service.advance(1)
-    page = mounted(visitor, service, "MaintenanceActions", of=made["id"])
+    page = mounted(visitor, service, "MaintenanceActions", of=maintenance["id"])
     assert buttons(page) == ["Complete", "Retry", "Close"]
     press(page, "Retry: Reboot of lone", "Retry")
     said(page, "Started: Reboot of lone.")
     service.advance(1)
     press(page, "Close: Reboot of lone", "Give it up")
     said(page, "Given up: Reboot of lone.")
-    assert now(service, made)["phase"] == "FAILED"
+    assert now(service, maintenance)["phase"] == "FAILED"
 
 
 # --- VMs, hosts and groups ---------------------------------------------------
 
 
-def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
+def test_every_action_on_a_vm_works(visitor: Visitor, shared: RunningService) -> None:
     page = mounted(visitor, shared, "VmActions", name="spot", isSpot=True)
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
@@ -141,9 +147,9 @@ def test_a_vm_is_acted_on(visitor: Visitor, shared: RunningService) -> None:
         press(page, f"{act} it")
         said(page, "of spot")
     assert {
-        each["reason"]: each["cause"]
-        for each in shared.get("/v1/maintenances?limit=1000")["items"]
-        if each["vms"] == ["spot"]
+        maintenance["reason"]: maintenance["cause"]
+        for maintenance in shared.get("/v1/maintenances?limit=1000")["items"]
+        if maintenance["vms"] == ["spot"]
     } == {
         "Restart": "user-restart",
         "Redeploy": "user-redeploy",
@@ -163,7 +169,9 @@ def test_only_a_spot_vm_can_be_evicted(
 
 
 @pytest.mark.full
-def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> None:
+def test_a_host_can_be_reported_degraded_failed_and_recovered(
+    visitor: Visitor, serve: Serve
+) -> None:
     service = serve()
     page = mounted(visitor, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b", "Tell its VMs")
@@ -174,12 +182,14 @@ def test_a_host_wears_out_fails_and_recovers(visitor: Visitor, serve: Serve) -> 
     said(page, "Reboot of host-b.")
     press(page, "Recovered: host-b", "Tell its VMs")
     said(page, "Nothing to do: the host is neither degraded nor failed.")
-    causes = [each["cause"] for each in service.get("/v1/maintenances")["items"]]
+    causes = [
+        maintenance["cause"] for maintenance in service.get("/v1/maintenances")["items"]
+    ]
     assert causes == ["degraded", "host-failure"]
 
 
 @pytest.mark.full
-def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
+def test_the_predicted_failure_is_entered_in_local_time(
     visitor: Visitor, serve: Serve
 ) -> None:
     service = serve()
@@ -193,7 +203,7 @@ def test_until_when_a_host_lasts_is_told_in_the_zone_of_him_who_tells_it(
 
 
 @pytest.mark.full
-def test_announcing_begins_with_what_it_is_for(
+def test_the_announce_form_starts_with_its_target(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActions", name="lone")
@@ -210,7 +220,7 @@ def test_announcing_begins_with_what_it_is_for(
 
 
 def begun(page: Page) -> tuple[str | None, Sequence[str]]:
-    """Tell what the open form is for, and which types it offers."""
+    """Return the target of the open form, and the types it offers."""
     dialog = page.get_by_role("dialog", name="Announce maintenance")
     types = dialog.get_by_label("Type", exact=True).locator("option").all_inner_texts()
     target = dialog.locator("[name=target]:checked").get_attribute("value")
@@ -220,15 +230,15 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 # --- refusals, clicks and keys -----------------------------------------------
 
 
-def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
+def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 409")
-    made = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActions", of=made["id"])
+    maintenance = shared.announce(vms=["lone"])
+    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("too late")
-    (event,) = made["events"]
+    (event,) = maintenance["events"]
     shared.ask("POST", f"/v1/events/{event['id']}/approve")
     press(page, "Cancel it")
     alert = page.get_by_role("dialog").get_by_role("alert")
@@ -236,7 +246,7 @@ def test_a_refusal_is_told_in_the_services_own_words_and_the_dialog_stays(
     expect(page.get_by_label("Reason")).to_have_value("too late")
 
 
-def test_a_click_that_comes_twice_is_done_once(
+def test_a_double_submit_takes_effect_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
@@ -250,7 +260,7 @@ def test_a_click_that_comes_twice_is_done_once(
 
 
 @pytest.mark.full
-def test_what_is_asked_again_after_a_lost_answer_is_done_once(
+def test_a_retry_after_a_lost_response_takes_effect_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
@@ -271,7 +281,7 @@ def test_what_is_asked_again_after_a_lost_answer_is_done_once(
 
 
 @pytest.mark.full
-def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
+def test_escape_changes_nothing_and_restores_the_focus(
     visitor: Visitor, shared: RunningService
 ) -> None:
     before = len(shared.facts())
@@ -285,10 +295,10 @@ def test_escape_leaves_all_as_it_is_and_gives_the_focus_back(
     assert len(shared.facts()) == before
 
 
-def test_a_viewer_sees_no_button(
+def test_a_viewer_sees_no_buttons(
     visitor: Visitor, shared: RunningService, onlooker: str
 ) -> None:
-    made = shared.announce(vms=["web-2"])
+    maintenance = shared.announce(vms=["web-2"])
     page = mounted(
         visitor, shared, "VmActions", token=onlooker, name="lone", isSpot=True
     )
@@ -297,5 +307,5 @@ def test_a_viewer_sees_no_button(
     assert buttons(page) == []
     mount(page, "GroupActions", name="web")
     assert buttons(page) == []
-    mount(page, "MaintenanceActions", of=made["id"])
+    mount(page, "MaintenanceActions", of=maintenance["id"])
     assert buttons(page) == []

@@ -1,4 +1,4 @@
-"""Announcing: nothing is announced that was not previewed."""
+"""The announce form: only what was previewed can be announced."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ _WIDEST = """() => Math.max(
 
 
 def opened(page: Page) -> Locator:
-    """Open the form."""
+    """Open the announce form."""
     page.get_by_role("button", name="Announce…").click()
     return page.get_by_role("dialog", name="Announce maintenance")
 
 
 def previewed(dialog: Locator) -> Locator:
-    """Ask for the preview, and wait for it."""
+    """Request the preview, and wait for it."""
     dialog.get_by_role("button", name="Preview").click()
     preview = dialog.get_by_role("region", name="Preview")
     expect(preview).to_contain_text("This would be announced")
@@ -30,34 +30,36 @@ def previewed(dialog: Locator) -> Locator:
 
 
 def confirming(dialog: Locator) -> Locator:
-    """Find the button that announces."""
+    """Return the button that announces."""
     return dialog.get_by_role("button", name="Announce", exact=True)
 
 
 def announced(service: RunningService, reason: str) -> list[Any]:
-    found = service.get("/v1/maintenances?limit=1000")["items"]
-    return [each for each in found if each["reason"] == reason]
+    maintenances = service.get("/v1/maintenances?limit=1000")["items"]
+    return [
+        maintenance for maintenance in maintenances if maintenance["reason"] == reason
+    ]
 
 
-def test_a_preview_tells_which_groups_when_and_what_the_gates_will_do(
+def test_a_preview_shows_groups_times_and_explanations(
     visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     dialog.get_by_label("A host").check()
     dialog.get_by_label("Host", exact=True).fill("host-a")
     preview = previewed(dialog)
-    told = "1 maintenance, 2 events, 2 groups (db, web), 2 VMs"
-    expect(preview.get_by_role("status")).to_contain_text(told)
+    summary = "1 maintenance, 2 events, 2 groups (db, web), 2 VMs"
+    expect(preview.get_by_role("status")).to_contain_text(summary)
     expect(preview).to_contain_text("in 15 min")
     rows = preview.get_by_role("row").all_inner_texts()
     assert rows == ["Group\tVMs of its event", "db\tdb-0", "web\tweb-0"]
-    asked = {"type": "Reboot", "host": "host-a"}
-    answer = shared.ask("POST", "/v1/maintenances/preview", asked).json
+    request = {"type": "Reboot", "host": "host-a"}
+    answer = shared.ask("POST", "/v1/maintenances/preview", request).json
     for sentence in answer["explained"][0]["sentences"]:
         expect(preview).to_contain_text(sentence)
 
 
-def test_all_can_be_done_with_the_keyboard(
+def test_the_form_can_be_used_with_the_keyboard_alone(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
@@ -76,11 +78,11 @@ def test_all_can_be_done_with_the_keyboard(
     expect(confirm).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".toast")).to_contain_text("Scheduled: Reboot of lone")
-    (made,) = announced(shared, "by keyboard")
-    assert made["vms"] == ["lone"]
+    (maintenance,) = announced(shared, "by keyboard")
+    assert maintenance["vms"] == ["lone"]
 
 
-def test_a_form_that_has_changed_is_previewed_again(
+def test_a_changed_form_needs_a_new_preview(
     visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
@@ -97,7 +99,7 @@ def test_a_form_that_has_changed_is_previewed_again(
 
 
 @pytest.mark.full
-def test_too_little_notice_is_refused_in_the_services_own_words(
+def test_too_little_notice_is_refused_with_the_service_message(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
@@ -106,14 +108,14 @@ def test_too_little_notice_is_refused_in_the_services_own_words(
     dialog.get_by_label("Notice", exact=True).check()
     dialog.get_by_label("Notice", exact=True).last.fill("5m")
     dialog.get_by_role("button", name="Preview").click()
-    asked = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
-    said = shared.ask("POST", "/v1/maintenances/preview", asked).detail
-    expect(dialog.get_by_role("alert")).to_have_text(said)
+    request = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
+    message = shared.ask("POST", "/v1/maintenances/preview", request).detail
+    expect(dialog.get_by_role("alert")).to_have_text(message)
     expect(confirming(dialog)).to_be_disabled()
 
 
 @pytest.mark.full
-def test_several_vms_are_chosen_by_name_and_left_out_again(
+def test_vms_can_be_added_and_removed_by_name(
     visitor: Visitor, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
@@ -129,7 +131,7 @@ def test_several_vms_are_chosen_by_name_and_left_out_again(
     expect(preview).to_contain_text("3 groups (db, lone, web), 3 VMs")
 
 
-def test_an_announcement_whose_answer_was_lost_is_made_once(
+def test_an_announcement_repeated_after_a_lost_response_is_made_once(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
@@ -165,7 +167,7 @@ def test_a_long_name_fits_a_small_screen(
 
 
 @pytest.mark.full
-def test_the_dialog_keeps_nobody_out(visitor: Visitor, shared: RunningService) -> None:
+def test_the_dialog_is_accessible(visitor: Visitor, shared: RunningService) -> None:
     node_module("axe-core")
     page = visitor.opens(shared)
     dialog = opened(page)

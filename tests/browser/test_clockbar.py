@@ -1,4 +1,4 @@
-"""The clock that is not the system's, and the faults of a rehearsal."""
+"""The clock bar of fast and manual clocks, and the list of injected faults."""
 
 from datetime import datetime
 
@@ -30,7 +30,7 @@ def time_of(service: RunningService) -> datetime:
 
 
 def moved(page: Page, service: RunningService, before: datetime) -> float:
-    """Wait until the page shows that the clock has moved; tell by how many seconds."""
+    """Wait until the page shows the moved clock; return the seconds it moved by."""
     hands = bar(page).locator("time")
     shown = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     expect(hands).not_to_have_attribute("datetime", shown)
@@ -38,19 +38,19 @@ def moved(page: Page, service: RunningService, before: datetime) -> float:
 
 
 @pytest.mark.full
-def test_the_systems_clock_is_not_shown(visitor: Visitor, serve: Serve) -> None:
+def test_the_system_clock_is_not_shown(visitor: Visitor, serve: Serve) -> None:
     page = visitor.opens(serve(clock="system"))
     expect(bar(page)).to_have_count(0)
 
 
 @pytest.mark.full
-def test_a_fast_clock_says_how_fast_it_is(visitor: Visitor, serve: Serve) -> None:
+def test_a_fast_clock_shows_its_speed(visitor: Visitor, serve: Serve) -> None:
     page = visitor.opens(serve(clock="x60"))
     expect(bar(page)).to_contain_text("60 times as fast")
     expect(bar(page).get_by_role("button")).to_have_count(0)
 
 
-def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
+def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
@@ -65,20 +65,20 @@ def test_a_manual_clock_is_moved_by_minutes_or_any_duration(
 
 
 @pytest.mark.full
-def test_a_manual_clock_is_moved_to_the_next_not_before(
+def test_a_manual_clock_can_be_moved_to_the_next_not_before(
     visitor: Visitor, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"], notice_seconds=7200)
-    made = shared.announce(vms=["web-0"], notice_seconds=3600)
+    maintenance = shared.announce(vms=["web-0"], notice_seconds=3600)
     page = visitor.opens(shared)
     before = time_of(shared)
     press(page, "To NotBefore")
     moved(page, shared, before)
-    assert time_of(shared) == datetime.fromisoformat(made["not_before"])
+    assert time_of(shared) == datetime.fromisoformat(maintenance["not_before"])
 
 
 @pytest.mark.full
-def test_a_step_that_is_none_or_too_long_is_refused_in_words(
+def test_an_invalid_or_too_long_step_is_refused_with_a_message(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
@@ -89,12 +89,12 @@ def test_a_step_that_is_none_or_too_long_is_refused_in_words(
     expect(alert).to_contain_text("“soon” is not a duration")
     by.fill("99999d")
     press(page, "Advance")
-    said = shared.ask("POST", "/v1/clock/advance", {"seconds": 99999 * 86400}).detail
-    expect(alert).to_have_text(said)
+    message = shared.ask("POST", "/v1/clock/advance", {"seconds": 99999 * 86400}).detail
+    expect(alert).to_have_text(message)
 
 
 @pytest.mark.full
-def test_a_clock_that_others_move_is_followed(
+def test_the_page_follows_a_clock_moved_by_others(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
@@ -104,7 +104,7 @@ def test_a_clock_that_others_move_is_followed(
     assert moved(page, shared, before) == 60
 
 
-def test_faults_stand_out_as_long_as_they_last(
+def test_faults_are_shown_while_they_are_active(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
@@ -120,7 +120,7 @@ def test_faults_stand_out_as_long_as_they_last(
 
 
 @pytest.mark.full
-def test_nothing_moves_when_the_clock_and_faults_appear(
+def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
     visitor: Visitor, shared: RunningService
 ) -> None:
     assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201

@@ -1,4 +1,4 @@
-"""The portal has a sentence for every kind of fact."""
+"""Phrases of the portal for every kind of fact."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ console.log(JSON.stringify(FACT_KINDS));
 """
 
 
-def test_every_kind_of_fact_has_words_of_its_own(tmp_path: Path) -> None:
+def test_every_kind_of_fact_has_a_phrase(tmp_path: Path) -> None:
     module = (PORTAL / "overview" / "phrases.js").as_uri()
     ended = run_program(
         tmp_path, "node", "--input-type=module", "-e", _PRINT, "--", module

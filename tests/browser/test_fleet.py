@@ -1,4 +1,4 @@
-"""The Fleet page: who is where, and what the maintenance of one host would touch."""
+"""The Fleet page: where VMs are, and what maintenance of a host would affect."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.server.support.service import RunningService, a_service
 
 LONG = "n" * 80
 
-#: On host-a are two update domains of web; batch has spot VMs; nobody asks for quiet.
+#: host-a has two update domains of web; batch has spot VMs; quiet never polls.
 FLEET = f"""\
 hosts = [{{ name = "host-a" }}, {{ name = "host-b" }}, {{ name = "{LONG}" }}]
 groups = [
@@ -33,17 +33,17 @@ vms = [
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose fleet stays as it is."""
+    """Start a service whose fleet does not change."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "small.toml").write_text(FLEET)
-    with a_service(folder, fleet=str(folder / "small.toml")) as made:
-        made.as_vm("web-0")
-        yield made
+    with a_service(folder, fleet=str(folder / "small.toml")) as service:
+        service.as_vm("web-0")
+        yield service
 
 
 @pytest.fixture(scope="module")
 def opened(rooms: Rooms, small: RunningService) -> Iterator[Page]:
-    """A page for all tests that only look: opening one takes longer than they do."""
+    """Open a page for all read-only tests: opening one takes longer than they do."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(small, "fleet")
     assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
@@ -51,7 +51,7 @@ def opened(rooms: Rooms, small: RunningService) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """Come from another page, which forgets what was chosen."""
+    """Return from another page, which clears the selection."""
     for name in ("now", "fleet"):
         opened.evaluate("(name) => { location.hash = `#/${name}`; }", name)
         opened.locator("h1", has_text=name.capitalize()).wait_for()
@@ -61,7 +61,7 @@ def page(opened: Page) -> Page:
 
 
 def host(page: Page, name: str) -> Locator:
-    """Find a host in the list beside the grid."""
+    """Find a host in the list next to the grid."""
     return page.get_by_role("region", name="Hosts").get_by_role("button", name=name)
 
 
@@ -71,27 +71,25 @@ def vm(page: Page, name: str) -> Locator:
 
 
 def lit(page: Page) -> Sequence[str]:
-    """Name the VMs that are lit."""
+    """Return the names of the highlighted VMs."""
     words = page.locator(".vm.lit").evaluate_all("all => all.map((one) => one.title)")
-    return [each.partition(",")[0] for each in words]
+    return [title.partition(",")[0] for title in words]
 
 
 def groups(page: Page) -> Sequence[str]:
-    """Name the groups in the order of their rows."""
+    """Return the names of the groups in the order of their rows."""
     return page.locator(".fleet-head .name").all_inner_texts()
 
 
-def test_each_vm_stands_in_the_column_of_its_update_domain(page: Page) -> None:
+def test_each_vm_is_in_the_column_of_its_update_domain(page: Page) -> None:
     heads = page.get_by_role("columnheader")
     expect(heads).to_have_text(["Group", "UD 0", "UD 1", "UD 2"])
     places = [heads.nth(1 + n).bounding_box() for n in range(3)]
-    found = [vm(page, f"web-{n}").bounding_box() for n in range(3)]
-    assert [each and each["x"] for each in found] == [
-        each and each["x"] for each in places
-    ]
+    squares = [vm(page, f"web-{n}").bounding_box() for n in range(3)]
+    assert [box and box["x"] for box in squares] == [box and box["x"] for box in places]
 
 
-def test_choosing_a_host_lights_its_vms_and_says_what_would_be_touched(
+def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
     page: Page,
 ) -> None:
     host(page, "host-a").click()
@@ -106,13 +104,13 @@ def test_choosing_a_host_lights_its_vms_and_says_what_would_be_touched(
     assert groups(page)[0] == "web"
 
 
-def test_only_what_a_host_touches_can_be_shown(page: Page) -> None:
+def test_the_grid_can_show_only_groups_that_a_host_affects(page: Page) -> None:
     host(page, "host-b").click()
     page.get_by_label("Only what host-b touches").check()
     assert groups(page) == ["batch", "quiet", "web"]
 
 
-def test_going_through_the_hosts_by_keyboard_lights_their_vms(page: Page) -> None:
+def test_moving_through_the_hosts_by_keyboard_highlights_their_vms(page: Page) -> None:
     host(page, "host-a").focus()
     page.keyboard.press("ArrowDown")
     expect(host(page, "host-b")).to_be_focused()
@@ -121,7 +119,7 @@ def test_going_through_the_hosts_by_keyboard_lights_their_vms(page: Page) -> Non
     expect(page.locator(".vm.lit")).to_have_count(0)
 
 
-def test_arrow_keys_lead_to_a_vm_and_enter_shows_what_is_known_of_it(
+def test_arrow_keys_select_a_vm_and_enter_shows_its_details(
     page: Page,
 ) -> None:
     page.get_by_role("button", name="batch", exact=False).first.focus()
@@ -134,7 +132,7 @@ def test_arrow_keys_lead_to_a_vm_and_enter_shows_what_is_known_of_it(
     expect(details).to_have_count(0)
 
 
-def test_silent_vms_stand_out(page: Page) -> None:
+def test_vms_of_disabled_groups_stand_out(page: Page) -> None:
     expect(page.locator(".vm.silent[data-vm]")).to_have_count(2)
     expect(vm(page, "quiet-0")).to_have_attribute(
         "title", "quiet-0, group quiet, no update domain, on host-b, silent"
@@ -143,7 +141,7 @@ def test_silent_vms_stand_out(page: Page) -> None:
     expect(vm(page, "web-1")).to_have_class("vm unheard")
 
 
-def test_what_is_looked_for_is_found_and_counted(page: Page) -> None:
+def test_the_search_finds_and_counts_vms(page: Page) -> None:
     page.get_by_label("Search").fill("host-b ud:none")
     expect(page.get_by_text("3 of 7 VMs")).to_be_visible()
     assert groups(page) == ["batch", "quiet"]
@@ -152,19 +150,19 @@ def test_what_is_looked_for_is_found_and_counted(page: Page) -> None:
     ).to_have_count(1)
 
 
-def test_hosts_can_be_the_rows(page: Page) -> None:
+def test_rows_can_be_hosts(page: Page) -> None:
     page.get_by_label("By host").check()
     rows = page.get_by_role("row")
     expect(rows.nth(1)).to_contain_text("host-a")
     expect(rows.nth(1).locator(".vm")).to_have_text(["0", "2"])
 
 
-def test_a_group_without_update_domains_says_so(page: Page) -> None:
-    said = page.get_by_role("row").filter(has_text="no update domains")
-    expect(said.get_by_role("rowheader")).to_contain_text(["batch", LONG, "quiet"])
+def test_groups_without_update_domains_are_labeled(page: Page) -> None:
+    rows = page.get_by_role("row").filter(has_text="no update domains")
+    expect(rows.get_by_role("rowheader")).to_contain_text(["batch", LONG, "quiet"])
 
 
-def test_a_long_name_of_a_host_leaves_room_for_what_it_touches(page: Page) -> None:
+def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
     host(page, LONG).click()
     expect(page.get_by_label(f"Only what {LONG} touches")).to_be_visible()
     reach = page.locator(".fleet-reach").bounding_box()
@@ -173,7 +171,7 @@ def test_a_long_name_of_a_host_leaves_room_for_what_it_touches(page: Page) -> No
 
 
 @pytest.mark.full
-def test_the_fleet_comes_with_its_marks_and_does_not_move(
+def test_the_fleet_appears_together_with_its_marks(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.comes(shared)
@@ -190,9 +188,7 @@ def test_the_fleet_comes_with_its_marks_and_does_not_move(
 
 
 @pytest.mark.full
-def test_nothing_is_wider_than_a_telephone(
-    visitor: Visitor, small: RunningService
-) -> None:
+def test_the_page_fits_a_phone(visitor: Visitor, small: RunningService) -> None:
     page = visitor.opens(small, "fleet", width=390)
     page.locator(f'[data-vm][aria-label^="{LONG}"]').click()
     expect(page.get_by_role("region", name=f"VM {LONG}")).to_be_visible()
@@ -214,7 +210,7 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
 
 
 @pytest.mark.full
-def test_a_vm_that_leaves_is_no_longer_shown(
+def test_a_removed_vm_is_no_longer_shown(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared, "fleet")
@@ -225,7 +221,7 @@ def test_a_vm_that_leaves_is_no_longer_shown(
 
 
 @pytest.mark.full
-def test_a_large_fleet_is_drawn_as_far_as_one_looks(
+def test_a_large_fleet_is_drawn_only_as_far_as_visible(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
@@ -248,7 +244,7 @@ def _vm(group: int, number: int) -> str:
 
 
 @pytest.mark.full
-def test_without_a_fleet_the_page_says_how_to_get_one_also_on_a_telephone(
+def test_an_empty_fleet_shows_instructions_even_on_a_phone(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
@@ -258,7 +254,7 @@ def test_without_a_fleet_the_page_says_how_to_get_one_also_on_a_telephone(
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     inside = first.bounding_box()
     assert inside
-    for each in first.get_by_role("button", name="Copy").all():
-        box = each.bounding_box()
+    for button in first.get_by_role("button", name="Copy").all():
+        box = button.bounding_box()
         assert box
         assert box["x"] + box["width"] < inside["x"] + inside["width"] < 320

@@ -1,4 +1,4 @@
-"""What is live: the page follows the service, whatever happens to either."""
+"""Live updates: the page follows the service across restarts and lost connections."""
 
 from pathlib import Path
 
@@ -10,16 +10,16 @@ from tests.server.support.service import RunningService
 
 
 def positions(page: Page) -> Locator:
-    """Find where in the journal the facts on the page stand."""
+    """Find the journal positions of the facts on the page."""
     return page.get_by_role("region", name="Last facts").locator("li small")
 
 
 def link(page: Page) -> Locator:
-    """Find how the page stands with the service."""
+    """Find the status of the page's connection."""
     return page.locator(".link")
 
 
-def test_what_the_command_announces_appears_by_itself(
+def test_an_announcement_from_the_command_line_appears_by_itself(
     visitor: Visitor, shared: RunningService, tmp_path: Path
 ) -> None:
     page = visitor.opens(shared)
@@ -31,11 +31,11 @@ def test_what_the_command_announces_appears_by_itself(
 
 
 @pytest.mark.full
-def test_what_has_ended_is_asked_for_again_if_a_break_kept_it_away(
+def test_ended_maintenance_is_requested_again_after_a_lost_connection(
     visitor: Visitor, shared: RunningService
 ) -> None:
-    made = shared.announce(vms=["web-0"])
-    shared.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+    maintenance = shared.announce(vms=["web-0"])
+    shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     visitor.forgive("ERR_FAILED")
     page = visitor.comes(shared)
     signed_in(page.context, shared.control, shared.token)
@@ -46,10 +46,10 @@ def test_what_has_ended_is_asked_for_again_if_a_break_kept_it_away(
     expect(ended).to_contain_text("Reboot of web-0")
 
 
-def test_a_restart_under_the_open_page_neither_loses_nor_doubles_a_fact(
+def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
     visitor: Visitor, tmp_path: Path
 ) -> None:
-    visitor.forgive("ERR_", "network error")  # the service is away
+    visitor.forgive("ERR_", "network error")  # the service is down
     with a_kept_address() as where:
         with serving(tmp_path, "--control", where) as program:
             page = visitor.opens(program.service)
@@ -61,6 +61,6 @@ def test_a_restart_under_the_open_page_neither_loses_nor_doubles_a_fact(
             again.service.announce(vms=["db-0"])
             expect(link(page)).to_have_text("Live")
             again.service.announce(vms=["batch_0"])
-            journal = [str(each["position"]) for each in again.service.facts()]
+            journal = [str(fact["position"]) for fact in again.service.facts()]
             expect(positions(page)).to_have_text(journal[::-1])
             visitor.leaves()

@@ -1,4 +1,4 @@
-"""Whoever comes after tests with a browser finds no trace of it in his thread."""
+"""Event loops: browser tests leave no running loop in their thread."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ async def _answer() -> int:
     return 42
 
 
-def test_a_loop_can_be_run_after_the_browser_was_in_use(chromium: Chromium) -> None:
+def test_another_loop_can_run_after_the_browser_was_in_use(chromium: Chromium) -> None:
     with chromium.in_use() as browser:
         assert browser.is_connected()
         browser.new_context().close()

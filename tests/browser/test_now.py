@@ -1,4 +1,4 @@
-"""The Now page: what is going on, and what happened last."""
+"""The Now page: current maintenance, and the latest facts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ _DRAWN_AGAIN = """() => new Promise((drawn) =>
 
 @pytest.fixture(scope="module")
 def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A page on which there is everything, for tests that only look."""
+    """Open a page that shows everything, for read-only tests."""
     folder = tmp_path_factory.mktemp("lively")
     with a_lively_service(folder) as service, a_visitor(rooms) as visitor:
         yield visitor.opens(service)
@@ -36,7 +36,7 @@ def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture(scope="module")
 def page(rooms: Rooms, shared: RunningService) -> Iterator[Page]:
-    """A page that stays open, while each test does something of its own."""
+    """Open a page that stays open, while each test has its own maintenance."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(shared)
         assert not visitor.watch.complaints
@@ -53,7 +53,7 @@ def section(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
 
 
-# --- what is going on --------------------------------------------------------
+# --- current maintenance -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def section(page: Page, name: str) -> Locator:
         ("Just ended", "Reboot of host-4"),
     ],
 )
-def test_each_maintenance_stands_where_it_is_looked_for(
+def test_each_maintenance_is_in_its_section(
     lively: Page, name: str, title: str
 ) -> None:
     expect(section(lively, name)).to_contain_text(title)
 
 
-def test_what_is_soonest_comes_first(lively: Page) -> None:
+def test_the_soonest_maintenance_comes_first(lively: Page) -> None:
     first = section(lively, "Scheduled").get_by_role("article").first
     expect(first).to_contain_text("Preempt of render-8")
 
@@ -84,19 +84,19 @@ def test_what_is_soonest_comes_first(lively: Page) -> None:
         ("Reboot of orders-2", "group orders is touched in one update domain"),
     ],
 )
-def test_what_holds_a_maintenance_is_told_in_the_words_of_the_service(
+def test_a_waiting_maintenance_shows_the_service_explanation(
     lively: Page, title: str, words: str
 ) -> None:
     expect(card(lively, title)).to_contain_text(words)
 
 
-def test_how_many_there_are_of_each_is_told_on_top(lively: Page) -> None:
+def test_counts_are_shown_at_the_top(lively: Page) -> None:
     counts = lively.get_by_role("list", name="How many there are")
-    said = [" ".join(each.split()) for each in counts.locator("li").all_inner_texts()]
-    assert said == ["1 Stuck", "1 Started", "1 At a gate", "5 Scheduled"]
+    texts = [" ".join(text.split()) for text in counts.locator("li").all_inner_texts()]
+    assert texts == ["1 Stuck", "1 Started", "1 At a gate", "5 Scheduled"]
 
 
-def test_each_number_leads_to_what_it_counts(lively: Page) -> None:
+def test_each_count_leads_to_its_section(lively: Page) -> None:
     counts = lively.get_by_role("list", name="How many there are")
     counts.get_by_role("button", name="Scheduled").press("Enter")
     heading = lively.get_by_role("heading", name="Scheduled", exact=True)
@@ -108,14 +108,14 @@ def test_an_announcement_appears_by_itself(page: Page, shared: RunningService) -
     expect(card(page, "Freeze of host-b")).to_be_visible()
 
 
-def test_who_has_seen_and_approved_an_event_is_told(
+def test_a_card_shows_who_has_seen_and_approved_an_event(
     page: Page, shared: RunningService
 ) -> None:
-    made = shared.announce(host="host-a")
+    maintenance = shared.announce(host="host-a")
     shown = card(page, "Reboot of host-a")
     expect(shown).to_contain_text("0 of 2 events approved")
     shared.document("db-0")
-    web = next(each for each in made["events"] if each["group"] == "web")
+    web = next(event for event in maintenance["events"] if event["group"] == "web")
     shared.approve_as("web-0", web["id"])
     expect(shown).to_contain_text("approved by web-0, at the metadata endpoint")
     expect(shown).to_contain_text("1 of 2 events approved")
@@ -124,7 +124,7 @@ def test_who_has_seen_and_approved_an_event_is_told(
     expect(row.get_by_role("listitem")).to_contain_text("db-0, ")
 
 
-def test_the_time_until_not_before_is_told_by_the_clock_of_the_service(
+def test_the_time_until_not_before_follows_the_service_clock(
     page: Page, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
@@ -134,21 +134,21 @@ def test_the_time_until_not_before_is_told_by_the_clock_of_the_service(
     expect(left).to_have_text("14:00")
 
 
-def test_what_ends_is_among_what_has_just_ended(
+def test_ended_maintenance_moves_to_just_ended(
     page: Page, shared: RunningService
 ) -> None:
-    made = shared.announce(type="Freeze", vms=["web-2"])
+    maintenance = shared.announce(type="Freeze", vms=["web-2"])
     expect(card(page, "Freeze of web-2")).to_be_visible()
-    shared.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {})
+    shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     expect(section(page, "Just ended")).to_contain_text("Freeze of web-2")
     expect(card(page, "Freeze of web-2")).to_have_count(0)
 
 
-# --- when there is nothing ---------------------------------------------------
+# --- an empty fleet ----------------------------------------------------------
 
 
 @pytest.mark.full
-def test_a_first_visit_is_told_what_to_do_until_there_is_a_fleet(
+def test_instructions_are_shown_until_there_is_a_fleet(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     nobody = tmp_path / "nobody.toml"
@@ -159,24 +159,26 @@ def test_a_first_visit_is_told_what_to_do_until_there_is_a_fleet(
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
     assert service.ask("PUT", "/v1/vms/lone", {}).status == 200
-    said = "1 VM in 1 group; 1 group is silent: it has not asked"
-    expect(page.get_by_text(said)).to_be_visible()
+    summary = "1 VM in 1 group; 1 group is silent: it has not asked"
+    expect(page.get_by_text(summary)).to_be_visible()
     expect(first).to_have_count(0)
 
 
-# --- the last facts ----------------------------------------------------------
+# --- the latest facts --------------------------------------------------------
 
 
-def test_facts_arrive_the_newest_first(page: Page, shared: RunningService) -> None:
+def test_the_newest_fact_comes_first(page: Page, shared: RunningService) -> None:
     shared.ask("POST", "/v1/hosts/host-b/degraded", {})
-    (*_, said) = shared.facts("Announced")
+    (*_, fact) = shared.facts("Announced")
     rows = section(page, "Last facts").get_by_role("listitem")
     row = rows.filter(has_text="Redeploy of host-b announced by admin")
-    expect(row).to_contain_text(str(said["position"]))
+    expect(row).to_contain_text(str(fact["position"]))
     expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
 
 
-def test_facts_wait_while_somebody_reads(page: Page, shared: RunningService) -> None:
+def test_new_facts_wait_while_the_list_is_read(
+    page: Page, shared: RunningService
+) -> None:
     facts = section(page, "Last facts")
     read = facts.get_by_role("list")
     read.hover()
@@ -189,14 +191,14 @@ def test_facts_wait_while_somebody_reads(page: Page, shared: RunningService) -> 
     expect(read).to_contain_text("Redeploy of lone announced")
 
 
-# --- for everyone ------------------------------------------------------------
+# --- layout ------------------------------------------------------------------
 
 
-def test_nothing_that_is_read_moves_when_data_arrive(
+def test_the_layout_does_not_shift_when_data_arrives(
     visitor: Visitor, service: RunningService
 ) -> None:
-    # On a page of its own: what another test announced may still be on its way, and
-    # moves what stands below it.
+    # On a page of its own: an announcement of another test may arrive late, and
+    # move what is below it.
     service.announce(host="host-a")
     page = visitor.opens(service)
     expect(card(page, "Reboot of host-a")).to_be_visible()
@@ -214,8 +216,8 @@ def test_long_names_do_not_widen_a_narrow_page(
     page: Page, shared: RunningService
 ) -> None:
     name = "w" * 80
-    made = shared.ask("PUT", f"/v1/vms/{name}", {})
-    assert made.status == 200, made.body
+    response = shared.ask("PUT", f"/v1/vms/{name}", {})
+    assert response.status == 200, response.body
     shared.announce(vms=[name])
     expect(card(page, f"Reboot of {name}")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 800})

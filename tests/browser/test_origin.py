@@ -1,4 +1,4 @@
-"""The portal keeps to the service that it came from."""
+"""The portal's origin: pages use nothing but the service they came from."""
 
 import re
 from pathlib import Path
@@ -8,26 +8,26 @@ from tests.browser.files import PORTAL, served
 from tests.browser.visitor import Visitor, go
 from tests.server.support.service import RunningService
 
-#: Names of languages, which look like addresses and are never asked for.
+#: XML namespaces, which look like URLs but are never requested.
 NAMES = ("http://www.w3.org/",)
 
 
 @pytest.mark.parametrize("file", served(), ids=lambda file: file.name)
 def test_no_file_names_another_origin(file: Path) -> None:
     named = re.findall(r"""(?:https?:)?//[\w.-]+\.\w+[^\s"'`)]*""", file.read_text())
-    assert [each for each in named if not each.startswith(NAMES)] == []
+    assert [url for url in named if not url.startswith(NAMES)] == []
 
 
-def test_the_files_that_are_served_were_looked_at() -> None:
+def test_the_served_files_include_the_page_and_its_script() -> None:
     assert {PORTAL / "index.html", PORTAL / "app.js"} <= {*served()}
 
 
 def test_no_request_leaves_the_origin(visitor: Visitor, shared: RunningService) -> None:
-    asked: list[str] = []
+    urls: list[str] = []
     page = visitor.opens(shared)
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     page.reload()
     for name in ("now", "timeline", "fleet"):
         go(page, name)
-    assert asked
-    assert [each for each in asked if not each.startswith(f"{shared.control}/")] == []
+    assert urls
+    assert [url for url in urls if not url.startswith(f"{shared.control}/")] == []

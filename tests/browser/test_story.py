@@ -1,4 +1,4 @@
-"""The story of a maintenance, beside the page or over it."""
+"""The story of a maintenance, next to the page or on top of it."""
 
 import re
 
@@ -12,12 +12,12 @@ NARROW = 390
 
 @pytest.fixture(scope="module")
 def told(shared: RunningService) -> str:
-    """The id of a maintenance that nobody touches."""
-    made = shared.announce(host="host-a", description="New memory.")
-    return str(made["id"])
+    """Announce a maintenance that no test changes, and return its id."""
+    maintenance = shared.announce(host="host-a", description="New memory.")
+    return str(maintenance["id"])
 
 
-def test_a_story_can_be_linked_to(
+def test_a_story_can_be_opened_by_a_link(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}")
@@ -29,7 +29,7 @@ def test_a_story_can_be_linked_to(
 
 
 @pytest.mark.full
-def test_a_story_tells_times_in_the_zone_of_its_reader(
+def test_a_story_shows_local_times(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}", zone="Asia/Tokyo")
@@ -41,7 +41,7 @@ def test_a_story_tells_times_in_the_zone_of_its_reader(
     expect(announced).to_have_attribute("title", f"{at[:10]} {at[11:19]} UTC")
 
 
-def test_a_click_opens_the_story_and_escape_leads_back(
+def test_enter_opens_the_story_and_escape_closes_it(
     visitor: Visitor, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared)
@@ -68,20 +68,18 @@ def test_the_whole_card_opens_the_story_and_the_button_closes_it(
 
 
 @pytest.mark.full
-def test_a_story_goes_on_while_it_is_read(
-    visitor: Visitor, service: RunningService
-) -> None:
-    made = service.announce(vms=["lone"])
-    page = visitor.opens(service, f"now/{made['id']}")
+def test_an_open_story_is_updated(visitor: Visitor, service: RunningService) -> None:
+    maintenance = service.announce(vms=["lone"])
+    page = visitor.opens(service, f"now/{maintenance['id']}")
     story = page.get_by_role("complementary")
     expect(story).to_contain_text("not due yet")
-    service.approve_as("lone", made["events"][0]["id"])
+    service.approve_as("lone", maintenance["events"][0]["id"])
     expect(story).to_contain_text("approved for group lone by lone")
     expect(story).to_contain_text("everybody having approved")
 
 
 @pytest.mark.full
-def test_the_story_of_nothing_is_told_in_the_words_of_the_service(
+def test_an_unknown_story_shows_the_service_message(
     visitor: Visitor, shared: RunningService
 ) -> None:
     visitor.forgive("status of 404")

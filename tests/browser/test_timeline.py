@@ -1,4 +1,4 @@
-"""The Timeline page: past and future in one picture."""
+"""The Timeline page: past and upcoming maintenance in one chart."""
 
 import re
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tests.server.support.service import RunningService
 
 @pytest.fixture(scope="module")
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with a_lively_service(tmp_path_factory.mktemp("lively")) as made:
-        yield made
+    with a_lively_service(tmp_path_factory.mktemp("lively")) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
 def opened(rooms: Rooms, lively: RunningService) -> Iterator[Page]:
-    """Open the timeline once, of much that goes on."""
+    """Open the timeline of a busy service once."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(lively, "timeline")
     assert not visitor.watch.complaints
@@ -28,7 +28,7 @@ def opened(rooms: Rooms, lively: RunningService) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """The timeline as whoever comes for the first time sees it: one hour around now."""
+    """Reset the timeline to what a new visitor sees: one hour around now."""
     opened.evaluate("localStorage.clear(); location.hash = '#/now'")
     opened.locator(".timeline").wait_for(state="detached")
     opened.evaluate("location.hash = '#/timeline'")
@@ -42,7 +42,7 @@ def lane(page: Page, name: str) -> Locator:
 
 
 def bar(page: Page, lane_: str, said: str) -> Locator:
-    """Find a bar by the beginning of its sentence."""
+    """Find a bar by the beginning of its accessible name."""
     return lane(page, lane_).get_by_role("button", name=re.compile(f"^{said}"))
 
 
@@ -51,7 +51,7 @@ def choose(page: Page, name: str) -> None:
 
 
 def shown(page: Page) -> str:
-    """Read from when to when the picture reaches."""
+    """Return the displayed period."""
     return page.locator(".stretch").inner_text()
 
 
@@ -70,7 +70,7 @@ def test_a_host_has_a_lane_with_a_bar_for_each_maintenance(page: Page) -> None:
 
 
 @pytest.mark.full
-def test_lanes_are_groups_if_one_likes_and_stay_so(page: Page) -> None:
+def test_lanes_can_be_groups_even_after_a_reload(page: Page) -> None:
     choose(page, "Groups")
     page.reload()
     lane(page, "shop").wait_for()
@@ -79,7 +79,7 @@ def test_lanes_are_groups_if_one_likes_and_stay_so(page: Page) -> None:
     expect(lane(page, "host-1")).to_have_count(0)
 
 
-def test_a_bar_says_all_that_it_shows(page: Page) -> None:
+def test_the_accessible_name_of_a_bar_is_complete(page: Page) -> None:
     expect(bar(page, "host-1", "Reboot")).to_have_accessible_name(
         "Reboot of host-1, groups api, orders, render and 2 more, scheduled, "
         "not before 10:06:00, approved by orders-0, shop-0, "
@@ -87,14 +87,14 @@ def test_a_bar_says_all_that_it_shows(page: Page) -> None:
     )
 
 
-def test_marks_say_who_has_seen_and_approved_it_and_when(page: Page) -> None:
+def test_marks_show_who_approved_and_when(page: Page) -> None:
     marks = bar(page, "host-1", "Reboot").locator(".mark.approved")
     expect(marks.first).to_have_attribute(
         "title", "approved by orders-0, shop-0, 09:23:00 (2030-03-04 08:23:00 UTC)"
     )
 
 
-def test_what_is_over_and_what_is_to_come_are_in_one_picture(page: Page) -> None:
+def test_past_and_upcoming_maintenance_are_in_one_chart(page: Page) -> None:
     choose(page, "6 h")
     now = left_of(page.locator(".plot .now"))
     assert left_of(bar(page, "host-5", "Freeze").locator(".work")) < now
@@ -107,7 +107,7 @@ def test_a_bar_opens_its_story(page: Page, lively: RunningService) -> None:
     expect(page).to_have_url(re.compile(f"#/timeline/{stuck['id']}$"))
 
 
-def test_lanes_are_found_by_their_names(page: Page) -> None:
+def test_lanes_can_be_searched_by_name(page: Page) -> None:
     page.get_by_label("Search hosts").fill("T-2")
     expect(page.locator(".lanes > li")).to_have_count(1)
     expect(bar(page, "host-2", "Reboot")).to_be_visible()
@@ -157,7 +157,7 @@ def test_the_wheel_zooms_around_the_pointer(page: Page) -> None:
     assert abs(left_of(work) - before) < 2
 
 
-def test_dragging_moves_and_opens_nothing(page: Page) -> None:
+def test_dragging_moves_the_chart_and_opens_nothing(page: Page) -> None:
     begin = bar(page, "host-2", "Reboot")
     begin.hover()
     page.mouse.down()
@@ -171,23 +171,23 @@ def test_dragging_moves_and_opens_nothing(page: Page) -> None:
     expect(page).to_have_url(re.compile("#/timeline/."))
 
 
-def test_the_axis_tells_times_here_and_utc_beside_them(page: Page) -> None:
+def test_the_axis_shows_local_time_and_utc(page: Page) -> None:
     tick = page.locator(".ticks time", has_text="09:15")
     expect(tick).to_have_attribute("title", "2030-03-04 08:15:00 UTC")
 
 
-# --- as time goes on ---------------------------------------------------------
+# --- live updates ------------------------------------------------------------
 
 
-def test_what_is_announced_appears_and_now_moves_by_the_clock(
+def test_an_announcement_appears_and_now_follows_the_clock(
     visitor: Visitor, service: RunningService
 ) -> None:
     page = visitor.opens(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
     service.announce(host="host-a", notice_seconds=900)
-    found = bar(page, "host-a", "Reboot of host-a, groups db, web, scheduled")
-    found.wait_for()
-    apart = left_of(found.locator(".work")) - left_of(page.locator(".plot .now"))
+    new_bar = bar(page, "host-a", "Reboot of host-a, groups db, web, scheduled")
+    new_bar.wait_for()
+    apart = left_of(new_bar.locator(".work")) - left_of(page.locator(".plot .now"))
     service.advance(600)
     page.wait_for_function(
         """(apart) => {
@@ -200,11 +200,13 @@ def test_what_is_announced_appears_and_now_moves_by_the_clock(
 
 
 @pytest.mark.full
-def test_what_ended_long_ago_is_there_when_one_goes_back(
+def test_old_maintenance_appears_in_a_longer_period(
     visitor: Visitor, service: RunningService
 ) -> None:
-    made = service.announce(host="host-a")
-    service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", {"reason": "no"})
+    maintenance = service.announce(host="host-a")
+    service.ask(
+        "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {"reason": "no"}
+    )
     service.advance(3 * 86_400)
     page = visitor.opens(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
@@ -213,7 +215,9 @@ def test_what_ended_long_ago_is_there_when_one_goes_back(
 
 
 @pytest.mark.full
-def test_what_is_elsewhere_is_found(visitor: Visitor, service: RunningService) -> None:
+def test_live_maintenance_outside_the_period_can_be_found(
+    visitor: Visitor, service: RunningService
+) -> None:
     service.announce(host="host-a", notice_seconds=900)
     page = visitor.opens(service, "timeline")
     lane(page, "host-a").wait_for()
@@ -223,10 +227,10 @@ def test_what_is_elsewhere_is_found(visitor: Visitor, service: RunningService) -
     expect(bar(page, "host-a", "Reboot")).to_be_visible()
 
 
-# --- for everyone ------------------------------------------------------------
+# --- tables and narrow screens -----------------------------------------------
 
 
-def test_the_same_is_there_as_a_table(page: Page) -> None:
+def test_the_timeline_can_be_shown_as_a_table(page: Page) -> None:
     choose(page, "As a table")
     row = page.get_by_role("row", name="host-2 Reboot of host-2")
     cells = row.get_by_role("cell").all_inner_texts()
@@ -236,7 +240,7 @@ def test_the_same_is_there_as_a_table(page: Page) -> None:
 
 
 @pytest.mark.full
-def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
+def test_a_narrow_screen_shows_lane_names_above_their_bars(
     visitor: Visitor, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline", width=390)
@@ -249,7 +253,7 @@ def test_a_narrow_screen_has_the_names_of_lanes_above_their_bars(
 
 
 @pytest.mark.full
-def test_a_narrow_screen_is_wide_enough_for_names_without_spaces(
+def test_long_names_fit_a_narrow_screen(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     name = "n" * 80
@@ -267,7 +271,7 @@ def test_a_narrow_screen_is_wide_enough_for_names_without_spaces(
 
 
 @pytest.mark.full
-def test_an_empty_fleet_is_told_what_to_do(
+def test_an_empty_fleet_shows_instructions(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty.toml"
@@ -277,12 +281,12 @@ def test_an_empty_fleet_is_told_what_to_do(
 
 
 @pytest.mark.full
-def test_many_lanes_come_a_hundred_at_a_time(
+def test_many_lanes_are_shown_a_hundred_at_a_time(
     visitor: Visitor, serve: Serve, tmp_path: Path
 ) -> None:
     names = [f"vm-{number}" for number in range(120)]
     fleet = tmp_path / "many.toml"
-    fleet.write_text("".join(f'[[vms]]\nname = "{each}"\n' for each in names))
+    fleet.write_text("".join(f'[[vms]]\nname = "{name}"\n' for name in names))
     service = serve(fleet=str(fleet))
     service.ask("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
     page = visitor.opens(service, "timeline")

@@ -1,4 +1,4 @@
-"""The portal's files agree with the types that they speak of."""
+"""Type check of the portal's JavaScript."""
 
 import json
 from pathlib import Path
@@ -22,10 +22,10 @@ OPTIONS = {
 }
 
 
-def test_every_value_has_the_type_that_is_written_of_it(tmp_path: Path) -> None:
+def test_the_portal_passes_the_type_check(tmp_path: Path) -> None:
     for name in ("typescript", "preact"):
         node_module(name)
-    typed = ("preact", "preact/hooks")  # which vendor/ has without their types
+    typed = ("preact", "preact/hooks")  # vendor/ has them without types
     paths = {name: [str(NODE_MODULES / name)] for name in typed}
     written = {
         "compilerOptions": {**OPTIONS, "paths": paths},

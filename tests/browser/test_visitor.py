@@ -1,11 +1,11 @@
-"""Tests of other files can rely on who visits the portal."""
+"""The simulated visitor, on which other browser tests rely."""
 
 import pytest
 from tests.browser.visitor import Visitor, drawn, sign_in
 from tests.server.support.service import RunningService
 
 
-def test_whoever_types_his_token_is_signed_in(
+def test_a_visitor_can_sign_in_with_a_token(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.arrives(shared)
@@ -13,7 +13,7 @@ def test_whoever_types_his_token_is_signed_in(
     drawn(page, "now")
 
 
-def test_nothing_is_known_of_who_comes_next(
+def test_the_next_visitor_starts_with_empty_storage(
     visitor: Visitor, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
@@ -24,8 +24,6 @@ def test_nothing_is_known_of_who_comes_next(
 
 
 @pytest.mark.full
-def test_two_at_once_do_not_know_of_each_other(
-    visitor: Visitor, shared: RunningService
-) -> None:
+def test_two_visitors_are_isolated(visitor: Visitor, shared: RunningService) -> None:
     visitor.opens(shared)
     visitor.arrives(shared)

@@ -1,4 +1,4 @@
-"""What a page does wrong is noticed, though no test looks for it."""
+"""The page watch: errors on a page are noticed even if no test looks for them."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,12 +23,12 @@ PAGE = '<!doctype html><title>page</title><script src="{}.js" type="module"></sc
 
 
 class Pages(BaseHTTPRequestHandler):
-    """A page for each script, with rules as strict as the portal's."""
+    """Serves a page for each script, with a policy as strict as the portal's."""
 
     def do_GET(self) -> None:
         script = SCRIPTS.get(self.path)
-        found = script is not None or f"{self.path}.js" in SCRIPTS
-        self.send_response(200 if found else 404)
+        exists = script is not None or f"{self.path}.js" in SCRIPTS
+        self.send_response(200 if exists else 404)
         kind = "text/html" if script is None else "text/javascript"
         self.send_header("Content-Type", kind)
         self.send_header("Content-Security-Policy", RULES)
@@ -36,7 +36,7 @@ class Pages(BaseHTTPRequestHandler):
         self.wfile.write((script or PAGE.format(self.path)).encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,12 @@ def pages() -> Iterator[RunningService]:
 
 @pytest.fixture
 def stranger(rooms: Rooms) -> Iterator[Visitor]:
-    """A visitor whose complaints fail no test."""
-    with a_visitor(rooms) as made:
-        yield made
+    """Yield a visitor whose complaints fail no test."""
+    with a_visitor(rooms) as visitor:
+        yield visitor
 
 
-def test_a_page_without_fault_is_not_complained_of(
+def test_a_correct_page_causes_no_complaint(
     visitor: Visitor, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)
@@ -74,7 +74,7 @@ def test_a_page_without_fault_is_not_complained_of(
         ("/leaving", "left the origin: http://127.0.0.2:9/away"),
     ],
 )
-def test_a_page_that_does_wrong_is_complained_of(
+def test_a_faulty_page_causes_a_complaint(
     stranger: Visitor, pages: RunningService, path: str, complaint: str
 ) -> None:
     page = stranger.comes(pages)
@@ -83,14 +83,14 @@ def test_a_page_that_does_wrong_is_complained_of(
     assert complaint in " ".join(stranger.watch.complaints)
 
 
-def test_what_a_test_expects_is_forgiven(
+def test_an_expected_complaint_is_forgiven(
     visitor: Visitor, pages: RunningService
 ) -> None:
     visitor.forgive(r"a loud \w+")
     visitor.comes(pages).goto(f"{pages.control}/loud")
 
 
-def test_a_page_of_a_strict_service_can_still_be_asked(
+def test_scripts_can_be_evaluated_on_a_page_with_a_strict_policy(
     visitor: Visitor, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)

@@ -1,4 +1,4 @@
-"""A person with a browser, who visits the portal."""
+"""A simulated visitor of the portal, with a browser profile of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from tests.server.support.service import RunningService
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
-#: Each page sets this mark when its first data are drawn.
+#: Waits for the performance mark that a page sets when it shows its first data.
 _DRAWN = """(name) => new Promise((drawn, failed) => {
   const late = () => failed(new Error(`the page has not set the mark ${name}`));
   const timer = setTimeout(late, 60_000);
@@ -25,7 +25,7 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
   }).observe({ type: "mark", buffered: true });
 })"""
 
-#: What stands for something that is still to come.
+#: Placeholders for data that has not arrived.
 _UNFINISHED = "main .skeleton, main [aria-busy=true]"
 
 _PATIENCE = PATIENCE * 1000  # ms
@@ -34,18 +34,18 @@ expect.set_options(timeout=_PATIENCE)
 
 
 class Rooms:
-    """Profiles of a browser, kept: a new one costs more than all else that a test does.
+    """A pool of browser profiles, because a new one costs more than the rest of a test.
 
-    What is in one, cookies and the like, is taken out before it is lent again.
+    Cookies and storage are cleared before a profile is lent again.
     """
 
     def __init__(self, browser: Browser) -> None:
-        """Have none yet."""
+        """Start with an empty pool."""
         self._browser = browser
         self._free: dict[tuple[str, int], list[BrowserContext]] = {}
 
     def lend(self, zone: str, scale: int) -> BrowserContext:
-        """Give a profile of somebody who lives in `zone`, to one at a time."""
+        """Lend a profile with the time zone `zone` to one visitor at a time."""
         free = self._free.setdefault((zone, scale), [])
         if free:
             return free.pop()
@@ -56,7 +56,7 @@ class Rooms:
         return context
 
     def take_back(self, context: BrowserContext, zone: str, scale: int) -> None:
-        """Empty a profile, and keep it."""
+        """Clear a profile, and keep it in the pool."""
         for page in context.pages:
             if urlsplit(page.url).scheme.startswith("http"):
                 page.evaluate("() => localStorage.clear()")
@@ -65,22 +65,22 @@ class Rooms:
         self._free[zone, scale].append(context)
 
     def close(self) -> None:
-        """Give all up."""
-        for context in [each for free in self._free.values() for each in free]:
+        """Close all profiles in the pool."""
+        for context in [profile for free in self._free.values() for profile in free]:
             context.close()
 
 
 class Visitor:
-    """Opens pages, each as a person of its own, of whom the browser knows nothing."""
+    """A visitor whose pages each have an empty profile of their own."""
 
     def __init__(self, rooms: Rooms) -> None:
-        """Have seen nothing yet."""
+        """Start without a page."""
         self._rooms = rooms
         self._lent: list[tuple[BrowserContext, str, int]] = []
         self.watch = Watch()
 
     def forgive(self, *patterns: str) -> None:
-        """Expect complaints that have one of these regular expressions in them."""
+        """Expect complaints that match one of these regular expressions."""
         self.watch.forgive(*patterns)
 
     def comes(
@@ -93,7 +93,7 @@ class Visitor:
         zone: str = "Europe/Berlin",
         scale: int = 1,
     ) -> Page:
-        """Sit down in front of an empty page, not signed in."""
+        """Return an empty page that is not signed in."""
         context = self._rooms.lend(zone, scale)
         self._lent.append((context, zone, scale))
         page = context.new_page()
@@ -110,7 +110,7 @@ class Visitor:
         height: int = 800,
         scheme: Scheme = "light",
     ) -> Page:
-        """Open the portal, and be asked for a token."""
+        """Open the portal, and wait for its sign-in form."""
         self.forgive("status of 401 .*/v1/session")
         page = self.comes(service, width=width, height=height, scheme=scheme)
         page.goto(f"{service.control}/")
@@ -131,7 +131,7 @@ class Visitor:
     ) -> Page:
         """Open a page of the portal, signed in, and wait until it shows its data.
 
-        Without `token` it is the administrator who comes.
+        Without `token`, the visitor is the administrator.
         """
         page = self.comes(
             service, width=width, height=height, scheme=scheme, zone=zone, scale=scale
@@ -149,16 +149,16 @@ class Visitor:
 
 @contextmanager
 def a_visitor(rooms: Rooms) -> Iterator[Visitor]:
-    """Let somebody visit until the block ends."""
-    made = Visitor(rooms)
+    """Yield a visitor, whose pages close when the block ends."""
+    visitor = Visitor(rooms)
     try:
-        yield made
+        yield visitor
     finally:
-        made.leaves()
+        visitor.leaves()
 
 
 def signed_in(context: BrowserContext, control: str, token: str) -> None:
-    """Give `context` the cookie that signing in would give it."""
+    """Give `context` the cookie that signing in would set."""
     headers = {"Authorization": f"Bearer {token}"}
     answer = context.request.post(f"{control}/v1/session", headers=headers)
     assert answer.status == 201, answer.text()
@@ -179,7 +179,7 @@ def drawn(page: Page, where: str) -> None:
 
 
 def sign_in(page: Page, token: str) -> None:
-    """Type `token`, as people do who visit for the first time."""
+    """Sign in with `token` through the form."""
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_label("Token")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Watches what a page does wrong while a test looks elsewhere."""
+"""A watch for everything that goes wrong on a page, whatever the test looks at."""
 
 import re
 from collections.abc import Sequence
@@ -6,36 +6,36 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Page, Request
 
-#: What happens when a page is left, or asks no longer.
+#: Failure of a request that a page has aborted, for example when it is left.
 _LEFT = "net::ERR_ABORTED"
 
-#: Addresses that lead nowhere.
+#: URL schemes that never reach the network.
 _INWARD = ("data", "blob", "about")
 
 
 class Watch:
-    """What went wrong in all pages of one test, but for what it forgives."""
+    """Errors on all pages of one test, except those that it forgives."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without errors."""
         self._forgiven: list[str] = []
         self._seen: list[str] = []
 
     def forgive(self, *patterns: str) -> None:
-        """Expect complaints that have one of these regular expressions in them."""
+        """Expect complaints that match one of these regular expressions."""
         self._forgiven.extend(patterns)
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What is not forgiven."""
+        """Return the errors that are not forgiven."""
         return [
-            each
-            for each in self._seen
-            if not any(re.search(pattern, each) for pattern in self._forgiven)
+            complaint
+            for complaint in self._seen
+            if not any(re.search(pattern, complaint) for pattern in self._forgiven)
         ]
 
     def follow(self, page: Page, origin: str) -> None:
-        """Watch `page`, which has no business outside of `origin`."""
+        """Watch `page`, which must not send requests outside of `origin`."""
         page.on("console", self._said)
         page.on("pageerror", self._broken)
         page.on("requestfailed", self._failed)

@@ -1,7 +1,8 @@
-"""Agents that begin in milliseconds, because a process that is ready forks them.
+"""Agents forked from a warm process, so that each starts in milliseconds.
 
-Run as a program, it reads the path of an agent's file from each line, and answers the
-number of the process that it began. It ends, with all of them, when its input does.
+Run as a program, this module reads the path of an agent's configuration from each line
+of its input, and prints the process id of the agent that it starts. When its input
+ends, it kills all agents and exits.
 """
 
 import os
@@ -17,15 +18,15 @@ from tests.end_to_end.program import environment_of
 from tests.patience import PATIENCE
 
 
-class Nursery:
-    """A process that begins agents; any thread may ask it."""
+class AgentForks:
+    """A process that forks agents; safe to use from any thread."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
         self._lock = Lock()
 
     def begin(self, file: Path) -> int:
-        """Begin an agent; answer the number of its process."""
+        """Start an agent and return its process id."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
@@ -35,11 +36,11 @@ class Nursery:
 
 
 @contextmanager
-def a_nursery(folder: Path) -> Iterator[Nursery]:
-    """Let agents be begun until the block ends."""
+def agent_forks(folder: Path) -> Iterator[AgentForks]:
+    """Run a process that forks agents until the block ends."""
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.end_to_end.nursery"],
+        [sys.executable, "-m", "tests.end_to_end.agent_forks"],
         env=environment_of(folder, FOREWARN_TOKEN=None, PYTHONPATH=str(root)),
         cwd=folder,
         stdin=subprocess.PIPE,
@@ -48,7 +49,7 @@ def a_nursery(folder: Path) -> Iterator[Nursery]:
     )
     with process:
         try:
-            yield Nursery(process)
+            yield AgentForks(process)
         finally:
             assert process.stdin is not None
             process.stdin.close()
@@ -56,26 +57,26 @@ def a_nursery(folder: Path) -> Iterator[Nursery]:
 
 
 def main() -> None:
-    """Begin agents as asked, and end them."""
-    from forewarn.agent.config import preflight  # noqa: F401  # ready
+    """Start an agent for each line of input, and kill all of them at its end."""
+    from forewarn.agent.config import preflight  # noqa: F401  # loaded before forking
 
     begun: set[int] = set()
     for line in sys.stdin:
-        begun -= {each for each in begun if os.waitpid(each, os.WNOHANG)[0]}
+        begun -= {child for child in begun if os.waitpid(child, os.WNOHANG)[0]}
         pid = os.fork()
         if pid == 0:
             _be_an_agent(Path(line.strip()))
         begun.add(pid)
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
-    for each in begun:
-        if not os.waitpid(each, os.WNOHANG)[0]:
-            os.kill(each, signal.SIGKILL)
-            os.waitpid(each, 0)
+    for child in begun:
+        if not os.waitpid(child, os.WNOHANG)[0]:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def _be_an_agent(file: Path) -> None:
-    """Become the program that `forewarn agent --config FILE` is."""
+    """Run `forewarn agent --config FILE` in this process, and exit."""
     from forewarn.cli import main as main_
 
     code = 1

@@ -1,4 +1,4 @@
-"""The real agent in a process of its own, and what it leaves on disk."""
+"""The real agent as a separate process, and the files it leaves on disk."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ _DEADLINE = PATIENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """`forewarn agent`, running."""
+    """A running `forewarn agent`."""
 
     folder: Path
     state: Path
@@ -26,42 +26,42 @@ class Agent:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """Return everything that it has logged."""
         return (self.folder / "log").read_text()
 
     def lines(self, *what: str) -> list[Mapping[str, Any]]:
-        """What its record has of `what`, or all of it."""
+        """Return the audit entries of the kinds `what`, or all entries."""
         path = self.state / "audit.jsonl"
         if not path.exists():
             return []
-        whole = [json.loads(each) for each in path.read_text().splitlines() if each]
-        return [each for each in whole if not what or each["what"] in what]
+        whole = [json.loads(line) for line in path.read_text().splitlines() if line]
+        return [line for line in whole if not what or line["what"] in what]
 
     def said(self) -> list[str]:
-        """What its record has of events, in order, in a word each."""
-        return [each["what"] for each in self.lines() if each["event"]]
+        """Return the kinds of all audit entries about events, in order."""
+        return [line["what"] for line in self.lines() if line["event"]]
 
     def wait_for(self, what: str, times: int = 1, seconds: float = PATIENCE) -> Any:
-        """Wait until its record has a line; answer the last one."""
+        """Wait for `times` audit entries of a kind, and return the last one."""
         until(lambda: len(self.lines(what)) >= times, seconds)
         return self.lines(what)[-1]
 
     def wait_until_it_reads(self) -> None:
-        """Wait until it has read a document."""
+        """Wait until the agent has read a document."""
         self.wait_for_log("documents are read from")
 
     def wait_for_log(self, text: str, seconds: float = PATIENCE) -> None:
-        """Wait until something is logged."""
+        """Wait until `text` is in the log."""
         until(lambda: text in self.log, seconds)
 
     def stop(self) -> int:
-        """Ask it to end; answer its exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(_DEADLINE)
 
 
 def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
-    """Write an agent's file: `text` behind the endpoint, the state and `top`."""
+    """Write an agent's configuration: endpoint, state folder, `top`, then `text`."""
     keys = {"endpoint": endpoint, "state": str(folder / "state"), **top}
     file = folder / "agent.toml"
     lines = [f"{name} = {json.dumps(value)}\n" for name, value in keys.items()]
@@ -78,7 +78,7 @@ def an_agent(
     top: Mapping[str, object] | None = None,
     **environment: str | None,
 ) -> Iterator[Agent]:
-    """Run an agent on what `text` says, until the block ends."""
+    """Run an agent with the configuration `text` until the block ends."""
     folder.mkdir(exist_ok=True)
     file = a_plan(folder, endpoint, text, **(top or {}))
     command: Sequence[str] = [*FOREWARN, "agent", "--config", str(file), *options]

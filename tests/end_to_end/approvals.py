@@ -1,4 +1,4 @@
-"""Many approvals at once, and a kill in their midst; on any store."""
+"""Concurrent approvals interrupted by a kill, for any store."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,26 +20,29 @@ listening = "always"
 
 
 def check_that_approvals_survive_a_kill(folder: Path, store: str | None = None) -> None:
-    """Kill the program while VMs approve; whoever was answered 200 is not forgotten."""
+    """Kill the program while VMs approve; approvals that got a 200 must survive."""
     fleet = folder / "many.toml"
     fleet.write_text(MANY)
     with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
         service = program.service
         body = {"type": "Terminate", "group": "many"}
-        made = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
-        ids = [each["events"][0]["id"] for each in made]
+        created = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+        ids = [item["events"][0]["id"] for item in created]
         answered = approve_until_killed(program, ids)
     assert 10 <= len(answered) < len(ids)
     with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
         facts = program.service.facts()
-    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
+    approved = [item["event"] for item in facts if item["fact"] == "Approved"]
     assert {*answered} <= {*approved}
     assert len(approved) == len({*approved})
-    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
+    assert [item["position"] for item in facts] == [*range(1, len(facts) + 1)]
 
 
 def approve_until_killed(program: Program, ids: Sequence[str]) -> list[str]:
-    """Approve each event from its own VM, many at once; kill after the tenth."""
+    """Approve each event as its own VM, concurrently, and kill after the tenth.
+
+    Return the events whose approval got a 200.
+    """
     answered: list[str] = []
     enough = Event()
 
@@ -47,7 +50,7 @@ def approve_until_killed(program: Program, ids: Sequence[str]) -> list[str]:
         try:
             status = program.service.approve_as(f"vm-{number}", event).status
         except (OSError, HTTPException):
-            return  # killed before it had answered
+            return  # killed before it responded
         if status == 200:
             answered.append(event)
         if len(answered) >= 10:

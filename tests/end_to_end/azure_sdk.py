@@ -1,4 +1,4 @@
-"""The Azure SDKs, unchanged, aimed at a service of ours."""
+"""Unmodified Azure SDK clients, connected to a forewarn service."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,10 +17,10 @@ SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Bearer(SansIOHTTPPolicy[Any, Any]):
-    """Sends a token over plain HTTP too, which the SDK's own policy refuses."""
+    """Policy that sends a token even over plain HTTP, which the SDK's own refuses."""
 
     token: str
-    polled: list[str] = field(default_factory=list)  # what polls were answered
+    polled: list[str] = field(default_factory=list)  # bodies of poll responses
 
     def on_request(self, request: PipelineRequest[Any]) -> None:
         request.http_request.headers["Authorization"] = f"Bearer {self.token}"
@@ -34,7 +34,7 @@ class Bearer(SansIOHTTPPolicy[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Holds a token of ours, as others hold one of a directory."""
+    """Credential with a forewarn token instead of a directory's."""
 
     token: str
 
@@ -44,7 +44,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sdk:
-    """Both clients, and what their polls were answered."""
+    """Both SDK clients, and the bodies of their poll responses."""
 
     compute: ComputeManagementClient
     maintenance: MaintenanceManagementClient
@@ -53,14 +53,14 @@ class Sdk:
 
 @contextmanager
 def an_sdk(service: RunningService, **options: Any) -> Iterator[Sdk]:
-    """Aim the SDKs at `service`; over TLS with all of their own policies."""
+    """Connect the SDKs to `service`; over TLS, they use all of their own policies."""
     credential, policy = Credential(service.token), Bearer(service.token)
-    given: dict[str, Any] = {"base_url": service.control, **options}
+    settings: dict[str, Any] = {"base_url": service.control, **options}
     if service.control.startswith("http:"):
-        given["authentication_policy"] = policy
+        settings["authentication_policy"] = policy
     with ExitStack() as stack:
-        compute = ComputeManagementClient(credential, SUBSCRIPTION, **given)
-        maintenance = MaintenanceManagementClient(credential, SUBSCRIPTION, **given)
+        compute = ComputeManagementClient(credential, SUBSCRIPTION, **settings)
+        maintenance = MaintenanceManagementClient(credential, SUBSCRIPTION, **settings)
         yield Sdk(
             compute=stack.enter_context(compute),
             maintenance=stack.enter_context(maintenance),

@@ -1,4 +1,4 @@
-"""Many clients at once, who go on until nobody answers any more."""
+"""Concurrent clients that send requests until the service is gone."""
 
 from collections.abc import Callable, Sequence
 from http.client import HTTPException
@@ -11,38 +11,38 @@ from tests.server.support.service import RunningService
 
 
 class Rush:
-    """Clients that ask for their shares of some items, one after the other."""
+    """Clients that each send their share of the requests, one after the other."""
 
     def __init__(
         self, clients: int, items: Sequence[str], ask: Callable[[str], int]
     ) -> None:
-        """Let each item be asked for once; `ask` answers a status."""
-        self.answered: list[str] = []  # with success
-        self.refused: list[int] = []  # with these statuses
+        """Start the clients; `ask` requests one item and returns the status."""
+        self.answered: list[str] = []  # items with a successful response
+        self.refused: list[int] = []  # statuses of all other responses
         self._ask = ask
         self._threads = [
             Thread(target=self._run, args=(items[share::clients],))
             for share in range(clients)
         ]
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def until_answered(self, count: int) -> None:
-        """Wait until `count` items were answered."""
+        """Wait until `count` items have a successful response."""
         until(lambda: len(self.answered) >= count)
 
     def join(self) -> None:
-        """Wait until every client is done, or has lost the service."""
-        for each in self._threads:
-            each.join(PATIENCE)
-            assert not each.is_alive()
+        """Wait until every client has finished or lost the service."""
+        for thread in self._threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
 
     def _run(self, items: Sequence[str]) -> None:
         for item in items:
             try:
                 status = self._ask(item)
             except (OSError, HTTPException):
-                return  # the service is gone; whether it was done is not known
+                return  # the service is gone; the outcome is unknown
             if status < 300:
                 self.answered.append(item)
             else:

@@ -1,4 +1,4 @@
-"""The real program in a process of its own; only what was started here is ended."""
+"""The real program as a child process; only processes started here are ended."""
 
 import json
 import os
@@ -23,34 +23,34 @@ import forewarn
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
 FOREWARN = (sys.executable, "-m", "forewarn")
 
-SOON = 20.0  # seconds: a program that waits for its clients takes longer to end
+SOON = 20.0  # seconds; waiting for clients would take longer
 
 _DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`forewarn serve`, running."""
+    """A running `forewarn serve`."""
 
     service: RunningService
     metadata: tuple[str, ...]
     folder: Path
     process: subprocess.Popen[bytes]
-    scribe: Thread  # writes down what it logs; ends with it
+    scribe: Thread  # copies the log to a file; ends with the process
 
     @property
     def log(self) -> str:
-        """What it has logged; all of it, once it has ended."""
+        """Return the log so far; it is complete once the program has ended."""
         return (self.folder / "stderr").read_text()
 
     def kill(self) -> None:
-        """Kill it as a power cut would."""
+        """Kill it without warning, like a power cut."""
         self.process.kill()
         self.process.wait(_DEADLINE)
         self.scribe.join(_DEADLINE)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
-        """Ask it to end; answer its exit code, and how many seconds it took."""
+        """Send a signal; return the exit code and the seconds until the exit."""
         began = time.monotonic()
         self.process.send_signal(number)
         code = self.process.wait(_DEADLINE)
@@ -60,32 +60,32 @@ class Program:
 
     @property
     def files(self) -> Sequence[str]:
-        """What files it has open; each connection is one."""
+        """Return the targets of its open file descriptors; each connection is one."""
         folder = Path(f"/proc/{self.process.pid}/fd")
-        with suppress(FileNotFoundError):  # one was closed meanwhile
-            return [str(each.readlink()) for each in folder.iterdir()]
+        with suppress(FileNotFoundError):  # a file was closed meanwhile
+            return [str(descriptor.readlink()) for descriptor in folder.iterdir()]
         return self.files
 
     @property
     def sockets(self) -> int:
-        """How many of them are sockets."""
-        return len([each for each in self.files if each.startswith("socket:")])
+        """Return the number of its open sockets."""
+        return len([file for file in self.files if file.startswith("socket:")])
 
     @property
     def memory(self) -> int:
-        """How much memory it uses, in kB."""
+        """Return its resident memory in kB."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(each.split()[1]) for each in lines if "VmRSS" in each)
+        return next(int(line.split()[1]) for line in lines if "VmRSS" in line)
 
     def rest_of_stdout(self) -> bytes:
-        """What it wrote behind the addresses; only once it has ended."""
+        """Return what it printed after the addresses; only once it has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.read()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A command that has run to its end."""
+    """The result of a finished command."""
 
     code: int
     out: str
@@ -93,19 +93,19 @@ class Ended:
 
 
 def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
-    """An environment with nothing of ours but what is given; None takes away."""
-    given: Mapping[str, str | None] = {
+    """Return a minimal environment plus `more`; None removes a variable."""
+    variables: Mapping[str, str | None] = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "FOREWARN_STATE_DIR": str(folder / "state"),
         "FOREWARN_TOKEN": TOKEN,
         **more,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 def run(folder: Path, *words: str, **environment: str | None) -> Ended:
-    """Run `forewarn` with `words` to its end."""
+    """Run `forewarn` with `words` and wait until it exits."""
     command = [*FOREWARN, *words]
     return finish(command, folder, environment_of(folder, **environment))
 
@@ -113,7 +113,7 @@ def run(folder: Path, *words: str, **environment: str | None) -> Ended:
 def run_within(
     within: Sequence[str], folder: Path, *words: str, **environment: str | None
 ) -> Ended:
-    """Run `forewarn` with `words` to its end, by the command `within`."""
+    """Run `forewarn` with the command prefix `within` and wait until it exits."""
     command = [*within, *FOREWARN, *words]
     return finish(command, folder, environment_of(folder, **environment))
 
@@ -137,7 +137,7 @@ def finish(
     typed: str = "",
     prepare: Callable[[], None] | None = None,
 ) -> Ended:
-    """Run any command to its end; it reads what is `typed`."""
+    """Run any command with `typed` as its input, and wait until it exits."""
     done = subprocess.run(
         command,
         env=environment,
@@ -164,7 +164,7 @@ def serving(
 ) -> Iterator[Program]:
     """Serve `fleet` from a store in `folder`, on free ports, until the block ends.
 
-    `within` leads to where it runs.
+    `within` is a command prefix, such as one that enters a namespace.
     """
     command = [*within, *FOREWARN, "serve", "--control", "127.0.0.1:0"]
     for address in metadata:
@@ -192,7 +192,7 @@ def serving(
 
 @contextmanager
 def a_kept_address() -> Iterator[str]:
-    """Keep an address for programs that listen on it one after the other."""
+    """Reserve an address for programs that listen on it one after the other."""
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         kept.bind(("127.0.0.1", 0))
@@ -200,7 +200,7 @@ def a_kept_address() -> Iterator[str]:
 
 
 def _write_down(process: subprocess.Popen[bytes], path: Path) -> None:
-    """Keep what is logged; by a pipe, so that a full disk does not matter."""
+    """Copy the log through a pipe, so that it does not need the program's disk."""
     assert process.stderr is not None
     with path.open("ab", buffering=0) as log:
         for line in process.stderr:
@@ -226,7 +226,7 @@ def _program(
 def _addresses(
     folder: Path, process: subprocess.Popen[bytes]
 ) -> tuple[Sequence[str], str]:
-    """Read what it prints when both planes answer: JSON, or a line for each."""
+    """Read the addresses, printed once both planes are up, as JSON or line by line."""
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], _DEADLINE)
     line = process.stdout.readline() if ready else b""
@@ -237,7 +237,7 @@ def _addresses(
         return printed["metadata"], printed["control"]
     second = process.stdout.readline()
     (first_word, metadata), (second_word, control) = (
-        each.decode().split() for each in (line, second)
+        raw.decode().split() for raw in (line, second)
     )
     assert (first_word, second_word) == ("metadata", "control")
     return [metadata], control
@@ -246,7 +246,7 @@ def _addresses(
 def until(
     is_true: Callable[[], bool], seconds: float = PATIENCE, every: float = 0.01
 ) -> None:
-    """Ask again and again until it is so; fail after some `seconds`."""
+    """Poll until `is_true` holds; fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < deadline, "it never came to be"

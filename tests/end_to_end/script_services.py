@@ -1,4 +1,4 @@
-"""Services that run scripts."""
+"""Services with the script driver."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LONG = PATIENCE
 
 
 def a_fleet(folder: Path) -> Path:
-    """A fleet of three hosts with five VMs each, and VMs that stand alone."""
+    """Write a fleet file: three hosts with five VMs each, and 20 standalone VMs."""
     lines = [f'[[hosts]]\nname = "{host}"\n' for host in "abc"]
     lines += [
         f'[[vms]]\nname = "{host}{number}"\nhost = "{host}"\n'
@@ -27,7 +27,7 @@ def a_fleet(folder: Path) -> Path:
 
 
 def settings(folder: Path, script: Path, **driver: float) -> tuple[str, str]:
-    """Options that let `script` act at once, and completed work be over at once."""
+    """Return options that run `script` without a lead, and end reboots immediately."""
     lines = ["[shown]", "reboot = 0", "[driver]", "lead = 0", 'name = "script"']
     lines += [f'command = ["{script}"]']
     lines += [f"{name} = {value}" for name, value in driver.items()]
@@ -37,7 +37,7 @@ def settings(folder: Path, script: Path, **driver: float) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A service whose script is chosen by the reason of a maintenance."""
+    """A service that chooses its script by the reason of the maintenance."""
 
     program: Program
     folder: Path
@@ -48,23 +48,23 @@ class Stage:
         return self.program.service
 
     def begin(self, script: str, text: str, **target: object) -> Any:
-        """Start a maintenance that runs a script called `script`, with this `text`."""
+        """Start a maintenance that runs a script named `script` with this `text`."""
         write_script(self.folder / script, text)
-        wanted = target or {"vms": [next(self.lone)]}
-        return self.service.announce(emergency=True, reason=script, **wanted)
+        scope = target or {"vms": [next(self.lone)]}
+        return self.service.announce(emergency=True, reason=script, **scope)
 
     def now(self, made: Any) -> Any:
         return self.service.get(f"/v1/maintenances/{made['id']}")
 
     def facts(self, made: Any, *kinds: str) -> list[Any]:
-        found = self.service.facts(*kinds)
-        return [each for each in found if each.get("maintenance") == made["id"]]
+        facts = self.service.facts(*kinds)
+        return [fact for fact in facts if fact.get("maintenance") == made["id"]]
 
     def until_over(self, made: Any) -> None:
         until(lambda: self.now(made)["phase"] == "COMPLETED", LONG)
 
     def until_stuck(self, made: Any) -> str:
-        """Wait until it is stuck and its call has ended; answer why."""
+        """Wait until it is stuck and its call has ended; return the reason."""
         until(lambda: self.now(made)["stuck_since"] is not None, LONG)
         return str(self.facts(made, "WorkFailed")[-1]["detail"])
 

@@ -1,4 +1,4 @@
-"""A small disk: a file system in memory, in a mount namespace of its own."""
+"""A small disk that can be filled: a tmpfs in its own mount namespace."""
 
 import os
 import shutil
@@ -17,34 +17,34 @@ _MOUNT = 'mount -t tmpfs -o size=8m tmpfs "$1" && echo mounted && exec cat'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallDisk:
-    """Eight megabytes that can be filled."""
+    """A disk of eight megabytes."""
 
-    folder: Path  # as whoever is `within` sees it
-    within: Sequence[str]  # put before a command, runs it where the disk is
-    outside: Path  # as we see it
+    folder: Path  # path inside the namespace
+    within: Sequence[str]  # command prefix that enters the namespace
+    outside: Path  # path from outside the namespace
 
     @property
     def _ballast(self) -> Path:
         return self.outside / "ballast"
 
     def fill(self) -> None:
-        """Leave no byte free."""
+        """Fill the disk to the last byte."""
         with self._ballast.open("ab", buffering=0) as ballast:
             for size in (1024 * 1024, 4096, 1):
                 _write_all(ballast.fileno(), b"x" * size)
 
     def free(self) -> None:
-        """Leave room again."""
+        """Free the space again."""
         self._ballast.unlink()
 
     def make_read_only(self) -> None:
-        """Let nobody write from now on."""
+        """Remount the disk read-only."""
         remount = ("mount", "-o", "remount,ro", str(self.folder))
         subprocess.run([*self.within, *remount], check=True, timeout=PATIENCE)
 
 
 def _write_all(number: int, block: bytes) -> None:
-    """Write `block` until there is no room for it."""
+    """Write `block` repeatedly until the disk has no room for it."""
     try:
         while os.write(number, block) == len(block):
             pass
@@ -54,7 +54,7 @@ def _write_all(number: int, block: bytes) -> None:
 
 @contextmanager
 def a_small_disk(folder: Path) -> Iterator[SmallDisk]:
-    """Mount a small disk in `folder`; it is gone when the block ends."""
+    """Mount a small disk at `folder` until the block ends."""
     if shutil.which("unshare") is None or shutil.which("nsenter") is None:
         pytest.skip("needs unshare and nsenter")
     with subprocess.Popen(

@@ -11,7 +11,7 @@ from tests.end_to_end.agents import an_agent
 from tests.end_to_end.program import Program, serving, until
 from tests.patience import PATIENCE
 
-#: A VM, or a group of two on one host, for each test.
+#: Each test has its own VM, or its own group of two VMs on one host.
 VMS = ("done", "failed", "canceled", "dry", "tried", "other", "stopped", "second")
 PAIRS = ("leader", "each", "when-ready")
 FLEET = "".join(
@@ -41,7 +41,7 @@ update_domain = 0
     ]
 )
 
-#: Every hook writes its step into a file of its name.
+#: Every hook appends its step to a file named after the hook.
 HOOKS = """
 [hooks.drain]
 command = "echo $FOREWARN_STEP >> drain; exit $(cat code 2>/dev/null || echo 0)"
@@ -61,7 +61,7 @@ LATE = {"notice_seconds": 3600}  # a real minute
 
 @pytest.fixture(scope="module")
 def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """A service whose minute is a second."""
+    """Run a service whose clock is 60 times as fast."""
     with a_service(tmp_path_factory.mktemp("service"), "x60") as program:
         yield program
 
@@ -77,7 +77,7 @@ def a_service(folder: Path, clock: str) -> Iterator[Program]:
 
 def approvals(program: Program, group: str) -> list[Any]:
     facts = program.service.facts("Approved")
-    return [each for each in facts if each["group"] == group]
+    return [fact for fact in facts if fact["group"] == group]
 
 
 def endpoint(program: Program, vm: str) -> str:
@@ -100,10 +100,10 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
     fast: Program, tmp_path: Path
 ) -> None:
     with an_agent(tmp_path / "vm", endpoint(fast, "done"), HOOKS + RULE) as agent:
-        made = fast.service.announce(vms=["done"], **LATE)
+        announced = fast.service.announce(vms=["done"], **LATE)
         agent.wait_for("over")
-        said = [each for each in agent.said() if each != "approved"]
-        assert said == [
+        kinds = [kind for kind in agent.said() if kind != "approved"]
+        assert kinds == [
             "seen",
             "decided",
             "hook-began",
@@ -121,13 +121,13 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
     assert (recovered["step"], recovered["outcome"]) == ("recover", "done")
     assert moment(approved["at"]) >= moment(ended["at"])
     assert (approved["by"], approved["via"]) == ("done", "metadata")
-    assert phase(fast, made) == "COMPLETED"
+    assert phase(fast, announced) == "COMPLETED"
     assert (agent.folder / "drain").read_text() == "prepare\n"
     assert (agent.folder / "fill").read_text() == "recover\n"
 
 
 @pytest.mark.full
-def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
+def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_not_before(
     fast: Program, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vm"
@@ -135,26 +135,26 @@ def test_a_reboot_whose_hook_fails_is_not_approved_and_starts_at_its_time(
     (folder / "code").write_text("3")
     with an_agent(folder, endpoint(fast, "failed"), HOOKS + RULE) as agent:
         agent.wait_until_it_reads()
-        made = fast.service.announce(vms=["failed"], **SOON)
+        announced = fast.service.announce(vms=["failed"], **SOON)
         held = agent.wait_for("not-approved")
         agent.wait_for("started")
     assert held["reason"] == "drain: it ended with exit code 3"
     assert agent.lines("approved") == []
     assert approvals(fast, "failed") == []
-    told = maintenance(fast, made)
-    assert moment(told["started_at"]) >= moment(told["not_before"])
+    current = maintenance(fast, announced)
+    assert moment(current["started_at"]) >= moment(current["not_before"])
 
 
 @pytest.mark.full
-def test_what_is_called_off_is_undone(fast: Program, tmp_path: Path) -> None:
+def test_a_canceled_event_runs_the_undo_hooks(fast: Program, tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     folder.mkdir()
     (folder / "code").write_text("3")  # so that it is not approved
     with an_agent(folder, endpoint(fast, "canceled"), HOOKS + RULE) as agent:
-        made = fast.service.announce(vms=["canceled"], **LATE)
+        announced = fast.service.announce(vms=["canceled"], **LATE)
         agent.wait_for("not-approved")
         body = {"reason": "a test"}
-        fast.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel", body)
+        fast.service.ask("POST", f"/v1/maintenances/{announced['id']}/cancel", body)
         gone = agent.wait_for("gone")
         agent.wait_for("over")
     assert gone["canceled"] is True
@@ -162,7 +162,7 @@ def test_what_is_called_off_is_undone(fast: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_hook_that_needs_more_than_a_preempt_gives_is_cut_at_the_budget(
+def test_a_hook_longer_than_the_notice_of_a_preempt_is_ended_in_time(
     tmp_path: Path,
 ) -> None:
     long = f"""
@@ -180,12 +180,12 @@ prepare = ["drain"]
         agent.wait_until_it_reads()
         answer = slow.service.ask("POST", "/v1/vms/spot/evict")
         assert answer.status == 201
-        (made,) = answer.json["maintenances"]
+        (announced,) = answer.json["maintenances"]
         ended = agent.wait_for("hook-ended")
         agent.wait_for("started")
         assert approvals(slow, "spot") == []
     assert (ended["outcome"], ended["reason"]) == ("cut", "its time was up")
-    due = moment(made["not_before"])
+    due = moment(announced["not_before"])
     assert 0 < (due - moment(ended["at"])).total_seconds() <= 6
     assert 0 < int((agent.folder / "left").read_text()) <= 25
     assert not (agent.folder / "late").exists()
@@ -195,10 +195,10 @@ prepare = ["drain"]
 @pytest.mark.parametrize(
     ("together", "posts"), [("leader", 1), ("each", 2), ("when-ready", 2)]
 )
-def test_two_agents_and_one_event_make_one_approval(
+def test_two_agents_approve_a_common_event_once(
     fast: Program, tmp_path: Path, together: str, posts: int
 ) -> None:
-    """Those who ask whether all are ready find out by a file of each."""
+    """Readiness hooks find out from one file per VM whether all are ready."""
     ready = f"""
 [hooks.here]
 command = "touch {tmp_path}/$FOREWARN_NAME"
@@ -212,17 +212,19 @@ ready = "all-here"
 """
     first = an_agent(tmp_path / "vm-0", endpoint(fast, f"{together}-0"), ready)
     second = an_agent(tmp_path / "vm-1", endpoint(fast, f"{together}-1"), ready)
-    with first as one, second as two:
-        one.wait_until_it_reads()
-        two.wait_until_it_reads()
+    with first as agent_0, second as agent_1:
+        agent_0.wait_until_it_reads()
+        agent_1.wait_until_it_reads()
         fast.service.announce(host=together, **LATE)
-        started = [each.wait_for("started") for each in (one, two)]
-        until(lambda: len(one.lines("approved") + two.lines("approved")) >= 1)
+        started = [each.wait_for("started") for each in (agent_0, agent_1)]
+        until(lambda: len(agent_0.lines("approved") + agent_1.lines("approved")) >= 1)
     assert len(approvals(fast, together)) == 1
-    assert len(one.lines("approved") + two.lines("approved")) <= posts
+    assert len(agent_0.lines("approved") + agent_1.lines("approved")) <= posts
     if together == "leader":
-        assert one.lines("approved") != []
-        assert two.lines("not-approved")[-1]["reason"].startswith("leader-0 is named")
+        assert agent_0.lines("approved") != []
+        assert agent_1.lines("not-approved")[-1]["reason"].startswith(
+            "leader-0 is named"
+        )
         assert [each["approved_elsewhere"] for each in started] == [False, True]
 
 
@@ -243,9 +245,7 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(
 
 
 @pytest.mark.full
-def test_what_a_dry_run_has_decided_binds_no_agent_after_it(
-    fast: Program, tmp_path: Path
-) -> None:
+def test_a_dry_run_does_not_bind_later_agents(fast: Program, tmp_path: Path) -> None:
     where, folder = endpoint(fast, "tried"), tmp_path / "vm"
     never = HOOKS + RULE + 'approve = "never"\n'
     fast.service.announce(vms=["tried"], **LATE)
@@ -256,16 +256,16 @@ def test_what_a_dry_run_has_decided_binds_no_agent_after_it(
 
 
 @pytest.mark.full
-def test_what_another_approves_is_noticed(fast: Program, tmp_path: Path) -> None:
+def test_an_approval_from_elsewhere_is_noticed(fast: Program, tmp_path: Path) -> None:
     never = HOOKS + RULE + 'approve = "never"\n'
     with an_agent(tmp_path / "vm", endpoint(fast, "other"), never) as agent:
-        made = fast.service.announce(vms=["other"], **LATE)
+        announced = fast.service.announce(vms=["other"], **LATE)
         agent.wait_for("not-approved")
-        fast.service.approve_as("other", made["events"][0]["id"])
+        fast.service.approve_as("other", announced["events"][0]["id"])
         assert agent.wait_for("started")["approved_elsewhere"] is True
 
 
-def test_an_agent_that_is_stopped_ends_its_hooks_and_runs_them_again(
+def test_a_stopped_agent_ends_its_hooks_and_repeats_them_after_a_restart(
     fast: Program, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vm"

@@ -1,4 +1,4 @@
-"""The real agent, and services that answer as none should."""
+"""The real agent against services that misbehave."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ TOP = {"name": "vm", "poll_seconds": 0.05, "blind_after_seconds": 3}
 
 
 class Odd:
-    """A service of our own, which answers as it is told."""
+    """A service with responses that a test chooses."""
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
         self.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
@@ -80,7 +80,7 @@ def odd() -> Iterator[Odd]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
@@ -108,7 +108,7 @@ def asked_again(odd: Odd, times: int = 5) -> None:
 
 
 @pytest.mark.full
-def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> None:
+def test_html_instead_of_a_document_is_logged_once(odd: Odd, agent: Agent) -> None:
     odd.body = HTML
     agent.wait_for("blind")
     asked_again(odd, 2)
@@ -116,15 +116,13 @@ def test_html_is_said_once_and_once_when_it_is_over(odd: Odd, agent: Agent) -> N
     seen = agent.wait_for("sees-again")
     assert seen["seconds"] >= 1
     agent.wait_for_log("documents can be read again")
-    said = [line for line in agent.log.splitlines() if " no document" in line]
-    assert len([line for line in said if "no document:" in line]) == 1, agent.log
+    lines = [line for line in agent.log.splitlines() if " no document" in line]
+    assert len([line for line in lines if "no document:" in line]) == 1, agent.log
     assert agent.log.count("documents can be read again") == 1
     assert agent.process.poll() is None
 
 
-def test_an_answer_without_a_byte_does_not_end_an_event_until_it_is_repeated(
-    odd: Odd, agent: Agent
-) -> None:
+def test_only_repeated_empty_responses_end_an_event(odd: Odd, agent: Agent) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
     before, odd.body = odd.asked, b""
@@ -136,7 +134,7 @@ def test_an_answer_without_a_byte_does_not_end_an_event_until_it_is_repeated(
 
 
 @pytest.mark.full
-def test_a_service_that_never_answers_is_an_alarm(odd: Odd, agent: Agent) -> None:
+def test_an_unresponsive_service_makes_the_agent_blind(odd: Odd, agent: Agent) -> None:
     odd.is_silent = True
     agent.wait_for("blind")
     assert "no document could be read for" in agent.log
@@ -144,7 +142,7 @@ def test_a_service_that_never_answers_is_an_alarm(odd: Odd, agent: Agent) -> Non
 
 
 @pytest.mark.full
-def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) -> None:
+def test_an_unavailable_service_does_not_end_an_event(odd: Odd, agent: Agent) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
     for odd.status in (500, 404):
@@ -156,7 +154,7 @@ def test_a_service_that_is_away_is_no_end_of_an_event(odd: Odd, agent: Agent) ->
 
 
 @pytest.mark.full
-def test_an_approval_that_is_not_taken_is_said_once_and_sent_again(
+def test_a_failed_approval_is_recorded_once_per_reason_and_retried(
     odd: Odd, agent: Agent
 ) -> None:
     odd.post_status = 503
@@ -172,9 +170,7 @@ def test_an_approval_that_is_not_taken_is_said_once_and_sent_again(
 
 
 @pytest.mark.full
-def test_what_is_not_prepared_is_never_approved_whatever_the_service_does(
-    odd: Odd, agent: Agent
-) -> None:
+def test_an_unprepared_event_is_never_approved(odd: Odd, agent: Agent) -> None:
     (agent.folder / "code").write_text("1")
     odd.body = SOMETHING
     agent.wait_for("not-approved")
@@ -184,18 +180,16 @@ def test_what_is_not_prepared_is_never_approved_whatever_the_service_does(
 
 
 @pytest.mark.full
-def test_fields_that_are_missing_and_types_that_nobody_knows_are_put_up_with(
-    odd: Odd, agent: Agent
-) -> None:
+def test_missing_fields_and_unknown_types_are_tolerated(odd: Odd, agent: Agent) -> None:
     strange = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
     odd.body = json.dumps({"Events": [strange, {**EVENT, "More": [1]}]}).encode()
     agent.wait_for("approved")
-    seen = {each["event"]: each for each in agent.lines("seen")}
+    seen = {line["event"]: line for line in agent.lines("seen")}
     assert seen["X"]["mine"] is False
     assert seen[EVENT["EventId"]]["event_as_shown"]["More"] == [1]
 
 
-def test_a_life_that_was_cut_in_half_is_taken_from_its_older_copy(
+def test_a_truncated_event_state_is_restored_from_its_older_copy(
     odd: Odd, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vm"
@@ -225,7 +219,7 @@ def test_a_life_that_was_cut_in_half_is_taken_from_its_older_copy(
         ),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_at_the_start(
+def test_an_invalid_configuration_is_refused_at_start(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     with an_agent(tmp_path, "http://127.0.0.1:1", text) as agent:

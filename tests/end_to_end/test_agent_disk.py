@@ -1,4 +1,4 @@
-"""A real disk that is full, or read only, costs the agent nothing that it knew."""
+"""Agent state on a full or read-only disk: nothing saved earlier is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def store(disk: SmallDisk) -> Iterator[StateStore]:
     store.close()
 
 
-def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
+def test_a_full_disk_keeps_the_old_state_and_saves_the_new_one_later(
     disk: SmallDisk, store: StateStore
 ) -> None:
     disk.fill()
@@ -44,17 +44,17 @@ def test_a_full_disk_keeps_the_former_life_and_takes_the_new_one_later(
     assert store.load().states == {ID: NEW}
 
 
-def test_a_read_only_disk_keeps_the_former_life(
+def test_a_read_only_disk_keeps_the_old_state(
     disk: SmallDisk, store: StateStore
 ) -> None:
-    store.close()  # a disk cannot be made read only while files are written
+    store.close()  # files open for writing prevent a read-only remount
     disk.make_read_only()
     with pytest.raises(Unavailable, match="Read-only file system"):
         store.save(NEW)
     assert store.load().states == {ID: FORMER}
 
 
-def test_a_record_on_a_full_disk_loses_the_line_and_no_other(disk: SmallDisk) -> None:
+def test_a_full_disk_costs_the_audit_log_only_one_line(disk: SmallDisk) -> None:
     path = disk.outside / "audit.jsonl"
     audit = AuditLog(path)
     audit.write({"n": 0})

@@ -1,7 +1,7 @@
-"""The agent is killed at random moments of events' lives, and nothing goes wrong.
+"""Agent crashes: the agent is killed at random moments of events.
 
-What is counted is what is on disk when it is over: the lines that hooks wrote
-themselves, the agent's lives, and the service's journal.
+The checks read what is on disk in the end: the lines that hooks wrote, the agent's
+event states, and the service's journal.
 """
 
 import json
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.end_to_end.agent_forks import Nursery, a_nursery
+from tests.end_to_end.agent_forks import AgentForks, agent_forks
 from tests.end_to_end.agents import a_plan, wait_until
 from tests.end_to_end.program import Program, serving, until
 from tests.lanes import SEED, size
@@ -26,11 +26,11 @@ from tests.server.support.service import TOKEN, ask
 
 KILLS = int(os.environ.get("KILLS") or size(96, 200))
 LANES = 8
-LONGEST = 0.7  # seconds from the announcement, in which a life takes place
+LONGEST = 0.7  # seconds from the announcement to the latest kill
 
 FLEET = "".join(f'[[vms]]\nname = "vm-{number}"\n' for number in range(LANES))
 
-#: A hook tells when it begins and ends, and whether it runs twice at the same time.
+#: Records when a hook begins and ends, and whether two runs overlap.
 HOOK = """#!/bin/sh
 exec 9>>lock-$FOREWARN_HOOK
 me="$FOREWARN_EVENT_ID $FOREWARN_STEP $FOREWARN_HOOK"
@@ -56,29 +56,29 @@ undo = ["fill"]
 
 
 def wait_for(is_true: Callable[[], bool]) -> None:
-    """Ask again and again until it is so, as seldom as will do."""
+    """Poll until `is_true` holds, slowly enough to leave the CPU to the agents."""
     until(is_true, every=0.04)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One VM, whose agent is killed again and again."""
+    """One VM whose agent is killed repeatedly."""
 
     program: Program
-    nursery: Nursery
+    forks: AgentForks
     folder: Path
     vm: str
     dice: random.Random
 
     def kill(self, times: int) -> int:
-        """Let events come, and the agent be killed once in the life of each."""
+        """Announce `times` events and kill the agent once during each."""
         self.folder.mkdir()
         hook = self.folder / "hook"
         hook.write_text(HOOK)
         hook.chmod(0o755)
         endpoint = f"{self.program.metadata[0]}/vm/{self.vm}"
         file = a_plan(self.folder, endpoint, PLAN, poll_seconds=0.2)
-        agent = self.nursery.begin(file)
+        agent = self.forks.begin(file)
         for _ in range(times):
             agent = self._live_through(agent, file)
         os.kill(agent, signal.SIGKILL)
@@ -86,17 +86,17 @@ class Lane:
 
     def _live_through(self, agent: int, file: Path) -> int:
         began = time.monotonic()
-        made = self.program.service.announce(vms=[self.vm])
+        maintenance = self.program.service.announce(vms=[self.vm])
         with ThreadPoolExecutor(1) as other:
-            ending = other.submit(self._complete, made["id"])
-            if self.dice.random() < 0.5:  # amid its hooks, however late they begin
-                wait_for(lambda: self._has_begun(made["events"][0]["id"]))
+            ending = other.submit(self._complete, maintenance["id"])
+            if self.dice.random() < 0.5:  # during its hooks, however late they begin
+                wait_for(lambda: self._has_begun(maintenance["events"][0]["id"]))
                 began = time.monotonic()
             wait_until(began + self.dice.uniform(0, LONGEST))
             os.kill(agent, signal.SIGKILL)
-            agent = self.nursery.begin(file)
+            agent = self.forks.begin(file)
             ending.result()
-        wait_for(lambda: self._is_over(made["events"][0]["id"]))
+        wait_for(lambda: self._is_over(maintenance["events"][0]["id"]))
         return agent
 
     def _complete(self, made: str) -> None:
@@ -114,17 +114,17 @@ class Lane:
         return path.exists() and b'"over_at":"' in path.read_bytes()
 
     def lives(self) -> Iterator[Any]:
-        """What is on disk."""
+        """Yield the event states on disk."""
         for path in (self.folder / "state" / "events").glob("*.json"):
             yield json.loads(path.read_text().partition("\n")[2])
 
     def lines(self, word: str) -> list[list[str]]:
-        """What hooks have written."""
+        """Return the hook lines that begin with `word`, split and without it."""
         written = (self.folder / "lines").read_text().splitlines()
         return [line.split()[1:] for line in written if line.startswith(f"{word} ")]
 
 
-pytestmark = pytest.mark.timeout(600)  # for all the kills, which come first
+pytestmark = pytest.mark.timeout(600)  # seconds; the first test includes all kills
 
 
 @pytest.fixture(scope="module")
@@ -137,30 +137,30 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
     print(f"seed {seed}")  # noqa: T201  # shown if it fails
     with (
         serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="0") as program,
-        a_nursery(folder) as nursery,
+        agent_forks(folder) as forks,
     ):
-        found = [
+        all_lanes = [
             Lane(
                 program=program,
-                nursery=nursery,
+                forks=forks,
                 folder=folder / f"vm-{number}",
                 vm=f"vm-{number}",
                 dice=random.Random(seed + number),
             )
             for number in range(LANES)
         ]
-        program.service.get("/v1/clock")  # what the API says of itself is read once
-        each = -(-KILLS // LANES)
+        program.service.get("/v1/clock")  # loads the API description before the threads
+        per_lane = -(-KILLS // LANES)
         with ThreadPoolExecutor(LANES) as threads:
-            kills = sum(threads.map(lambda lane: lane.kill(each), found))
+            kills = sum(threads.map(lambda lane: lane.kill(per_lane), all_lanes))
         assert kills >= KILLS
-        yield found
+        yield all_lanes
 
 
 def test_every_hook_of_every_event_has_succeeded_in_the_end(
     lanes: Sequence[Lane],
 ) -> None:
-    """But for those of a start that was over at once; it may even be missed."""
+    """Hooks of a start that was over at once are exempt; it may even be missed."""
     for lane in lanes:
         for life in lane.lives():
             done = by_outcome(life, "done")
@@ -176,7 +176,7 @@ def by_outcome(life: Any, *outcomes: str) -> set[tuple[str, str]]:
     return {(run["step"], run["hook"]) for run in runs}
 
 
-def test_a_hook_whose_end_is_on_disk_is_never_run_again(lanes: Sequence[Lane]) -> None:
+def test_a_hook_whose_end_is_on_disk_never_runs_again(lanes: Sequence[Lane]) -> None:
     for lane in lanes:
         begun = Counter(tuple(line[:3]) for line in lane.lines("begin"))
         for life in lane.lives():
@@ -185,16 +185,16 @@ def test_a_hook_whose_end_is_on_disk_is_never_run_again(lanes: Sequence[Lane]) -
                 assert begun[name] <= run["times"] <= 2, name
 
 
-def test_what_was_running_when_the_agent_died_is_told_that_it_runs_again(
+def test_an_interrupted_hook_learns_that_it_runs_again(
     lanes: Sequence[Lane],
 ) -> None:
     again = 0
     for lane in lanes:
         seen = set[tuple[str, ...]]()
-        for *name, told in lane.lines("begin"):
-            assert (told == "1") >= (tuple(name) in seen), name
+        for *name, flag in lane.lines("begin"):
+            assert (flag == "1") >= (tuple(name) in seen), name
             seen.add(tuple(name))
-            again += told == "1"
+            again += flag == "1"
     assert again > KILLS / 20, "the moments were not where the hooks run"
 
 
@@ -203,7 +203,7 @@ def test_no_hook_runs_twice_at_the_same_time(lanes: Sequence[Lane]) -> None:
         assert lane.lines("overlap") == []
 
 
-def test_nothing_is_approved_before_all_is_prepared(lanes: Sequence[Lane]) -> None:
+def test_no_event_is_approved_before_it_is_prepared(lanes: Sequence[Lane]) -> None:
     approved = {
         fact["event"]: datetime.fromisoformat(fact["at"]).timestamp()
         for fact in _facts(lanes[0].program, "Approved")
@@ -225,7 +225,7 @@ def _facts(program: Program, kind: str) -> Iterator[Any]:
     after = 0
     while True:
         page = program.service.get(f"/v1/journal?after={after}&limit=1000")
-        yield from (each for each in page["items"] if each["fact"] == kind)
+        yield from (fact for fact in page["items"] if fact["fact"] == kind)
         if page["next"] is None:
             return
         after = page["next"]

@@ -1,4 +1,4 @@
-"""What the real agent writes down is what its report understands."""
+"""The agent's report on what the real agent has recorded."""
 
 import argparse
 from pathlib import Path
@@ -20,7 +20,7 @@ prepare = ["drain"]
 """
 
 
-def test_the_report_on_a_reboot_tells_its_whole_story(
+def test_the_report_on_a_reboot_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet, folder = tmp_path / "fleet.toml", tmp_path / "vm"
@@ -41,8 +41,8 @@ def test_the_report_on_a_reboot_tells_its_whole_story(
     args = parser.parse_args(["report", event[:8], "--state", str(folder / "state")])
     options.apply_environment(args)
     assert args.run(args) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"Reboot of web-0\n\n  event        {event}\n")
+    report = capsys.readouterr().out
+    assert report.startswith(f"Reboot of web-0\n\n  event        {event}\n")
     for part in (
         'rule "all" matches',
         "prepare: drain succeeded",
@@ -52,4 +52,4 @@ def test_the_report_on_a_reboot_tells_its_whole_story(
         "Its hook succeeded.",
         "This VM was not seen to stand still",
     ):
-        assert part in told
+        assert part in report

@@ -1,4 +1,4 @@
-"""The real agent is told to stop, or an event ends, while a hook does not."""
+"""Agent shutdown and canceled events while a hook is still running."""
 
 import signal
 from collections.abc import Iterator
@@ -47,19 +47,19 @@ def endpoint(program: Program, vm: str) -> str:
 
 
 def process(folder: Path) -> Path:
-    """Where the hook that wrote down its number is, while it is."""
+    """Return the /proc path of the hook that has written its process id to a file."""
     path = folder / "pid"
     until(lambda: path.exists() and bool(path.read_text().strip()))
     return Path("/proc") / path.read_text().strip()
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_second_signal_does_not_keep_the_agent_from_ending_its_hooks(
+def test_a_second_signal_does_not_stop_the_agent_from_ending_its_hooks(
     program: Program, tmp_path: Path, second: signal.Signals
 ) -> None:
     folder, top = tmp_path / "vm", {"kill_after_seconds": 4}  # less than an agent waits
     with an_agent(folder, endpoint(program, "busy"), STUBBORN, top=top) as agent:
-        made = program.service.announce(vms=["busy"])
+        maintenance = program.service.announce(vms=["busy"])
         hook = process(folder)
         agent.process.send_signal(signal.SIGTERM)
         until((folder / "told").exists)
@@ -68,18 +68,16 @@ def test_a_second_signal_does_not_keep_the_agent_from_ending_its_hooks(
         assert agent.process.wait(PATIENCE) == 0
     assert not hook.exists()
     assert agent.lines("ended") != []
-    path = f"/v1/maintenances/{made['id']}/cancel"
+    path = f"/v1/maintenances/{maintenance['id']}/cancel"
     program.service.ask("POST", path, {"reason": "the next one"})
 
 
-def test_the_question_whether_all_are_ready_ends_with_the_event(
-    program: Program, tmp_path: Path
-) -> None:
+def test_a_readiness_hook_ends_with_the_event(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "vm"
     with an_agent(folder, endpoint(program, "asking"), ASKING) as agent:
-        made = program.service.announce(vms=["asking"])
+        maintenance = program.service.announce(vms=["asking"])
         hook = process(folder)
-        path = f"/v1/maintenances/{made['id']}/cancel"
+        path = f"/v1/maintenances/{maintenance['id']}/cancel"
         program.service.ask("POST", path, {"reason": "a test"})
         agent.wait_for("over")
         until(lambda: not hook.exists())

@@ -1,4 +1,4 @@
-"""How the real agent is seen by those who look after the machine."""
+"""Monitoring of the real agent: metrics, health check and systemd notifications."""
 
 import json
 import os
@@ -21,7 +21,7 @@ RULE = '[[rules]]\nname = "all"\napprove = "never"\n'
 
 @contextmanager
 def listening(address: str) -> Iterator[Sequence[bytes]]:
-    """Hear, as systemd would, what is told at an abstract address."""
+    """Collect the messages sent to an abstract socket address, as systemd would."""
     heard: list[bytes] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(f"\0{address}")
@@ -41,10 +41,10 @@ def listening(address: str) -> Iterator[Sequence[bytes]]:
 
 
 def page(agent: Agent, path: str) -> tuple[int, str]:
-    """Ask the agent at the address that it has logged."""
-    told = r"metrics are told at http://([\d.:]+)/metrics"
-    until(lambda: re.search(told, agent.log) is not None)
-    (address,) = set(re.findall(told, agent.log))
+    """Request a page from the agent at the address that it has logged."""
+    pattern = r"metrics are told at http://([\d.:]+)/metrics"
+    until(lambda: re.search(pattern, agent.log) is not None)
+    (address,) = set(re.findall(pattern, agent.log))
     connection = HTTPConnection(address, timeout=PATIENCE)
     try:
         connection.request("GET", path)
@@ -55,16 +55,19 @@ def page(agent: Agent, path: str) -> tuple[int, str]:
 
 
 def numbers(text: str) -> Mapping[tuple[str, ...], float]:
-    """Every number, by its name and the values of its labels."""
+    """Parse metrics into values by name and label values."""
     families: Any = text_string_to_metric_families(text)
     return {
-        (each.name.removeprefix("forewarn_agent_"), *each.labels.values()): each.value
+        (
+            sample.name.removeprefix("forewarn_agent_"),
+            *sample.labels.values(),
+        ): sample.value
         for family in families
-        for each in family.samples
+        for sample in family.samples
     }
 
 
-def test_an_agent_is_seen_from_its_start_to_its_end(tmp_path: Path) -> None:
+def test_an_agent_is_monitored_from_start_to_stop(tmp_path: Path) -> None:
     file = tmp_path / "forewarn.prom"
     text = f'[metrics]\nlisten = "127.0.0.1:0"\ntextfile = "{file}"\n{RULE}'
     top = {"name": "web-0", "wait": False, "poll_seconds": 0.1}
@@ -79,9 +82,9 @@ def test_an_agent_is_seen_from_its_start_to_its_end(tmp_path: Path) -> None:
             program.service.announce(vms=["web-0"])
             agent.wait_for("decided")
             until(lambda: ("events", "Reboot", "Scheduled", "1") in _told(agent))
-            told = _told(agent)
-            assert told["decisions_total", "all"] == 1
-            assert told["notice_given_seconds_count", "Reboot"] == 1
+            metrics = _told(agent)
+            assert metrics["decisions_total", "all"] == 1
+            assert metrics["notice_given_seconds_count", "Reboot"] == 1
             until(lambda: page(agent, "/healthz")[0] == 200)
             until(lambda: numbers(file.read_text())["blind",] == 0)
             program.kill()
@@ -101,7 +104,9 @@ def _told(agent: Agent) -> Mapping[tuple[str, ...], float]:
     return numbers(text)
 
 
-def test_an_agent_whose_address_is_taken_does_not_start(tmp_path: Path) -> None:
+def test_an_agent_does_not_start_if_its_metrics_address_is_taken(
+    tmp_path: Path,
+) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -1,4 +1,4 @@
-"""The Azure SDKs against the running program: they restart, wait, approve and read."""
+"""The Azure SDKs against the running program: restart, wait, approve and read."""
 
 import json
 import re
@@ -68,7 +68,7 @@ _PATIENCE = PATIENCE
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """The program, with a clock that is moved by hand."""
+    """Run the program with a manual clock."""
     folder = tmp_path_factory.mktemp("sdk")
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
@@ -78,13 +78,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def sdk(service: RunningService) -> Iterator[Sdk]:
-    with an_sdk(service) as made:
-        yield made
+    with an_sdk(service) as clients:
+        yield clients
 
 
 def statuses(sdk: Sdk) -> list[str]:
-    """What the polls were told, in order."""
-    return [json.loads(each)["status"] for each in sdk.polled if each]
+    """Return the status in each poll response, in order."""
+    return [json.loads(body)["status"] for body in sdk.polled if body]
 
 
 def wait_for(poller: LROPoller[Any]) -> Any:
@@ -94,14 +94,14 @@ def wait_for(poller: LROPoller[Any]) -> Any:
 
 
 def approve_all(service: RunningService, vm: str) -> None:
-    """Approve, as `vm` does, all that it sees, and let it be over."""
-    events = [each["EventId"] for each in service.document(vm)["Events"]]
+    """Approve all events that `vm` sees, and advance until they are over."""
+    events = [event["EventId"] for event in service.document(vm)["Events"]]
     assert service.approve_as(vm, *events).status == 200
     service.advance(10)
     assert service.document(vm)["Events"] == []
 
 
-def test_a_restart_returns_when_the_event_is_over_and_not_before(
+def test_a_restart_returns_exactly_when_the_event_is_over(
     sdk: Sdk, service: RunningService
 ) -> None:
     poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
@@ -170,7 +170,10 @@ def test_a_vm_of_a_scale_set_is_restarted_and_read(
     assert view.statuses[0].code == "ProvisioningState/updating"
     service.advance(10)
     wait_for(poller)
-    assert [each.instance_id for each in members.list("rg", "pool")][:2] == ["0", "1"]
+    assert [member.instance_id for member in members.list("rg", "pool")][:2] == [
+        "0",
+        "1",
+    ]
 
 
 @pytest.mark.full
@@ -180,7 +183,7 @@ def test_several_vms_of_a_scale_set_are_restarted_at_once(
     ids: Any = {"instanceIds": ["0", "1"]}
     poller = sdk.compute.virtual_machine_scale_sets.begin_restart("rg", "pool", ids)
     events = service.document("pool_0")["Events"]
-    assert [each["Resources"] for each in events] == [["pool_0"], ["pool_1"]]
+    assert [event["Resources"] for event in events] == [["pool_0"], ["pool_1"]]
     approve_all(service, "pool_1")
     wait_for(poller)
 
@@ -221,7 +224,7 @@ def test_events_are_approved_by_the_sdk_in_a_list(
 
 
 @pytest.mark.full
-def test_of_a_mixed_list_the_sdk_is_told_what_failed(
+def test_a_partly_invalid_list_reports_what_failed(
     sdk: Sdk, service: RunningService
 ) -> None:
     good = service.announce(vms=["lone"])["events"][0]["id"]
@@ -232,13 +235,13 @@ def test_of_a_mixed_list_the_sdk_is_told_what_failed(
     assert mixed.value.status_code == 207
     model: Any = mixed.value.model
     assert model.error.code == "MultiStatusResponse"
-    details = [(each.target, each.code) for each in model.error.details]
+    details = [(detail.target, detail.code) for detail in model.error.details]
     assert details == [(SUBSCRIPTION, "NotFound")]
     assert service.get(f"/v1/events/{good}")["status"] == "Started"
 
 
 @pytest.mark.full
-def test_what_is_not_there_is_an_error_of_the_sdk(sdk: Sdk) -> None:
+def test_a_missing_resource_raises_an_sdk_error(sdk: Sdk) -> None:
     machines = sdk.compute.virtual_machines
     with pytest.raises(ResourceNotFoundError) as unknown:
         machines.begin_restart("rg", "nobody")
@@ -249,7 +252,7 @@ def test_what_is_not_there_is_an_error_of_the_sdk(sdk: Sdk) -> None:
 
 
 @pytest.mark.full
-def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
+def test_a_forbidden_operation_raises_an_sdk_error(sdk: Sdk) -> None:
     with pytest.raises(HttpResponseError) as refused:
         sdk.compute.virtual_machines.simulate_eviction("rg", "web-0")
     assert refused.value.status_code == 409
@@ -258,7 +261,7 @@ def test_what_is_not_possible_is_an_error_of_the_sdk(sdk: Sdk) -> None:
 
 
 @pytest.mark.full
-def test_what_is_called_off_is_an_error_of_the_sdk(
+def test_a_canceled_operation_raises_an_sdk_error(
     sdk: Sdk, service: RunningService
 ) -> None:
     poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
@@ -272,7 +275,7 @@ def test_what_is_called_off_is_an_error_of_the_sdk(
 
 
 @pytest.mark.full
-def test_without_the_token_the_sdk_is_not_let_in(service: RunningService) -> None:
+def test_a_wrong_token_raises_an_sdk_error(service: RunningService) -> None:
     stranger = RunningService(metadata="", control=service.control, token="wrong")
     with an_sdk(stranger) as sdk, pytest.raises(ClientAuthenticationError) as refused:
         sdk.compute.virtual_machines.get("rg", "web-0")
@@ -287,9 +290,9 @@ def test_the_sdk_reads_vms_and_sets(sdk: Sdk) -> None:
     assert (vm.name, vm.location) == ("web-0", "westeurope")
     assert vm.instance_view is not None
     assert vm.instance_view.platform_update_domain == 0
-    named = [each.name for each in machines.list("rg")]
+    named = [machine.name for machine in machines.list("rg")]
     assert {"web-0", "web-1", "lone"} <= {*named}
-    assert [each.name for each in machines.list_all()] == named
+    assert [machine.name for machine in machines.list_all()] == named
     pool = sdk.compute.virtual_machine_scale_sets.get("rg", "pool")
     assert pool.virtual_machine_profile is not None
     profile = pool.virtual_machine_profile.scheduled_events_profile
@@ -301,7 +304,7 @@ def test_the_sdk_reads_vms_and_sets(sdk: Sdk) -> None:
 
 
 @pytest.mark.full
-def test_on_the_systems_clock_one_waits_for_as_long_as_it_takes(
+def test_with_the_system_clock_the_sdk_waits_in_real_time(
     tmp_path: Path,
 ) -> None:
     fleet = tmp_path / "alone.toml"
@@ -316,9 +319,9 @@ def test_on_the_systems_clock_one_waits_for_as_long_as_it_takes(
 
 
 @pytest.mark.full
-def test_the_program_on_the_page_works_as_it_stands(tmp_path: Path) -> None:
+def test_the_program_in_the_docs_works_unchanged(tmp_path: Path) -> None:
     program = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
-    # A clock so fast that 15 minutes pass at once, and nothing is shown for long.
+    # The clock is so fast that 15 minutes pass in a quarter of a second.
     with serving(tmp_path, "--clock", "x3600", FOREWARN_SHOWN_REBOOT="0") as running:
         where = {"FOREWARN_URL": running.service.control}
         environment = environment_of(tmp_path, **where)
@@ -329,7 +332,7 @@ def test_the_program_on_the_page_works_as_it_stands(tmp_path: Path) -> None:
     assert lines[-2:] == ["restart: InProgress", "restart: Succeeded"]
 
 
-def test_over_tls_the_sdks_need_nothing_but_a_credential(tmp_path: Path) -> None:
+def test_over_tls_the_sdks_need_only_a_credential(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     fleet = tmp_path / "alone.toml"
     fleet.write_text('[[vms]]\nname = "lone"\n')
@@ -347,7 +350,7 @@ def test_over_tls_the_sdks_need_nothing_but_a_credential(tmp_path: Path) -> None
 
 
 @pytest.mark.full
-def test_over_tls_a_service_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
+def test_over_tls_an_untrusted_service_gets_no_request(tmp_path: Path) -> None:
     flags = Authority(tmp_path).sign("127.0.0.1").flags
     with (
         a_service(tmp_path, **flags) as service,

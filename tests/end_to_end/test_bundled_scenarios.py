@@ -1,4 +1,4 @@
-"""Every shipped scenario passes with the agent, and with a plain handler."""
+"""Bundled scenarios: each one passes with the agent and with a plain handler."""
 
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_the_agent_passes(name: str, tmp_path: Path) -> None:
     file.write_text(PLAN)
     agent = [sys.executable, "-m", "forewarn", "agent", "--config", str(file)]
     played = rehearse(parser.load_scenario(name), agent)
-    assert [each.reason for each in played.failed] == []
+    assert [result.reason for result in played.failed] == []
     assert played.has_passed
 
 
@@ -35,13 +35,13 @@ def test_the_agent_passes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", parser.bundled_names())
 def test_a_plain_handler_that_polls_passes(name: str) -> None:
     played = rehearse(parser.load_scenario(name), a_handler("careful_handler"))
-    assert [each.reason for each in played.failed] == []
+    assert [result.reason for result in played.failed] == []
     assert played.has_passed
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["concurrent-events", "scale-in", "silence"])
-def test_it_goes_the_same_way_each_time(name: str) -> None:
+def test_a_rehearsal_is_reproducible(name: str) -> None:
     first, second = (
         rehearse(parser.load_scenario(name), a_handler("careful_handler"))
         for _ in range(2)

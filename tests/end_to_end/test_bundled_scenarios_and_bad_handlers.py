@@ -1,11 +1,11 @@
-"""Every shipped scenario catches a handler with a fault, and says what it saw."""
+"""Bundled scenarios: each one catches a faulty handler and reports the reason."""
 
 import pytest
 from tests.testing.support.inner_pytest import a_handler, hurried, rehearse
 
 from forewarn.testing.scenario import parser
 
-#: Which fault a scenario is there to catch, and what is said of it.
+#: The faulty handler that each scenario catches, and part of the reported reason.
 CAUGHT = {
     "user-reboot": ("approves_everything", "neighbour was approved by web-0"),
     "user-redeploy": ("remembers_types", "posted no approval of again"),
@@ -21,11 +21,11 @@ CAUGHT = {
     "outage": ("ends_when_refused", "ended with exit code 1"),
 }
 
-#: Two that take little time; the others are only played in the full lane.
+#: Two quick scenarios; the others run only in the full lane.
 USUAL = ("scale-in", "outage")
 
 
-def test_every_shipped_scenario_catches_something() -> None:
+def test_every_bundled_scenario_has_a_faulty_handler() -> None:
     assert sorted(CAUGHT) == [*parser.bundled_names()]
 
 
@@ -36,10 +36,10 @@ def test_every_shipped_scenario_catches_something() -> None:
         for name in CAUGHT
     ],
 )
-def test_a_handler_with_a_fault_fails(name: str) -> None:
-    fault, said = CAUGHT[name]
+def test_a_faulty_handler_fails(name: str) -> None:
+    fault, reason = CAUGHT[name]
     played = rehearse(
         hurried(parser.load_scenario(name)), a_handler(f"bad_handlers.{fault}")
     )
     assert not played.has_passed
-    assert said in " ".join(each.reason or "" for each in played.failed)
+    assert reason in " ".join(result.reason or "" for result in played.failed)

@@ -1,4 +1,4 @@
-"""Causes from the command line to the real service, and what it says about them."""
+"""Causes on the command line: what the real service announces and explains."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ vms = [
 
 @pytest.fixture
 def forewarn(tmp_path: Path) -> Iterator[Forewarn]:
-    """The command, aimed at a service with a manual clock."""
+    """Return the command, connected to a service with a manual clock."""
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(FLEET)
     with serving(tmp_path, "--clock", "manual", fleet=fleet) as program:
@@ -55,8 +55,8 @@ def id_in(done: Ended) -> str:
 
 
 @pytest.mark.full
-def test_what_begins_at_once_is_explained_by_its_group(forewarn: Forewarn) -> None:
-    for words, said in {
+def test_a_start_without_notice_is_explained(forewarn: Forewarn) -> None:
+    for words, explanation in {
         "restart web-0": "group web has never asked for events: web-0 is restarted",
         "redeploy quick-0": "group quick approves redeployments beforehand: quick-0",
         "delete lone": "only scale sets give terminate notice: lone is deleted",
@@ -65,11 +65,11 @@ def test_what_begins_at_once_is_explained_by_its_group(forewarn: Forewarn) -> No
     }.items():
         out = told(forewarn(f"vm {words}"))
         assert "starts at once, without notice" in out
-        assert said in out
+        assert explanation in out
 
 
 @pytest.mark.full
-def test_who_gives_terminate_notice_gets_it_and_leaves_at_its_end(
+def test_a_deleted_vm_gets_its_notice_and_then_leaves_the_fleet(
     forewarn: Forewarn,
 ) -> None:
     out = told(forewarn("vm delete pool_0"))
@@ -77,12 +77,12 @@ def test_who_gives_terminate_notice_gets_it_and_leaves_at_its_end(
     assert "pool_0 leaves the fleet when that is done" in out
     told(forewarn("clock advance 11m"))
     assert "pool_0" not in told(forewarn("fleet show"))
-    said = "FleetChanged removed 1 VM (pool_0) by the service, after a deletion"
-    assert said in told(forewarn("journal"))
+    entry = "FleetChanged removed 1 VM (pool_0) by the service, after a deletion"
+    assert entry in told(forewarn("journal"))
 
 
 @pytest.mark.full
-def test_a_host_has_news_only_once(forewarn: Forewarn) -> None:
+def test_a_repeated_host_report_changes_nothing(forewarn: Forewarn) -> None:
     told(forewarn("host degraded host-a --fails-by 2d"))
     again = told(forewarn("host degraded host-a --fails-by 3d"))
     assert again.startswith("nothing new: Redeploy of host-a (quick-0, web-0) is SCHED")
@@ -97,30 +97,30 @@ def test_a_host_has_news_only_once(forewarn: Forewarn) -> None:
 
 
 @pytest.mark.full
-def test_a_degraded_host_that_is_well_has_its_maintenance_canceled(
+def test_a_recovered_host_has_its_maintenance_canceled(
     forewarn: Forewarn,
 ) -> None:
-    made = id_in(forewarn("host degraded host-b"))
+    maintenance = id_in(forewarn("host degraded host-b"))
     over = told(forewarn("host recovered host-b"))
-    assert over == f"canceled: Redeploy of host-b (lone, web-1) ({made})"
+    assert over == f"canceled: Redeploy of host-b (lone, web-1) ({maintenance})"
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
-def test_of_an_empty_host_nobody_is_told(forewarn: Forewarn, command: str) -> None:
-    said = "bare has no VMs; nobody was told"
-    assert told(forewarn(f"host {command} bare")) == said
+def test_an_empty_host_notifies_nobody(forewarn: Forewarn, command: str) -> None:
+    message = "bare has no VMs; nobody was told"
+    assert told(forewarn(f"host {command} bare")) == message
 
 
-def test_what_waits_is_explained_and_what_is_over_has_a_story(
+def test_waiting_maintenance_is_explained_and_finished_maintenance_has_a_story(
     forewarn: Forewarn,
 ) -> None:
-    made = id_in(forewarn("host maintain host-b --type reboot"))
-    why = told(forewarn(f"events explain {made}"))
+    maintenance = id_in(forewarn("host maintain host-b --type reboot"))
+    why = told(forewarn(f"events explain {maintenance}"))
     assert "group web has not approved event" in why
     assert "group lone has not approved event" in why
     told(forewarn("clock advance 16m"))
-    story = told(forewarn(f"events show {made}"))
+    story = told(forewarn(f"events show {maintenance}"))
     assert "announced by admin: Reboot of host host-b (lone, web-1)" in story
     assert story.endswith("Never approved by lone, web.")
 
@@ -129,12 +129,12 @@ def test_what_waits_is_explained_and_what_is_over_has_a_story(
 def test_an_event_whose_vms_have_left_is_shown_as_withdrawn(
     forewarn: Forewarn,
 ) -> None:
-    made = id_in(forewarn("host maintain host-b"))
+    maintenance = id_in(forewarn("host maintain host-b"))
     told(forewarn("vm delete lone"))
     told(forewarn("clock advance 1m"))
-    shown = told(forewarn(f"events show {made}"))
+    shown = told(forewarn(f"events show {maintenance}"))
     assert "resources lone status withdrawn: its VMs have left approved not" in shown
     assert "resources web-1 status Scheduled approved not yet" in shown
     facts = told(forewarn("journal"))
-    assert f"VmsLeft {made} lone left" in facts
+    assert f"VmsLeft {maintenance} lone left" in facts
     assert "group lone: its VMs have left" in facts

@@ -29,7 +29,7 @@ from forewarn.client import Change, aio
 from forewarn.errors import Refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-client.md"
-SLOWLY = 20.0  # seconds between two questions: what comes sooner was held
+SLOWLY = 20.0  # seconds between polls; sooner changes came by long poll
 
 #: One VM for each test of the shared service, so that none sees another's events.
 FLEET = "".join(
@@ -62,18 +62,18 @@ def endpoint_of(program: Program, vm: str = "web-0") -> str:
 
 @contextmanager
 def watching(client: Client) -> Iterator[list[tuple[float, Change]]]:
-    """Watch in a thread; each change is kept with the time at which it came."""
-    found: list[tuple[float, Change]] = []
+    """Watch in a thread, and collect each change with its time of arrival."""
+    changes: list[tuple[float, Change]] = []
 
     def watch() -> None:
         for change in client.watch(poll=SLOWLY):
-            found.append((time.monotonic(), change))
+            changes.append((time.monotonic(), change))
 
     thread = Thread(target=watch)
     thread.start()
     try:
-        until(lambda: bool(found))
-        yield found
+        until(lambda: bool(changes))
+        yield changes
     finally:
         client.close()
         thread.join(PATIENCE)
@@ -81,66 +81,64 @@ def watching(client: Client) -> Iterator[list[tuple[float, Change]]]:
 
 
 @pytest.mark.full
-def test_a_change_comes_at_once_because_the_question_is_held(
+def test_a_change_arrives_immediately_by_long_poll(
     program: Program,
 ) -> None:
-    with watching(Client(endpoint_of(program, "held"))) as found:
+    with watching(Client(endpoint_of(program, "held"))) as changes:
         announced = time.monotonic()
         program.service.announce(vms=["held"])
-        until(lambda: len(found) == 2)
-        at, change = found[1]
+        until(lambda: len(changes) == 2)
+        at, change = changes[1]
         assert at - announced < SLOWLY
-        assert [each.resources for each in change.appeared] == [("held",)]
+        assert [event.resources for event in change.appeared] == [("held",)]
 
 
 @pytest.mark.full
-def test_an_approval_goes_out_while_a_watch_is_held(tmp_path: Path) -> None:
+def test_an_approval_is_sent_while_a_watch_waits(tmp_path: Path) -> None:
     with (
         serving(tmp_path, "--clock", "manual") as program,
         Client(endpoint_of(program)) as client,
     ):
         program.service.announce(vms=["web-0"])
-        with watching(client) as found:
-            event = found[0][1].events[0]
+        with watching(client) as changes:
+            event = changes[0][1].events[0]
             client.approve(event)
-            until(lambda: len(found) == 2)
-            assert [each.id for each in found[1][1].started] == [event.id]
+            until(lambda: len(changes) == 2)
+            assert [item.id for item in changes[1][1].started] == [event.id]
             program.service.advance(3600)
-            until(lambda: len(found) == 3)
-            assert [each.id for each in found[2][1].completed] == [event.id]
+            until(lambda: len(changes) == 3)
+            assert [item.id for item in changes[2][1].completed] == [event.id]
 
 
-def test_an_event_that_is_called_off_was_canceled(program: Program) -> None:
-    made = program.service.announce(vms=["off"])
-    with watching(Client(endpoint_of(program, "off"))) as found:
-        path = f"/v1/maintenances/{made['id']}/cancel"
+def test_a_canceled_event_is_reported_as_canceled(program: Program) -> None:
+    maintenance = program.service.announce(vms=["off"])
+    with watching(Client(endpoint_of(program, "off"))) as changes:
+        path = f"/v1/maintenances/{maintenance['id']}/cancel"
         answer = program.service.ask("POST", path, {"reason": "no need"})
         assert answer.status == 200, answer.body
-        until(lambda: len(found) == 2)
-        assert len(found[1][1].canceled) == 1
+        until(lambda: len(changes) == 2)
+        assert len(changes[1][1].canceled) == 1
 
 
 @pytest.mark.full
-def test_a_watch_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
+def test_a_watch_survives_a_restart_of_the_service(tmp_path: Path) -> None:
     with (
         a_kept_address() as where,
         serving(tmp_path, metadata=[where]) as program,
     ):
         client = Client(endpoint_of(program))
         program.service.announce(vms=["web-0"])
-        with watching(client) as found:
+        with watching(client) as changes:
             program.kill()
             with serving(tmp_path, metadata=[where]) as again:
                 again.service.announce(vms=["web-1"])
-                until(lambda: len(found) == 2)
-                assert len(found[1][1].events) == 2
+                until(lambda: len(changes) == 2)
+                assert len(changes[1][1].events) == 2
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("clock", ["x10", "manual"])
-def test_time_is_reckoned_by_the_clock_of_the_service(
-    tmp_path: Path, clock: str
-) -> None:
+def test_the_time_left_follows_the_service_clock(tmp_path: Path, clock: str) -> None:
     with (
         serving(tmp_path, "--clock", clock) as program,
         Client(endpoint_of(program)) as client,
@@ -148,7 +146,7 @@ def test_time_is_reckoned_by_the_clock_of_the_service(
         program.service.announce(vms=["web-0"])
         left = client.time_left(client.document().events[0])
         assert left is not None
-        # The notice of a Reboot, less what has passed meanwhile, up to a second off.
+        # The notice of a Reboot minus the time since then, up to a second off.
         assert timedelta(minutes=5) < left <= timedelta(minutes=15, seconds=1)
 
 
@@ -157,7 +155,7 @@ def test_an_instance_knows_its_name(program: Program) -> None:
         assert client.instance().name == "known"
 
 
-def test_what_the_service_refuses_is_a_sentence(program: Program) -> None:
+def test_a_refusal_contains_the_service_message(program: Program) -> None:
     with Client(endpoint_of(program, "refused")) as client:
         with pytest.raises(Refused) as caught:
             client.approve("nonsense")
@@ -165,7 +163,7 @@ def test_what_the_service_refuses_is_a_sentence(program: Program) -> None:
         assert "NONSENSE" in str(caught.value).upper()
 
 
-def test_those_who_await_are_told_at_once_too(program: Program) -> None:
+def test_the_async_client_receives_changes_immediately(program: Program) -> None:
     async def follow() -> float:
         async with aio.Client(endpoint_of(program, "awaited")) as client:
             began = 0.0
@@ -182,12 +180,12 @@ def test_those_who_await_are_told_at_once_too(program: Program) -> None:
     assert asyncio.run(follow()) < SLOWLY
 
 
-def test_the_program_of_the_page_approves_what_is_coming(
+def test_the_program_in_the_docs_approves_upcoming_events(
     program: Program, tmp_path: Path
 ) -> None:
     text = PAGE.read_text().split("## In a program of yours")[1]
     script = text.split("```python\n")[1].split("```")[0]
-    made = program.service.announce(vms=["page"])
+    maintenance = program.service.announce(vms=["page"])
     environment = environment_of(
         tmp_path, FOREWARN_ENDPOINT=endpoint_of(program, "page"), PYTHONUNBUFFERED="1"
     )
@@ -200,7 +198,7 @@ def test_the_program_of_the_page_approves_what_is_coming(
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("Reboot of page in ")
-            event = f"/v1/events/{made['events'][0]['id']}"
+            event = f"/v1/events/{maintenance['events'][0]['id']}"
             until(lambda: program.service.get(event)["approved_by"] == "page")
         finally:
             process.kill()
@@ -209,7 +207,7 @@ def test_the_program_of_the_page_approves_what_is_coming(
 # --- commands ----------------------------------------------------------------
 
 
-def test_the_commands_show_and_approve_what_is_coming(
+def test_the_commands_show_and_approve_upcoming_events(
     program: Program, tmp_path: Path
 ) -> None:
     program.service.announce(vms=["command"])
@@ -218,8 +216,8 @@ def test_the_commands_show_and_approve_what_is_coming(
     (event,) = json.loads(shown.out)["events"]
     approved = run(tmp_path, "approve", event["EventId"].lower(), **where)
     assert approved.code == 0, approved.err
-    found = program.service.get(f"/v1/events/{event['EventId']}")
-    assert found["approved_by"] == "command"
+    stored = program.service.get(f"/v1/events/{event['EventId']}")
+    assert stored["approved_by"] == "command"
 
 
 def test_a_watch_on_a_terminal_ends_quietly_with_ctrl_c(

@@ -1,4 +1,4 @@
-"""The network of examples/compose, made of namespaces instead of containers."""
+"""The network of examples/compose, built from namespaces instead of containers."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ SERVICE, APP = SERVICES["forewarn"], SERVICES["app"]
 (MADE,) = compose()["networks"]["metadata"]["ipam"]["config"]
 BITS = MADE["subnet"].partition("/")[2]
 
-#: As in a container, where nobody may listen below 1024 without the setting.
+#: Like in a container, ports below 1024 need the sysctl of the Compose file.
 MORTAL = ("setpriv", "--bounding-set=-net_bind_service")
 
 EVENTS = "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
@@ -34,7 +34,7 @@ EVENTS = "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The machine that has the bridge, and the two containers on it."""
+    """The machine with the bridge, and the two containers connected to it."""
 
     machine: Place
     service: Place
@@ -48,14 +48,14 @@ def address_of(service: object) -> str:
 
 @contextmanager
 def a_network() -> Iterator[Network]:
-    """Join two places by a bridge that has no address: that is `inhibit_ipv4`."""
+    """Connect two namespaces by a bridge without an address, as `inhibit_ipv4` does."""
     with some_places("machine", "forewarn", "app") as (machine, service, app):
         machine.do("ip", "link", "add", "br0", "type", "bridge")
         machine.do("ip", "link", "set", "br0", "up")
-        for place, said in ((service, SERVICE), (app, APP)):
+        for place, definition in ((service, SERVICE), (app, APP)):
             lay_wire(machine, f"to-{place.name}", place)
             machine.do("ip", "link", "set", f"to-{place.name}", "master", "br0")
-            own = f"{address_of(said)}/{BITS}"
+            own = f"{address_of(definition)}/{BITS}"
             place.do("ip", "address", "add", own, "dev", "eth0")
         for name, value in SERVICE["sysctls"].items():
             file = f"/proc/sys/{name.replace('.', '/')}"
@@ -75,7 +75,7 @@ def program(
 ) -> Iterator[Program]:
     inside = SERVICE["environment"]["FOREWARN_FLEET"]
     (outside,) = [
-        each.partition(":")[0] for each in SERVICE["volumes"] if inside in each
+        volume.partition(":")[0] for volume in SERVICE["volumes"] if inside in volume
     ]
     with serving(
         tmp_path_factory.mktemp("compose"),
@@ -91,7 +91,7 @@ def curl(place: Place, folder: Path, *words: str) -> str:
     return finish(command, folder, environment_of(folder)).out
 
 
-def test_the_service_is_healthy_by_the_check_of_its_container(
+def test_the_container_health_check_passes(
     network: Network, program: Program, tmp_path: Path
 ) -> None:
     _, _, *words = SERVICE["healthcheck"]["test"]
@@ -100,10 +100,10 @@ def test_the_service_is_healthy_by_the_check_of_its_container(
     assert (done.code, done.out) == (0, "ready\n")
 
 
-def test_the_application_sees_and_approves_its_event_unchanged(
+def test_the_unchanged_application_sees_and_approves_its_event(
     network: Network, program: Program, tmp_path: Path
 ) -> None:
-    (source,) = [each.partition(":")[0] for each in APP["volumes"]]
+    (source,) = [volume.partition(":")[0] for volume in APP["volumes"]]
     file = COMPOSE.parent / source
     with subprocess.Popen(
         [*network.app.within, "timeout", "20", sys.executable, str(file)],
@@ -118,18 +118,18 @@ def test_the_application_sees_and_approves_its_event_unchanged(
             done = run_within(network.service.within, tmp_path, *words, **where)
             assert done.code == 0, done.err
             assert app.stdout is not None
-            said = [app.stdout.readline().split()[1:] for _ in range(2)]
+            lines = [app.stdout.readline().split()[1:] for _ in range(2)]
         finally:
-            app.terminate()  # which `timeout` passes on
-    assert said == [["Reboot", "Scheduled"], ["approved"]]
+            app.terminate()  # `timeout` passes the signal on
+    assert lines == [["Reboot", "Scheduled"], ["approved"]]
 
 
 def listening(network: Network, folder: Path) -> None:
-    """Ask once from there: what a silent group is told begins at once."""
+    """Poll once as the application: a disabled group would get no notice."""
     assert "Events" in curl(network.app, folder, "-H", "Metadata:true", EVENTS)
 
 
-def test_the_application_cannot_be_another(
+def test_the_application_cannot_impersonate_another_vm(
     network: Network, program: Program, tmp_path: Path
 ) -> None:
     other = EVENTS.replace("/metadata", "/vm/web-0/metadata")
@@ -138,24 +138,26 @@ def test_the_application_cannot_be_another(
     assert curl(network.app, tmp_path, *status, EVENTS) == "200"
 
 
-def test_the_application_does_not_reach_the_control_plane(
+def test_the_application_cannot_reach_the_control_plane(
     network: Network, program: Program, tmp_path: Path
 ) -> None:
     port = program.service.control.rpartition(":")[2]
-    asked = f"http://169.254.169.254:{port}/readyz"
-    assert curl(network.app, tmp_path, "-w", "%{http_code}", asked) == "000"
+    outside = f"http://169.254.169.254:{port}/readyz"
+    assert curl(network.app, tmp_path, "-w", "%{http_code}", outside) == "000"
     ready = f"http://127.0.0.1:{port}/readyz"
     assert "ready" in curl(network.service, tmp_path, ready)
 
 
-def test_the_machine_below_has_no_way_to_that_address(
+def test_the_container_host_has_no_route_to_the_metadata_address(
     network: Network, program: Program, tmp_path: Path
 ) -> None:
     command = [*network.machine.within, "ip", "route", "get", "169.254.169.254"]
     assert finish(command, tmp_path, environment_of(tmp_path)).code != 0
 
 
-def test_without_the_setting_port_80_is_roots(network: Network, tmp_path: Path) -> None:
+def test_without_the_sysctl_port_80_needs_root(
+    network: Network, tmp_path: Path
+) -> None:
     listen = "import socket; socket.create_server(('127.0.0.1', 80))"
     command = [*network.app.within, *MORTAL, sys.executable, "-c", listen]
     done = finish(command, tmp_path, environment_of(tmp_path))

@@ -1,4 +1,4 @@
-"""The rehearsal of examples/compose, without a container around it."""
+"""The rehearsal of examples/compose, run without a container."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,7 +9,7 @@ from tests.end_to_end.program import run
 REHEARSAL = compose()["services"]["rehearsal"]
 
 
-def test_the_program_that_is_mounted_passes_and_the_report_is_where_it_should_be(
+def test_the_mounted_program_passes_and_the_report_is_written(
     tmp_path: Path,
 ) -> None:
     places = {
@@ -18,9 +18,13 @@ def test_the_program_that_is_mounted_passes_and_the_report_is_where_it_should_be
     }
     words = REHEARSAL["command"]
     for target, place in places.items():
-        words = [each.replace(target, place) for each in words]
-    given = {**image_environment(), **REHEARSAL["environment"], "POLL_SECONDS": "0.05"}
-    kept = {name: given[name] for name in given if name != "PATH"}
+        words = [word.replace(target, place) for word in words]
+    environment = {
+        **image_environment(),
+        **REHEARSAL["environment"],
+        "POLL_SECONDS": "0.05",
+    }
+    kept = {name: environment[name] for name in environment if name != "PATH"}
     done = run(tmp_path, *words, **kept)
     assert done.code == 0, done.out + done.err
     report = tmp_path / "rehearsal.xml"

@@ -1,4 +1,4 @@
-"""Killed at any moment, the program goes on where it was: nothing lost or doubled."""
+"""Crash recovery: a killed program continues, with nothing lost or duplicated."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ OPTIONS = ("--clock", "manual", "--driver", "operator")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What can be seen from outside."""
+    """Everything that is visible from outside."""
 
     documents: list[tuple[bytes, str]]
     lists: list[Any]
@@ -28,7 +28,7 @@ class Picture:
 def a_picture(service: RunningService) -> Picture:
     answers = [service.as_vm(vm) for vm in VMS]
     return Picture(
-        documents=[(each.body, each.headers["ETag"]) for each in answers],
+        documents=[(response.body, response.headers["ETag"]) for response in answers],
         lists=[service.get(f"/v1/{name}?limit=1000")["items"] for name in LISTS],
         clock=service.get("/v1/clock"),
     )
@@ -36,17 +36,17 @@ def a_picture(service: RunningService) -> Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivor:
-    """A program that was killed and started again, and what was seen before."""
+    """A program restarted after a kill, and what was visible before and after."""
 
     program: Program
     before: Picture
     after: Picture
-    started: str  # a maintenance that had started, and was handed to a person
+    started: str  # id of a maintenance that an operator was working on
 
 
 @pytest.fixture(scope="module")
 def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
-    """Kill a program that has something in every phase, and start it again."""
+    """Kill a program with maintenance in every phase, and start it again."""
     folder = tmp_path_factory.mktemp("crash")
     with serving(folder, *OPTIONS) as program:
         service = program.service
@@ -75,43 +75,43 @@ def test_after_a_kill_operators_read_the_same_lists(
     survivor: Survivor, name: str
 ) -> None:
     index = LISTS.index(name)
-    known = survivor.before.lists[index]
+    before = survivor.before.lists[index]
     again = survivor.after.lists[index]
-    assert len(known) > 1
-    assert [each for each in again if each.get("fact") != "WorkBegan"] == [
-        each for each in known if each.get("fact") != "WorkBegan"
+    assert len(before) > 1
+    assert [item for item in again if item.get("fact") != "WorkBegan"] == [
+        item for item in before if item.get("fact") != "WorkBegan"
     ]
 
 
-def test_after_a_kill_the_clock_stands_where_it_stood(survivor: Survivor) -> None:
+def test_after_a_kill_the_clock_shows_the_same_time(survivor: Survivor) -> None:
     assert survivor.after.clock == survivor.before.clock
 
 
-def test_after_a_kill_a_tag_still_holds(survivor: Survivor) -> None:
+def test_after_a_kill_etags_are_still_valid(survivor: Survivor) -> None:
     for vm, (_, tag) in zip(VMS, survivor.before.documents, strict=True):
         answer = survivor.program.service.as_vm(vm, If_None_Match=tag)
         assert (answer.status, answer.body) == (304, b"")
 
 
-def test_after_a_kill_the_driver_is_asked_again(survivor: Survivor) -> None:
+def test_after_a_kill_the_driver_is_called_again(survivor: Survivor) -> None:
     service = survivor.program.service
     until(lambda: len(service.facts("WorkBegan")) == 2)
     began = service.facts("WorkBegan")
-    assert [each["attempt"] for each in began] == [1, 2]
-    assert {each["maintenance"] for each in began} == {survivor.started}
+    assert [fact["attempt"] for fact in began] == [1, 2]
+    assert {fact["maintenance"] for fact in began} == {survivor.started}
 
 
-def test_after_a_kill_life_goes_on(survivor: Survivor) -> None:
+def test_after_a_kill_maintenance_continues(survivor: Survivor) -> None:
     service = survivor.program.service
     path = f"/v1/maintenances/{survivor.started}"
     assert service.ask("POST", f"{path}/complete").json["phase"] == "COMPLETED"
     assert len(service.facts("Completed")) == 1
     service.advance(15 * 60)
     assert len(service.facts("Started")) == 2
-    positions = [each["position"] for each in service.facts()]
+    positions = [fact["position"] for fact in service.facts()]
     assert positions == [*range(1, len(positions) + 1)]
 
 
 @pytest.mark.full
-def test_an_approval_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
+def test_an_acknowledged_approval_survives_a_kill(tmp_path: Path) -> None:
     check_that_approvals_survive_a_kill(tmp_path)

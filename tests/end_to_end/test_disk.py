@@ -1,4 +1,4 @@
-"""A full disk: what must be written is refused for a while, what is read goes on."""
+"""Full disk: writes are refused with 503 for a while, reads continue."""
 
 import json
 import resource
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program, run_on_a_full_disk, serving
 
-#: The group lone is silent until it asks for the first time.
+#: The group lone is disabled until its first poll.
 FLEET = """\
 [[groups]]
 name = "web"
@@ -25,7 +25,7 @@ name = "lone"
 
 @contextmanager
 def a_full_disk(program: Program) -> Iterator[None]:
-    """Let no file of the program grow."""
+    """Keep the program's files from growing until the block ends."""
     pid = program.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
@@ -35,14 +35,14 @@ def a_full_disk(program: Program) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_survived(tmp_path: Path) -> None:
+def test_the_service_survives_a_full_disk(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(FLEET)
     options = ("--clock", "manual", "--log-format", "json")
     with serving(tmp_path, *options, fleet=fleet) as program:
         service = program.service
-        made = service.announce(vms=["web-0"])
-        event = made["events"][0]["id"]
+        maintenance = service.announce(vms=["web-0"])
+        event = maintenance["events"][0]["id"]
         before = service.as_vm("web-0")
 
         with a_full_disk(program):
@@ -66,7 +66,7 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
         assert service.as_vm("lone").status == 200
         assert len(service.facts("Approved")) == 1
         assert len(service.facts("Announced")) == 1
-        positions = [each["position"] for each in service.facts()]
+        positions = [fact["position"] for fact in service.facts()]
         assert positions == [*range(1, len(positions) + 1)]
         service.advance(5)
         assert service.document("web-0")["Events"] == []
@@ -74,22 +74,22 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_on_a_full_disk_an_operator_can_still_look(tmp_path: Path) -> None:
+def test_on_a_full_disk_operators_can_still_read(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
         service = program.service
-        made = service.announce(vms=["web-0"])
+        maintenance = service.announce(vms=["web-0"])
         with a_full_disk(program):
             service.document("web-0")
             paths = ("vms", "groups", "hosts", "maintenances", "events", "journal")
             answers = {path: service.ask("GET", f"/v1/{path}") for path in paths}
-            shown = service.ask("GET", f"/v1/maintenances/{made['id']}")
+            shown = service.ask("GET", f"/v1/maintenances/{maintenance['id']}")
         assert {path: answer.status for path, answer in answers.items()} == (
             dict.fromkeys(paths, 200)
         )
         assert shown.status == 200
 
 
-def test_a_first_start_on_a_full_disk_leaves_no_half_of_a_token(tmp_path: Path) -> None:
+def test_a_first_start_on_a_full_disk_leaves_no_partial_token(tmp_path: Path) -> None:
     ports = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
     words = ("serve", *ports, "--store", "memory")
     refused = run_on_a_full_disk(tmp_path, *words, FOREWARN_TOKEN=None)

@@ -1,4 +1,4 @@
-"""Data of an earlier version: stores and agent state still open, with all they hold.
+"""Data of an earlier version: stores and agent state still open with all their content.
 
 `tests/golden/earlier` was written by commit 209cd76: a SQLite store as SQL, the state
 directory of an agent that was killed, and what that version returned for both.
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def test_a_store_opens_with_all_it_holds(tmp_path: Path, store: str) -> None:
+def test_a_store_opens_with_all_its_content(tmp_path: Path, store: str) -> None:
     with a_service(tmp_path, store=store, fleet=None, driver="operator") as service:
         for resource in ("maintenances", "vms", "groups", "hosts"):
             items = service.get(f"/v1/{resource}?limit=100")["items"]
@@ -39,7 +39,7 @@ def test_a_store_opens_with_all_it_holds(tmp_path: Path, store: str) -> None:
         assert service.facts()[:length] == RESPONSES["journal"]
 
 
-def test_events_of_the_store_go_on(tmp_path: Path, store: str) -> None:
+def test_events_in_the_store_continue(tmp_path: Path, store: str) -> None:
     with a_service(tmp_path, store=store, fleet=None, driver="operator") as service:
         freeze = _scheduled(service, "web-1", "Freeze")
         assert service.approve_as("web-1", freeze).status == 200

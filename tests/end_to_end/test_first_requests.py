@@ -1,4 +1,4 @@
-"""The real program where the first call of a silent group is answered late."""
+"""Delay of the first request of a disabled group, in the real program."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ from tests.end_to_end.program import SOON, Program, serving, until
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.pollers import Poller, events_of
 
-#: Both groups are silent until they ask for the first time.
+#: Both groups are disabled until their first poll.
 FLEET = """\
 [[groups]]
 name = "web"
@@ -38,7 +38,7 @@ GET = a_request(events_of("web-0"), "Metadata: true")
 def answering_after(
     folder: Path, delay: str, *, clock: str = "manual"
 ) -> Iterator[Program]:
-    """Serve the fleet, with a first call that takes `delay` seconds."""
+    """Serve the fleet with a first request that takes `delay` seconds."""
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
     with serving(
@@ -48,12 +48,12 @@ def answering_after(
 
 
 def began(program: Program) -> bool:
-    """Whether a silence is over."""
+    """Return whether exactly one group has been enabled."""
     return len(program.service.facts("ListeningBegan")) == 1
 
 
 @pytest.mark.full
-def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
+def test_responses_are_delayed_while_a_group_is_enabled_and_immediate_afterwards(
     tmp_path: Path,
 ) -> None:
     with (
@@ -66,11 +66,11 @@ def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
         until(lambda: began(program))
         second.socket.sendall(GET)
         program.service.announce(vms=["web-1"])
-        said = first.answer()
+        response = first.answer()
         late = time.monotonic() - start
         assert second.answer().status == 200
         assert DELAY <= late <= time.monotonic() - start < late + AT_ONCE
-        assert json.loads(said.body)["DocumentIncarnation"] == 1
+        assert json.loads(response.body)["DocumentIncarnation"] == 1
         start = time.monotonic()
         assert first.ask().status == 200
         assert second.ask().status == 200
@@ -79,13 +79,13 @@ def test_a_group_is_answered_late_while_it_is_switched_on_and_then_at_once(
 
 
 @pytest.mark.full
-def test_an_approval_is_carried_out_though_its_client_does_not_wait(
+def test_an_approval_is_carried_out_even_if_its_client_disconnects(
     tmp_path: Path,
 ) -> None:
     with answering_after(tmp_path, NEVER) as program:
         before = program.sockets
-        made = program.service.announce(vms=["web-0"])
-        event = made["events"][0]["id"]
+        maintenance = program.service.announce(vms=["web-0"])
+        event = maintenance["events"][0]["id"]
         body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
         with Poller(program.metadata[0]) as poller:
             post = a_post(body, "Metadata: true", target=events_of("web-0"))
@@ -93,11 +93,11 @@ def test_an_approval_is_carried_out_though_its_client_does_not_wait(
             until(lambda: len(program.service.facts("Approved")) == 1)
             assert not poller.is_answered()
         until(lambda: program.sockets == before)
-        found = program.service.get(f"/v1/events/{event}")
-        assert found["approved_by"] == "web-0"
+        stored = program.service.get(f"/v1/events/{event}")
+        assert stored["approved_by"] == "web-0"
 
 
-def test_first_calls_do_not_keep_a_program_that_stops(tmp_path: Path) -> None:
+def test_delayed_first_requests_do_not_block_a_stop(tmp_path: Path) -> None:
     with (
         answering_after(tmp_path, NEVER) as program,
         Poller(program.metadata[0]) as web,
@@ -110,13 +110,13 @@ def test_first_calls_do_not_keep_a_program_that_stops(tmp_path: Path) -> None:
         assert code == 0
         assert seconds < SOON
         for poller in (web, lone):
-            said = poller.answer()
-            assert (said.status, said.header(b"connection")) == (200, b"close")
+            response = poller.answer()
+            assert (response.status, response.header(b"connection")) == (200, b"close")
         assert program.log == ""
 
 
 @pytest.mark.full
-def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
+def test_a_first_request_gets_a_response_even_if_the_clock_advances_a_day(
     tmp_path: Path,
 ) -> None:
     with (
@@ -130,13 +130,13 @@ def test_a_first_call_is_answered_though_the_clock_runs_a_day_meanwhile(
 
 
 @pytest.mark.full
-def test_a_group_whose_first_caller_is_gone_is_switched_on_all_the_same(
+def test_a_group_is_enabled_even_if_its_first_client_disconnects(
     tmp_path: Path,
 ) -> None:
     with answering_after(tmp_path, str(DELAY)) as program:
         before = program.sockets
         with closing(sqlite3.connect(tmp_path / "state" / "forewarn.db")) as store:
-            store.execute("BEGIN IMMEDIATE")  # so that the group cannot begin yet
+            store.execute("BEGIN IMMEDIATE")  # so that the group cannot be enabled yet
             with Poller(program.metadata[0]) as poller:
                 poller.socket.sendall(GET)
                 until(lambda: program.sockets > before)

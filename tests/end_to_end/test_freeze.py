@@ -1,4 +1,4 @@
-"""A process that was frozen knows for how long."""
+"""Freeze detection: a process measures for how long it was frozen."""
 
 import signal
 import subprocess
@@ -23,7 +23,7 @@ detector.stop()
 """
 
 
-def test_a_freeze_of_a_second_is_felt_and_nothing_else_is(tmp_path: Path) -> None:
+def test_a_freeze_of_a_second_is_detected_and_nothing_else(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _WATCHING, str(tmp_path / "alive")],
         stdin=subprocess.PIPE,
@@ -39,7 +39,7 @@ def test_a_freeze_of_a_second_is_felt_and_nothing_else_is(tmp_path: Path) -> Non
         child.stdin.write("felt?\n")
         child.stdin.flush()
         assert float(child.stdout.readline()) > 0.6
-        said, _ = child.communicate("and since?\n" * 20, timeout=PATIENCE)
-        assert 0 in map(float, said.split())  # a busy machine may freeze it as well
+        output, _ = child.communicate("and since?\n" * 20, timeout=PATIENCE)
+        assert 0 in map(float, output.split())  # a busy machine may also freeze it
     assert child.returncode == 0
     assert (tmp_path / "alive").exists()

@@ -1,4 +1,4 @@
-"""A disk that fills while VMs approve: nobody is left without an answer or misled."""
+"""A disk that fills up while VMs approve: every client gets a correct response."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,26 +33,28 @@ def fleet(tmp_path: Path) -> Path:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     (tmp_path / "state").mkdir()
-    with a_small_disk(tmp_path / "state") as made:
-        yield made
+    with a_small_disk(tmp_path / "state") as small_disk:
+        yield small_disk
 
 
 def announce_to_all(program: Program) -> list[str]:
-    """Announce one event for each VM; answer their ids."""
+    """Announce one event per VM, and return the event ids."""
     body = {"type": "Terminate", "group": "many"}
     answer = program.service.ask("POST", "/v1/maintenances", body)
-    return [each["events"][0]["id"] for each in answer.json["maintenances"]]
+    return [
+        maintenance["events"][0]["id"] for maintenance in answer.json["maintenances"]
+    ]
 
 
 def check_that_each_was_approved_once(program: Program, ids: Sequence[str]) -> None:
     facts = program.service.facts()
-    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
-    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
+    assert [fact["position"] for fact in facts] == [*range(1, len(facts) + 1)]
+    approved = [fact["event"] for fact in facts if fact["fact"] == "Approved"]
     assert sorted(approved) == sorted(ids)
 
 
 class Clients:
-    """Four VMs that approve all events, again and again until it is done."""
+    """Four clients that approve all events as their VMs, and retry until it works."""
 
     def __init__(self, program: Program, ids: Sequence[str]) -> None:
         self._service = program.service
@@ -70,10 +72,10 @@ class Clients:
         ]
 
     def finish(self) -> None:
-        """Wait until all is approved."""
+        """Wait until all events are approved."""
         try:
-            for each in self._work:
-                each.result(PATIENCE)
+            for future in self._work:
+                future.result(PATIENCE)
         finally:
             self._ended.set()
             self._look.result(PATIENCE)
@@ -98,7 +100,7 @@ class Clients:
                 self.seen[self._service.as_vm(f"vm-{number}").status] += 1
 
 
-def test_a_disk_that_fills_while_vms_approve_is_survived(
+def test_approvals_survive_a_disk_that_fills_up(
     tmp_path: Path, fleet: Path, disk: SmallDisk
 ) -> None:
     with serving(tmp_path, fleet=fleet, within=disk.within) as program:
@@ -115,8 +117,10 @@ def test_a_disk_that_fills_while_vms_approve_is_survived(
         clients.finish()
 
         assert {*clients.seen} == {200}
-        assert {each.status for each in clients.refused} == {503}
-        assert all(int(each.headers["Retry-After"]) > 0 for each in clients.refused)
+        assert {response.status for response in clients.refused} == {503}
+        assert all(
+            int(response.headers["Retry-After"]) > 0 for response in clients.refused
+        )
         check_that_each_was_approved_once(program, ids)
         assert len(program.log.splitlines()) <= 4  # not one for each request
         assert "Traceback" not in program.log
@@ -151,10 +155,12 @@ def test_a_kill_on_a_full_disk_loses_nothing(
         assert program.service.approve_as("vm-10", ids[10]).status == 200
 
 
-def test_a_first_start_on_a_full_disk_says_so(tmp_path: Path, disk: SmallDisk) -> None:
+def test_a_first_start_on_a_full_disk_reports_it(
+    tmp_path: Path, disk: SmallDisk
+) -> None:
     disk.fill()
     refused = run_within(disk.within, tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("forewarn: ")
     assert refused.err.count("\n") == 1
-    assert [each.name for each in disk.outside.iterdir()] == ["ballast"]
+    assert [file.name for file in disk.outside.iterdir()] == ["ballast"]

@@ -1,4 +1,4 @@
-"""A driver that somebody wrote, installed as he would and served with."""
+"""A third-party driver, installed with pip and used by the service."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-ind
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder where pip has put the example."""
+    """Install the example with pip, and return the target folder."""
     folder = tmp_path_factory.mktemp("installed")
     source = shutil.copytree(EXAMPLE, folder / "source")
     options = ("--no-build-isolation", "--disable-pip-version-check")
@@ -32,13 +32,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def a_web_service() -> Iterator[tuple[str, list[object]]]:
-    """Answer 200 to all but `web-2`; tell what was asked."""
-    asked: list[object] = []
+    """Respond 200 for all VMs but `web-2`, and collect the request bodies."""
+    bodies: list[object] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # the library wants this name
+        def do_POST(self) -> None:  # name given by http.server
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append(body)
+            bodies.append(body)
             self.send_response(503 if body["vm"] == "web-2" else 200)
             self.end_headers()
 
@@ -49,16 +49,16 @@ def a_web_service() -> Iterator[tuple[str, list[object]]]:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/act", asked
+            yield f"http://127.0.0.1:{server.server_port}/act", bodies
         finally:
             server.shutdown()
             thread.join()
 
 
-def test_it_acts_and_what_it_reports_is_written_down(
+def test_an_installed_driver_acts_and_its_reports_are_recorded(
     tmp_path: Path, installed: Path
 ) -> None:
-    with a_web_service() as (url, asked):
+    with a_web_service() as (url, bodies):
         config = tmp_path / "forewarn.toml"
         config.write_text(
             '[driver]\nname = "http"\nlead = 0\n'
@@ -73,13 +73,13 @@ def test_it_acts_and_what_it_reports_is_written_down(
             until(lambda: bool(program.service.facts("WorkDone")))
             (done,) = program.service.facts("WorkDone")
             (failed,) = program.service.facts("WorkFailed")
-    assert {"vm": "web-1", "type": "Reboot", "attempt": 1} in asked
+    assert {"vm": "web-1", "type": "Reboot", "attempt": 1} in bodies
     assert (done["vms"], failed["vms"]) == (["web-1"], ["web-2"])
     assert failed["detail"] == "HTTP Error 503: Service Unavailable"
 
 
 @pytest.mark.full
-def test_without_what_it_needs_there_is_a_sentence(
+def test_a_missing_driver_option_is_a_one_line_error(
     tmp_path: Path, installed: Path
 ) -> None:
     options = ("serve", *PORTS, "--driver", "http")
@@ -88,7 +88,7 @@ def test_without_what_it_needs_there_is_a_sentence(
 
 
 @pytest.mark.full
-def test_where_it_is_not_installed_those_that_are_there_are_listed(
+def test_an_unknown_driver_lists_the_installed_ones(
     tmp_path: Path,
 ) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--driver", "http")

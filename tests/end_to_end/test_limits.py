@@ -1,4 +1,4 @@
-"""The real program when too much is asked of it."""
+"""Limits of the real program: connections, files, memory and request rate."""
 
 import json
 import resource
@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.pollers import Poller, events_of
 
-#: Two VMs that are known by addresses of the loopback.
+#: Two VMs that are identified by loopback addresses.
 FLEET = """\
 [[groups]]
 name = "web"
@@ -41,9 +41,9 @@ def ask(
     source: str = "127.0.0.1",
     patience: float = PATIENCE,
 ) -> bytes:
-    """Ask on a connection of its own; answer the first line, empty if it is closed.
+    """Send a request on a new connection; return the status line, empty if closed.
 
-    Out of files, the system may also let a connection wait until there are some.
+    Without free file descriptors, the system may also leave the connection waiting.
     """
     try:
         with connect(where, source) as client:
@@ -74,7 +74,7 @@ OK = b"HTTP/1.1 200 OK"
 
 
 @pytest.mark.full
-def test_a_vm_may_have_some_connections_and_others_have_theirs(tmp_path: Path) -> None:
+def test_connections_are_limited_per_vm(tmp_path: Path) -> None:
     with (
         serving(
             tmp_path, fleet=a_fleet(tmp_path), FOREWARN_CONNECTIONS_PER_VM="3"
@@ -96,7 +96,7 @@ def test_a_vm_may_have_some_connections_and_others_have_theirs(tmp_path: Path) -
 
 
 @pytest.mark.full
-def test_there_may_be_some_connections_in_all(tmp_path: Path) -> None:
+def test_connections_are_limited_in_total(tmp_path: Path) -> None:
     with serving(tmp_path, FOREWARN_CONNECTIONS="5") as program, ExitStack() as stack:
         where = program.metadata[0]
         kept = [stack.enter_context(connect(where)) for _ in range(5)]
@@ -125,7 +125,7 @@ def crowd(where: str, count: int) -> Iterator[None]:
 
 @contextmanager
 def regulars(program: Program) -> Iterator[Callable[[], None]]:
-    """Keep a connection to each plane; to be called to see that they are served."""
+    """Keep a connection to each plane open, and yield a function that uses both."""
     health = f"{program.service.control}/healthz"
     operator = HTTPConnection(urlsplit(health).netloc, timeout=PATIENCE)
 
@@ -141,7 +141,7 @@ def regulars(program: Program) -> Iterator[Callable[[], None]]:
 
 
 @pytest.mark.parametrize("files", [64, 200])
-def test_few_files_are_shared_by_both_planes(tmp_path: Path, files: int) -> None:
+def test_both_planes_share_few_file_descriptors(tmp_path: Path, files: int) -> None:
     with serving(tmp_path, within=["prlimit", f"--nofile={files}"]) as program:
         metadata, control = program.metadata[0], program.service.control
         with regulars(program) as ask_regulars:
@@ -159,7 +159,7 @@ def test_few_files_are_shared_by_both_planes(tmp_path: Path, files: int) -> None
 
 @contextmanager
 def out_of_files(program: Program) -> Iterator[None]:
-    """Let the program open hardly anything more."""
+    """Leave the program two free file descriptors until the block ends."""
     pid = program.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(program.files) + 2, hard))
@@ -169,7 +169,7 @@ def out_of_files(program: Program) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_program_that_runs_out_of_files_goes_on(tmp_path: Path) -> None:
+def test_the_program_survives_running_out_of_files(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         metadata, control = program.metadata[0], program.service.control
         with regulars(program) as ask_regulars, out_of_files(program):
@@ -192,7 +192,7 @@ def test_a_program_that_runs_out_of_files_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_clients_that_ask_much_and_read_nothing_cost_little(tmp_path: Path) -> None:
+def test_clients_that_never_read_cost_little_memory(tmp_path: Path) -> None:
     with serving(tmp_path) as program, ExitStack() as stack:
         for _ in range(30):
             program.service.announce(vms=["web-0"])
@@ -214,15 +214,17 @@ def test_clients_that_ask_much_and_read_nothing_cost_little(tmp_path: Path) -> N
 
 
 @pytest.mark.full
-def test_who_asks_too_often_is_refused_and_approves_nothing(tmp_path: Path) -> None:
+def test_too_many_requests_get_429_and_approve_nothing(tmp_path: Path) -> None:
     with serving(tmp_path, FOREWARN_REQUESTS_PER_SECOND="2") as program:
         service = program.service
-        made = service.announce(vms=["web-0"])
-        event = made["events"][0]["id"]
+        maintenance = service.announce(vms=["web-0"])
+        event = maintenance["events"][0]["id"]
         body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
         post = a_post(body, "Metadata: true", target=events_of("web-0"))
         with Poller(program.metadata[0]) as poller:
-            poller.socket.sendall(GET + GET + post)  # at once, however slow we are
+            poller.socket.sendall(
+                GET + GET + post
+            )  # in one write, however slow the test is
             assert [poller.answer().status for _ in range(2)] == [200, 200]
             refused = poller.answer()
         assert (refused.status, refused.header(b"retry-after")) == (429, b"1")

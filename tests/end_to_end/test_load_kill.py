@@ -1,4 +1,4 @@
-"""Ended in the middle of a rush, the program keeps all that it has answered."""
+"""Kills and stops under load: every acknowledged request is kept."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ FLEET = "".join(
 ) + "".join(f'[[vms]]\nname = "{vm}"\ngroup = "{vm.split("-")[1]}"\n' for vm in VMS)
 
 
-#: What an event shows after a fact; nothing once it is gone.
+#: Status of an event after a fact; empty once the event is gone.
 STATUS_AFTER = {"Announced": "Scheduled", "Started": "Started", "Completed": ""}
 
 
@@ -35,17 +35,22 @@ def fleet(tmp_path: Path) -> Path:
 def announce_to_all(service: RunningService) -> Mapping[str, str]:
     """Announce events for every VM, and return the VM of each event."""
     body = {"type": "Terminate", "vms": VMS}
-    made: list[Any] = []
+    maintenances: list[Any] = []
     for _ in range(ROUNDS):
-        made += service.ask("POST", "/v1/maintenances", body).json["maintenances"]
-    return {each["events"][0]["id"]: each["vms"][0] for each in made}
+        maintenances += service.ask("POST", "/v1/maintenances", body).json[
+            "maintenances"
+        ]
+    return {
+        maintenance["events"][0]["id"]: maintenance["vms"][0]
+        for maintenance in maintenances
+    }
 
 
 def approving(
     service: RunningService, vm_of: Mapping[str, str], ids: Sequence[str]
 ) -> Rush:
-    """Let sixteen clients approve the events `ids`, each as the VM it concerns."""
-    return Rush(16, ids, lambda each: service.approve_as(vm_of[each], each).status)
+    """Approve the events `ids` with sixteen clients, each event as its own VM."""
+    return Rush(16, ids, lambda event: service.approve_as(vm_of[event], event).status)
 
 
 def settled_journal(service: RunningService) -> Sequence[Any]:
@@ -60,16 +65,16 @@ def settled_journal(service: RunningService) -> Sequence[Any]:
 
 
 def check_journal(facts: Sequence[Any]) -> None:
-    """Positions have no gaps, times do not go back, nothing is approved twice."""
-    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
-    times = [datetime.fromisoformat(each["at"]) for each in facts]
+    """Check that positions have no gaps, times are sorted, and approvals are unique."""
+    assert [fact["position"] for fact in facts] == [*range(1, len(facts) + 1)]
+    times = [datetime.fromisoformat(fact["at"]) for fact in facts]
     assert times == sorted(times)
-    approved = [each["event"] for each in facts if each["fact"] == "Approved"]
+    approved = [fact["event"] for fact in facts if fact["fact"] == "Approved"]
     assert len(approved) == len({*approved})
 
 
 def check_documents(service: RunningService, facts: Sequence[Any]) -> None:
-    """Each group is shown what the journal tells, no more and no less."""
+    """Check that each group's document shows exactly what the journal implies."""
     shown: dict[str, dict[str, str]] = {str(each): {} for each in range(GROUPS)}
     events: dict[str, Any] = {}  # by maintenance
     incarnations: dict[str, int] = {}
@@ -83,36 +88,38 @@ def check_documents(service: RunningService, facts: Sequence[Any]) -> None:
             shown[event["group"]][event["id"]] = STATUS_AFTER[fact["fact"]]
     for group, expected in shown.items():
         document = service.document(f"vm-{group}-0")
-        found = {each["EventId"]: each["EventStatus"] for each in document["Events"]}
-        assert found == {event: status for event, status in expected.items() if status}
+        statuses = {each["EventId"]: each["EventStatus"] for each in document["Events"]}
+        assert statuses == {
+            event: status for event, status in expected.items() if status
+        }
         assert document["DocumentIncarnation"] == incarnations[group]
 
 
 def check_after_the_end(
     program: Program, vm_of: Mapping[str, str], answered: Sequence[str]
 ) -> None:
-    """All that was answered is there; whoever was not answered can ask again."""
+    """Check that acknowledged approvals are kept and all others can be repeated."""
     facts = settled_journal(program.service)
     check_journal(facts)
     check_documents(program.service, facts)
-    approved = {each["event"] for each in facts if each["fact"] == "Approved"}
+    approved = {item["event"] for item in facts if item["fact"] == "Approved"}
     assert {*answered} <= approved
-    assert len(approved) <= len(answered) + 16  # done, and not answered any more
+    assert len(approved) <= len(answered) + 16  # done, but without a response
 
-    rest = [each for each in vm_of if each not in answered]
+    rest = [item for item in vm_of if item not in answered]
     again = approving(program.service, vm_of, rest)
     again.join()
     assert (sorted(again.answered), again.refused) == (sorted(rest), [])
     facts = journal(program.service)
     check_journal(facts)
-    approved = {each["event"] for each in facts if each["fact"] == "Approved"}
+    approved = {item["event"] for item in facts if item["fact"] == "Approved"}
     assert approved == vm_of.keys()
 
 
-CLOCK = ("--clock", "manual")  # so that nothing moves on while we look
+CLOCK = ("--clock", "manual")  # so that nothing changes during the checks
 
 
-def test_a_kill_amid_approvals_loses_and_doubles_none(
+def test_a_kill_during_approvals_loses_and_duplicates_none(
     tmp_path: Path, fleet: Path
 ) -> None:
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
@@ -127,7 +134,7 @@ def test_a_kill_amid_approvals_loses_and_doubles_none(
         check_after_the_end(program, vm_of, rush.answered)
 
 
-def test_a_stop_amid_approvals_keeps_all_that_were_answered(
+def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
     tmp_path: Path, fleet: Path
 ) -> None:
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
@@ -144,7 +151,7 @@ def test_a_stop_amid_approvals_keeps_all_that_were_answered(
         check_after_the_end(program, vm_of, rush.answered)
 
 
-def test_a_kill_in_announcements_with_keys_makes_each_of_them_once(
+def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
     tmp_path: Path, fleet: Path
 ) -> None:
     keys = [f"key-{number}" for number in range(size(100, 200))]
@@ -165,10 +172,12 @@ def test_a_kill_in_announcements_with_keys_makes_each_of_them_once(
         assert rush.refused == []
         assert len(rush.answered) < len(keys)
     with serving(tmp_path, fleet=fleet) as program:
-        again = announcing(program.service, keys)  # also those that were answered
+        again = announcing(program.service, keys)  # including the acknowledged ones
         again.join()
         assert (len(again.answered), again.refused) == (len(keys), [])
         facts = journal(program.service)
         check_journal(facts)
-    made = [each for each in facts if each["fact"] == "Announced"]
-    assert sorted(each["announced"]["description"] for each in made) == sorted(keys)
+    announced = [fact for fact in facts if fact["fact"] == "Announced"]
+    assert sorted(fact["announced"]["description"] for fact in announced) == sorted(
+        keys
+    )

@@ -1,4 +1,4 @@
-"""The real program while clients wait: they leave, it stops, time passes."""
+"""Long polls of the real program: clients leave, the program stops, time passes."""
 
 import json
 import random
@@ -20,7 +20,7 @@ GET = a_request(events_of("web-0"), "Metadata: true")
 
 @contextmanager
 def waiting(program: Program, count: int) -> Iterator[list[Poller]]:
-    """Let `count` clients wait for the next document of web-0."""
+    """Hold `count` long polls for the next document of web-0."""
     with ExitStack() as stack:
         pollers = [
             stack.enter_context(Poller(program.metadata[0])) for _ in range(count)
@@ -36,7 +36,7 @@ def waiting(program: Program, count: int) -> Iterator[list[Poller]]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("clock", ["system", "x3600", "manual"])
-def test_a_wait_is_as_long_as_it_says_whatever_the_clock(
+def test_a_long_poll_waits_in_real_time_with_any_clock(
     tmp_path: Path, clock: str
 ) -> None:
     with (
@@ -71,7 +71,7 @@ def leave(poller: Poller, way: str) -> None:
 @pytest.mark.parametrize(
     "way", ["close", "half-close", "reset", "amid the next request"]
 )
-def test_clients_that_leave_are_gone_at_once(tmp_path: Path, way: str) -> None:
+def test_disconnected_clients_are_dropped_immediately(tmp_path: Path, way: str) -> None:
     with serving(tmp_path) as program, Poller(program.metadata[0]) as staying:
         staying.hold()
         before = program.sockets
@@ -87,7 +87,7 @@ def test_clients_that_leave_are_gone_at_once(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.full
-def test_clients_that_come_and_go_in_any_way_leave_nothing(tmp_path: Path) -> None:
+def test_clients_that_come_and_go_leave_no_sockets(tmp_path: Path) -> None:
     dice = random.Random(7)
     with serving(tmp_path) as program:
         program.service.announce(vms=["web-0"])
@@ -109,7 +109,7 @@ def test_clients_that_come_and_go_in_any_way_leave_nothing(tmp_path: Path) -> No
 # --- a program that stops ----------------------------------------------------
 
 
-def test_a_thousand_who_wait_are_answered_when_the_program_stops(
+def test_a_thousand_long_polls_get_a_response_when_the_program_stops(
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path) as program, waiting(program, 1000) as pollers:
@@ -118,13 +118,13 @@ def test_a_thousand_who_wait_are_answered_when_the_program_stops(
         assert seconds < SOON
         assert program.log == ""
         for poller in pollers:
-            said = poller.answer()
-            assert (said.status, said.header(b"connection")) == (304, b"close")
+            response = poller.answer()
+            assert (response.status, response.header(b"connection")) == (304, b"close")
             assert poller.is_closed()
 
 
 @pytest.mark.full
-def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> None:
+def test_clients_that_do_not_read_do_not_block_a_stop(tmp_path: Path) -> None:
     with serving(tmp_path) as program, waiting(program, 10):
         for _ in range(40):
             program.service.announce(vms=["web-0"])
@@ -145,7 +145,7 @@ def test_clients_that_do_not_read_do_not_keep_the_program(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-def test_clients_of_both_planes_together_do_not_keep_the_program(
+def test_clients_of_both_planes_do_not_block_a_stop(
     tmp_path: Path,
 ) -> None:
     with (
@@ -169,12 +169,12 @@ def test_clients_of_both_planes_together_do_not_keep_the_program(
 
 
 @pytest.mark.full
-def test_approvals_that_are_answered_when_the_program_stops_are_kept(
+def test_approvals_acknowledged_during_a_stop_are_kept(
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path) as program, ExitStack() as stack:
-        made = [program.service.announce(vms=["web-0"]) for _ in range(8)]
-        events = [each["events"][0]["id"] for each in made]
+        maintenances = [program.service.announce(vms=["web-0"]) for _ in range(8)]
+        events = [maintenance["events"][0]["id"] for maintenance in maintenances]
         posts = []
         for event in events:
             poller = stack.enter_context(Poller(program.metadata[0]))
@@ -192,5 +192,5 @@ def test_approvals_that_are_answered_when_the_program_stops_are_kept(
                 answered.append(event)
     with serving(tmp_path) as program:
         for event in answered:
-            found = program.service.get(f"/v1/events/{event}")
-            assert found["approved_by"] == "web-0"
+            stored = program.service.get(f"/v1/events/{event}")
+            assert stored["approved_by"] == "web-0"

@@ -1,4 +1,4 @@
-"""A scenario with marks: the one of docs/how-to/write-a-scenario.md."""
+"""The scenario with marks in docs/how-to/write-a-scenario.md."""
 
 import re
 
@@ -13,18 +13,18 @@ PAGE = ROOT / "docs" / "how-to" / "write-a-scenario.md"
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    """The first one on the page."""
+    """Parse the first scenario on the page."""
     (first, _) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     return parse_scenario(first, PAGE)
 
 
 def test_a_handler_that_drains_before_it_approves_passes(scenario: Scenario) -> None:
     played = rehearse(scenario, a_handler("draining_handler"))
-    assert [each.reason for each in played.failed] == []
+    assert [result.reason for result in played.failed] == []
     assert played.has_passed
 
 
-def test_a_handler_that_drains_afterwards_fails(scenario: Scenario) -> None:
+def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> None:
     handler = a_handler("bad_handlers.approves_before_it_is_ready")
     played = rehearse(hurried(scenario), handler)
     (failed,) = played.failed
@@ -36,6 +36,6 @@ def test_a_handler_that_drains_afterwards_fails(scenario: Scenario) -> None:
 
 def test_a_handler_that_makes_no_mark_fails(scenario: Scenario) -> None:
     played = rehearse(hurried(scenario), a_handler("careful_handler"))
-    assert [each.reason for each in played.failed] == [
+    assert [result.reason for result in played.failed] == [
         "planned was approved, and there is no mark 'drained', nor any other"
     ]

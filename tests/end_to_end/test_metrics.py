@@ -1,4 +1,4 @@
-"""A scrape of the real program while its database is away."""
+"""Metrics of the real program while its database is unavailable."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.server.support.scrapes import scrape
 
 
 @pytest.mark.full
-def test_while_the_database_is_away_the_rest_is_told(
+def test_other_metrics_are_served_while_the_database_is_unavailable(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
     url = durable_postgres.url(schema=durable_postgres.new_schema())

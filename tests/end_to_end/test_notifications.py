@@ -1,4 +1,4 @@
-"""The real program tells others, killed or not, and whatever they do."""
+"""Notifications of the real program by webhook and log, even across kills."""
 
 import json
 from http.server import BaseHTTPRequestHandler
@@ -30,18 +30,18 @@ def everything_to(receiver: Receiver) -> str:
 
 def some_lives(program: Program, count: int) -> None:
     for _ in range(count):
-        made = program.service.announce(vms=["web-0"])
-        program.service.ask("POST", f"/v1/maintenances/{made['id']}/cancel")
+        maintenance = program.service.announce(vms=["web-0"])
+        program.service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
 
 
 def all_told(program: Program, receiver: Receiver) -> int:
-    """Wait until the receiver knows the last fact; answer its position."""
+    """Wait until the receiver has the last fact, and return its position."""
     end = len(program.service.facts())
     receiver.wait_for(lambda: end in receiver.positions)
     return end
 
 
-def test_killed_in_the_middle_it_tells_everything_at_least_once_and_in_order(
+def test_after_a_kill_every_fact_is_delivered_at_least_once_and_in_order(
     tmp_path: Path,
 ) -> None:
     killed = Event()
@@ -72,7 +72,7 @@ def test_killed_in_the_middle_it_tells_everything_at_least_once_and_in_order(
 
 
 @pytest.mark.full
-def test_stopped_in_order_it_tells_nothing_twice(tmp_path: Path) -> None:
+def test_after_an_orderly_stop_nothing_is_delivered_twice(tmp_path: Path) -> None:
     ends = []
     with a_receiver() as receiver:
         options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
@@ -85,14 +85,14 @@ def test_stopped_in_order_it_tells_nothing_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_whoever_hangs_delays_nothing_and_not_the_end(tmp_path: Path) -> None:
+def test_a_hanging_receiver_delays_neither_others_nor_a_stop(tmp_path: Path) -> None:
     with a_receiver() as hanging, a_receiver() as prompt:
         hanging.reply = hanging.hang
         urls = ("--webhook", hanging.url, "--webhook", prompt.url)
         with serving(tmp_path, *MANUAL, *urls) as program:
-            made = program.service.announce(vms=["web-0"])
+            maintenance = program.service.announce(vms=["web-0"])
             hanging.wait_for(lambda: len(hanging.got) == 1)
-            event = made["events"][0]["id"]
+            event = maintenance["events"][0]["id"]
             assert program.service.approve_as("web-1", event).status == 200
             program.service.advance(3600)
             prompt.wait_for(lambda: "dev.forewarn.Completed" in types(prompt))
@@ -103,11 +103,11 @@ def test_whoever_hangs_delays_nothing_and_not_the_end(tmp_path: Path) -> None:
 
 
 def types(receiver: Receiver) -> list[str]:
-    return [each.event["type"] for each in receiver.got]
+    return [delivery.event["type"] for delivery in receiver.got]
 
 
 @pytest.mark.full
-def test_a_receiver_that_is_down_for_a_while_misses_nothing(tmp_path: Path) -> None:
+def test_a_receiver_that_was_down_misses_nothing(tmp_path: Path) -> None:
     with a_receiver() as receiver:
         answers = iter([503, 500, 204])
 
@@ -122,26 +122,28 @@ def test_a_receiver_that_is_down_for_a_while_misses_nothing(tmp_path: Path) -> N
             log = program.log
     first = receiver.positions[0]
     assert receiver.positions == [first, first, *range(first, end + 1)]
-    attempts = [each.headers["Forewarn-Delivery-Attempt"] for each in receiver.got]
+    attempts = [
+        delivery.headers["Forewarn-Delivery-Attempt"] for delivery in receiver.got
+    ]
     assert attempts[:4] == ["1", "2", "3", "1"]
     assert log.count("all was not told") == 1
     assert "hush" not in log
 
 
 @pytest.mark.full
-def test_the_log_tells_in_json_whatever_its_level(tmp_path: Path) -> None:
+def test_log_notifications_are_json_at_any_log_level(tmp_path: Path) -> None:
     text = '[[notify.targets]]\nname = "log"\nkind = "log"\n'
     options = ("--log-format", "json", "--log-level", "error", *MANUAL)
     with serving(tmp_path, *options, *a_file(tmp_path, text)) as program:
-        made = program.service.announce(vms=["web-0"])
+        maintenance = program.service.announce(vms=["web-0"])
         until(lambda: "Announced" in program.log)
         (line,) = map(json.loads, program.log.splitlines())
     assert line["logger"] == "forewarn.notifications"
-    assert line["event"]["subject"] == made["id"]
-    assert made["id"] in line["message"]
+    assert line["event"]["subject"] == maintenance["id"]
+    assert maintenance["id"] in line["message"]
 
 
-def test_wrong_settings_are_a_sentence(tmp_path: Path) -> None:
+def test_invalid_settings_are_a_one_line_error(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--webhook", "ops.example")
     check_sentence(ended, 2, "--webhook", "https://ops.example/hook")
     text = '[[notify.targets]]\nname = "ops"\nkind = "pigeon"\n'

@@ -1,7 +1,7 @@
-"""The program was away: killed or stopped, and started again much later.
+"""Outages: the program is killed or stopped, and started again much later.
 
-No test can wait for the minutes that make an outage, so each one moves, in the store
-of a program that does not run, one of the two times that are compared at the start.
+No test can wait for the minutes that make an outage. Each one instead changes, in the
+store of a stopped program, one of the two times that are compared at startup.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ MANUAL = ("--clock", "manual")
 
 HOUR = timedelta(hours=1)
 
-#: A group that is silent until it asks.
+#: A group that is disabled until its first poll.
 FLEET = '[[vms]]\nname = "lone"\n'
 
 
@@ -39,11 +39,11 @@ STOPPED = pytest.param(Program.stop, id="stopped", marks=pytest.mark.full)
 
 
 @pytest.mark.parametrize("end", [pytest.param(Program.kill, id="killed"), STOPPED])
-def test_a_reboot_that_was_down_from_minute_1_to_30_starts_in_minute_44(
+def test_after_an_outage_from_minute_1_to_30_a_reboot_starts_in_minute_44(
     tmp_path: Path, end: Callable[[Program], object]
 ) -> None:
     with serving(tmp_path, *MANUAL) as program:
-        made = program.service.announce(vms=["web-0"])
+        maintenance = program.service.announce(vms=["web-0"])
         program.service.advance(60)
         end(program)
     be_away(store_in(tmp_path), timedelta(minutes=29))
@@ -51,17 +51,17 @@ def test_a_reboot_that_was_down_from_minute_1_to_30_starts_in_minute_44(
         program.service.advance(2 * 3600)
         (started,) = program.service.facts("Started")
         shown = timedelta(minutes=44)
-        assert time_of(started["at"]) - time_of(made["announced_at"]) == shown
+        assert time_of(started["at"]) - time_of(maintenance["announced_at"]) == shown
         assert len(outages(program)) == 1
 
 
 @pytest.mark.full
-def test_after_30_hours_without_the_program_a_tag_still_holds(tmp_path: Path) -> None:
+def test_after_an_outage_of_30_hours_etags_are_still_valid(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(FLEET)
     with serving(tmp_path, *MANUAL, fleet=fleet) as program:
         tag = program.service.as_vm("lone").headers["ETag"]
-        program.service.advance(1)  # the note of the request is written with it
+        program.service.advance(1)  # also saves the time of the poll
         program.kill()
     be_away(store_in(tmp_path), 30 * HOUR)
     with serving(tmp_path, *MANUAL, fleet=fleet) as program:
@@ -71,19 +71,21 @@ def test_after_30_hours_without_the_program_a_tag_still_holds(tmp_path: Path) ->
 
 
 @pytest.mark.full
-def test_an_operator_is_told_of_an_outage(tmp_path: Path) -> None:
+def test_an_outage_is_in_the_journal_and_the_log(tmp_path: Path) -> None:
     with serving(tmp_path, *MANUAL) as program:
         program.stop()
         assert program.log == ""
     since = be_away(store_in(tmp_path), HOUR)
     with serving(tmp_path, *MANUAL) as program:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
-        told = run(tmp_path, "journal", **where).out
+        output = run(tmp_path, "journal", **where).out
         program.stop()
-        first, last = (f"{each:%Y-%m-%d %H:%M:%S}Z" for each in (since, since + HOUR))
-        words = " ".join(told.split())
+        first, last = (
+            f"{moment:%Y-%m-%d %H:%M:%S}Z" for moment in (since, since + HOUR)
+        )
+        words = " ".join(output.split())
         assert words.endswith(f" {last} forewarn OutageEnded away since {first}")
-        assert max(map(len, told.splitlines())) <= 80
+        assert max(map(len, output.splitlines())) <= 80
         (line,) = program.log.splitlines()
         assert since.isoformat() in line
         assert (since + HOUR).isoformat() in line
@@ -93,7 +95,7 @@ def test_an_operator_is_told_of_an_outage(tmp_path: Path) -> None:
 
 
 def beat_earlier(folder: Path, gap: timedelta) -> datetime:
-    """Set the last heartbeat back, as if the program had ended earlier by `gap`."""
+    """Move the last heartbeat back by `gap`, as if the program had ended earlier."""
     with closing(sqlite3.connect(store_in(folder))) as database:
         (left,) = database.execute(
             "SELECT value FROM settings WHERE name = 'heartbeat'"
@@ -108,7 +110,7 @@ def beat_earlier(folder: Path, gap: timedelta) -> datetime:
 
 
 @pytest.mark.full
-def test_a_machine_that_was_off_for_an_hour_is_noticed_once(tmp_path: Path) -> None:
+def test_an_hour_without_power_is_recorded_as_one_outage(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         program.kill()
     last = beat_earlier(tmp_path, HOUR)
@@ -122,10 +124,10 @@ def test_a_machine_that_was_off_for_an_hour_is_noticed_once(tmp_path: Path) -> N
 
 @pytest.mark.full
 @pytest.mark.parametrize(("hours", "is_one"), [(5, False), (30, True)])
-def test_on_a_clock_600_times_as_fast_a_gap_is_600_times_as_long(
+def test_with_a_clock_600_times_as_fast_an_outage_is_600_times_as_long(
     tmp_path: Path, hours: int, is_one: bool
 ) -> None:
-    """The clock goes on at the last time in the store: here that of the fleet."""
+    """The clock continues at the last time in the store, here that of the fleet."""
     fast = ("--clock", "x600")
     with serving(tmp_path, *fast) as program:
         program.kill()
@@ -135,7 +137,7 @@ def test_on_a_clock_600_times_as_fast_a_gap_is_600_times_as_long(
 
 
 @pytest.mark.full
-def test_a_fast_clock_that_is_ahead_goes_on_without_an_outage(tmp_path: Path) -> None:
+def test_a_fast_clock_that_is_ahead_continues_without_an_outage(tmp_path: Path) -> None:
     fast = ("--clock", "x86400")  # a day in a second
     with serving(tmp_path, *fast) as program:
         before = program.service.get("/v1/clock")["now"]

@@ -1,4 +1,4 @@
-"""What the program prints and logs may be closed, full or unread; it serves on."""
+"""Output streams that are closed, full or unread: the program keeps serving."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ LONG = PATIENCE
 def started_by_a_shell(
     folder: Path, streams: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Serve, with streams as the shell is told to set them; both are pipes to us."""
+    """Serve with the shell redirections `streams`; other output goes to pipes."""
     words = (sys.executable, "-m", "forewarn", *SERVE, *COMPLAINING)
     with subprocess.Popen(
         ["/bin/sh", "-c", f'exec "$@" {streams}', "sh", *words, "--fleet", str(DEMO)],
@@ -40,7 +40,7 @@ def started_by_a_shell(
 
 
 def ports_of(pid: int) -> list[int]:
-    """The ports that the process `pid` listens on."""
+    """Return the ports that the process `pid` listens on."""
     sockets = set()
     for number in os.listdir(f"/proc/{pid}/fd"):
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -54,26 +54,26 @@ def ports_of(pid: int) -> list[int]:
 
 
 def check_that_it_serves(process: "subprocess.Popen[bytes]") -> None:
-    """Find its two planes, ask both for a VM's document, and let it end."""
+    """Request a VM's document from both planes, and stop the program."""
     until(lambda: len(ports_of(process.pid)) == 2, LONG)
     urls = [
-        f"http://127.0.0.1:{each}/vm/db-0{EVENTS}" for each in ports_of(process.pid)
+        f"http://127.0.0.1:{port}/vm/db-0{EVENTS}" for port in ports_of(process.pid)
     ]
-    found = [ask("GET", url, Metadata="true").status for url in urls]
-    assert sorted(found) == [200, 404]
+    statuses = [ask("GET", url, Metadata="true").status for url in urls]
+    assert sorted(statuses) == [200, 404]
     process.send_signal(signal.SIGTERM)
     assert process.wait(LONG) == 0
 
 
 @pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-", ">/dev/full 2>&1"])
-def test_streams_that_are_closed_or_full_do_not_matter(
+def test_the_program_serves_with_closed_or_full_streams(
     tmp_path: Path, streams: str
 ) -> None:
     with started_by_a_shell(tmp_path, streams) as process:
         check_that_it_serves(process)
 
 
-def test_a_reader_that_leaves_after_the_first_line_does_not_matter(
+def test_the_program_serves_after_its_reader_has_left(
     tmp_path: Path,
 ) -> None:
     with started_by_a_shell(tmp_path, "2>&1") as process:
@@ -84,7 +84,7 @@ def test_a_reader_that_leaves_after_the_first_line_does_not_matter(
 
 
 @pytest.mark.full
-def test_readers_that_were_never_there_do_not_matter(tmp_path: Path) -> None:
+def test_the_program_serves_without_any_reader(tmp_path: Path) -> None:
     with started_by_a_shell(tmp_path, "") as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""The program on PostgreSQL: the story, a kill, a server that goes away or hangs."""
+"""The program on PostgreSQL: restarts, kills, and a database that stops or hangs."""
 
 import json
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ def url(durable_postgres: Server) -> str:
 
 
 @pytest.mark.full
-def test_the_story_goes_on_after_a_restart(tmp_path: Path, url: str) -> None:
+def test_maintenance_continues_after_a_restart(tmp_path: Path, url: str) -> None:
     options = ("--clock", "manual", "--store", url)
     with serving(tmp_path, *options) as program:
-        made = program.service.announce(vms=["web-0"])
+        maintenance = program.service.announce(vms=["web-0"])
         program.service.advance(15 * 60 - 1)
         before = program.service.as_vm("web-1")
         (code, seconds) = program.stop()
@@ -43,24 +43,22 @@ def test_the_story_goes_on_after_a_restart(tmp_path: Path, url: str) -> None:
         service.advance(5)
         assert service.document("web-1") == {"DocumentIncarnation": 3, "Events": []}
         (ended,) = service.get("/v1/maintenances?phase=COMPLETED")["items"]
-        assert ended["id"] == made["id"]
+        assert ended["id"] == maintenance["id"]
         assert not (tmp_path / "state" / "forewarn.db").exists()
 
 
-def test_an_approval_that_was_answered_survives_a_kill(
-    tmp_path: Path, url: str
-) -> None:
+def test_an_acknowledged_approval_survives_a_kill(tmp_path: Path, url: str) -> None:
     check_that_approvals_survive_a_kill(tmp_path, url)
 
 
-# --- a server that goes away -------------------------------------------------
+# --- a database that stops ---------------------------------------------------
 
 
 @contextmanager
 def a_vm_that_never_stops_asking(
     service: RunningService, vm: str
 ) -> Iterator[set[int]]:
-    """Ask for the document again and again; all statuses that were answered."""
+    """Poll continuously, and collect the statuses of all responses."""
     statuses: set[int] = set()
     over = Event()
 
@@ -77,7 +75,7 @@ def a_vm_that_never_stops_asking(
         asking.result()
 
 
-def test_a_database_that_goes_away_and_comes_back_is_survived(
+def test_the_service_survives_a_database_restart(
     tmp_path: Path, url: str, durable_postgres: Server
 ) -> None:
     options = ("--log-format", "json", "--store", url)
@@ -102,13 +100,13 @@ def test_a_database_that_goes_away_and_comes_back_is_survived(
             until(lambda: service.document("web-1")["Events"] == [])
             assert service.ask("GET", "/readyz").status == 200
         assert statuses == {200}
-        kinds = [each["fact"] for each in service.facts("Announced", "Approved")]
+        kinds = [fact["fact"] for fact in service.facts("Announced", "Approved")]
         assert kinds == ["Announced", "Approved"]
         check_log(program)
 
 
 def check_log(program: Program) -> None:
-    """The log has sentences in it, no tracebacks, and no secret."""
+    """Check that the log has messages, but no tracebacks and no secrets."""
     lines = [json.loads(line) for line in program.log.splitlines()]
     assert any("Connection refused" in line["message"] for line in lines)
     assert not any("exception" in line for line in lines)
@@ -116,7 +114,7 @@ def check_log(program: Program) -> None:
 
 
 @pytest.mark.full
-def test_what_was_kept_though_its_commit_got_lost_is_shown_soon(
+def test_a_commit_whose_response_was_lost_is_shown_soon(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
     schema = durable_postgres.new_schema()
@@ -133,11 +131,11 @@ def test_what_was_kept_though_its_commit_got_lost_is_shown_soon(
             assert len(service.facts("Announced")) == 1
 
 
-# --- a server that hangs -----------------------------------------------------
+# --- a database that hangs ---------------------------------------------------
 
 
 @pytest.mark.full
-def test_a_database_that_hangs_does_not_keep_the_program(
+def test_a_hanging_database_does_not_block_a_stop(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
     schema = durable_postgres.new_schema()
@@ -159,14 +157,16 @@ def test_a_database_that_hangs_does_not_keep_the_program(
             assert code == 0
             assert seconds < SOON
             assert "Traceback" not in program.log
-            assert [each.exception() for each in waiting if each.exception()] == []
+            assert [
+                future.exception() for future in waiting if future.exception()
+            ] == []
 
 
-# --- starts that are refused -------------------------------------------------
+# --- refused starts ----------------------------------------------------------
 
 
 @pytest.mark.full
-def test_a_wrong_password_is_told_in_one_sentence(
+def test_a_wrong_password_is_a_one_line_error(
     tmp_path: Path, durable_postgres: Server
 ) -> None:
     url = durable_postgres.url(password=f"not-{PASSWORD}")
@@ -182,7 +182,7 @@ def test_a_wrong_password_is_told_in_one_sentence(
 
 
 @pytest.mark.full
-def test_the_password_may_come_from_where_libpq_finds_it(
+def test_the_password_may_come_from_pgpass_or_the_environment(
     tmp_path: Path, url: str, durable_postgres: Server
 ) -> None:
     port = durable_postgres.port
@@ -197,7 +197,7 @@ def test_the_password_may_come_from_where_libpq_finds_it(
         file.unlink(missing_ok=True)
 
 
-def test_without_the_driver_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_driver_an_error_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "psycopg.py").write_text("raise ModuleNotFoundError(name='psycopg')")
     ended = run(
         tmp_path,

@@ -1,4 +1,4 @@
-"""The conformance suite, aimed at a program that keeps its state in PostgreSQL."""
+"""The conformance suite, run against a program that uses PostgreSQL."""
 
 import re
 import subprocess
@@ -11,11 +11,11 @@ from tests.postgres import Server
 
 ROOT = Path(__file__).parents[2]
 SUITE = Path("tests/conformance")
-LONG = 600  # seconds; the suite takes one minute where nothing else runs
+LONG = 1800  # seconds; the suite takes one minute on an idle machine
 
 
 @pytest.mark.timeout(LONG + 60)
-def test_lives_and_incarnations_of_events_hold_on_postgresql(
+def test_event_lives_and_incarnations_conform_on_postgresql(
     tmp_path: Path, postgres: Server
 ) -> None:
     files = (SUITE / "test_lives.py", SUITE / "test_incarnation.py")
@@ -24,9 +24,7 @@ def test_lives_and_incarnations_of_events_hold_on_postgresql(
 
 @pytest.mark.full
 @pytest.mark.timeout(LONG + 60)
-def test_every_fact_of_the_wire_holds_on_postgresql(
-    tmp_path: Path, postgres: Server
-) -> None:
+def test_the_whole_suite_passes_on_postgresql(tmp_path: Path, postgres: Server) -> None:
     assert passed(tmp_path, postgres, SUITE) > 600
 
 

@@ -1,4 +1,4 @@
-"""What VMs post, over real sockets; tests/programs has what real clients post."""
+"""Approval requests over real sockets; tests/programs covers real clients."""
 
 import json
 import socket
@@ -15,12 +15,12 @@ PATH = "/vm/web-0/metadata/scheduledevents?api-version=2020-07-01"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    with serving(tmp_path_factory.mktemp("posts"), "--clock", "manual") as made:
-        yield made
+    with serving(tmp_path_factory.mktemp("posts"), "--clock", "manual") as running:
+        yield running
 
 
 def raw(program: Program, data: bytes) -> bytes:
-    """Send `data`, then read to the end; nothing may be lost on the way."""
+    """Send `data`, close the sending side, and return the whole response."""
     where = urlsplit(program.metadata[0])
     with socket.create_connection(
         (where.hostname, where.port), timeout=PATIENCE
@@ -45,8 +45,8 @@ def test_a_malformed_body_is_refused(program: Program, body: bytes) -> None:
 
 
 def test_an_unknown_id_is_refused_and_nothing_is_approved(program: Program) -> None:
-    made = program.service.announce(vms=["web-0"])
-    event = made["events"][0]["id"]
+    maintenance = program.service.announce(vms=["web-0"])
+    event = maintenance["events"][0]["id"]
     answer = program.service.approve_as("web-0", event, "unknown")
     assert answer.status == 400
     assert "UNKNOWN" in answer.json["error"].upper()
@@ -60,7 +60,7 @@ def test_ten_thousand_approvals_are_too_many(program: Program) -> None:
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_the_answer_to_a_large_body_can_be_read(program: Program) -> None:
+def test_the_response_to_a_large_body_can_be_read(program: Program) -> None:
     answer = raw(program, a_post(b"x" * 70_000))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 413 ")
@@ -68,7 +68,7 @@ def test_the_answer_to_a_large_body_can_be_read(program: Program) -> None:
     assert "error" in json.loads(body)
 
 
-def test_a_large_body_comes_before_every_other_mistake(program: Program) -> None:
+def test_a_large_body_is_refused_before_any_other_error(program: Program) -> None:
     request = a_post(b"x" * 70_000).replace(b"Metadata: true", b"X-Forwarded-For: 1")
     assert raw(program, request).startswith(b"HTTP/1.1 413 ")
 
@@ -80,8 +80,8 @@ def test_a_large_head_is_refused(program: Program) -> None:
 
 def test_two_vms_may_approve_the_same_event_at_once(program: Program) -> None:
     service = program.service
-    made = service.announce(vms=["db-0"])
-    event = made["events"][0]["id"]
+    maintenance = service.announce(vms=["db-0"])
+    event = maintenance["events"][0]["id"]
     other = service.announce(vms=["web-1"])["events"][0]["id"]
     with ThreadPoolExecutor() as pool:
         answers = pool.map(lambda vm: service.approve_as(vm, other), ["web-1", "web-2"])

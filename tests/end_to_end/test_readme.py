@@ -1,4 +1,4 @@
-"""What the README lets one type about the first event, and about causes."""
+"""Commands in the README: the first event, and causes."""
 
 import json
 import re
@@ -23,29 +23,31 @@ def test_two_commands_lead_to_the_first_event(tmp_path: Path) -> None:
     assert 0 < took.ready < took.announced < took.seen
 
 
-def test_every_command_about_causes_does_what_it_says(tmp_path: Path) -> None:
+def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
     section = README.read_text().split("## Causes\n", 1)[1].split("\n## ", 1)[0]
-    said = {}
+    outputs = {}
     with serving(tmp_path, "--clock", "manual") as program:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
         for line in COMMAND.findall(section):
-            made = json.loads(run(tmp_path, "events", "list", "--json", **where).out)
-            some_id = made[0]["id"] if made else ""
+            maintenances = json.loads(
+                run(tmp_path, "events", "list", "--json", **where).out
+            )
+            some_id = maintenances[0]["id"] if maintenances else ""
             words = shlex.split(line.replace("PUT-THE-ID-HERE", some_id), comments=True)
             done = run(tmp_path, *words, **where)
             assert (done.code, done.err) == (0, ""), line
             assert max(map(len, done.out.splitlines())) <= 80, line
-            said[" ".join(words[:2])] = done.out
-    assert said["vm restart"].startswith("announced: Reboot of web-0\n")
-    assert "(in 15m)" in said["vm restart"]
-    assert said["vm evict"].startswith("announced: Preempt of batch_0\n")
-    assert "(in 30s)" in said["vm evict"]
-    assert "batch_1 leaves the fleet when that is done\n" in said["vm delete"]
-    assert said["host maintain"].startswith("announced: Reboot of host-b (")
-    assert "(in 1h)" in said["host maintain"]
-    assert said["host degraded"].startswith("announced: Redeploy of host-c (")
-    assert "(in 3d)" in said["host degraded"]
-    assert "starts  at once" in said["host failed"]
-    assert said["host recovered"].startswith("ending: Reboot of host-a (")
-    assert said["events explain"].startswith("Reboot of web-0 is SCHEDULED")
-    assert "  announced by admin: Reboot of web-0" in said["events show"]
+            outputs[" ".join(words[:2])] = done.out
+    assert outputs["vm restart"].startswith("announced: Reboot of web-0\n")
+    assert "(in 15m)" in outputs["vm restart"]
+    assert outputs["vm evict"].startswith("announced: Preempt of batch_0\n")
+    assert "(in 30s)" in outputs["vm evict"]
+    assert "batch_1 leaves the fleet when that is done\n" in outputs["vm delete"]
+    assert outputs["host maintain"].startswith("announced: Reboot of host-b (")
+    assert "(in 1h)" in outputs["host maintain"]
+    assert outputs["host degraded"].startswith("announced: Redeploy of host-c (")
+    assert "(in 3d)" in outputs["host degraded"]
+    assert "starts  at once" in outputs["host failed"]
+    assert outputs["host recovered"].startswith("ending: Reboot of host-a (")
+    assert outputs["events explain"].startswith("Reboot of web-0 is SCHEDULED")
+    assert "  announced by admin: Reboot of web-0" in outputs["events show"]

@@ -1,4 +1,4 @@
-"""Whole lives of events, recorded by the real program and served again."""
+"""Recordings of whole event lives by the real program, and their replay."""
 
 import json
 import signal
@@ -35,13 +35,13 @@ _LONG = PATIENCE
 
 
 class Running:
-    """A command, running, and what it prints."""
+    """A running command and its output."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
 
     def until(self, words: str) -> str:
-        """Read on until a line has `words`."""
+        """Read output until a line contains `words`, and return that line."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if words in line:
@@ -49,14 +49,14 @@ class Running:
         raise AssertionError(f"it has ended without saying {words!r}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it, and answer its exit code."""
+        """Send a signal and return the exit code."""
         self.process.send_signal(number)
         return self.process.wait(_LONG)
 
 
 @contextmanager
 def running(*words: str | Path) -> Iterator[Running]:
-    """Run a command; it is gone when the block ends."""
+    """Run a command, and kill it when the block ends."""
     command = [*FOREWARN, *map(str, words)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -70,18 +70,20 @@ def recording(path: Path, endpoint: str) -> list[str | Path]:
 
 
 def outline(document: Mapping[str, object]) -> tuple[object, ...]:
-    """Tell a document but for its times."""
+    """Return a document without its times: the incarnation, event ids and statuses."""
     events = json.loads(json.dumps(document["Events"]))
-    states = [(each["EventId"], each["EventStatus"]) for each in events]
+    states = [(event["EventId"], event["EventStatus"]) for event in events]
     return document["DocumentIncarnation"], *states
 
 
 def outlines(recording: Recording) -> list[tuple[object, ...]]:
-    return [outline(each.document) for each in recording.documents if each.document]
+    return [
+        outline(showing.document) for showing in recording.documents if showing.document
+    ]
 
 
 def record_a_life(path: Path) -> None:
-    """Record a reboot, a freeze that is canceled, an outage, and a new beginning."""
+    """Record a reboot, a canceled freeze, an outage, and a service with a new store."""
     with (
         a_kept_address() as where,
         Rehearsal(metadata=where) as rehearsal,
@@ -108,7 +110,7 @@ def record_a_life(path: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
+def test_a_recorded_life_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tape.jsonl"
@@ -137,7 +139,7 @@ def test_what_was_recorded_of_a_whole_life_is_replayed_in_the_same_order(
     assert refused == {503}  # while it was away
 
 
-def test_a_recording_that_is_killed_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     with Rehearsal() as rehearsal:
         words = recording(path, rehearsal.endpoint)
@@ -151,11 +153,11 @@ def test_a_recording_that_is_killed_can_be_gone_on_with(tmp_path: Path) -> None:
             it.until("recording goes on")
             it.until("document 1  Reboot Scheduled")
             assert it.end(signal.SIGINT) == 0
-    assert [each[0] for each in outlines(read_recording(path))] == [0, 1]
+    assert [entry[0] for entry in outlines(read_recording(path))] == [0, 1]
 
 
 @pytest.mark.full
-def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> None:
+def test_failures_are_recorded_and_the_recording_continues(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     instance, busy = says({}), says({"error": "busy"}, 503)
     acts = [says(EMPTY, Date=DATE), instance, busy, says(EMPTY, Date=DATE)]
@@ -163,13 +165,13 @@ def test_troubles_are_on_the_tape_and_the_recording_goes_on(tmp_path: Path) -> N
         words = ["record", "-o", str(path), "--endpoint", service.url]
         assert main.main([*words, "--poll", "0.001"]) == 1
     lines = [
-        each for each in read_recording(path).lines if isinstance(each, RecordedFailure)
+        line for line in read_recording(path).lines if isinstance(line, RecordedFailure)
     ]
-    assert [each.what for each in lines] == ["503", None, "400"]
+    assert [line.what for line in lines] == ["503", None, "400"]
 
 
 @pytest.mark.full
-def test_an_approval_of_a_replay_is_told_with_who_gave_it(tmp_path: Path) -> None:
+def test_an_approval_during_a_replay_is_printed_with_its_vm(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     words = ["--metadata", "127.0.0.1:0", "--expect-approval"]

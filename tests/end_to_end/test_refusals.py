@@ -1,4 +1,4 @@
-"""Starts that cannot be: one sentence, the right exit code, never a traceback."""
+"""Refused starts: one sentence, the right exit code, never a traceback."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
 
 def check_sentence(ended: Ended, code: int, *words: str) -> None:
-    """Check that it ended with `code` and said why in one sentence with `words`."""
+    """Check for the exit code `code` and a one-line error that contains `words`."""
     assert ended.out == ""
     assert ended.err.startswith("forewarn: ")
     assert ended.err.count("\n") == 1
@@ -33,18 +33,18 @@ WRONG_OPTIONS = {
 
 
 @pytest.mark.parametrize("option", WRONG_OPTIONS)
-def test_a_wrong_value_of_an_option_is_wrong_usage(tmp_path: Path, option: str) -> None:
+def test_an_invalid_option_value_is_a_usage_error(tmp_path: Path, option: str) -> None:
     value = WRONG_OPTIONS[option]
     ended = run(tmp_path, "serve", *PORTS, option, value)
     check_sentence(ended, 2, value)
 
 
-def test_a_wrong_value_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+def test_an_invalid_value_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", *PORTS, FOREWARN_SHOWN_REBOOT="soon")
     check_sentence(ended, 2, "FOREWARN_SHOWN_REBOOT", "soon")
 
 
-def test_an_unknown_option_is_wrong_usage(tmp_path: Path) -> None:
+def test_an_unknown_option_is_a_usage_error(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", "--colour", "red")
     assert (ended.code, ended.out) == (2, "")
     assert "--colour" in ended.err
@@ -61,7 +61,7 @@ WRONG_CONFIGS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_CONFIGS)
-def test_a_wrong_config_is_wrong_usage(tmp_path: Path, wrong: str) -> None:
+def test_an_invalid_config_is_a_usage_error(tmp_path: Path, wrong: str) -> None:
     content, word = WRONG_CONFIGS[wrong]
     (tmp_path / "forewarn.toml").write_bytes(content)
     ended = run(tmp_path, "serve", *PORTS, "--config", "forewarn.toml")
@@ -69,7 +69,7 @@ def test_a_wrong_config_is_wrong_usage(tmp_path: Path, wrong: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.toml", "."])
-def test_a_config_that_cannot_be_read_is_wrong_usage(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_config_is_a_usage_error(tmp_path: Path, name: str) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--config", name)
     check_sentence(ended, 2, f"{name} cannot be read")
 
@@ -82,7 +82,7 @@ WRONG_FLEETS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLEETS)
-def test_a_wrong_fleet_is_refused_with_file_and_place(
+def test_an_invalid_fleet_is_refused_with_file_and_location(
     tmp_path: Path, wrong: str
 ) -> None:
     content, word = WRONG_FLEETS[wrong]
@@ -92,7 +92,7 @@ def test_a_wrong_fleet_is_refused_with_file_and_place(
 
 
 @pytest.mark.parametrize("name", ["missing.toml"])
-def test_a_fleet_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_fleet_is_refused(tmp_path: Path, name: str) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--store", "memory", "--fleet", name)
     check_sentence(ended, 1, f"{name} cannot be read")
 
@@ -104,7 +104,7 @@ def serve_from(folder: Path, name: str) -> Ended:
     return run(folder, "serve", *PORTS, "--store", f"sqlite:///{folder / name}")
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_bytes(b"Dear diary, " * 1000)
     check_sentence(serve_from(tmp_path, "notes.db"), 1, "notes.db")
     assert (tmp_path / "notes.db").read_bytes().startswith(b"Dear diary, ")
@@ -127,22 +127,22 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     check_sentence(ended, 1, "forewarn.db", "newer forewarn", "9999")
 
 
-def test_a_folder_in_the_place_of_the_database_is_refused(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
     check_sentence(serve_from(tmp_path, "folder.db"), 1, "folder.db")
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_a_database_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check_sentence(serve_from(tmp_path, "file/forewarn.db"), 1, "file")
 
 
-def test_a_link_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
+def test_a_symlink_loop_is_refused(tmp_path: Path) -> None:
     (tmp_path / "loop.db").symlink_to(tmp_path / "loop.db")
     check_sentence(serve_from(tmp_path, "loop.db"), 1, "loop.db")
 
 
-def test_a_folder_that_can_only_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     with a_small_disk(tmp_path / "state") as disk:
         disk.make_read_only()
@@ -158,18 +158,18 @@ def test_a_folder_that_can_only_be_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1:0", "no-such-host.invalid:0"])
-def test_an_address_that_is_not_ours_is_refused(tmp_path: Path, address: str) -> None:
+def test_an_address_of_another_machine_is_refused(tmp_path: Path, address: str) -> None:
     ended = run(tmp_path, "serve", *PORTS[2:], "--metadata", address)
     check_sentence(ended, 1, address)
 
 
-def test_a_state_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_a_state_directory_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     ended = run(tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
     check_sentence(ended, 1, "state")
 
 
-def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_token_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "token").write_bytes(b"\xff\xfe")
     ended = run(tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)

@@ -32,7 +32,7 @@ event = "restart"
 
 @pytest.fixture
 def short(tmp_path: Path) -> str:
-    """A scenario that is over soon."""
+    """Write a short scenario, and return its path."""
     path = tmp_path / "short.toml"
     path.write_text(SHORT)
     return str(path)
@@ -58,9 +58,9 @@ def test_a_bad_program_fails_with_the_reason_and_code_1(
     Path(short).write_text(SHORT.replace('"60s"', '"500ms"', 1))
     done = run(tmp_path, "rehearse", short, "--quiet", "--", *program)
     assert done.code == 1
-    told = " ".join(done.out.split())
-    assert "step 3: restart is approved within 500ms: web-0 was shown it" in told
-    assert "it posted no approval" in told
+    output = " ".join(done.out.split())
+    assert "step 3: restart is approved within 500ms: web-0 was shown it" in output
+    assert "it posted no approval" in output
     assert "I do nothing" in done.out
     assert done.out.splitlines()[-1].startswith("FAILED short after ")
     assert done.err == ""
@@ -72,9 +72,9 @@ def test_every_report_is_written(tmp_path: Path, short: str) -> None:
     program = an_actor("print('hello', flush=True)\nforever(approve)")
     done = run(tmp_path, "rehearse", short, *words, "--", *program)
     assert done.code == 0
-    told = json.loads(done.out)
-    assert told["passed"] is True
-    assert [each["verdict"] for each in told["results"]] == [
+    report = json.loads(done.out)
+    assert report["passed"] is True
+    assert [item["verdict"] for item in report["results"]] == [
         "passed",
         "done",
         "passed",
@@ -85,12 +85,12 @@ def test_every_report_is_written(tmp_path: Path, short: str) -> None:
     assert suites.find("testsuite[@tests='4'][@failures='0']") is not None
     lines = (tmp_path / "t.jsonl").read_text().splitlines()
     facts = [json.loads(line) for line in lines]
-    assert "Approved" in [each.get("fact") for each in facts]
+    assert "Approved" in [item.get("fact") for item in facts]
     assert (tmp_path / "o").read_text() == "hello\n"
 
 
 @pytest.mark.parametrize("option", ["--junit", "--transcript"])
-def test_a_full_disk_is_said_and_the_verdict_is_told_all_the_same(
+def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
     tmp_path: Path, short: str, option: str
 ) -> None:
     done = run(tmp_path, "rehearse", short, option, "/dev/full", "--", *EAGER)
@@ -100,12 +100,12 @@ def test_a_full_disk_is_said_and_the_verdict_is_told_all_the_same(
 
 
 @pytest.mark.full
-def test_the_same_seed_makes_the_same_transcript(tmp_path: Path, short: str) -> None:
+def test_the_same_seed_gives_the_same_transcript(tmp_path: Path, short: str) -> None:
     for name in ("one", "two"):
         words = ("--seed", "7", "--transcript", name)
         assert run(tmp_path, "rehearse", short, *words, "--", *EAGER).code == 0
-    one, two = (tmp_path / name for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
+    first, second = (tmp_path / name for name in ("one", "two"))
+    assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.full
@@ -134,7 +134,7 @@ def test_options_can_come_from_the_environment(tmp_path: Path, short: str) -> No
         (("user-reboot", "--seed", "x", "--", "true"), "not a whole number"),
     ],
 )
-def test_wrong_usage_is_a_sentence_and_code_2(
+def test_a_usage_error_is_a_sentence_and_code_2(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = run(tmp_path, "rehearse", *words)
@@ -152,7 +152,7 @@ def test_wrong_usage_is_a_sentence_and_code_2(
         (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
     ],
 )
-def test_what_cannot_be_done_is_a_sentence_and_code_1(
+def test_a_failure_is_a_sentence_and_code_1(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = run(tmp_path, "rehearse", *words)
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_a_sentence_and_code_1(
 
 
 @pytest.mark.full
-def test_what_was_not_played_leaves_no_empty_report(tmp_path: Path) -> None:
+def test_a_rehearsal_that_cannot_start_leaves_no_empty_report(tmp_path: Path) -> None:
     done = run(
         tmp_path, "rehearse", "user-reboot", "--junit", "report.xml", "--", "no-such"
     )
@@ -171,7 +171,7 @@ def test_what_was_not_played_leaves_no_empty_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_ends_the_rehearsal_ends_the_program(
+def test_a_signal_to_the_rehearsal_ends_the_program(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     note = tmp_path / "pid"
@@ -200,14 +200,14 @@ def test_whoever_ends_the_rehearsal_ends_the_program(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_ends_the_rehearsal_twice_need_not_wait_for_the_program(
+def test_a_second_signal_does_not_wait_for_the_program(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    told = tmp_path / "told"
-    os.mkfifo(told)
+    fifo = tmp_path / "told"
+    os.mkfifo(fifo)
     program = an_actor(
         "import signal\n"
-        f"tell = lambda *_: open({str(told)!r}, 'w').write(str(os.getpid()))\n"
+        f"tell = lambda *_: open({str(fifo)!r}, 'w').write(str(os.getpid()))\n"
         "signal.signal(signal.SIGTERM, tell)\nforever(lambda e: None)"
     )
     process = subprocess.Popen(
@@ -220,7 +220,7 @@ def test_whoever_ends_the_rehearsal_twice_need_not_wait_for_the_program(
         assert process.stderr is not None
         assert b"step 0 of" in process.stderr.readline()
         process.send_signal(number)
-        child = os.pidfd_open(int(told.read_text()))  # it was told to end, and does not
+        child = os.pidfd_open(int(fifo.read_text()))  # it got SIGTERM and goes on
         process.send_signal(number)
         assert process.wait(PATIENCE) == 128 + number
         assert select([child], [], [], PATIENCE)[0]
@@ -235,20 +235,18 @@ def test_a_program_with_options_of_its_own_keeps_them(
     code = "import sys; print(sys.argv[1:])"
     program = (sys.executable, "-c", code, "--json", "--", "-x")
     done = run(tmp_path, "rehearse", short, "--output", "o", "--", *program)
-    assert done.code == 1  # it never asks
+    assert done.code == 1  # it never polls
     assert (tmp_path / "o").read_text() == "['--json', '--', '-x']\n"
 
 
 @pytest.mark.full
-def test_a_program_that_is_slow_to_begin_is_waited_for(
-    tmp_path: Path, short: str
-) -> None:
+def test_a_program_that_starts_slowly_is_waited_for(tmp_path: Path, short: str) -> None:
     slow = an_actor("time.sleep(0.6)\nforever(approve)")
     assert run(tmp_path, "rehearse", short, "--", *slow).code == 0
 
 
 @pytest.mark.full
-def test_a_rehearsal_ends_when_its_time_is_over(tmp_path: Path) -> None:
+def test_a_rehearsal_ends_at_its_timeout(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text('title = "Long"\n[[steps]]\nwait = "60s"\n')
     done = run(tmp_path, "rehearse", str(path), "--timeout", "1", "--", *IDLE)

@@ -1,4 +1,4 @@
-"""A service that runs a script, and ends: nothing is lost, and nothing runs twice."""
+"""Stops and kills while a script runs: nothing is lost and nothing runs twice."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.end_to_end.program import SOON, Program, run, serving, until
 from tests.end_to_end.script_services import LONG, a_fleet, settings
 from tests.end_to_end.test_refusals import PORTS, check_sentence
 
-#: Proves that it is alone, however often it is begun.
+#: Records when two runs of the script overlap.
 ALONE = """\
 exec 9>>{folder}/alone
 flock -n 9 || echo overlap >>{folder}/trace
@@ -22,7 +22,7 @@ echo $$ >{folder}/pid
 while :; do sleep 0.05; done
 """
 
-#: Serves with a script of this text.
+#: Starts a service whose script has the given text.
 Serve = Callable[..., AbstractContextManager[Program]]
 
 
@@ -32,20 +32,20 @@ def serve(tmp_path: Path) -> Serve:
         text: str, *options: str, **driver: float
     ) -> AbstractContextManager[Program]:
         script = write_script(tmp_path / "script", text)
-        given = (*settings(tmp_path, script, **driver), *options)
-        return serving(tmp_path, *given, fleet=a_fleet(tmp_path))
+        arguments = (*settings(tmp_path, script, **driver), *options)
+        return serving(tmp_path, *arguments, fleet=a_fleet(tmp_path))
 
     return start
 
 
 @pytest.mark.full
-def test_a_script_that_hangs_is_ended_and_tried_again_by_itself(
+def test_a_hanging_script_is_ended_and_retried_automatically(
     serve: Serve, tmp_path: Path
 ) -> None:
     text = f"test $FOREWARN_ATTEMPT != 1 || sleep 30; echo $0 >>{tmp_path}/trace"
     with serve(text, timeout=3, retries=1, backoff=0.2) as program:
-        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
-        path = f"/v1/maintenances/{made['id']}"
+        maintenance = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        path = f"/v1/maintenances/{maintenance['id']}"
         until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
         (failed,) = program.service.facts("WorkFailed")
         (retried,) = program.service.facts("WorkRetried")
@@ -53,19 +53,19 @@ def test_a_script_that_hangs_is_ended_and_tried_again_by_itself(
     assert retried["by"] is None
 
 
-def test_a_kill_of_the_service_ends_the_script_before_the_next_begins(
+def test_a_kill_of_the_service_ends_the_script_before_the_next_run(
     serve: Serve, tmp_path: Path
 ) -> None:
     text = ALONE.format(folder=tmp_path)
     with serve(text) as program:
-        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        maintenance = program.service.announce(vms=["a1"], emergency=True, reason="x")
         until((tmp_path / "pid").exists, LONG)
         program.kill()
     with serve(text) as program:
-        path = f"/v1/maintenances/{made['id']}"
+        path = f"/v1/maintenances/{maintenance['id']}"
         until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
         began = program.service.facts("WorkBegan")
-    assert [each["attempt"] for each in began] == [1, 2]
+    assert [fact["attempt"] for fact in began] == [1, 2]
     assert (tmp_path / "trace").read_text() == "begin 1\nbegin 2\n"
 
 
@@ -75,7 +75,7 @@ def test_a_kill_of_the_service_ends_the_script_before_the_next_begins(
     ["", "trap '' TERM;", "trap 'exit 0' TERM;"],
     ids=["heeds", "does not", "says that all is well"],
 )
-def test_the_service_stops_soon_and_the_script_with_it(
+def test_the_service_stops_quickly_together_with_its_script(
     serve: Serve, tmp_path: Path, stubborn: str
 ) -> None:
     text = (
@@ -84,16 +84,16 @@ def test_the_service_stops_soon_and_the_script_with_it(
         "while :; do sleep 0.05; done"
     )
     with serve(text) as program:
-        made = program.service.announce(vms=["a1"], emergency=True, reason="x")
+        maintenance = program.service.announce(vms=["a1"], emergency=True, reason="x")
         until((tmp_path / "pid").exists, LONG)
         code, seconds = program.stop()
         assert (code, "Traceback" in program.log) == (0, False)
     assert seconds < SOON
     assert not is_alive(int((tmp_path / "pid").read_text()))
     with serve(text) as program:
-        path = f"/v1/maintenances/{made['id']}"
+        path = f"/v1/maintenances/{maintenance['id']}"
         until(lambda: program.service.get(path)["phase"] == "COMPLETED", LONG)
-        kinds = [each["fact"] for each in program.service.facts()]
+        kinds = [fact["fact"] for fact in program.service.facts()]
     assert kinds.count("WorkBegan") == 2
     assert "WorkFailed" not in kinds
 
@@ -108,11 +108,11 @@ def test_an_advance_waits_for_the_script(serve: Serve, tmp_path: Path) -> None:
         assert len(program.service.facts("Completed")) == 1
 
 
-# --- starts that cannot be ---------------------------------------------------
+# --- refused starts ----------------------------------------------------------
 
 
 @pytest.mark.full
-def test_without_a_command_there_is_no_start(tmp_path: Path) -> None:
+def test_a_start_without_a_command_is_refused(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--driver", "script")
     check_sentence(ended, 1, "--driver-command", "FOREWARN_DRIVER_COMMAND")
 
@@ -138,6 +138,6 @@ def test_a_command_that_cannot_be_run_is_refused(
     check_sentence(run(tmp_path, "serve", *PORTS, *options), 1, why)
 
 
-def test_a_command_that_is_no_command_is_wrong_usage(tmp_path: Path) -> None:
+def test_a_malformed_command_is_a_usage_error(tmp_path: Path) -> None:
     options = ("--driver", "script", "--driver-command", "echo 'open")
     check_sentence(run(tmp_path, "serve", *PORTS, *options), 2, "--driver-command")

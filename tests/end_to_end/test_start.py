@@ -1,4 +1,4 @@
-"""How the program starts: what it prints, what it keeps, what it takes."""
+"""Program start: printed addresses, token, options and store."""
 
 import stat
 from collections.abc import Iterator
@@ -11,21 +11,23 @@ from tests.server.support.service import ask
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
 
-def test_a_first_start_makes_a_token_that_only_its_owner_reads(tmp_path: Path) -> None:
+def test_a_first_start_creates_a_token_that_only_its_owner_can_read(
+    tmp_path: Path,
+) -> None:
     with serving(tmp_path, FOREWARN_TOKEN=None) as program:
         file = tmp_path / "state" / "token"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        made = program.service.token
-        assert len(made) >= 32
+        token = program.service.token
+        assert len(token) >= 32
         assert program.service.ask("GET", "/v1/vms").status == 200
         program.stop()
-        assert made not in program.log
+        assert token not in program.log
     with serving(tmp_path, FOREWARN_TOKEN=None) as program:
-        assert program.service.token == made
+        assert program.service.token == token
         assert program.service.ask("GET", "/v1/vms").status == 200
 
 
-def test_a_token_that_others_may_read_is_warned_of(tmp_path: Path) -> None:
+def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     file = tmp_path / "state" / "token"
     file.write_text("secret\n")
@@ -40,7 +42,7 @@ def test_a_token_that_others_may_read_is_warned_of(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """A program that was told its token, and its options in three ways."""
+    """Run a program with a given token, and options from three sources."""
     folder = tmp_path_factory.mktemp("given")
     config = folder / "forewarn.toml"
     config.write_text('[clock]\nmode = "x60"\n[driver]\nname = "operator"\n')
@@ -55,21 +57,21 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
         yield program
 
 
-def test_a_token_that_is_given_is_not_written(given: Program) -> None:
+def test_a_given_token_is_not_written_to_disk(given: Program) -> None:
     assert given.service.ask("GET", "/v1/vms").status == 200
     assert ask("GET", f"{given.service.control}/v1/vms").status == 401
     assert not (given.folder / "state" / "token").exists()
 
 
-def test_options_come_from_the_line_the_environment_and_a_file(given: Program) -> None:
+def test_options_come_from_command_line_environment_and_file(given: Program) -> None:
     assert given.service.get("/v1/clock")["clock"] == "manual"
     assert given.service.get("/v1/vms/web-0")["name"] == "web-0"
     path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
     answer = ask("GET", given.metadata[0] + path, Metadata="true")
     assert answer.body == b"db-0"
-    made = given.service.announce(vms=["db-0"])
+    maintenance = given.service.announce(vms=["db-0"])
     given.service.advance(15 * 60 + 60)
-    path = f"/v1/maintenances/{made['id']}"
+    path = f"/v1/maintenances/{maintenance['id']}"
     assert given.service.get(path)["phase"] == "STARTED"
 
 
@@ -87,7 +89,7 @@ def test_a_second_server_on_the_same_file_does_not_start(given: Program) -> None
 
 
 @pytest.mark.parametrize("option", ["--metadata", "--control"])
-def test_a_port_that_is_taken_is_named(given: Program, option: str) -> None:
+def test_a_port_in_use_is_named(given: Program, option: str) -> None:
     planes = {"--metadata": given.metadata[0], "--control": given.service.control}
     address = planes[option].removeprefix("http://")
     ports = {"--metadata": "127.0.0.1:0", "--control": "127.0.0.1:0", option: address}
@@ -98,7 +100,7 @@ def test_a_port_that_is_taken_is_named(given: Program, option: str) -> None:
     assert second.err.count("\n") == 1
 
 
-def test_the_addresses_are_printed_for_people_too(tmp_path: Path) -> None:
+def test_the_addresses_are_printed_as_text_by_default(tmp_path: Path) -> None:
     with serving(tmp_path, "--store", "memory", as_json=False) as program:
         assert program.service.as_vm("web-0").status == 200
         program.stop()

@@ -1,4 +1,4 @@
-"""How the program ends: in order, soon, and with exit code 0."""
+"""Program stop: orderly, quick, and with exit code 0."""
 
 import os
 import resource
@@ -30,12 +30,14 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
         assert seconds < SOON
 
 
-def test_a_terminal_that_is_closed_ends_the_program(tmp_path: Path) -> None:
+def test_closing_the_terminal_ends_the_program(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         assert program.stop(signal.SIGHUP)[0] == 0
 
 
-def test_nohup_keeps_the_program_when_the_terminal_is_closed(tmp_path: Path) -> None:
+def test_nohup_keeps_the_program_running_when_the_terminal_closes(
+    tmp_path: Path,
+) -> None:
     ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
     try:
         with serving(tmp_path) as program:
@@ -46,8 +48,8 @@ def test_nohup_keeps_the_program_when_the_terminal_is_closed(tmp_path: Path) -> 
         signal.signal(signal.SIGHUP, ignored)
 
 
-def test_signals_one_after_the_other_end_it_once(tmp_path: Path) -> None:
-    for _ in range(5):  # each may hit another moment
+def test_many_signals_end_the_program_cleanly(tmp_path: Path) -> None:
+    for _ in range(5):  # each round may hit another moment
         with serving(tmp_path) as program:
             for _ in range(300):
                 program.process.send_signal(signal.SIGINT)
@@ -57,13 +59,13 @@ def test_signals_one_after_the_other_end_it_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_stop_costs_next_to_no_time_of_the_processor(tmp_path: Path) -> None:
+def test_a_stop_takes_little_cpu_time(tmp_path: Path) -> None:
     best = min(seconds_of_a_stop(tmp_path) for _ in range(3))
-    assert best < 0.15  # taking the interpreter down would double it
+    assert best < 0.15  # finalizing the interpreter would double it
 
 
 def seconds_of_a_stop(folder: Path) -> float:
-    """Seconds of the processor that a stop takes."""
+    """Return the CPU time that a stop takes."""
     with serving(folder) as program:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         before = seconds_used(program.process.pid)
@@ -74,12 +76,12 @@ def seconds_of_a_stop(folder: Path) -> float:
 
 
 def seconds_used(pid: int) -> float:
-    """Seconds of the processor that the process `pid` has used."""
+    """Return the CPU time that the process `pid` has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
+def test_connected_clients_do_not_block_a_stop(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         follow = Request(
             f"{program.service.control}/v1/stream",
@@ -95,10 +97,10 @@ def test_whoever_is_connected_does_not_keep_the_program(tmp_path: Path) -> None:
             assert idle.recv(65536).startswith(b"HTTP/1.1 200 OK")
             halfway.sendall(HEAD)
             silent.sendall(b"GET /healthz HTTP/1.1\r\n")
-            said = stream.readline()
+            line = stream.readline()
             code, seconds = program.stop(signal.SIGTERM)
             assert code == 0
             assert seconds < SOON
             assert "Traceback" not in program.log
             assert idle.recv(65536) == b""
-            assert (said + stream.read()).endswith(b"\n\n")
+            assert (line + stream.read()).endswith(b"\n\n")

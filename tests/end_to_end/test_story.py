@@ -1,4 +1,4 @@
-"""The whole story: a reboot is announced, seen, approved, carried out, and gone."""
+"""The life of a reboot: announced, seen, approved, carried out and gone."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def the_event(program: Program, vm: str, incarnation: int) -> Any:
     return event
 
 
-def test_the_story_in_real_time(tmp_path: Path) -> None:
+def test_a_reboot_in_real_time(tmp_path: Path) -> None:
     with serving(tmp_path, FOREWARN_SHOWN_REBOOT="0.2") as program:
         service = program.service
         for vm in (*WEB, "db-0"):
@@ -54,7 +54,7 @@ def test_the_story_in_real_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_story_with_a_manual_clock(tmp_path: Path) -> None:
+def test_a_reboot_with_a_manual_clock(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
         service = program.service
         assert service.as_vm("web-0").body == EMPTY
@@ -71,7 +71,7 @@ def test_the_story_with_a_manual_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_story_sixty_times_as_fast(tmp_path: Path) -> None:
+def test_a_preempt_sixty_times_as_fast(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "x60", FOREWARN_SHOWN_PREEMPT="0.3") as program:
         service = program.service
         assert service.as_vm("batch_0").headers["Forewarn-Clock"] == "60"
@@ -80,14 +80,14 @@ def test_the_story_sixty_times_as_fast(tmp_path: Path) -> None:
         assert the_event(program, "batch_1", 2)["EventStatus"] == "Started"
         until(lambda: service.document("batch_1")["Events"] == [])
         announced, started, completed = (
-            datetime.fromisoformat(each["at"])
-            for each in service.facts("Announced", "Started", "Completed")
+            datetime.fromisoformat(fact["at"])
+            for fact in service.facts("Announced", "Started", "Completed")
         )
         assert started - announced >= timedelta(seconds=30)
         assert completed - started >= timedelta(seconds=60 * 0.3)  # in real time
 
 
-def test_the_story_from_the_command_line(tmp_path: Path) -> None:
+def test_a_reboot_from_the_command_line(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual", FOREWARN_TOKEN=None) as program:
         where = {"FOREWARN_URL": program.service.control, "FOREWARN_TOKEN": None}
         done = run(tmp_path, "announce", "reboot", "--vm", "web-0", **where)

@@ -1,4 +1,4 @@
-"""The control plane on a network, as docs/how-to says it."""
+"""The control plane over TLS, as docs/how-to describes it."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TLS = ("--tls-cert", "server.pem", "--tls-key", "server.key")
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all files that the page makes."""
+    """Run the commands of the page, and return the folder with their files."""
     folder = tmp_path_factory.mktemp("certified")
     for command in COMMANDS:
         subprocess.run(
@@ -28,7 +28,7 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_makes_a_certificate_that_commands_trust(certified: Path) -> None:
+def test_commands_trust_the_certificate_from_the_docs(certified: Path) -> None:
     with serving(certified, *TLS) as program:
         url = program.service.control
         assert url.startswith("https://")
@@ -56,14 +56,14 @@ def test_the_journal_is_followed_over_tls(certified: Path) -> None:
         assert program.stop()[0] == 0
 
 
-def test_a_key_of_another_certificate_is_refused_at_the_start(certified: Path) -> None:
+def test_a_key_of_another_certificate_is_refused_at_start(certified: Path) -> None:
     words = ("--tls-cert", "server.pem", "--tls-key", "ca.key")
     ended = run(certified, "serve", "--control", "127.0.0.1:0", *words)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.splitlines()[-1].endswith("they do not belong together")
 
 
-def test_a_network_without_tls_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_network_address_without_tls_is_refused_at_start(tmp_path: Path) -> None:
     ended = run(tmp_path, "serve", "--control", "0.0.0.0:0")
     assert (ended.code, ended.out) == (2, "")
     assert "--tls-cert" in ended.err

@@ -1,4 +1,4 @@
-"""Two at once: on one state directory, on one fleet, on one clock."""
+"""Concurrency: two first starts at once, and fleet changes during an advance."""
 
 import signal
 import subprocess
@@ -32,7 +32,7 @@ def started(folder: Path) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_of_two_first_starts_at_once_one_serves_and_one_refuses(tmp_path: Path) -> None:
+def test_only_one_of_two_simultaneous_first_starts_serves(tmp_path: Path) -> None:
     with ExitStack() as stack:
         both = [stack.enter_context(started(tmp_path)) for _ in range(2)]
         printed = [process.stdout.readline() for process in both if process.stdout]
@@ -40,24 +40,24 @@ def test_of_two_first_starts_at_once_one_serves_and_one_refuses(tmp_path: Path) 
         for process, line in zip(both, printed, strict=True):
             if line:
                 process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=PATIENCE)
+            _, errors = process.communicate(timeout=PATIENCE)
             assert process.returncode == (0 if line else 1)
-            assert bool(said) is not bool(line)
-            assert line or "in use by another forewarn" in said
-    left = {each.name for each in (tmp_path / "state").iterdir()}
+            assert bool(errors) is not bool(line)
+            assert line or "in use by another forewarn" in errors
+    left = {file.name for file in (tmp_path / "state").iterdir()}
     assert left == {"forewarn.db", "forewarn.db-lock", "token"}
 
 
 @pytest.fixture
 def fleets(tmp_path: Path) -> Sequence[Path]:
-    """The demo fleet, and another one that has one VM more."""
+    """Return the demo fleet, and a copy with one more VM."""
     more = tmp_path / "more.toml"
     more.write_text(DEMO.read_text() + '\n[[vms]]\nname = "more"\n')
     return DEMO, more
 
 
 @pytest.mark.full
-def test_a_fleet_is_applied_while_the_clock_is_advanced(
+def test_a_fleet_can_be_applied_while_the_clock_advances(
     tmp_path: Path, fleets: Sequence[Path]
 ) -> None:
     with serving(tmp_path, "--clock", "manual") as program:
@@ -74,8 +74,8 @@ def test_a_fleet_is_applied_while_the_clock_is_advanced(
         advancing.join()
         assert {*codes} == {0}
         facts = journal(service)
-    assert [each["position"] for each in facts] == [*range(1, len(facts) + 1)]
-    times = [each["at"] for each in facts]
+    assert [fact["position"] for fact in facts] == [*range(1, len(facts) + 1)]
+    times = [fact["at"] for fact in facts]
     assert times == sorted(times)
-    assert sum(each["fact"] == "Completed" for each in facts) == 40
-    assert sum(each["fact"] == "FleetChanged" for each in facts) >= 2
+    assert sum(fact["fact"] == "Completed" for fact in facts) == 40
+    assert sum(fact["fact"] == "FleetChanged" for fact in facts) >= 2

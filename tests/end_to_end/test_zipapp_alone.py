@@ -1,4 +1,4 @@
-"""What works where nothing is installed but Python: the wheel alone, and one file."""
+"""The wheel and the zipapp, where nothing but Python is installed."""
 
 import json
 import os
@@ -26,9 +26,9 @@ SERVER_SIDE = tuple(
 
 
 def run(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command in an environment that knows nothing of this checkout."""
+    """Run a command in an environment without this checkout."""
     return subprocess.run(
-        [str(each) for each in words],
+        [str(word) for word in words],
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         capture_output=True,
@@ -42,28 +42,28 @@ def run(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an environment that holds the wheel, and nothing else."""
+    """Return an environment that contains only the wheel."""
     folder = tmp_path_factory.mktemp("bare")
     hatch = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
     built = run(*hatch, folder=ROOT)
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
     environment = folder / "venv"
-    made = run(
+    venv = run(
         sys.executable, "-m", "venv", "--without-pip", environment, folder=folder
     )
-    assert made.returncode == 0, made.stderr
+    assert venv.returncode == 0, venv.stderr
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
     put = ("--python", environment / "bin/python", "install", "--no-index", wheel)
-    done = run(*pip, *put, folder=folder)  # --no-index: a dependency would be missed
+    done = run(*pip, *put, folder=folder)  # --no-index: a dependency would be missing
     assert done.returncode == 0, done.stderr
     return environment
 
 
-def test_the_wheel_brings_nothing_with_it(installed: Path) -> None:
+def test_the_wheel_has_no_dependencies(installed: Path) -> None:
     version = sysconfig.get_python_version()
     site = installed / "lib" / f"python{version}" / "site-packages"
-    names = {each.name.partition("-")[0] for each in site.iterdir()}
+    names = {path.name.partition("-")[0] for path in site.iterdir()}
     assert names == {"forewarn"}
 
 
@@ -71,13 +71,13 @@ def test_the_wheel_has_the_portal(installed: Path) -> None:
     version = sysconfig.get_python_version()
     site = installed / "lib" / f"python{version}" / "site-packages"
     portal = Path("forewarn/server/portal")
-    there = {each.name for each in (site / portal).rglob("*") if each.is_file()}
+    there = {path.name for path in (site / portal).rglob("*") if path.is_file()}
     ours = (ROOT / "src" / portal).rglob("*")
-    assert there == {each.name for each in ours if each.is_file()}
+    assert there == {path.name for path in ours if path.is_file()}
     assert {"index.html", "preact.js", "LICENSE"} <= there
 
 
-def test_the_client_and_the_agent_are_there_with_the_standard_library_alone(
+def test_the_client_and_the_agent_need_only_the_standard_library(
     installed: Path, tmp_path: Path
 ) -> None:
     code = "import forewarn.client, forewarn.agent.main"
@@ -85,14 +85,14 @@ def test_the_client_and_the_agent_are_there_with_the_standard_library_alone(
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_command_is_there(installed: Path, tmp_path: Path) -> None:
+def test_the_wheel_has_every_command(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "bin/forewarn", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for command in main.COMMANDS:
         assert f"\n    {command} " in done.stdout
 
 
-def test_the_agent_is_there(installed: Path, tmp_path: Path) -> None:
+def test_the_wheel_has_the_agent(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "bin/forewarn", "agent", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: forewarn agent ")
@@ -107,14 +107,14 @@ def test_scenarios_can_be_checked_without_the_service(
     assert done.stdout.startswith("user-reboot: ok, ")
 
 
-def test_a_rehearsal_says_what_it_needs(installed: Path, tmp_path: Path) -> None:
+def test_a_rehearsal_names_the_missing_extra(installed: Path, tmp_path: Path) -> None:
     words = ("rehearse", "user-reboot", "--", "true")
     done = run(installed / "bin/forewarn", *words, folder=tmp_path)
     assert done.returncode == 1
     assert "pip install 'forewarn[server]'" in done.stderr
 
 
-# --- one file ----------------------------------------------------------------
+# --- the zipapp --------------------------------------------------------------
 
 
 def build(path: Path) -> Path:
@@ -129,30 +129,30 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def alone(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S")) -> str:
-    """Run the file by a Python that sees nothing else; answer what it writes."""
+    """Run the file with a Python that sees nothing else, and return its output."""
     done = run(sys.executable, *python, archive, *words, folder=archive.parent)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
-def test_one_file_has_every_command(archive: Path) -> None:
-    said = alone(archive, "--help")
+def test_the_zipapp_has_every_command(archive: Path) -> None:
+    output = alone(archive, "--help")
     for command in main.COMMANDS:
-        assert f"\n    {command} " in said
+        assert f"\n    {command} " in output
 
 
 @pytest.mark.full
-def test_one_file_has_the_agent(archive: Path) -> None:
+def test_the_zipapp_has_the_agent(archive: Path) -> None:
     assert alone(archive, "agent", "--help").startswith("usage: forewarn agent ")
 
 
-def test_one_file_is_run_by_its_name(archive: Path) -> None:
+def test_the_zipapp_is_executable(archive: Path) -> None:
     done = run(archive, "--version", folder=archive.parent)
     assert (done.returncode, done.stderr) == (0, "")
     assert archive.stat().st_mode & 0o111 == 0o111
 
 
-def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
+def test_the_zipapp_reports_that_it_lacks_the_service(archive: Path) -> None:
     with zipfile.ZipFile(archive) as content:
         names = content.namelist()
     assert "forewarn/agent/config/plan.py" in names
@@ -167,7 +167,7 @@ def test_the_service_is_not_in_it_and_that_is_said(archive: Path) -> None:
 
 
 @pytest.mark.full
-def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
+def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
     recording = tmp_path / "tape.jsonl"
     recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     scrubbed = tmp_path / "scrubbed.jsonl"
@@ -180,16 +180,16 @@ def test_one_file_records_but_does_not_replay(archive: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.full
-def test_the_same_sources_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+def test_the_same_sources_give_the_same_zipapp(archive: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "again.pyz").read_bytes() == archive.read_bytes()
     with zipfile.ZipFile(archive) as content:
         inside = content.infolist()
-    assert {each.date_time for each in inside} == {(1980, 1, 1, 0, 0, 0)}
-    names = [each.filename for each in inside]
+    assert {member.date_time for member in inside} == {(1980, 1, 1, 0, 0, 0)}
+    names = [member.filename for member in inside]
     assert names == sorted(names)
 
 
-def test_the_unit_of_one_file_names_the_python_that_runs_it(archive: Path) -> None:
-    said = alone(archive, "agent", "install", "--print", "--json")
-    text = json.loads(said)["text"]
+def test_the_unit_of_the_zipapp_names_its_python(archive: Path) -> None:
+    output = alone(archive, "agent", "install", "--print", "--json")
+    text = json.loads(output)["text"]
     assert f"\nExecStart={sys.executable} {archive} agent --config /etc/" in text

@@ -1,4 +1,4 @@
-"""Worlds to tell stories in."""
+"""Fixtures for stories: running services whose clock stands at noon."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,25 +7,25 @@ from contextlib import ExitStack
 import pytest
 from tests.stories.world import World, a_world
 
-#: Makes a world with these flags; it ends with the test.
+#: Starts a world with the given flags; it ends with the test.
 Make = Callable[..., World]
 
 
 @pytest.fixture(scope="session")
 def behind() -> Iterator[Callable[[ExitStack], None]]:
-    """End worlds while the next test runs: an orderly stop takes its time."""
+    """Stop worlds while the next test runs, because an orderly stop takes time."""
     ended: list[Future[None]] = []
     with ThreadPoolExecutor() as pool:
         yield lambda stack: ended.append(pool.submit(stack.close))
-    for each in ended:
-        each.result()
+    for future in ended:
+        future.result()
 
 
 @pytest.fixture
 def make(
     behind: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Make]:
-    """Make worlds of the test's own."""
+    """Start worlds for one test."""
     running = ExitStack()
     yield lambda **flags: running.enter_context(
         a_world(tmp_path_factory.mktemp("world"), **flags)
@@ -35,18 +35,18 @@ def make(
 
 @pytest.fixture
 def world(make: Make) -> World:
-    """A world at noon where work is done as soon as it starts."""
+    """Start a world at noon where work is done as soon as it starts."""
     return make()
 
 
 @pytest.fixture
 def worked(make: Make) -> World:
-    """A world at noon where people do the work, and say so."""
+    """Start a world at noon where an operator does the work and reports it."""
     return make(driver="operator")
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A world for tests that leave it as it is."""
-    with a_world(tmp_path_factory.mktemp("shared")) as made:
-        yield made
+    """Start a world for tests that do not change it."""
+    with a_world(tmp_path_factory.mktemp("shared")) as running:
+        yield running

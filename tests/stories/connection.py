@@ -1,4 +1,4 @@
-"""A connection over which thousands of questions are asked, several at a time."""
+"""A connection for thousands of polls, several at a time."""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a VM was answered."""
+    """The response to a poll."""
 
     status: int
     tag: str | None
@@ -27,7 +27,7 @@ class Line:
     answers: BufferedReader
 
     def ask(self, paths: Sequence[str], tag: str | None = None) -> Sequence[Seen]:
-        """Ask for all of `paths` at once, unless they are still as with `tag`."""
+        """Request all `paths` at once, with `tag` as If-None-Match."""
         unless = "" if tag is None else f"If-None-Match: {tag}\r\n"
         head = f"HTTP/1.1\r\nHost: here\r\nMetadata: true\r\n{unless}\r\n"
         sent = [f"GET {path} {head}" for path in paths]

@@ -1,4 +1,4 @@
-"""What VMs and operators must be shown, reckoned without the program's own code."""
+"""Expected documents and API views, computed without the program's own code."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ VERSIONS = (
     "2020-07-01",
 )
 STATUS = {SCHEDULED: "Scheduled", STARTED: "Started"}
-#: The version that brought a type; all others were there from the beginning.
+#: API version that added an event type; all others exist in every version.
 SINCE = {"Preempt": "2017-11-01", "Terminate": "2019-01-01"}
 DAY = timedelta(hours=24)
 
@@ -30,7 +30,7 @@ NOT_APPROVED: Approval = dict.fromkeys(("approved_by", "approved_via", "approved
 
 @dataclass(slots=True, kw_only=True)
 class Kept:
-    """A maintenance as it must be by now."""
+    """A maintenance in its expected state."""
 
     act: Act
     phase: str
@@ -47,7 +47,7 @@ class Kept:
         return self.announced + timedelta(seconds=self.act.notice or 0)
 
     def move(self, phase: str, now: datetime) -> None:
-        """Come to `phase`."""
+        """Enter `phase` at `now`."""
         if phase == STARTED:
             self.started = now
         if phase in (COMPLETED, CANCELED):
@@ -55,7 +55,7 @@ class Kept:
         self.phase = phase
 
     def bind(self, shown: Any) -> None:
-        """Learn the ids, which nobody can foretell; from here on they are fixed."""
+        """Adopt the random ids from the first view; later views must have the same."""
         if self.id:
             return
         named = {(e["group"], tuple(e["resources"])): e["id"] for e in shown["events"]}
@@ -65,7 +65,7 @@ class Kept:
         ]
 
     def view(self) -> Any:
-        """What the control API must show; events in the order of the row."""
+        """Return the expected API view, with events in the order of the row."""
         act = self.act
         return {
             "id": self.id,
@@ -99,7 +99,7 @@ class Kept:
         }
 
     def wire(self, number: int, version: str, paas: bool) -> Mapping[str, object]:
-        """What the wire must show of an event, in the order of its keys."""
+        """Return the expected event on the wire, with its keys in order."""
         act = self.act
         _, resources = act.events[number]
         underscore = "_" if version == "2017-03-01" and not paas else ""
@@ -109,7 +109,7 @@ class Kept:
             "EventStatus": STATUS[self.phase],
             "EventType": act.type,
             "ResourceType": "VirtualMachine",
-            "Resources": [f"{underscore}{each}" for each in resources],
+            "Resources": [f"{underscore}{name}" for name in resources],
             "NotBefore": _date(self.not_before, version) if waits else "",
         }
         if version >= "2019-04-01":
@@ -128,64 +128,67 @@ def _date(moment: datetime, version: str) -> str:
 
 
 def normal(shown: Any, kept: Kept) -> Any:
-    """Put what the API shows into the order of the row, where none is promised."""
-    events = {each["id"]: each for each in shown["events"]}
+    """Sort an API view into the order of the row where the API promises none."""
+    events = {event["id"]: event for event in shown["events"]}
     assert len(events) == len(shown["events"]), "an id was given twice"
-    ordered = [events.pop(each) for each in kept.ids] + [*events.values()]
-    listed = [{**each, "seen_by": sorted(each["seen_by"])} for each in ordered]
+    ordered = [events.pop(event) for event in kept.ids] + [*events.values()]
+    listed = [{**event, "seen_by": sorted(event["seen_by"])} for event in ordered]
     return {**shown, "vms": sorted(shown["vms"]), "events": listed}
 
 
 @dataclass(slots=True, kw_only=True)
 class Audience:
-    """VMs that share a document, and how far their counter has come."""
+    """VMs that share a document, and the expected state of that document."""
 
     vms: Sequence[str]
     group: str
     isolated: bool
     paas: bool
-    always: bool  # never silent
+    always: bool  # always enabled
     epoch: int = 0
     incarnation: int = 0
-    asked: datetime | None = None  # None: not yet
-    last: object = None  # what was shown
+    asked: datetime | None = None  # time of the last poll; None before the first
+    last: object = None  # the events shown last; None before the first change
 
     def shares(self, kept: Sequence[Kept]) -> Iterator[tuple[Kept, int]]:
-        """The events that this audience must see, in order."""
-        for each in kept:
-            for number, (group, resources) in enumerate(each.act.events):
-                sees = group == self.group and each.phase in STATUS
+        """Yield the events that this audience must see, in order."""
+        for maintenance in kept:
+            for number, (group, resources) in enumerate(maintenance.act.events):
+                sees = group == self.group and maintenance.phase in STATUS
                 if sees and (not self.isolated or self.vms[0] in resources):
-                    yield each, number
+                    yield maintenance, number
 
     def publish(self, kept: Sequence[Kept]) -> None:
-        """Count a change of what is shown."""
-        now = [(each.id, n, each.phase) for each, n in self.shares(kept)]
+        """Increment the incarnation if the shown events have changed."""
+        now = [
+            (maintenance.id, n, maintenance.phase)
+            for maintenance, n in self.shares(kept)
+        ]
         if now != (self.last or []):
             self.incarnation += 1
         self.last = now
 
     def ask(self, now: datetime, kept: Sequence[Kept]) -> None:
-        """Begin to listen, or go on with it."""
+        """Record a poll, which enables the group if the last one was a day ago."""
         if not self.always and (self.asked is None or now - self.asked >= DAY):
             self.epoch += 1
             self.incarnation = 1 if [*self.shares(kept)] else 0
         self.asked = now
 
     def document(self, kept: Sequence[Kept], version: str) -> bytes:
-        """The document, to the byte."""
+        """Return the expected document, byte for byte."""
         events = [
-            each.wire(number, version, self.paas)
-            for each, number in self.shares(kept)
-            if version >= SINCE.get(each.act.type, "")
+            maintenance.wire(number, version, self.paas)
+            for maintenance, number in self.shares(kept)
+            if version >= SINCE.get(maintenance.act.type, "")
         ]
         whole = {"DocumentIncarnation": self.incarnation, "Events": events}
         return json.dumps(whole, separators=(",", ":")).encode()
 
 
 def audiences(fleet: Mapping[str, Any]) -> list[Audience]:
-    """Who shares a document in `fleet`, a fleet file that was read."""
-    groups = {each["name"]: each for each in fleet["groups"]}
+    """Return the audiences of `fleet`, a parsed fleet file."""
+    groups = {item["name"]: item for item in fleet["groups"]}
     members: dict[tuple[str, str], list[Any]] = {}
     for vm in fleet["vms"]:
         group = vm.get("group", vm["name"])
@@ -193,7 +196,7 @@ def audiences(fleet: Mapping[str, Any]) -> list[Audience]:
         members.setdefault((group, vm["name"] if alone else ""), []).append(vm)
     return [
         Audience(
-            vms=[each["name"] for each in vms],
+            vms=[item["name"] for item in vms],
             group=group,
             isolated=bool(alone),
             paas=vms[0].get("paas", False),

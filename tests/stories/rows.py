@@ -1,4 +1,4 @@
-"""How a row of a table tells a cause: what is done, and what comes of it."""
+"""Rows of tables that describe causes: the actions, and the expected results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,34 +24,34 @@ class Act:
     source: str = "Platform"
     cause: str = "platform"
     host: str | None = None
-    notice: int | None  # seconds; None: at once, and blank on the wire
+    notice: int | None  # seconds; None if immediate, with a blank NotBefore
     duration: int = -1
     description: str = MAINTENANCE
     reason: str | None = None
-    approved: str | None = None  # how, at the announcement; None: not
-    #: Groups with the resources of each event.
+    approved: str | None = None  # via, at the announcement; None if not approved
+    #: Group and resources of each event.
     events: Sequence[tuple[str, Sequence[str]]]
 
     @property
     def vms(self) -> list[str]:
-        """All VMs that are touched."""
+        """Return all affected VMs."""
         return [vm for _, resources in self.events for vm in resources]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Ask the control API; answered with `status`, and those `concerned`."""
+    """A control API request that returns `status` and the labels `concerned`."""
 
     path: str
     body: Mapping[str, object] | None = None
     status: int = 201
-    #: What a command that makes nothing answers with.
+    #: Maintenance in the response to a request that creates none.
     concerned: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tell:
-    """Tell something of the maintenance `act`, such as that it is complete."""
+    """An operator's report or command for the maintenance `act`, such as complete."""
 
     act: str
     what: str
@@ -59,7 +59,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
-    """Let `vm` approve event number `event` of `act`; None: the operator does."""
+    """An approval of event number `event` by `vm`, or by the operator if None."""
 
     act: str
     vm: str | None
@@ -68,14 +68,14 @@ class Approve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """Let time pass."""
+    """An advance of the clock."""
 
     seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Let `vm` ask for its events."""
+    """A poll by `vm`."""
 
     vm: str
 
@@ -85,7 +85,7 @@ Do = Post | Tell | Approve | Advance | Ask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What is done, and the phases that are different afterwards."""
+    """An action, and the phases that it changes."""
 
     do: Do
     then: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def post(
     then: Mapping[str, str],
     gone: Sequence[str] = (),
 ) -> Step:
-    """Ask for what makes maintenances, at `path` below /v1."""
+    """Return a step that creates maintenance, at `path` below /v1."""
     return Step(do=Post(path=f"/v1/{path}", body=body), then=then, gone=gone)
 
 
@@ -119,13 +119,13 @@ def repost(
     concerned: Sequence[str],
     then: Mapping[str, str] | None = None,
 ) -> Step:
-    """Ask for what makes none, but may change those `concerned`."""
-    asked = Post(path=f"/v1/{path}", body=body, status=200, concerned=concerned)
-    return Step(do=asked, then=then or {})
+    """Return a step that creates none, but may change those `concerned`."""
+    request = Post(path=f"/v1/{path}", body=body, status=200, concerned=concerned)
+    return Step(do=request, then=then or {})
 
 
 def lapse(act: str, notice: int) -> Sequence[Step]:
-    """Let the notice run out: not a second too early, not one too late."""
+    """Return steps in which `act` starts exactly at the end of its notice."""
     return (
         Step(do=Advance(seconds=notice - 1)),
         Step(do=Advance(seconds=1), then={act: STARTED}),
@@ -133,7 +133,7 @@ def lapse(act: str, notice: int) -> Sequence[Step]:
 
 
 def last(act: str, seconds: int = 5, gone: Sequence[str] = ()) -> Sequence[Step]:
-    """Let a started one last: not a second more, not one less."""
+    """Return steps in which a started `act` completes after exactly `seconds`."""
     return (
         Step(do=Advance(seconds=seconds - 1)),
         Step(do=Advance(seconds=1), then={act: COMPLETED}, gone=gone),

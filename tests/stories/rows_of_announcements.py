@@ -1,4 +1,4 @@
-"""What an operator announces, row by row."""
+"""Rows for announcements by an operator."""
 
 from dataclasses import replace
 
@@ -35,14 +35,14 @@ EMERGENCY = replace(REBOOT, notice=None, description=REPAIR, reason="smoke")
 
 
 def announced(name: str, act: Act, lasts: int = 5, **body: object) -> Row:
-    """One VM is told; nobody approves, and none leaves the fleet."""
+    """Return a row in which nobody approves and no VM leaves the fleet."""
     ((_, vms),) = act.events
-    asked = {"type": act.type, "vms": [*vms], **body}
+    request = {"type": act.type, "vms": [*vms], **body}
     return Row(
         name=name,
         acts={"m": act},
         steps=(
-            post("maintenances", asked, then={"m": SCHEDULED}),
+            post("maintenances", request, then={"m": SCHEDULED}),
             *lapse("m", act.notice or 0),
             *last("m", lasts),
         ),

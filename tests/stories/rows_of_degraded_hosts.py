@@ -1,4 +1,4 @@
-"""Hosts that wear out and fail, row by row."""
+"""Rows for degraded and failed hosts."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -45,7 +45,7 @@ DEAD = Act(
 
 
 def by(seconds: int) -> dict[str, object]:
-    """Say when the host is predicted to fail, from noon on."""
+    """Return a body that predicts a failure `seconds` after noon."""
     return {"fails_by": rfc3339(NOON + timedelta(seconds=seconds))}
 
 

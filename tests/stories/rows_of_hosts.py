@@ -1,4 +1,4 @@
-"""Causes that concern a whole host, row by row."""
+"""Rows for causes that affect a whole host."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What users and evictions do to one VM, row by row."""
+"""Rows for user operations on a VM, and for evictions."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Runs a row, and looks at everything after each of its steps."""
+"""Runner for rows: it checks the API and all documents after each step."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """A row under way."""
+    """A row that is being run."""
 
     world: World
     row: Row
@@ -25,26 +25,26 @@ class Run:
         default_factory=lambda: audiences(tomllib.loads(FLEET.read_text()))
     )
     gone: set[str] = field(default_factory=set)
-    #: Who was shown which document under which tag.
+    #: ETags by first VM of the audience, epoch and incarnation.
     tags: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def step(self, step: Step) -> None:
-        """Do what the step says, and look."""
+        """Perform a step, then check everything."""
         answer = self._do(step.do)
         now = self.world.now
-        made = self._change(step, now)
+        created = self._change(step, now)
         self.gone.update(step.gone)
         self._check_maintenances()
-        for each in self.audiences:
-            each.publish([*self.kept.values()])
+        for audience in self.audiences:
+            audience.publish([*self.kept.values()])
         if isinstance(step.do, Post):
-            self._check_answer(answer, step.do, made)
-        for each in self.audiences:
-            self._check_documents(each, now)
+            self._check_answer(answer, step.do, created)
+        for audience in self.audiences:
+            self._check_documents(audience, now)
         self._check_maintenances()
 
     def _change(self, step: Step, now: datetime) -> list[str]:
-        """Note what the row expects; answer what is new."""
+        """Apply the changes that the row expects, and return the new labels."""
         new = [label for label in step.then if label not in self.kept]
         for label, phase in step.then.items():
             act = self.row.acts[label]
@@ -57,7 +57,7 @@ class Run:
                 }
         return new
 
-    # --- doing ---------------------------------------------------------------
+    # --- actions -------------------------------------------------------------
 
     def _do(self, do: Do) -> Answer | None:
         match do:
@@ -91,29 +91,29 @@ class Run:
         kept.approvals[do.event] = _approval(by, via, self.world.now)
 
     def _asked(self, vm: str) -> None:
-        (audience,) = [each for each in self.audiences if vm in each.vms]
+        (audience,) = [candidate for candidate in self.audiences if vm in candidate.vms]
         audience.ask(self.world.now, [*self.kept.values()])
 
-    # --- looking -------------------------------------------------------------
+    # --- checks --------------------------------------------------------------
 
     def _check_maintenances(self) -> None:
         shown = self.world.service.get("/v1/maintenances?limit=1000")["items"]
         assert len(shown) == len(self.kept)
-        for each, kept in zip(shown, self.kept.values(), strict=True):
-            kept.bind(each)
+        for view, kept in zip(shown, self.kept.values(), strict=True):
+            kept.bind(view)
             assert all(GUID.fullmatch(event) for event in kept.ids)
-            assert normal(each, kept) == kept.view()
+            assert normal(view, kept) == kept.view()
 
     def _check_answer(self, answer: Answer | None, do: Post, made: list[str]) -> None:
         assert answer is not None
         labels = made or do.concerned
         shown = answer.json["maintenances"]
-        assert [each["id"] for each in shown] == [self.kept[one].id for one in labels]
-        for each, label in zip(shown, labels, strict=True):
-            bare = normal(each, self.kept[label])
+        assert [view["id"] for view in shown] == [self.kept[name].id for name in labels]
+        for view, label in zip(shown, labels, strict=True):
+            bare = normal(view, self.kept[label])
             expected = self.kept[label].view()
             for event in (*bare["events"], *expected["events"]):
-                del event["seen_by"]  # who has looked is not part of this answer
+                del event["seen_by"]  # not part of this response
             assert bare == expected
 
     def _check_documents(self, audience: Audience, now: datetime) -> None:
@@ -129,16 +129,16 @@ class Run:
                 assert seen.body == audience.document(kept, version)
                 self._check_tag(audience, seen.tag)
             assert self.world.look(vm, tag=answers[-1].tag).status == 304
-            for each, number in audience.shares(kept):
-                each.seen.setdefault(number, set()).add(vm)
+            for maintenance, number in audience.shares(kept):
+                maintenance.seen.setdefault(number, set()).add(vm)
 
     def _check_tag(self, audience: Audience, tag: str | None) -> None:
-        """See one tag for each document, and another for each other one."""
+        """Check that a document keeps its ETag, and that no other document has it."""
         assert tag is not None
         assert re.fullmatch('"[^"]+"', tag)
         key = (audience.vms[0], audience.epoch, audience.incarnation)
         assert self.tags.setdefault(key, tag) == tag
-        of_mine = [each for who, each in self.tags.items() if who[0] == key[0]]
+        of_mine = [other for who, other in self.tags.items() if who[0] == key[0]]
         assert of_mine.count(tag) == 1
 
 
@@ -147,7 +147,7 @@ def _approval(by: str | None, via: str, at: datetime) -> dict[str, str | None]:
 
 
 def run(world: World, row: Row) -> Run:
-    """Run `row` to its end, at which nothing may be left."""
+    """Run `row` to its end, with all checks."""
     under_way = Run(world=world, row=row)
     for step in row.steps:
         under_way.step(step)

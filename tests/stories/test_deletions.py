@@ -1,4 +1,4 @@
-"""Stories of scale sets that shrink."""
+"""Deletions of VMs, most of them from a scale set."""
 
 import pytest
 from tests.stories.conftest import Make
@@ -11,13 +11,13 @@ TEN = [f"batch_{number}" for number in (0, 1, *range(3, 11))]
 
 @pytest.fixture
 def world(make: Make) -> World:
-    """A world with ten VMs to delete."""
+    """Start a world with ten VMs to delete."""
     return with_ten(make())
 
 
 @pytest.fixture
 def worked(make: Make) -> World:
-    """The same, where people do the work."""
+    """Start a world with ten VMs to delete, where an operator does the work."""
     return with_ten(make(driver="operator"))
 
 
@@ -29,30 +29,30 @@ def with_ten(world: World) -> World:
 
 
 def there(world: World) -> set[str]:
-    """Those of the ten that are in the fleet."""
+    """Return those of the ten VMs that are in the fleet."""
     vms = world.service.get("/v1/vms?limit=1000")["items"]
     return {vm["name"] for vm in vms} & {*TEN}
 
 
-def test_nine_approve_and_wait_for_the_tenth_until_their_time_has_come(
+def test_nine_approved_deletions_wait_for_the_tenth_until_not_before(
     world: World,
 ) -> None:
     nine = [world.does(f"vms/{vm}/delete") for vm in NINE]
     world.wait(minutes=5)
     tenth = world.does(f"vms/{STUBBORN}/delete")
-    for vm, made in zip(NINE, nine, strict=True):
-        world.approves(vm, made)
-    assert {world.phase(each) for each in (*nine, tenth)} == {SCHEDULED}
+    for vm, maintenance in zip(NINE, nine, strict=True):
+        world.approves(vm, maintenance)
+    assert {world.phase(deletion) for deletion in (*nine, tenth)} == {SCHEDULED}
 
     world.wait(4 * 60 + 59)
-    assert {world.phase(each) for each in nine} == {SCHEDULED}
+    assert {world.phase(deletion) for deletion in nine} == {SCHEDULED}
     world.wait(1)
-    assert {world.phase(each) for each in nine} == {STARTED}
+    assert {world.phase(deletion) for deletion in nine} == {STARTED}
     assert world.phase(tenth) == SCHEDULED
     assert there(world) == {*TEN}
 
     world.wait(5)
-    assert {world.phase(each) for each in nine} == {COMPLETED}
+    assert {world.phase(deletion) for deletion in nine} == {COMPLETED}
     assert there(world) == {STUBBORN}
     assert world.sees(STUBBORN) == [f"Terminate of {STUBBORN}: Scheduled"]
 
@@ -62,38 +62,38 @@ def test_nine_approve_and_wait_for_the_tenth_until_their_time_has_come(
     assert there(world) == set()
 
 
-def test_when_the_last_of_ten_approves_all_go(world: World) -> None:
+def test_ten_deletions_start_when_the_last_vm_approves(world: World) -> None:
     ten = [world.does(f"vms/{vm}/delete") for vm in TEN]
-    for vm, made in zip(TEN, ten, strict=True):
-        assert {world.phase(each) for each in ten} == {SCHEDULED}
-        world.approves(vm, made)
-    assert {world.phase(each) for each in ten} == {STARTED}
+    for vm, maintenance in zip(TEN, ten, strict=True):
+        assert {world.phase(deletion) for deletion in ten} == {SCHEDULED}
+        world.approves(vm, maintenance)
+    assert {world.phase(deletion) for deletion in ten} == {STARTED}
     world.wait(5)
     assert there(world) == set()
 
 
-def test_a_deletion_that_is_called_off_releases_the_others(world: World) -> None:
-    one, other = (world.does(f"vms/{vm}/delete") for vm in TEN[:2])
-    world.approves(TEN[0], one)
-    assert world.phase(one) == SCHEDULED
+def test_a_canceled_deletion_unblocks_the_others(world: World) -> None:
+    first, other = (world.does(f"vms/{vm}/delete") for vm in TEN[:2])
+    world.approves(TEN[0], first)
+    assert world.phase(first) == SCHEDULED
     world.tells(other, "cancel")
-    assert world.phase(one) == STARTED
+    assert world.phase(first) == STARTED
     world.wait(5)
     assert there(world) == {*TEN[1:]}
 
 
-def test_a_vm_stays_until_somebody_has_deleted_it(worked: World) -> None:
-    one, other = (worked.does(f"vms/{vm}/delete") for vm in TEN[:2])
+def test_a_vm_stays_until_its_deletion_is_complete(worked: World) -> None:
+    first, other = (worked.does(f"vms/{vm}/delete") for vm in TEN[:2])
     worked.wait(minutes=60)
-    assert (worked.phase(one), worked.phase(other)) == (STARTED, STARTED)
+    assert (worked.phase(first), worked.phase(other)) == (STARTED, STARTED)
     assert there(worked) == {*TEN}
 
-    worked.tells(one, "complete")
+    worked.tells(first, "complete")
     assert there(worked) == {*TEN[1:]}
     assert worked.sees(TEN[1]) == [f"Terminate of {TEN[1]}: Started"]
 
 
-def test_a_vm_that_was_deleted_is_a_stranger(world: World) -> None:
+def test_a_deleted_vm_gets_404(world: World) -> None:
     world.does("vms/pool_0/delete")
     world.wait(5)
     assert world.look("pool_0").status == 404
@@ -101,7 +101,7 @@ def test_a_vm_that_was_deleted_is_a_stranger(world: World) -> None:
     assert world.sees("pool_1") == []
 
 
-def test_a_host_need_not_wait_for_a_vm_that_was_deleted(world: World) -> None:
+def test_host_maintenance_does_not_wait_for_a_deleted_vm(world: World) -> None:
     host = world.does("hosts/host-a/maintain", type="Reboot")
     world.approves("web-0", host)
     world.approves("db-0", host)
@@ -115,7 +115,7 @@ def test_a_host_need_not_wait_for_a_vm_that_was_deleted(world: World) -> None:
     assert world.service.ask("GET", "/v1/groups/lone").status == 404
 
 
-def test_a_vm_may_be_deleted_while_its_host_is_maintained(worked: World) -> None:
+def test_a_vm_can_be_deleted_during_host_maintenance(worked: World) -> None:
     host = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.wait(minutes=15)
     gone = worked.does("vms/lone/delete")
@@ -129,21 +129,21 @@ def test_a_vm_may_be_deleted_while_its_host_is_maintained(worked: World) -> None
     assert worked.service.ask("GET", "/v1/groups/lone").status == 404
 
 
-def test_a_vm_is_not_deleted_twice(world: World) -> None:
-    made = world.does("vms/batch_0/delete")
+def test_a_second_deletion_of_a_vm_is_refused(world: World) -> None:
+    maintenance = world.does("vms/batch_0/delete")
     answer = world.post("vms/batch_0/delete")
     assert answer.status == 409
-    assert made["id"] in answer.detail
+    assert maintenance["id"] in answer.detail
 
 
-def test_a_vm_that_is_taken_out_need_not_be_deleted(world: World) -> None:
-    made = world.does("vms/batch_0/delete")
+def test_removing_a_vm_cancels_its_deletion(world: World) -> None:
+    maintenance = world.does("vms/batch_0/delete")
     assert world.delete("vms/batch_0").status == 204
-    assert world.phase(made) == "CANCELED"
+    assert world.phase(maintenance) == "CANCELED"
     assert world.sees("batch_1") == []
 
 
-def test_a_name_may_be_used_again_after_a_deletion(world: World) -> None:
+def test_a_name_can_be_used_again_after_a_deletion(world: World) -> None:
     world.does("vms/pool_0/delete")
     world.wait(5)
     assert world.put("vms/pool_0", {"group": "pool"}).status in (200, 201)

@@ -1,4 +1,4 @@
-"""Stories of drivers: whom they are told to touch, and what becomes of failures."""
+"""Drivers: which VMs they get, and what happens after failures."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -35,17 +35,17 @@ FLEET = fleet_file.read_fleet(
 
 
 def third_fails(work: Work) -> Iterable[Report]:
-    """Do what is asked; the first time, node-2 does not come back."""
+    """Report success for all VMs, but a failure of node-2 on the first attempt."""
     for vm in work.vms:
         failed = vm.name == "node-2" and work.attempt == 1
         yield Report(vm=vm.name, failed=failed, detail="no answer" if failed else "")
 
 
 def gives_up(work: Work) -> Iterable[Report]:
-    """Do what is asked, up to the first failure."""
-    for each in third_fails(work):
-        yield each
-        if each.failed:
+    """Report like `third_fails`, but stop at the first failure."""
+    for report in third_fails(work):
+        yield report
+        if report.failed:
             return
 
 
@@ -58,82 +58,86 @@ def store() -> Iterator[Store]:
 
 
 def asked(driver: RecordingDriver) -> list[list[str]]:
-    """Whom the driver was asked to touch, call by call."""
+    """Return the names of the VMs in each call of the driver."""
     return [[vm.name for vm in work.vms] for work in driver.works]
 
 
 def rebooted(store: Store, driver: RecordingDriver) -> tuple[System, str]:
-    """The host of the five has been rebooted for an hour."""
+    """Announce a reboot of the host with five VMs, and advance by an hour."""
     system = a_system(store, driver=driver, fleet=FLEET)
-    made = system.announce(a_reboot(host="rack-1"))
+    maintenance = system.announce(a_reboot(host="rack-1"))
     system.advance.by(HOUR)
-    return system, made.id
+    return system, maintenance.id
 
 
-def test_the_third_of_five_fails_and_is_tried_again_alone(store: Store) -> None:
+def test_only_the_failed_vm_is_retried(store: Store) -> None:
     driver = RecordingDriver(third_fails)
-    system, made = rebooted(store, driver)
-    assert system.phase(made) is Phase.STARTED
-    assert system.maintenance(made).stuck_since is not None
+    system, maintenance = rebooted(store, driver)
+    assert system.phase(maintenance) is Phase.STARTED
+    assert system.maintenance(maintenance).stuck_since is not None
     (event,) = system.plane.document("node-0").events
     assert [*event.resources] == FIVE
 
-    system.engine.retry(made, by="ops")
+    system.engine.retry(maintenance, by="ops")
     system.read_to_end()
     assert asked(driver) == [FIVE, ["node-2"]]
-    assert system.phase(made) is Phase.COMPLETED
+    assert system.phase(maintenance) is Phase.COMPLETED
     assert [*system.plane.document("node-0").events] == []
 
 
-def test_what_a_driver_left_undone_is_tried_again_too(store: Store) -> None:
+def test_vms_that_the_driver_skipped_are_retried(store: Store) -> None:
     driver = RecordingDriver(gives_up)
-    system, made = rebooted(store, driver)
-    assert system.phase(made) is Phase.STARTED
-    system.engine.retry(made, by="ops")
+    system, maintenance = rebooted(store, driver)
+    assert system.phase(maintenance) is Phase.STARTED
+    system.engine.retry(maintenance, by="ops")
     system.read_to_end()
     assert asked(driver) == [FIVE, ["node-2", "node-3", "node-4"]]
-    assert system.phase(made) is Phase.COMPLETED
+    assert system.phase(maintenance) is Phase.COMPLETED
 
 
-def test_a_stuck_one_that_is_given_up_is_gone(store: Store) -> None:
-    system, made = rebooted(store, RecordingDriver(third_fails))
-    system.engine.close(made, by="ops")
-    assert system.phase(made) is Phase.FAILED
+def test_closing_a_stuck_maintenance_removes_its_event(store: Store) -> None:
+    system, maintenance = rebooted(store, RecordingDriver(third_fails))
+    system.engine.close(maintenance, by="ops")
+    assert system.phase(maintenance) is Phase.FAILED
     assert [*system.plane.document("node-0").events] == []
 
 
-def test_a_stuck_one_holds_the_other_update_domains_of_its_group(
+def test_a_stuck_maintenance_blocks_other_update_domains_of_its_group(
     store: Store,
 ) -> None:
-    system, made = rebooted(store, RecordingDriver(third_fails))
+    system, maintenance = rebooted(store, RecordingDriver(third_fails))
     later = system.announce(a_reboot("other"))
     system.advance.by(HOUR)
     assert system.phase(later.id) is Phase.SCHEDULED
-    system.engine.close(made, by="ops")
+    system.engine.close(maintenance, by="ops")
     assert system.phase(later.id) is Phase.STARTED
 
 
-def test_a_stuck_one_is_explained(store: Store) -> None:
-    system, made = rebooted(store, RecordingDriver(third_fails))
-    told = explain_maintenance(system.engine, made)
-    assert (told.phase, told.due, told.starts_at_latest) == (Phase.STARTED, False, None)
-    (wait,) = told.waits
+def test_a_stuck_maintenance_is_explained(store: Store) -> None:
+    system, maintenance = rebooted(store, RecordingDriver(third_fails))
+    explanation = explain_maintenance(system.engine, maintenance)
+    assert (explanation.phase, explanation.due, explanation.starts_at_latest) == (
+        Phase.STARTED,
+        False,
+        None,
+    )
+    (wait,) = explanation.waits
     assert (wait.kind.value, wait.opens_at) == ("work", None)
-    assert wait.since == system.maintenance(made).stuck_since
+    assert wait.since == system.maintenance(maintenance).stuck_since
     assert "node-2" in wait.what
     assert "node-0" not in wait.what
-    said = " ".join(told.sentences)
+    text = " ".join(explanation.sentences)
     for word in ("stuck", "node-2", "retry", "close"):
-        assert word in said
+        assert word in text
 
 
-def test_the_driver_leaves_out_who_was_moved_away(store: Store) -> None:
+def test_the_driver_skips_moved_and_removed_vms(store: Store) -> None:
     driver = RecordingDriver()
     system = a_system(store, driver=driver, fleet=FLEET)
-    made = system.announce(a_reboot(host="rack-1"))
+    maintenance = system.announce(a_reboot(host="rack-1"))
     system.advance.by(MINUTE)
     system.fleets.put_vm(replace(FLEET.vms["node-1"], host="rack-2"), by="ops")
     system.fleets.remove_vm("node-3", by="ops")
     system.advance.by(HOUR)
     assert asked(driver) == [["node-0", "node-2", "node-4"]]
-    assert system.phase(made.id) is Phase.COMPLETED
+    assert system.phase(maintenance.id) is Phase.COMPLETED

@@ -1,4 +1,4 @@
-"""Stories of hosts: shared ones, worn ones, and those that VMs leave in time."""
+"""Hosts: shared groups, degraded and failed hosts, and VMs that move away in time."""
 
 from datetime import timedelta
 
@@ -8,7 +8,9 @@ from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
 from tests.stories.world import NOON, World
 
 
-def test_two_hosts_that_share_groups_go_one_after_the_other(worked: World) -> None:
+def test_two_hosts_that_share_groups_are_maintained_one_after_the_other(
+    worked: World,
+) -> None:
     first = worked.does("hosts/host-a/maintain", type="Reboot")
     second = worked.does("hosts/host-b/maintain", type="Reboot")
 
@@ -28,7 +30,7 @@ def test_two_hosts_that_share_groups_go_one_after_the_other(worked: World) -> No
     assert worked.sees("lone") == []
 
 
-def test_approvals_in_crossing_order_keep_nobody_waiting_for_ever(
+def test_approvals_in_crossing_order_cause_no_deadlock(
     worked: World,
 ) -> None:
     first = worked.does("hosts/host-a/maintain")
@@ -46,14 +48,16 @@ def test_approvals_in_crossing_order_keep_nobody_waiting_for_ever(
     assert (worked.phase(first), worked.phase(second)) == (STARTED, COMPLETED)
 
 
-def test_a_young_one_does_not_overtake_an_old_one_that_waits(worked: World) -> None:
+def test_a_newer_maintenance_does_not_overtake_an_older_waiting_one(
+    worked: World,
+) -> None:
     running = worked.does("maintenances", type="Reboot", vms=["db-0"])
     worked.approves("db-1", running)
     old = worked.does("hosts/host-b/maintain", type="Reboot")
     worked.wait(minutes=1)
     young = worked.does("maintenances", type="Reboot", vms=["web-2"])
     worked.wait(minutes=30)
-    assert [worked.phase(each) for each in (running, old, young)] == [
+    assert [worked.phase(maintenance) for maintenance in (running, old, young)] == [
         STARTED,
         SCHEDULED,
         SCHEDULED,
@@ -66,7 +70,7 @@ def test_a_young_one_does_not_overtake_an_old_one_that_waits(worked: World) -> N
     assert (worked.phase(old), worked.phase(young)) == (COMPLETED, STARTED)
 
 
-def test_a_degraded_host_dies_on_the_third_day(world: World) -> None:
+def test_a_degraded_host_fails_on_the_third_day(world: World) -> None:
     worn = world.does("hosts/host-a/degraded")
     restart = world.does("vms/web-0/restart", notice_seconds=6 * 24 * 3600)
     world.wait(days=1)
@@ -92,7 +96,7 @@ def test_a_degraded_host_dies_on_the_third_day(world: World) -> None:
     assert len(world.service.facts("Announced")) == 3
 
 
-def test_a_host_that_fails_during_its_maintenance_tells_only_those_left(
+def test_a_host_failure_during_maintenance_notifies_only_the_other_vms(
     worked: World,
 ) -> None:
     planned = worked.does("hosts/host-a/maintain", type="Reboot")
@@ -105,7 +109,7 @@ def test_a_host_that_fails_during_its_maintenance_tells_only_those_left(
     assert worked.sees("db-1") == ["Reboot of db-0: Started"]
 
 
-def test_a_vm_that_has_come_back_is_told_of_the_failure(worked: World) -> None:
+def test_a_vm_that_came_back_is_notified_of_the_failure(worked: World) -> None:
     planned = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.moves("web-0", host="host-d")
     worked.wait(minutes=15)
@@ -115,82 +119,84 @@ def test_a_vm_that_has_come_back_is_told_of_the_failure(worked: World) -> None:
     assert worked.sees("web-0") == ["Reboot of web-0: Started"]
 
 
-def test_a_failure_is_told_as_a_redeployment_where_that_is_set(make: Make) -> None:
+def test_a_host_failure_can_be_announced_as_a_redeploy(make: Make) -> None:
     world = make(host_failure_type="redeploy")
     world.does("hosts/host-a/failed")
     assert world.sees("web-1") == ["Redeploy of web-0: Started"]
 
 
 @pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
-def test_on_an_empty_host_there_is_nobody_to_tell(world: World, what: str) -> None:
+def test_an_empty_host_notifies_nobody(world: World, what: str) -> None:
     answer = world.post(f"hosts/host-d/{what}")
     assert (answer.status, answer.json) == (200, {"maintenances": []})
 
 
-def test_a_vm_that_was_moved_away_is_listed_on_but_needs_no_approval(
+def test_a_vm_that_moved_away_stays_listed_but_needs_no_approval(
     world: World,
 ) -> None:
     world.moves("FrontEnd_IN_1", host="host-c")
-    made = world.does("hosts/host-c/maintain", type="Reboot")
+    maintenance = world.does("hosts/host-c/maintain", type="Reboot")
     listed = "Reboot of FrontEnd_IN_0 FrontEnd_IN_1"
     assert world.sees("FrontEnd_IN_1") == [f"{listed}: Scheduled"]
 
     assert world.moves("FrontEnd_IN_0", host="host-a").status == 200
     assert world.sees("FrontEnd_IN_0") == [f"{listed}: Scheduled"]
-    world.approves("FrontEnd_IN_1", made)
-    assert world.phase(made) == SCHEDULED
-    world.approves("gpu_0", made)
-    assert world.phase(made) == STARTED
+    world.approves("FrontEnd_IN_1", maintenance)
+    assert world.phase(maintenance) == SCHEDULED
+    world.approves("gpu_0", maintenance)
+    assert world.phase(maintenance) == STARTED
     assert world.sees("FrontEnd_IN_0") == [f"{listed}: Started"]
 
 
-def test_when_all_vms_of_a_group_have_moved_away_it_hears_no_more_of_it(
+def test_an_event_is_withdrawn_when_all_vms_of_its_group_have_moved_away(
     world: World,
 ) -> None:
-    made = world.does("hosts/host-a/maintain", type="Reboot")
-    world.approves("db-0", made)
-    world.approves("lone", made)
-    assert world.phase(made) == SCHEDULED
+    maintenance = world.does("hosts/host-a/maintain", type="Reboot")
+    world.approves("db-0", maintenance)
+    world.approves("lone", maintenance)
+    assert world.phase(maintenance) == SCHEDULED
 
     world.moves("web-0", host="host-d")
-    assert world.phase(made) == STARTED
+    assert world.phase(maintenance) == STARTED
     assert world.sees("web-0") == []
     assert world.sees("db-0") == ["Reboot of db-0: Started"]
-    (event,) = [e for e in world.again(made)["events"] if e["group"] == "web"]
+    (event,) = [e for e in world.again(maintenance)["events"] if e["group"] == "web"]
     assert (event["status"], event["resources"]) == (None, ["web-0"])
 
 
-def test_when_all_vms_have_moved_away_there_is_nothing_to_do(world: World) -> None:
-    made = world.does("hosts/host-c/maintain", type="Reboot")
+def test_maintenance_is_canceled_when_all_vms_have_moved_away(world: World) -> None:
+    maintenance = world.does("hosts/host-c/maintain", type="Reboot")
     world.moves("FrontEnd_IN_0", host="host-d")
-    assert world.phase(made) == SCHEDULED
+    assert world.phase(maintenance) == SCHEDULED
     world.moves("gpu_0", host=None)
-    assert world.phase(made) == CANCELED
+    assert world.phase(maintenance) == CANCELED
     assert world.sees("gpu_0") == []
-    assert world.again(made)["ended_at"] == world.service.get("/v1/clock")["now"]
+    assert world.again(maintenance)["ended_at"] == world.service.get("/v1/clock")["now"]
 
 
-def test_a_late_approval_of_what_was_withdrawn_is_no_mistake(world: World) -> None:
-    made = world.does("hosts/host-a/maintain", type="Reboot")
-    (event,) = [e["id"] for e in made["events"] if e["group"] == "web"]
+def test_a_late_approval_of_a_withdrawn_event_is_accepted(world: World) -> None:
+    maintenance = world.does("hosts/host-a/maintain", type="Reboot")
+    (event,) = [e["id"] for e in maintenance["events"] if e["group"] == "web"]
     world.moves("web-0", host="host-d")
     assert world.service.approve_as("web-0", event).status == 200
-    assert world.phase(made) == SCHEDULED
+    assert world.phase(maintenance) == SCHEDULED
 
 
-def test_a_vm_that_moves_after_the_start_is_told_to_the_end(worked: World) -> None:
-    made = worked.does("hosts/host-a/maintain", type="Reboot")
+def test_a_vm_that_moves_after_the_start_sees_the_event_until_its_end(
+    worked: World,
+) -> None:
+    maintenance = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.wait(minutes=15)
     assert worked.moves("web-0", host="host-d").status == 200
     assert worked.sees("web-0") == ["Reboot of web-0: Started"]
     worked.wait(5)
-    worked.tells(made, "complete")
+    worked.tells(maintenance, "complete")
     assert worked.sees("web-0") == []
 
 
-def test_maintenance_of_a_vm_goes_with_the_vm(world: World) -> None:
-    made = world.does("maintenances", type="Reboot", vms=["web-0"])
+def test_maintenance_of_a_vm_follows_the_vm(world: World) -> None:
+    maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.moves("web-0", host="host-d")
     assert world.sees("web-0") == ["Reboot of web-0: Scheduled"]
     world.wait_until(NOON + timedelta(minutes=15))
-    assert world.phase(made) == STARTED
+    assert world.phase(maintenance) == STARTED

@@ -1,4 +1,4 @@
-"""Idempotency keys: what was asked twice is done once."""
+"""Idempotency keys: a repeated request takes effect once."""
 
 import pytest
 from tests.stories.world import World
@@ -15,13 +15,13 @@ ROUTES = (
     "hosts/host-a/degraded",
     "hosts/host-a/failed",
 )
-#: Facts of somebody's making; work is reported at its own pace.
+#: Facts caused by requests; facts about work arrive at any time.
 DONE = ("Announced", "Canceled", "WorkEnded", "Completed", "FleetChanged")
 BODY = {"reason": "once"}
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_what_is_asked_twice_is_done_once(world: World, path: str) -> None:
+def test_a_repeated_request_takes_effect_once(world: World, path: str) -> None:
     first = world.post(path, BODY, Idempotency_Key="key")
     assert first.status == 201
     again = world.post(path, BODY, Idempotency_Key="key")
@@ -33,7 +33,7 @@ def test_what_is_asked_twice_is_done_once(world: World, path: str) -> None:
     assert len(world.service.facts("Announced")) == 1
 
 
-def test_a_recovery_that_is_told_twice_ends_nothing_else(world: World) -> None:
+def test_a_repeated_recovery_ends_nothing_else(world: World) -> None:
     world.does("hosts/host-a/degraded")
     first = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
     assert first.status == 200
@@ -43,7 +43,7 @@ def test_a_recovery_that_is_told_twice_ends_nothing_else(world: World) -> None:
     assert world.phase(worn) == "SCHEDULED"
 
 
-def test_a_host_that_is_degraded_already_is_answered_the_same_again(
+def test_a_repeated_report_of_a_degraded_host_gets_the_same_response(
     world: World,
 ) -> None:
     worn = world.does("hosts/host-a/degraded")
@@ -65,7 +65,7 @@ def test_a_key_is_for_one_request_only(shared: World, path: str) -> None:
     assert shared.service.facts(*DONE) == before
 
 
-def test_a_refusal_is_not_kept(world: World) -> None:
+def test_the_key_of_a_refused_request_can_be_used_again(world: World) -> None:
     assert world.post("vms/late/restart", Idempotency_Key="key").status == 404
     assert world.put("vms/late", {"group": "web"}).status in (200, 201)
     assert world.post("vms/late/restart", Idempotency_Key="key").status == 201

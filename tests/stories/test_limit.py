@@ -1,4 +1,4 @@
-"""Where only so many user operations may be scheduled at once."""
+"""The limit on user operations that are scheduled at the same time."""
 
 import pytest
 from tests.stories.conftest import Make
@@ -13,14 +13,14 @@ TEN = [
 
 @pytest.fixture
 def full(make: Make) -> World:
-    """A world where ten may be scheduled, and are."""
+    """Start a world whose limit of ten scheduled user operations is reached."""
     world = make(user_operations_limit=10)
     for vm in TEN:
         assert world.does(f"vms/{vm}/restart")["phase"] == SCHEDULED
     return world
 
 
-def test_the_eleventh_is_refused_with_the_reason(full: World) -> None:
+def test_the_eleventh_operation_is_refused_with_the_limit(full: World) -> None:
     for path in ("vms/gpu_1/restart", "vms/gpu_1/redeploy", "vms/gpu_1/reimage"):
         answer = full.post(path)
         assert answer.status == 409
@@ -35,25 +35,25 @@ def test_the_operator_is_not_limited(full: World) -> None:
     assert full.does("vms/pool_1/evict")["phase"] == SCHEDULED
 
 
-def test_what_starts_at_once_is_not_counted(full: World) -> None:
+def test_operations_that_start_immediately_are_not_counted(full: World) -> None:
     for path in ("vms/swift-0/restart", "vms/quiet-0/redeploy", "vms/pool_0/delete"):
         assert full.does(path)["phase"] == STARTED
 
 
-def test_when_one_has_started_there_is_room_for_one(full: World) -> None:
+def test_a_started_operation_makes_room_for_another(full: World) -> None:
     (event,) = [e["EventId"] for e in full.events("gpu_0")]
     assert full.service.approve_as("gpu_0", event).status == 200
     assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED
     assert full.post("vms/gpu_1/redeploy").status == 409
 
 
-def test_when_one_is_called_off_there_is_room_for_one(full: World) -> None:
+def test_a_canceled_operation_makes_room_for_another(full: World) -> None:
     first = full.service.get("/v1/maintenances?limit=1")["items"][0]
     full.tells(first, "cancel")
     assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED
 
 
-def test_several_vms_at_once_are_all_or_none(make: Make) -> None:
+def test_an_announcement_for_several_vms_is_all_or_nothing(make: Make) -> None:
     world = make(user_operations_limit=2)
     body = {"type": "Reboot", "vms": ["web-0", "web-1", "db-0"], "source": "user"}
     assert world.post("maintenances", body).status == 409

@@ -1,4 +1,4 @@
-"""Every cause, from the command to the end, as each VM sees it in each version."""
+"""Every cause from the command to the end, as each VM sees it in each API version."""
 
 import pytest
 from tests.stories import (
@@ -20,7 +20,7 @@ ROWS = (
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_a_cause_is_told_to_all_and_only_to_those_whom_it_concerns(
+def test_a_cause_is_shown_to_exactly_the_affected_groups(
     world: World, row: Row
 ) -> None:
     run(world, row)

@@ -1,4 +1,4 @@
-"""What is refused, and that nothing has happened then."""
+"""Refused requests, which change nothing."""
 
 from collections.abc import Iterator
 
@@ -11,32 +11,32 @@ HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")
 
 @pytest.fixture
 def unchanged(shared: World) -> Iterator[World]:
-    """A world in which the test may change nothing, but be refused."""
+    """Check that the test changes nothing in a shared world; refusals are recorded."""
     before = facts_of(shared)
     yield shared
     assert facts_of(shared) == before
 
 
 def facts_of(world: World) -> list[object]:
-    return [each for each in world.service.facts() if each["fact"] != "AccessRefused"]
+    return [fact for fact in world.service.facts() if fact["fact"] != "AccessRefused"]
 
 
 @pytest.mark.parametrize("what", VM_ROUTES)
-def test_there_is_nothing_to_do_to_an_unknown_vm(unchanged: World, what: str) -> None:
+def test_an_operation_on_an_unknown_vm_gets_404(unchanged: World, what: str) -> None:
     answer = unchanged.post(f"vms/nobody/{what}")
     assert answer.status == 404
     assert "nobody" in answer.detail
 
 
 @pytest.mark.parametrize("what", HOST_ROUTES)
-def test_there_is_nothing_to_do_to_an_unknown_host(unchanged: World, what: str) -> None:
+def test_an_operation_on_an_unknown_host_gets_404(unchanged: World, what: str) -> None:
     answer = unchanged.post(f"hosts/nowhere/{what}")
     assert answer.status == 404
     assert "nowhere" in answer.detail
 
 
 @pytest.mark.parametrize("vm", ["web-0", "batch_0", "lone"])
-def test_a_regular_vm_is_not_evicted(unchanged: World, vm: str) -> None:
+def test_a_regular_vm_cannot_be_evicted(unchanged: World, vm: str) -> None:
     answer = unchanged.post(f"vms/{vm}/evict")
     assert answer.status == 409
     assert vm in answer.detail
@@ -89,7 +89,7 @@ WRONG_BODIES = (
 
 
 @pytest.mark.parametrize(("path", "body"), WRONG_BODIES)
-def test_what_makes_no_sense_is_refused(
+def test_an_invalid_body_gets_422(
     unchanged: World, path: str, body: dict[str, object]
 ) -> None:
     answer = unchanged.post(path, body)
@@ -104,7 +104,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_unknown_key_is_refused(unchanged: World, path: str) -> None:
+def test_an_unknown_key_gets_422(unchanged: World, path: str) -> None:
     body = {"type": "Reboot", "vms": ["web-0"]} if path == "maintenances" else {}
     answer = unchanged.post(path, {**body, "colour": "red"})
     assert answer.status == 422
@@ -112,25 +112,27 @@ def test_an_unknown_key_is_refused(unchanged: World, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_what_is_not_json_is_refused(unchanged: World, path: str) -> None:
+def test_a_body_that_is_not_json_gets_400(unchanged: World, path: str) -> None:
     answer = unchanged.post(path, raw=b"{no")
     assert (answer.status, bool(answer.detail)) == (400, True)
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"7"])
-def test_what_is_no_object_is_refused(unchanged: World, path: str, raw: bytes) -> None:
+def test_a_body_that_is_not_an_object_gets_422(
+    unchanged: World, path: str, raw: bytes
+) -> None:
     answer = unchanged.post(path, raw=raw)
     assert (answer.status, bool(answer.detail)) == (422, True)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nobody_does_anything_without_a_token(unchanged: World, path: str) -> None:
+def test_a_wrong_token_gets_401(unchanged: World, path: str) -> None:
     answer = unchanged.post(path, Authorization="Bearer wrong")
     assert answer.status == 401
 
 
-def test_too_little_notice_is_answered_with_the_earliest_time(
+def test_too_little_notice_is_refused_with_the_earliest_time(
     unchanged: World,
 ) -> None:
     answer = unchanged.post("vms/web-0/restart", {"notice_seconds": 60})

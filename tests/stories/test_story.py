@@ -1,4 +1,4 @@
-"""The life of a maintenance, told in order."""
+"""Stories: the life of a maintenance in chronological order."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 
 
 def told(world: World, made: Any) -> Any:
-    """A story that has all its keys, and goes on in time."""
+    """Return a story after checking its keys and the order of its entries."""
     story = world.story(made)
     assert [*story] == STORY
     assert all([*entry] == ["at", "what"] for entry in story["entries"])
@@ -20,7 +20,7 @@ def told(world: World, made: Any) -> Any:
 
 
 def find(story: Any, *words: str) -> list[str]:
-    """When entries with all of `words` happened."""
+    """Return the times of the entries that contain all of `words`."""
     return [
         entry["at"]
         for entry in story["entries"]
@@ -29,23 +29,27 @@ def find(story: Any, *words: str) -> list[str]:
 
 
 def at(**after: int) -> str:
-    """A time after noon."""
+    """Return a time after noon."""
     return rfc3339(NOON + timedelta(**after))
 
 
-def test_who_saw_and_who_approved_and_how(world: World) -> None:
-    made = world.does("hosts/host-a/maintain", type="Reboot")
+def test_a_story_shows_who_saw_and_approved_an_event_and_how(world: World) -> None:
+    maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.wait(60)
     world.look("web-1")
     world.wait(60)
-    world.approves("web-2", made)
+    world.approves("web-2", maintenance)
     world.wait(60)
-    (event,) = [each["id"] for each in made["events"] if each["group"] == "db"]
+    (event,) = [
+        event_view["id"]
+        for event_view in maintenance["events"]
+        if event_view["group"] == "db"
+    ]
     assert world.post(f"events/{event}/approve").status == 200
     world.wait(60)
-    world.approves("lone", made)
+    world.approves("lone", maintenance)
     world.wait(5)
-    story = told(world, made)
+    story = told(world, maintenance)
 
     assert find(story, "announced") == [at()]
     assert find(story, "seen by web-1 ") == [at(minutes=1)]
@@ -57,12 +61,12 @@ def test_who_saw_and_who_approved_and_how(world: World) -> None:
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (900, 240)
 
 
-def test_the_order_is_that_of_life(world: World) -> None:
-    made = world.does("maintenances", type="Reboot", vms=["web-0"])
+def test_entries_are_in_the_order_of_the_phases(world: World) -> None:
+    maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.look("web-1")
-    world.approves("web-1", made)
+    world.approves("web-1", maintenance)
     world.wait(5)
-    entries = [each["what"].lower() for each in told(world, made)["entries"]]
+    entries = [each["what"].lower() for each in told(world, maintenance)["entries"]]
 
     def first(word: str) -> int:
         return next(place for place, what in enumerate(entries) if word in what)
@@ -73,60 +77,62 @@ def test_the_order_is_that_of_life(world: World) -> None:
     assert places[-1] == len(entries) - 1
 
 
-def test_whoever_approves_has_seen_it_before(world: World) -> None:
-    made = world.does("maintenances", type="Reboot", vms=["web-0"])
+def test_a_vm_that_approves_has_seen_the_event_before(world: World) -> None:
+    maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.look("web-0")
-    world.approves("web-1", made)
-    whats = [each["what"] for each in told(world, made)["entries"]]
+    world.approves("web-1", maintenance)
+    whats = [entry["what"] for entry in told(world, maintenance)["entries"]]
     (seen,) = [n for n, what in enumerate(whats) if what.startswith("seen by web-1")]
     (approved,) = [n for n, what in enumerate(whats) if "by web-1," in what]
     assert seen < approved
 
 
-def test_nobody_approved(world: World) -> None:
-    made = world.does("maintenances", type="Reboot", vms=["web-0"], notice_seconds=1200)
+def test_a_story_without_an_approval(world: World) -> None:
+    maintenance = world.does(
+        "maintenances", type="Reboot", vms=["web-0"], notice_seconds=1200
+    )
     world.wait(minutes=30)
-    story = told(world, made)
+    story = told(world, maintenance)
     assert find(story, "approved by") == []
     assert find(story, "started") == [at(minutes=20)]
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (1200, 1200)
 
 
-def test_what_has_not_started_has_used_no_notice(world: World) -> None:
-    made = world.does("maintenances", type="Redeploy", vms=["web-0"])
+def test_a_maintenance_that_has_not_started_has_used_no_notice(world: World) -> None:
+    maintenance = world.does("maintenances", type="Redeploy", vms=["web-0"])
     world.wait(minutes=5)
-    story = told(world, made)
+    story = told(world, maintenance)
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (600, None)
-    world.tells(made, "cancel")
-    story = told(world, made)
+    world.tells(maintenance, "cancel")
+    story = told(world, maintenance)
     assert find(story, "canceled") == [at(minutes=5)]
     assert story["notice_used_seconds"] is None
 
 
-def test_what_started_at_once_gave_no_notice(world: World) -> None:
-    made = world.does("hosts/host-a/failed")
+def test_a_maintenance_that_started_immediately_gave_no_notice(world: World) -> None:
+    maintenance = world.does("hosts/host-a/failed")
     world.wait(minutes=1)
     assert world.post("hosts/host-a/recovered", {"reason": "new fuse"}).status == 200
-    story = told(world, made)
+    story = told(world, maintenance)
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (0, 0)
     assert find(story, "started") == [at()]
     assert find(story, "completed") == [at(minutes=1)]
 
 
-def test_one_that_is_held_is_told_so(worked: World) -> None:
+def test_a_blocked_maintenance_uses_more_notice_than_given(worked: World) -> None:
     first = worked.does("maintenances", type="Reboot", vms=["web-0"])
-    made = worked.does("maintenances", type="Reboot", vms=["web-1"])
+    maintenance = worked.does("maintenances", type="Reboot", vms=["web-1"])
     worked.wait(minutes=20)
     worked.tells(first, "complete")
-    story = told(worked, made)
+    story = told(worked, maintenance)
     assert find(story, "started") == [at(minutes=20)]
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (900, 1200)
 
 
-def test_who_has_moved_away_is_told_of(world: World) -> None:
-    made = world.does("hosts/host-c/maintain", type="Reboot")
+def test_a_story_shows_which_vms_have_left(world: World) -> None:
+    maintenance = world.does("hosts/host-c/maintain", type="Reboot")
     world.wait(minutes=1)
     world.moves("FrontEnd_IN_0", host="host-d")
-    story = told(world, made)
+    story = told(world, maintenance)
     assert find(story, "FrontEnd_IN_0", "left") == [at(minutes=1)]
     assert find(story, "withdrawn", "roles") == [at(minutes=1)]

@@ -1,4 +1,4 @@
-"""A service at noon, and what people and programs do with it."""
+"""A running service at noon, with the actions of operators and VMs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ NEWEST = "2020-07-01"
 
 
 def rfc3339(moment: datetime) -> str:
-    """Write a time as the control API does."""
+    """Format a time like the control API."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A running service, spoken to as its people do."""
+    """A running service, and methods for what operators and VMs do."""
 
     service: RunningService
     line: Line
@@ -32,48 +32,48 @@ class World:
 
     @property
     def now(self) -> datetime:
-        """What time it is."""
+        """Return the time of the service's clock."""
         return datetime.fromisoformat(self.service.get("/v1/clock")["now"])
 
     def wait(self, seconds: int = 0, *, minutes: int = 0, days: int = 0) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         gap = timedelta(seconds=seconds, minutes=minutes, days=days)
         self.service.advance(int(gap.total_seconds()))
 
     def wait_until(self, moment: datetime) -> None:
-        """Let time pass until `moment`."""
+        """Advance the clock to `moment`."""
         answer = self.post("clock/advance", {"to": rfc3339(moment)})
         assert answer.status == 200, answer.body
 
     # --- VMs -----------------------------------------------------------------
 
     def look(self, vm: str, tag: str | None = None) -> Seen:
-        """Let `vm` ask for its events, or whether they are still those of `tag`."""
+        """Poll as `vm`, with `tag` as If-None-Match."""
         (seen,) = self.looks(vm, [NEWEST], tag)
         return seen
 
     def looks(
         self, vm: str, versions: Sequence[str], tag: str | None = None
     ) -> Sequence[Seen]:
-        """Let `vm` ask for its events in several versions."""
+        """Poll as `vm` in several API versions."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version="
         return self.line.ask([path + version for version in versions], tag)
 
     def sees(self, vm: str) -> list[str]:
-        """What `vm` is shown, one line for each event."""
+        """Return what `vm` is shown, one line per event."""
         return [
-            f"{each['EventType']} of {' '.join(each['Resources'])}:"
-            f" {each['EventStatus']}"
-            for each in self.events(vm)
+            f"{event['EventType']} of {' '.join(event['Resources'])}:"
+            f" {event['EventStatus']}"
+            for event in self.events(vm)
         ]
 
     def events(self, vm: str) -> Any:
-        """The events that `vm` is shown."""
+        """Return the events that `vm` is shown."""
         return json.loads(self.look(vm).body)["Events"]
 
     def approves(self, vm: str, made: Any) -> Answer:
-        """Let `vm` approve all that it is shown of a maintenance."""
-        ids = {each["id"] for each in made["events"]}
+        """Approve, as `vm`, all of its events of a maintenance."""
+        ids = {event["id"] for event in made["events"]}
         mine = [e["EventId"] for e in self.events(vm) if e["EventId"] in ids]
         answer = self.service.approve_as(vm, *mine)
         assert answer.status == 200, answer.body
@@ -89,55 +89,55 @@ class World:
         raw: bytes | None = None,
         **headers: str,
     ) -> Answer:
-        """Ask for a change, at `path` below /v1."""
+        """Send a POST request to `path` below /v1."""
         return self.service.ask("POST", f"/v1/{path}", body, raw=raw, **headers)
 
     def put(self, path: str, body: object) -> Answer:
-        """Change a thing of the fleet."""
+        """Create or change a part of the fleet."""
         return self.service.ask("PUT", f"/v1/{path}", body)
 
     def delete(self, path: str) -> Answer:
-        """Take a thing out of the fleet."""
+        """Remove a part of the fleet."""
         return self.service.ask("DELETE", f"/v1/{path}")
 
     def does(self, path: str, **body: object) -> Any:
-        """Do what makes one maintenance."""
+        """Send a request that creates one maintenance, and return it."""
         answer = self.post(path, body or None)
         assert answer.status == 201, answer.body
-        (made,) = answer.json["maintenances"]
-        return made
+        (maintenance,) = answer.json["maintenances"]
+        return maintenance
 
     def tells(self, made: Any, what: str) -> Any:
-        """Tell something of a maintenance, such as that it is complete."""
+        """Send a command or report for a maintenance, such as complete."""
         answer = self.post(f"maintenances/{made['id']}/{what}")
         assert answer.status == 200, answer.body
         return answer.json
 
     def moves(self, vm: str, **where: object) -> Answer:
-        """Change some of what is known of `vm`."""
-        known = self.service.get(f"/v1/vms/{vm}")
-        return self.put(f"vms/{vm}", {**known, **where})
+        """Change some properties of `vm`."""
+        current = self.service.get(f"/v1/vms/{vm}")
+        return self.put(f"vms/{vm}", {**current, **where})
 
     def again(self, made: Any) -> Any:
-        """Look at a maintenance again."""
+        """Return the current view of a maintenance."""
         return self.service.get(f"/v1/maintenances/{made['id']}")
 
     def phase(self, made: Any) -> str:
-        """The phase of a maintenance."""
+        """Return the phase of a maintenance."""
         return str(self.again(made)["phase"])
 
     def explains(self, made: Any) -> Any:
-        """What a maintenance waits for."""
+        """Return the explanation of a maintenance."""
         return self.service.get(f"/v1/maintenances/{made['id']}/explain")
 
     def story(self, made: Any) -> Any:
-        """The life of a maintenance."""
+        """Return the story of a maintenance."""
         return self.service.get(f"/v1/maintenances/{made['id']}/story")
 
 
 @contextmanager
 def a_world(folder: Path, fleet: Path = FLEET, **flags: object) -> Iterator[World]:
-    """Serve `fleet`; the clock stands where it was left, or at noon."""
+    """Serve `fleet`; the clock continues where it was, or starts at noon."""
     with (
         a_service(folder, fleet=str(fleet), **flags) as service,
         a_line(service.metadata) as line,
