@@ -1,13 +1,13 @@
 """Startup of the agent: builds it from its plan and runs it until a signal."""
 
 import logging
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from os import urandom
 
 from forewarn import __version__
 from forewarn.agent import identity
@@ -136,7 +136,7 @@ class _Running:
             heartbeat=self._heartbeat,
             boot=boot,
             impact=self._downtime(boot),
-            token=lambda: urandom(12).hex(),
+            token=lambda: os.urandom(12).hex(),
             is_dry=self._is_dry,
         )
 
@@ -203,14 +203,36 @@ def _textfile(
 
 @contextmanager
 def _signals(agent: Agent) -> Iterator[None]:
-    """Stop the agent on signals, unless its caller ignores them."""
-    before = {
-        number: signal.signal(number, lambda *_: agent.inbox.put(Stop()))
+    """Stop the agent on signals, unless its caller ignores them.
+
+    A thread reads them from the wakeup pipe. A handler would run only after the main
+    thread has finished waiting, if the signal arrived just before that wait or at
+    another thread.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    former_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    thread = threading.Thread(
+        target=_forward_signals, args=(reader, agent), name="signals", daemon=True
+    )
+    thread.start()
+    former = {
+        number: signal.signal(number, lambda *_: None)
         for number in _STOP_SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         yield
     finally:
-        for number, former in before.items():
-            signal.signal(number, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(former_writer)
+        os.close(writer)
+        thread.join()
+        os.close(reader)
+
+
+def _forward_signals(reader: int, agent: Agent) -> None:
+    while numbers := os.read(reader, 4096):
+        if not {*numbers}.isdisjoint(_STOP_SIGNALS):
+            agent.inbox.put(Stop())
