@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from forewarn.clocks import rate_of
-from forewarn.configfile.readers import (
+from forewarn.configfile.values import (
     Reader,
     a_number,
     invalid_value,

@@ -16,6 +16,7 @@ from forewarn.ports import Clock, Snapshot, Transaction
 #: The stored setting that holds the heartbeat.
 HEARTBEAT = "heartbeat"
 
+INTERVAL = 10.0  # seconds of real time between heartbeats
 _GAP = timedelta(minutes=1)  # of real time; a longer gap is an outage
 
 _log = logging.getLogger(__name__)

@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from threading import Lock, Semaphore
 
 from forewarn.clocks import END, ManualClock
+from forewarn.engine import heartbeat
 from forewarn.engine.engine import Engine
 from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.readers.follower import Follower
 from forewarn.errors import Conflict, InvalidInput, Unavailable
 from forewarn.ports import Bell
-
-_HEARTBEAT = 10.0  # seconds of real time
 
 #: The longest single advance of a manual clock.
 LONGEST_ADVANCE = timedelta(days=36_500)
@@ -58,7 +57,7 @@ class Timers:
             self._engine.beat()
 
     def _turn(self) -> None:
-        is_time = time.monotonic() - self._beaten >= _HEARTBEAT
+        is_time = time.monotonic() - self._beaten >= heartbeat.INTERVAL
         if is_time or self._engine.is_in_doubt:
             self._engine.beat()
             self._beaten = time.monotonic()
@@ -69,7 +68,7 @@ class Timers:
     def _wait(self, bell: Bell) -> None:
         """Wait for the next timer or heartbeat, whichever comes first."""
         clock = self._engine.clock
-        until = clock.now() + timedelta(seconds=_HEARTBEAT * clock.rate)
+        until = clock.now() + timedelta(seconds=heartbeat.INTERVAL * clock.rate)
         following = self._engine.next_moment()
         if following is not None and not isinstance(clock, ManualClock):
             until = min(until, following)

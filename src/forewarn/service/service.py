@@ -32,7 +32,7 @@ from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.handler import MetadataHandler
 from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.transport.responses import ResponseHead
-from forewarn.service.readers import JournalReaders
+from forewarn.service.journal_readers import JournalReaders
 from forewarn.service.setup import (
     apply_fleet,
     chance_source,

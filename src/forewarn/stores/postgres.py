@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import schema
+from forewarn.stores import schema_check
 from forewarn.stores.database import Cursor
 from forewarn.stores.postgres_connect import (
     OLDEST,
@@ -90,7 +90,9 @@ class Postgres:
             self._writer = self._new(partial(connect_alone, self._target, oldest))
             with self._alone() as cursor:
                 names = _names(cursor)
-                schema.create_or_check(cursor, self.dialect, names=names, place=name)
+                schema_check.create_or_check(
+                    cursor, self.dialect, names=names, place=name
+                )
         except psycopg.Error as error:
             self.close()
             do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
@@ -201,7 +203,7 @@ class Postgres:
         connection = connect_alone(self._target, self._limits.oldest)
         try:
             cursor = cast(Cursor, connection.cursor())
-            schema.check(cursor, self.dialect, "the store")
+            schema_check.check(cursor, self.dialect, "the store")
         except BaseException as error:
             connection.close()
             if isinstance(error, CannotStart):

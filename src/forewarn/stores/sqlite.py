@@ -13,7 +13,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import schema
+from forewarn.stores import schema_check
 from forewarn.stores.database import Cursor
 
 Connect = Callable[[str], sqlite3.Connection]
@@ -58,7 +58,7 @@ class Sqlite:
             self._lock_file()
         try:
             self._writer = self._connect(self._path)
-            schema.refuse_foreign(_table_names(self._writer.cursor()), self._path)
+            schema_check.refuse_foreign(_table_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
             self._create_or_check()
         except (sqlite3.Error, Unavailable) as error:
@@ -171,7 +171,9 @@ class Sqlite:
     def _create_or_check(self) -> None:
         with self.writing() as cursor:
             names = _table_names(cursor)
-            schema.create_or_check(cursor, self.dialect, names=names, place=self._path)
+            schema_check.create_or_check(
+                cursor, self.dialect, names=names, place=self._path
+            )
 
 
 def _table_names(cursor: Cursor) -> Collection[str]:
