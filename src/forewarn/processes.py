@@ -1,4 +1,4 @@
-"""Processes of this machine: can a command run, who is in a session or group.
+"""Processes of this machine: runnable commands, members of sessions and groups.
 
 Members are read from /proc. Only the standard library is used: the supervisor of driver
 scripts starts without any other package.

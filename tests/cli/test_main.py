@@ -135,3 +135,16 @@ def test_unknown_log_option_stops_the_agent(
 ) -> None:
     assert main.main(["agent", option, "xml", "--config", "/no/such/file"]) == 2
     assert "'xml' is none of " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["announce", "health", "journal", "report"])
+def test_operator_commands_import_neither_drivers_nor_posix_modules(
+    command: str,
+) -> None:
+    module = f"forewarn.cli.{main.COMMANDS[command]}.{command}"
+    program = f"import {module}, sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    unwanted = {"fcntl", "subprocess", "sqlalchemy", "forewarn.drivers.script"}
+    assert unwanted.isdisjoint(done.stdout.split())

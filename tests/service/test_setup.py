@@ -1,5 +1,7 @@
 """Initial fleet of a service: the demo fleet or a file."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,11 @@ def test_unknown_fleet_name_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CannotStart, match="production cannot be read: No such file"):
         vms_of("production")
+
+
+def test_the_web_framework_is_imported_after_vms_are_served() -> None:
+    program = "import forewarn.service.service, sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert {"fastapi", "starlette", "uvicorn"}.isdisjoint(done.stdout.split())

@@ -1,1 +1,1 @@
-"""In-VM agent: rules, hooks and approvals; imports only the client and the protocol."""
+"""In-VM agent: rules, hooks and approvals, with the standard library only."""

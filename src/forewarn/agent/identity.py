@@ -1,4 +1,4 @@
-"""Identity of this VM: its name, and which resource of an event it is.
+"""Identity of this VM: its name, its place in an event, and its rule for it.
 
 1. A VM's name is the configured one, else compute.name of /metadata/instance, else the
    host name. Only the first known one counts.

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from math import nan
 from urllib.parse import SplitResult, urlsplit
 
-from forewarn.core.queries.report import month_named
-from forewarn.core.queries.search import fact_kind
 from forewarn.errors import InvalidInput
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
@@ -119,24 +117,6 @@ def read_past(text: str) -> int | datetime:
         f"{text!r} is no time; write 2026-01-31T12:15:00Z, 2026-01-31 or, for that"
         " long ago, 2h"
     )
-
-
-def read_month(text: str) -> str:
-    """Parse a month such as 2026-01."""
-    try:
-        return month_named(text).name
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a month; write it like 2026-01"
-        ) from error
-
-
-def read_fact(text: str) -> str:
-    """Parse the name of a fact, ignoring case."""
-    try:
-        return fact_kind(text).__name__
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def read_url(text: str) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from shlex import split
 from typing import TYPE_CHECKING
 
-from forewarn.drivers.script import ScriptDriver
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Driver, Report, Work
 
@@ -119,6 +118,9 @@ def _script_driver(choice: DriverChoice) -> Driver:
             "the driver script needs a command: set --driver-command,"
             " FOREWARN_DRIVER_COMMAND or command in [driver]"
         )
+    # Imported late: every operator command reads the settings.
+    from forewarn.drivers.script import ScriptDriver
+
     return ScriptDriver(
         choice.command,
         timeout=choice.timeout,

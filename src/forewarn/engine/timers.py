@@ -25,7 +25,7 @@ _TOO_FAR = f"time ends with the year {END.year - 1}"
 class Timers:
     """A thread that applies what is due, and saves the heartbeat.
 
-    With a manual clock it only saves the heartbeat; `Advance` does the rest. A
+    With a manual clock it only saves the heartbeat; `ClockAdvance` does the rest. A
     heartbeat also settles whether a failed commit was applied: after it, nothing older
     can appear.
     """

@@ -27,7 +27,7 @@ from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import Tokens
 from forewarn.notifiers.registry import make_notifier, open_notifier
-from forewarn.server.control.http.server import tls_context
+from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.handler import MetadataHandler
 from forewarn.server.metadata.plane import MetadataPlane
@@ -264,7 +264,7 @@ class Service:
         control = ControlPlane(
             [control_socket],
             in_public(app, names),
-            streams,
+            streams.close,
             connections=control_connections(),
             tls=tls,
             is_proxied=bool(self._config.control_host),

@@ -15,7 +15,8 @@ from tests.server.control.test_security_headers import ALWAYS
 from tests.server.support.certificates import Authority
 
 from forewarn.server.control.http.connection import ConnectionTimeouts
-from forewarn.server.control.http.server import ControlPlane, tls_context
+from forewarn.server.control.http.server import ControlPlane
+from forewarn.server.control.http.tls import tls_context
 from forewarn.server.control.routes.journal import JournalStreams
 
 Place = tuple[str, int]
@@ -40,7 +41,7 @@ def a_plane(
         plane = ControlPlane(
             [listening],
             say_ok,
-            JournalStreams(),
+            JournalStreams().close,
             connections=connections,
             tls=tls,
             timeouts=timeouts or ConnectionTimeouts(),

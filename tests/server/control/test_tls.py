@@ -13,7 +13,7 @@ from tests.server.support.certificates import FUTURE, PAST, Authority, Pair
 from tests.server.support.service import RunningService
 
 from forewarn.errors import CannotStart
-from forewarn.server.control.http.server import tls_context
+from forewarn.server.control.http.tls import tls_context
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Audit entries: written by the agent, read back from the log, parts as text.
+"""Audit entries: as the agent writes them, and as they are read back.
 
 An entry is read tolerantly: another version of the agent may have written it.
 """

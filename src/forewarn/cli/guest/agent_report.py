@@ -1,4 +1,4 @@
-"""`forewarn agent report`: what the agent did about events, from its audit record."""
+"""`forewarn agent report`: what the agent did about events, from its audit log."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence

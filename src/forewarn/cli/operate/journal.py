@@ -19,8 +19,9 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.responses import JsonObject, describe_target, object_from
 from forewarn.cli.stream import follow
-from forewarn.cli.values import read_fact, read_number, read_past
-from forewarn.errors import WrongUsage
+from forewarn.cli.values import read_number, read_past
+from forewarn.core.queries.search import fact_kind
+from forewarn.errors import InvalidInput, WrongUsage
 
 Query: TypeAlias = Sequence[tuple[str, str]]
 
@@ -31,6 +32,15 @@ does not concern it; several names of one option are any of them. --since and
 --until take a time, a date, or how long ago: 2h. With --json each fact is one
 line of JSON. --follow shows what there is and then waits for more; it survives
 a restart of the service, and ends with Ctrl-C."""
+
+
+def _read_fact(text: str) -> str:
+    """Parse the name of a fact, ignoring case."""
+    try:
+        return fact_kind(text).__name__
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
 
 _SEARCH = (
     Option(
@@ -48,7 +58,7 @@ _SEARCH = (
         flag="--fact",
         metavar="FACT",
         repeated=True,
-        read=read_fact,
+        read=_read_fact,
         help="facts of this name, such as Started",
     ),
     Option(

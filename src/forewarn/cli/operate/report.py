@@ -17,7 +17,8 @@ from forewarn.cli.output import (
     write_json,
 )
 from forewarn.cli.responses import JsonObject, object_from
-from forewarn.cli.values import read_month
+from forewarn.core.queries.report import month_named
+from forewarn.errors import InvalidInput
 
 _DESCRIPTION = """\
 Report on a month in UTC: what was announced, started and ended, how much notice
@@ -44,7 +45,7 @@ def register(subcommands: Subcommands) -> None:
         Option(
             flag="--month",
             metavar="YYYY-MM",
-            read=read_month,
+            read=_read_month,
             help="the month, in UTC; the present one, if it is not given",
         ),
         Option(flag="--group", metavar="NAME", help="only what concerns this group"),
@@ -228,3 +229,13 @@ def _disruptions(response: JsonObject) -> str:
 
 def _number(part: JsonObject, name: str) -> int:
     return part.number(name) or 0
+
+
+def _read_month(text: str) -> str:
+    """Parse a month such as 2026-01."""
+    try:
+        return month_named(text).name
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a month; write it like 2026-01"
+        ) from error

@@ -107,7 +107,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 def _serve(config: Config, *, as_json: bool) -> None:
     try:
-        from forewarn.server.control.auth.credentials import admin_token, warn_of_short
+        from forewarn.server.control.auth.admin_token import admin_token, warn_of_short
         from forewarn.service.service import Service
     except ModuleNotFoundError as error:
         raise CannotStart(

@@ -1,4 +1,4 @@
-"""Commands on a maintenance: approve, cancel, complete, retry, close.
+"""Commands: on a maintenance, on polls and outages, and on the driver's work.
 
 1. Every command makes its own change and then settles the rest (`settlement`): finished
    maintenance completes, due maintenance starts, and new documents are published.

@@ -1,6 +1,6 @@
 """Facts: the kinds of journal entries, named in the past tense.
 
-1. Facts are complete: `lifecycle.apply` rebuilds the state from them alone.
+1. Facts are complete: `transitions.apply` rebuilds the state from them alone.
 2. Each has a version, raised when its fields change their meaning, so that old journals
    can still be read.
 """

@@ -1,7 +1,7 @@
 """Operations on VMs and hosts that cause maintenance.
 
 Users and the platform operate on VMs; hosts degrade, fail and recover. Each operation
-is an order with its own rules; `announcing` does the rest.
+is an order with its own rules; `announcements` does the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

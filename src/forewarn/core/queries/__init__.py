@@ -1,1 +1,1 @@
-"""Answers computed from state and journal: explanations, stories, reports."""
+"""Read models computed from state and journal: explanations, stories, reports."""

@@ -69,7 +69,7 @@ def backoff(failures: int, longest: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """The delivery state of a target."""
+    """How far delivery to a target has come, and its failures."""
 
     position: int = 0
     at_hand: JournalEntry | None = None  # being sent, or waiting to be sent again
@@ -269,7 +269,7 @@ class Delivery:
 
 
 class TargetState(StrEnum):
-    """The delivery state of a target."""
+    """Whether a target is sending, waiting for a retry, or idle."""
 
     #: A notification is being sent, or will be in a moment.
     DELIVERING = "delivering"

@@ -1,4 +1,4 @@
-"""Operations on VMs: restart, redeploy, reimage, evict, delete."""
+"""Actions on VMs and scale sets: restart, redeploy, reimage, evict, delete."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Status of a VM, derived from the maintenance in progress."""
+"""JSON views of ARM resources: VMs, scale sets and availability sets.
+
+The status of a VM derives from the maintenance in progress on it.
+"""
 
 from collections.abc import Iterable, Mapping
 

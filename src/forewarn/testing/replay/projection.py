@@ -1,4 +1,4 @@
-"""Projection of a recording onto the present: documents, VMs and approvals (pure)."""
+"""Projection of a recording onto the present: documents, VMs and approvals."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Replay schedule: when each line of a recording is shown, at some speed (pure).
+"""Replay schedule and clock: when each line of a recording is shown, at some speed.
 
 1. The recorded seconds between two lines, divided by the speed, pass between them. A
    document or a failure stays for a minimum of real time, so that a polling program can

@@ -1,4 +1,4 @@
-"""Verdicts on what a program did, with the reasons (pure)."""
+"""Conduct of a program: what it did, and verdicts on it with reasons (pure)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

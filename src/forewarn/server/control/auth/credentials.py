@@ -1,25 +1,18 @@
-"""Credentials: the admin token, the session cookie, and the limit on wrong tokens."""
+"""Session cookie, and the limit on wrong tokens."""
 
 import logging
-import os
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from forewarn.engine.sessions import LASTS
-from forewarn.errors import CannotStart
 from forewarn.server.control.http.origin import READ_METHODS, port_of
 
 _log = logging.getLogger(__name__)
-
-_SHORT = 20  # characters; shorter tokens can be guessed
 
 _ALLOWED = 20  # rejected tokens in a row
 _REFILL = 3.0  # seconds until one more is allowed
@@ -30,36 +23,6 @@ _COOKIE_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict"
 # Values of Sec-Fetch-Site.
 _SAME_ORIGIN = "same-origin"
 _BY_USER = "none"  # sent by the user, not by a page
-
-
-def admin_token(directory: Path, given: str | None) -> str:
-    """Return `given`, or the token in `directory`, which is created if missing."""
-    if given and given.strip():
-        if not given.isascii():
-            raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
-        return given.strip()
-    path = directory / "token"
-    try:
-        if not path.exists():
-            _make_token(path)
-        token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"the token in {path} cannot be used: {error}") from error
-    if not token:
-        raise CannotStart(f"{path} is empty; remove it, and a new token is made")
-    if path.stat().st_mode & 0o077:
-        _log.warning("others may read %s; `chmod 600` makes it yours alone", path)
-    return token
-
-
-def warn_of_short(token: str) -> None:
-    """Log a warning if `token` is short enough to be guessed over the network."""
-    if len(token) < _SHORT:
-        _log.warning(
-            "the token has fewer than %d characters, and others can connect: it can be"
-            " guessed",
-            _SHORT,
-        )
 
 
 class TokenAttempts:
@@ -110,20 +73,6 @@ def set_session_cookie(scope: Scope, session: str) -> Mapping[str, str]:
 def remove_session_cookie(scope: Scope) -> Mapping[str, str]:
     """Return the header that removes the session from the browser."""
     return _cookie(scope, "", 0)
-
-
-def _make_token(path: Path) -> None:
-    """Write a new token atomically, and never over an existing one."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"token-{os.getpid()}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{secrets.token_urlsafe(32)}\n")
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _cookie(scope: Scope, session: str, seconds: int) -> Mapping[str, str]:

@@ -6,9 +6,8 @@ from the start, `TlsAcceptor` accepts them and does the handshake.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from socket import socket
 from threading import Event, Thread
 
@@ -16,13 +15,11 @@ import uvicorn
 import uvloop
 from starlette.types import ASGIApp
 
-from forewarn.errors import CannotStart
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
     ControlConnection,
     control_connection,
 )
-from forewarn.server.control.routes.journal import JournalStreams
 from forewarn.server.metadata.limits import ConnectionCeiling
 
 _KEEP_ALIVE = 75  # seconds that an idle connection is kept
@@ -31,14 +28,6 @@ _PROXIES = ["127.0.0.1", "::1"]
 
 _TLS_SHUTDOWN = 2.0  # seconds
 _OUT_OF_FILES = 0.1  # seconds until the next try
-_ROUNDS = 8  # more than any handshake needs
-
-#: OpenSSL's error codes for certificates that no client would accept.
-_REJECTED: Mapping[int, str] = {
-    9: "is not valid yet; is the clock of this machine right?",
-    10: "has expired; get a new one",
-    26: "is not for servers; get one whose extended key usage has serverAuth",
-}
 
 
 class ControlPlane:
@@ -48,14 +37,14 @@ class ControlPlane:
         self,
         sockets: Sequence[socket],
         app: ASGIApp,
-        streams: JournalStreams,
+        on_stop: Callable[[], None],
         *,
         connections: int,
         tls: ssl.SSLContext | None = None,  # None for plain HTTP
         timeouts: ConnectionTimeouts = _TIMEOUTS,
         is_proxied: bool = False,
     ) -> None:
-        """Serve `app` on at most `connections` at once; end `streams` on stop.
+        """Serve `app` on at most `connections` at once; call `on_stop` to end streams.
 
         If `is_proxied`, a proxy on this machine is trusted to report client and scheme.
         """
@@ -67,7 +56,7 @@ class ControlPlane:
         self._sockets = list(sockets)
         self._tls = tls
         self._protocol = control_connection(ceiling, timeouts)
-        self._streams = streams
+        self._on_stop = on_stop
         self._server = _Server(
             uvicorn.Config(
                 app,
@@ -94,7 +83,7 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Finish the responses in progress, and end the thread."""
-        self._streams.close()
+        self._on_stop()
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join()
@@ -192,66 +181,3 @@ class TlsAcceptor:
             if not is_connected:
                 accepted.close()
                 connection.leave()
-
-
-def tls_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Return a TLS context from the PEM files `certificate` and `key`."""
-    _check_pem(certificate, "-----BEGIN CERTIFICATE-----", "certificate")
-    _check_pem(key, "PRIVATE KEY-----", "private key")
-
-    def passphrase() -> str:
-        raise CannotStart(
-            f"the private key in {key} is encrypted; write it without a passphrase"
-            f" (openssl pkey -in {key} -out PLAIN), for the service alone to read"
-        )
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(certificate, key, passphrase)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            why = "they do not belong together"
-        else:
-            why = str(error.reason or error).lower().replace("_", " ")
-        raise CannotStart(
-            f"the certificate in {certificate} and the private key in {key} cannot be"
-            f" used: {why}"
-        ) from error
-    _try_handshake(context, certificate)
-    return context
-
-
-def _check_pem(name: str, mark: str, noun: str) -> None:
-    try:
-        content = Path(name).read_bytes()
-    except OSError as error:
-        raise CannotStart(
-            f"the {noun} in {name} cannot be read: {error.strerror}"
-        ) from error
-    if mark.encode() not in content:
-        raise CannotStart(f"there is no {noun} in PEM in {name}")
-
-
-def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
-    """Shake hands with a client that trusts the certificate but checks its dates."""
-    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client_context.check_hostname = False
-    client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    client_context.load_verify_locations(certificate)
-    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = client_context.wrap_bio(back, there)
-    server = context.wrap_bio(there, back, server_side=True)
-    try:
-        for _ in range(_ROUNDS):
-            for side in (client, server):
-                with suppress(ssl.SSLWantReadError):
-                    side.do_handshake()
-    except ssl.SSLCertVerificationError as error:
-        why = _REJECTED.get(error.verify_code)
-        if why is not None:  # the rest depends on what clients trust
-            raise CannotStart(f"the certificate in {certificate} {why}") from error
-    except ssl.SSLError as error:
-        raise CannotStart(
-            f"the certificate in {certificate} cannot be used: {error.reason}"
-        ) from error
