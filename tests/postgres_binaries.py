@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.patience import PATIENCE
 
-from forewarn.stores.postgres_connect import OLDEST
+from forewarn.stores.postgres_connection import OLDEST
 
 MISSING = "no PostgreSQL server: install one, or run scripts/test"
 

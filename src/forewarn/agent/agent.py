@@ -145,7 +145,7 @@ class Agent:
         due = self._approvals.next_due - time.monotonic()
         return max(0.0, min(due, pause))
 
-    # --- inbox ---------------------------------------------------------------------
+    # --- inbox ---------------------------------------------------------------
 
     def _handle(self, message: Message, executor: Executor) -> None:
         match message:
@@ -243,7 +243,7 @@ class Agent:
         if progress.is_scheduled(state):
             self._hold(state, f"not all are ready: {message.why}")
 
-    # --- decisions --------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------
 
     def _can_advance(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.

@@ -16,7 +16,7 @@ from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import groups_to_settle
 from forewarn.core.queries.explanation import Explanation, explain, explain_preview
-from forewarn.core.queries.phrases import foreseen_ids
+from forewarn.core.queries.phrases import preview_ids
 from forewarn.core.queries.report import (
     MaintenanceHistory,
     Month,
@@ -122,7 +122,7 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
     rules = engine.rules
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
-        groups, command = engine.announcement(snapshot, order, by, foreseen_ids())
+        groups, command = engine.announcement(snapshot, order, by, preview_ids())
         slice_ = snapshot.slice(groups)
         step = command(slice_, now=now, rules=rules)
         required = groups_to_settle(slice_, step.slice, now, rules)

@@ -251,7 +251,7 @@ class Service:
                 self._metrics_reader,
                 engine=self.engine,
                 documents=self._documents,
-                works=self._driver_runner,
+                driver_runner=self._driver_runner,
                 timers=self.readers.timers,
                 plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),

@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores import schema_check
 from forewarn.stores.database import Cursor
-from forewarn.stores.postgres_connect import (
+from forewarn.stores.postgres_connection import (
     OLDEST,
     Connection,
     InUseElsewhere,

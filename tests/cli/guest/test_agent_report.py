@@ -54,7 +54,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
     return run
 
 
-# --- all events ----------------------------------------------------------------
+# --- all events --------------------------------------------------------------
 
 
 LIST = """\
@@ -114,7 +114,7 @@ def test_report_without_events(report: Report, state: Path) -> None:
     assert json.loads(report("--json")) == []
 
 
-# --- one event -----------------------------------------------------------------
+# --- one event ---------------------------------------------------------------
 
 
 def test_story_of_an_event_is_printed(report: Report, state: Path) -> None:
@@ -193,7 +193,7 @@ def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> No
         assert report(ID, "--json")
 
 
-# --- JSON ----------------------------------------------------------------------
+# --- JSON --------------------------------------------------------------------
 
 
 def test_event_as_json_has_numbers_story_and_lines(report: Report, state: Path) -> None:
@@ -218,7 +218,7 @@ def test_all_events_as_json(report: Report, state: Path) -> None:
     assert [event["id"] for event in json.loads(report("--json"))] == [ID, "E2"]
 
 
-# --- location of the state folder ----------------------------------------------
+# --- location of the state folder --------------------------------------------
 
 
 def test_report_works_while_the_agent_runs(report: Report, state: Path) -> None:

@@ -19,7 +19,7 @@ from forewarn.core.lifecycle.announcements import announce
 from forewarn.core.lifecycle.facts import Announced
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.queries.explanation import Explanation, explain_preview
-from forewarn.core.queries.phrases import foreseen_ids
+from forewarn.core.queries.phrases import preview_ids
 from forewarn.protocol.types import EventType
 
 SOON = NOON + 5 * MINUTE
@@ -43,7 +43,7 @@ def foreseen(
         requested,
         chosen,
         by="ops",
-        new_id=new_id or foreseen_ids(),
+        new_id=new_id or preview_ids(),
         now=NOON,
         rules=RULES,
     )

@@ -73,7 +73,7 @@ class Scene:
             clock=system.clock,
             store=self.store,
             store_bytes=lambda: 4096,
-            counting=counting,
+            metrics_reader=counting,
             readers={"slow": lambda: self.reached},
             responses=handler.counts.all,
             presence=lambda now: presence(handler.directory, now),

@@ -105,7 +105,7 @@ def verdict(summary: EventSummary) -> tuple[str, ...]:
     )
 
 
-# --- one more entry -----------------------------------------------------------
+# --- one more entry ----------------------------------------------------------
 
 
 def _add_entry(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
@@ -211,7 +211,7 @@ _UPDATES: Mapping[str, Callable[[EventSummary, RecordedEntry], EventSummary]] = 
 }
 
 
-# --- notice and approval -------------------------------------------------------
+# --- notice and approval -----------------------------------------------------
 
 
 def _notice(summary: EventSummary) -> Iterator[str]:
@@ -250,7 +250,7 @@ def _before_its_time(summary: EventSummary) -> str:
     return f"{format_duration(early)} before its time"
 
 
-# --- end -----------------------------------------------------------------------
+# --- end ---------------------------------------------------------------------
 
 
 def _end(summary: EventSummary) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _since(summary: EventSummary) -> str:
     return f" {format_duration(seconds)} after first sight"
 
 
-# --- hooks ---------------------------------------------------------------------
+# --- hooks -------------------------------------------------------------------
 
 
 def _hooks(summary: EventSummary) -> Iterator[str]:
@@ -293,7 +293,7 @@ def _failure(hook: HookSummary) -> str:
     return f"Hook {hook.hook} ({hook.step}) {ended}{why}."
 
 
-# --- impact --------------------------------------------------------------------
+# --- impact ------------------------------------------------------------------
 
 
 def _impact(summary: EventSummary) -> Iterator[str]:

@@ -151,7 +151,7 @@ class Executor:
         for thread in [*self._threads]:
             thread.join(max(0.0, until - time.monotonic()))
 
-    # --- in other threads -------------------------------------------------------------
+    # --- in other threads ----------------------------------------------------
 
     def _ended(self, state: EventState, run: HookRun, result: HookResult) -> HookEnded:
         ended = replace(
@@ -186,7 +186,7 @@ class Executor:
             return ApprovalResult(event=state.id, error=error)
         return ApprovalResult(event=state.id, error=None)
 
-    # --- starting -----------------------------------------------------------------
+    # --- starting ------------------------------------------------------------
 
     def _call(self, state: EventState, order: BeginHook) -> HookCall:
         deadline, clock = order.deadline, self._clock

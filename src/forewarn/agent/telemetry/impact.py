@@ -41,7 +41,7 @@ def standstill(seconds: float) -> Impact:
     return Impact(seconds=seconds, total=seconds)
 
 
-# --- late ticks ----------------------------------------------------------------
+# --- late ticks --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class FreezeDetector:
             self._last = tick
 
 
-# --- clocks that stood still ---------------------------------------------------
+# --- clocks that stood still -------------------------------------------------
 
 
 class ClockJumpDetector:
@@ -171,7 +171,7 @@ class ClockJumpDetector:
         return (zero - max(self._zeros)).total_seconds() / self._rate
 
 
-# --- the time before a restart -------------------------------------------------
+# --- the time before a restart -----------------------------------------------
 
 
 class AliveFile:

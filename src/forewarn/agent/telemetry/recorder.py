@@ -70,7 +70,7 @@ class AgentRecorder:
                     "audit", False, "the audit record is written again"
                 )
 
-    # --- polls ------------------------------------------------------------------------
+    # --- polls ---------------------------------------------------------------
 
     def document_read(self, reading: Reading) -> None:
         """Record that the service responded."""
@@ -124,7 +124,7 @@ class AgentRecorder:
         )
         self.write([entry], lambda _: None)
 
-    # --- other ------------------------------------------------------------------------
+    # --- other ---------------------------------------------------------------
 
     def name_learned(self, name: str) -> None:
         """Record the name of this VM."""

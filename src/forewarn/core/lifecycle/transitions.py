@@ -60,18 +60,18 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             assert_never(fact)
 
 
-def _noted(slice_: Slice, fact: f.Fact) -> Slice:
-    if not isinstance(fact, f.OutageEnded):
-        return slice_  # kept only in the journal and in other tables
-    return replace(slice_, outages=(*slice_.outages, fact.outage))
-
-
 def replay(facts: Iterable[f.Fact]) -> Slice:
     """Rebuild the whole state from the start of a journal."""
     slice_ = Slice()
     for fact in facts:
         slice_ = apply(slice_, fact)
     return slice_
+
+
+def _noted(slice_: Slice, fact: f.Fact) -> Slice:
+    if not isinstance(fact, f.OutageEnded):
+        return slice_  # kept only in the journal and in other tables
+    return replace(slice_, outages=(*slice_.outages, fact.outage))
 
 
 def _move(maintenance: Maintenance, to: Phase, at: datetime) -> Maintenance:

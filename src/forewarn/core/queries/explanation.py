@@ -19,7 +19,7 @@ from forewarn.core.queries.phrases import (
     describe,
     format_duration,
     format_time,
-    is_foreseen,
+    is_preview_id,
     join_names,
     name_of,
 )
@@ -217,7 +217,7 @@ def _approval(maintenance: Maintenance, event: Event) -> WaitReason:
 
 
 def _not_approved(event: Event) -> str:
-    its = "its event" if is_foreseen(event.id) else f"event {event.id}"
+    its = "its event" if is_preview_id(event.id) else f"event {event.id}"
     return f"group {event.group} has not approved {its} ({join_names(event.resources)})"
 
 

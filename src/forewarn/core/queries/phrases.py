@@ -84,7 +84,7 @@ def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
 
 def name_of(maintenance: Maintenance) -> str:
     """Name a maintenance that others wait for, by its id if it has one."""
-    if is_foreseen(maintenance.id):
+    if is_preview_id(maintenance.id):
         return "the one before it"
     return f"maintenance {maintenance.id}"
 
@@ -93,18 +93,18 @@ def command_hint(command: str, any_id: str) -> str:
     """Return the operator's command for `any_id`, or "an operator" in a dry run."""
     return (
         "an operator"
-        if is_foreseen(any_id)
+        if is_preview_id(any_id)
         else f"`forewarn events {command} {any_id}`"
     )
 
 
-def foreseen_ids() -> Callable[[], str]:
+def preview_ids() -> Callable[[], str]:
     """Return a generator of placeholder ids for a dry run; sentences omit them."""
     numbers = count(1)
     return lambda: f"{_FORESEEN}{next(numbers)}"
 
 
-def is_foreseen(any_id: str) -> bool:
+def is_preview_id(any_id: str) -> bool:
     """Whether this id is a placeholder of a dry run."""
     return any_id.startswith(_FORESEEN)
 

@@ -17,6 +17,7 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import every
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_calls import DriverLog, DriverReporter, run_driver
+from forewarn.engine.readers.follower import LONGEST_WAIT
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Driver, Snapshot, Work
 from forewarn.protocol.types import EventType
@@ -24,7 +25,6 @@ from forewarn.protocol.types import EventType
 _LONGEST = 300.0  # seconds between two retries
 _DOUBLINGS = 64  # beyond `_LONGEST` for any practical first pause
 _STOP_TIMEOUT = 2.0  # seconds for calls to end when the service stops
-_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class DriverRunner:
                 is_still = self._ended == ended  # else more work may follow
                 if is_still and not self._running and left is None:
                     return
-                self._wait_for_end(ended, _AT_THE_LATEST if left is None else left)
+                self._wait_for_end(ended, LONGEST_WAIT if left is None else left)
 
     def _wait_for_end(self, ended: int, seconds: float) -> None:
         self._changed.wait_for(
@@ -146,7 +146,7 @@ class DriverRunner:
         """Wait for the bell, or until a retry is due."""
         with self._changed:
             left = self._retries.seconds_left()
-        bell.wait(_AT_THE_LATEST if left is None else min(left, _AT_THE_LATEST))
+        bell.wait(LONGEST_WAIT if left is None else min(left, LONGEST_WAIT))
 
     def leave(self) -> None:
         """Stop accepting work and signal running calls to stop."""

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 _RETRY = 1.0  # seconds, after a failure
 _CALM = 5.0  # seconds without a failure until it counts as recovered
-_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
+LONGEST_WAIT = 60.0  # seconds; limits the delay after a lost wake-up
 
 
 class FailureLog:
@@ -63,7 +63,7 @@ class Follower:
         self,
         name: str,
         catch_up: Callable[[], None],
-        wait: Callable[[Bell], object] = lambda bell: bell.wait(_AT_THE_LATEST),
+        wait: Callable[[Bell], object] = lambda bell: bell.wait(LONGEST_WAIT),
         bell: Bell | None = None,
     ) -> None:
         """Call `catch_up` in a thread called `name`, then `wait` for the bell.

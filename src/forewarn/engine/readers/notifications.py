@@ -19,7 +19,7 @@ from threading import Lock
 from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
-from forewarn.engine.readers.follower import Follower
+from forewarn.engine.readers.follower import LONGEST_WAIT, Follower
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.notifiers.registry import close_notifier
 from forewarn.notifiers.targets import Target
@@ -29,7 +29,6 @@ _FIRST = 2.0  # seconds; the longest backoff after the first failure
 _DOUBLINGS = 30  # beyond any `longest`
 _BATCH = 100  # facts per read
 _SAVE_INTERVAL = 1.0  # seconds between two saves of the position
-_AT_THE_LATEST = 60.0  # seconds; limits the delay after a lost wake-up
 _STOP_TIMEOUT = 0.3  # seconds for all targets together when the service stops
 _LONGEST_ERROR = 400  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -139,7 +138,7 @@ class Delivery:
     def wait(self, bell: Bell) -> None:
         """Wait for the bell, or until a retry or a save of the position is due."""
         now, due_at = self.pace.monotonic(), self.progress.due_at
-        moments = [now + _AT_THE_LATEST]
+        moments = [now + LONGEST_WAIT]
         if due_at is not None:
             moments.append(due_at)
         if self._saved_position != self.progress.position:

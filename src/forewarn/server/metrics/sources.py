@@ -51,14 +51,14 @@ class Traffic:
 class MetricSources:
     """Callables that metrics are read from; each is safe from any thread.
 
-    Only `store`, `counting` and `targets` need the store, and fail while it is
+    Only `store`, `metrics_reader` and `targets` need the store, and fail while it is
     unavailable.
     """
 
     clock: Clock
     store: Store
     store_bytes: Callable[[], int | None]  # None if the store is not a file
-    counting: MetricsReader
+    metrics_reader: MetricsReader
     #: Readers of the journal, each with its position.
     readers: Mapping[str, Callable[[], int]]
     responses: Callable[[], Mapping[ResponseLabels, int]]
@@ -103,15 +103,15 @@ class Scrape:
     @property
     def numbers(self) -> JournalMetrics:
         """The counters derived from the journal."""
-        return self.sources.counting.metrics
+        return self.sources.metrics_reader.metrics
 
 
 def sources_of(
-    counting: MetricsReader,
+    metrics_reader: MetricsReader,
     *,
     engine: Engine,
     documents: Documents,
-    works: DriverRunner,
+    driver_runner: DriverRunner,
     timers: Timers,
     plane: MetadataPlane,
     store_bytes: Callable[[], int | None],
@@ -123,10 +123,10 @@ def sources_of(
         clock=engine.clock,
         store=engine.store,
         store_bytes=store_bytes,
-        counting=counting,
+        metrics_reader=metrics_reader,
         readers={
             "documents": lambda: documents.position,
-            "works": lambda: works.position,
+            "works": lambda: driver_runner.position,
         },
         responses=handler.counts.all,
         presence=lambda now: presence(handler.directory, now),
@@ -134,7 +134,7 @@ def sources_of(
         not_admitted=limits.not_admitted,
         held=lambda: plane.long_polls.count,
         faults=plane.faults.counts,
-        calls=lambda: works.calls,
+        calls=lambda: driver_runner.calls,
         since_heartbeat=lambda: timers.since_heartbeat,
         targets=targets,
     )
@@ -151,13 +151,13 @@ def scrape(
         now=now,
         journal=journal,
         presence=sources.presence(now),
-        live=sources.counting.live(),
+        live=sources.metrics_reader.live(),
     )
 
 
 def query_store(sources: MetricSources) -> JournalState:
     """Count up to the end of the journal, and read what only the store has."""
-    sources.counting.catch_up()
+    sources.metrics_reader.catch_up()
     # Before the journal's own position, so that no reader seems to be ahead of it.
     reached = {name: position_of() for name, position_of in sources.readers.items()}
     with sources.store.snapshot() as snapshot:

@@ -17,7 +17,7 @@ from forewarn.formats import exact_duration
 from forewarn.protocol.types import EventType
 from forewarn.server.metadata.faults.model import Fault
 
-# --- actions; `name` is for later steps, None if there is none ----------------
+# --- actions; `name` is for later steps, None if there is none ---------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
