@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 from tests.drivers.scripts import (
@@ -76,22 +76,22 @@ def test_script_that_ignores_term_is_killed_after_the_grace_period(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
-    call = Call(run(text, timeout=2, grace=0.2).carry_out(a_work()))
+    call = Call(run(text, timeout=10, grace=0.2).carry_out(a_work()))
     (pid,) = pids(pipe)
-    assert call.detail() == "took longer than 2 s"
+    assert call.detail() == "took longer than 10 s"
     assert not is_alive(pid)
 
 
 def test_reports_before_the_timeout_count(run: MakeDriver) -> None:
     text = """echo '{"vm": "web-0", "status": "done"}'\n""" + FOR_LONG
-    done, late = reports(run(text, timeout=2).carry_out(a_work()))
+    done, late = reports(run(text, timeout=10).carry_out(a_work()))
     assert done == Report(vm="web-0")
-    assert late == Report(vm="web-1", failed=True, detail="took longer than 2 s")
+    assert late == Report(vm="web-1", failed=True, detail="took longer than 10 s")
 
 
 def test_output_after_the_request_to_end_counts(run: MakeDriver) -> None:
     text = "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"
-    results = [*run(text, timeout=2, grace=LONG).carry_out(a_work())]
+    results = [*run(text, timeout=10, grace=LONG).carry_out(a_work())]
     assert "bye\n" in output(results)
 
 
@@ -206,9 +206,9 @@ def test_script_that_closes_its_output_is_still_supervised(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 30"
-    call = Call(run(text, timeout=2).carry_out(a_work()))
+    call = Call(run(text, timeout=10).carry_out(a_work()))
     (pid,) = pids(pipe)
-    assert call.detail() == "took longer than 2 s"
+    assert call.detail() == "took longer than 10 s"
     assert not is_alive(pid)
 
 
@@ -242,15 +242,15 @@ SERVICE = """\
 from pathlib import Path
 from tests.drivers.scripts import a_work
 from forewarn.drivers.script import ScriptDriver
-driver = ScriptDriver([{script!r}], lock_file=Path({held!r}))
+driver = ScriptDriver([{script!r}], grace={grace}, lock_file=Path({held!r}))
 driver.open()
 print([*driver.carry_out(a_work())])
 """
 
 
-def a_service(script: Path, held: Path) -> "subprocess.Popen[bytes]":
+def a_service(script: Path, held: Path, grace: float = 5) -> "subprocess.Popen[bytes]":
     """Start a process that runs `script` and can be killed."""
-    code = SERVICE.format(script=str(script), held=str(held))
+    code = SERVICE.format(script=str(script), held=str(held), grace=grace)
     root = Path(__file__).parents[2]
     return subprocess.Popen([sys.executable, "-c", code], cwd=root)
 
@@ -258,14 +258,18 @@ def a_service(script: Path, held: Path) -> "subprocess.Popen[bytes]":
 def test_script_ends_with_its_service_and_a_new_service_waits_for_that(
     tmp_path: Path, pipe: Path
 ) -> None:
-    text = f"trap 'sleep 3; exit' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
+    end = f"trap 'read line <{pipe}.go; exit' TERM"
+    text = f"{end}; echo $$ >{pipe}; while :; do sleep 0.05; done"
+    os.mkfifo(f"{pipe}.go")
     script = write_script(tmp_path / "script", text)
-    with a_service(script, tmp_path / "held") as service:
+    with a_service(script, tmp_path / "held", grace=LONG) as service:
         (pid,) = pids(pipe)
         service.kill()
     assert is_alive(pid)
     quiet = write_script(tmp_path / "quiet", "exit 0")
-    ScriptDriver([str(quiet)], lock_file=tmp_path / "held").open()
+    with Path(f"{pipe}.go").open("r+b", buffering=0) as go:  # opens without a reader
+        Timer(1, go.write, [b"\n"]).start()  # while the new service waits
+        ScriptDriver([str(quiet)], lock_file=tmp_path / "held").open()
     assert not is_alive(pid)
 
 

@@ -71,7 +71,7 @@ def a_service(folder: Path, clock: str) -> Iterator[Program]:
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
     options = ("--clock", clock, "--store", "memory")
-    with serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="1") as program:
+    with serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="5") as program:
         yield program
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 
@@ -75,7 +76,7 @@ def test_a_fleet_can_be_applied_while_the_clock_advances(
         assert {*codes} == {0}
         facts = journal(service)
     assert [fact["position"] for fact in facts] == [*range(1, len(facts) + 1)]
-    times = [fact["at"] for fact in facts]
+    times = [datetime.fromisoformat(fact["at"]) for fact in facts]
     assert times == sorted(times)
     assert sum(fact["fact"] == "Completed" for fact in facts) == 40
     assert sum(fact["fact"] == "FleetChanged" for fact in facts) >= 2

@@ -149,7 +149,7 @@ def test_times_never_go_back_with_a_clock_that_is_behind(tmp_path: Path) -> None
         service.announce(vms=["web-0"])
     with kept(tmp_path, clock="system") as service:
         service.announce(vms=["web-1"])
-        times = [fact["at"] for fact in service.facts()]
+        times = [datetime.fromisoformat(fact["at"]) for fact in service.facts()]
         assert times == sorted(times)
 
 

@@ -18,8 +18,8 @@ from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores.postgres import PostgresLimits
 from forewarn.stores.store import SqlStore
 
-SHORT = PostgresLimits(connect=1.0, transaction=1.0)
-SOON = 10.0  # seconds; far less than an hour, and enough for a busy machine
+SHORT = PostgresLimits(connect=5.0, transaction=3.0)
+SOON = PATIENCE / 2  # seconds; far less than an hour, and enough for a busy machine
 LONG = PATIENCE
 
 

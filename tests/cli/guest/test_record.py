@@ -99,14 +99,14 @@ def test_every_changed_document_is_recorded(path: Path, capsys: Capture) -> None
     ]
     assert recording.header.vm == "web-0"
     assert recording.header.began == NOON
-    out = capsys.readouterr().out
-    assert out == (
-        "2026-01-31 12:00:00Z  document 0  nothing is coming\n"
-        "2026-01-31 12:00:00Z  document 1  Reboot Scheduled web-0\n"
-        "2026-01-31 12:00:00Z  document 0  nothing is coming\n"
-        "2026-01-31 12:00:00Z  recording has ended\n"
-        f"{path}: 3 documents in 0s\n"
-    )
+    *lines, summary = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "2026-01-31 12:00:00Z  document 0  nothing is coming",
+        "2026-01-31 12:00:00Z  document 1  Reboot Scheduled web-0",
+        "2026-01-31 12:00:00Z  document 0  nothing is coming",
+        "2026-01-31 12:00:00Z  recording has ended",
+    ]
+    assert summary.startswith(f"{path}: 3 documents in ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -95,7 +96,7 @@ def test_whole_lifecycle_is_recorded_in_order(service: RunningService) -> None:
 def test_times_never_go_back(service: RunningService) -> None:
     service.announce(group="db")
     service.advance(3600)
-    times = [fact["at"] for fact in service.facts()]
+    times = [datetime.fromisoformat(fact["at"]) for fact in service.facts()]
     assert times == sorted(times)
 
 

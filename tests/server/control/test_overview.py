@@ -1,6 +1,7 @@
 """Overview: live maintenance operations and their blockers in one response."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -76,7 +77,8 @@ def test_vms_that_read_the_event_are_shown_with_the_time(scene: RunningService) 
     (sight,) = started["seen"]
     assert sight["vm"] == "web-1"
     assert sight["event"] == started["maintenance"]["events"][0]["id"]
-    assert sight["at"] <= scene.get("/v1/clock")["now"]
+    now = datetime.fromisoformat(scene.get("/v1/clock")["now"])
+    assert datetime.fromisoformat(sight["at"]) <= now
     assert scheduled["seen"] == []
 
 

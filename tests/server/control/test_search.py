@@ -1,6 +1,7 @@
 """Filters of the journal and its stream."""
 
 import json
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -76,7 +77,7 @@ def test_since_is_inclusive_and_until_exclusive(
     past: RunningService,
 ) -> None:
     first, second = found(past, ("fact", "Started"))
-    assert first["at"] < second["at"]
+    assert datetime.fromisoformat(first["at"]) < datetime.fromisoformat(second["at"])
     since = found(past, ("since", second["at"]), ("fact", "Started"))
     until = found(past, ("until", second["at"]), ("fact", "Started"))
     assert (since, until) == ([second], [first])

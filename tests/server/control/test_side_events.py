@@ -115,7 +115,7 @@ def test_end_of_a_fault_is_sent(service: RunningService) -> None:
         assert told(stream)[1]["items"][0]["left"] == 1
         assert service.as_vm("web-0").status == 500
         assert told(stream) == ("faults", {"items": []})
-        service.ask("POST", "/v1/faults", {"kind": "500", "for_seconds": 0.05})
+        service.ask("POST", "/v1/faults", {"kind": "500", "for_seconds": 2})
         assert len(told(stream)[1]["items"]) == 1
         assert told(stream) == ("faults", {"items": []})
 
