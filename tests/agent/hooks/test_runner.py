@@ -206,7 +206,7 @@ def test_a_clean_exit_after_term_still_counts_as_cut(word: Word) -> None:
 
 
 def test_its_child_processes_are_terminated_with_it(word: Word) -> None:
-    ended, pid = cut_when_up(f"sleep 20 & echo $! > {word.path}; wait", word)
+    ended, pid = cut_when_up(f"sleep 600 & echo $! > {word.path}; wait", word)
     assert ended.outcome is HookOutcome.CUT
     assert is_gone(int(pid))
 
