@@ -164,6 +164,7 @@ def test_the_end_of_long_output_is_kept() -> None:
     assert ended.output == "x" * 4091 + "last\n"
 
 
+@pytest.mark.slow
 def test_an_endless_writer_is_ended_in_time() -> None:
     ended = ran("yes", a_call(wait_left=until(time.monotonic() + 2)))
     assert ended.outcome is HookOutcome.CUT
