@@ -47,7 +47,7 @@ def test_more_processes_than_can_be_watched_are_ended(
     run: MakeDriver, tmp_path: Path, few_files: int
 ) -> None:
     text = f"""for each in $(seq {2 * few_files}); do
-        sleep 30 & echo $! >>{tmp_path}/pids
+        sleep 600 & echo $! >>{tmp_path}/pids
     done"""
     results = reports(run(text).carry_out(a_work("web-0")))
     assert results == [Report(vm="web-0")]

@@ -29,7 +29,7 @@ from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Report
 
 STUBBORN = "trap '' TERM\n"
-FOR_LONG = "exec sleep 30\n"
+FOR_LONG = "exec sleep 600\n"
 
 
 class Call:
@@ -151,10 +151,10 @@ def test_close_kills_a_script_that_ignores_term(run: MakeDriver, pipe: Path) -> 
 # --- leftover processes ------------------------------------------------------
 
 CHILDREN = {
-    "a child": "sleep 30 &",
-    "a child that holds no pipe": "sleep 30 </dev/null >/dev/null 2>&1 &",
-    "a child that ignores TERM": "(trap '' TERM; exec sleep 30) &",
-    "a child in a group of its own": "timeout 60 sleep 30 &",
+    "a child": "sleep 600 &",
+    "a child that holds no pipe": "sleep 600 </dev/null >/dev/null 2>&1 &",
+    "a child that ignores TERM": "(trap '' TERM; exec sleep 600) &",
+    "a child in a group of its own": "timeout 900 sleep 600 &",
 }
 
 
@@ -168,14 +168,14 @@ def test_leftover_children_are_ended(run: MakeDriver, pipe: Path, child: str) ->
 
 
 def test_grandchildren_are_ended(run: MakeDriver, pipe: Path) -> None:
-    call = Call(run(f"(sleep 30 & echo $! >{pipe})").carry_out(a_work()))
+    call = Call(run(f"(sleep 600 & echo $! >{pipe})").carry_out(a_work()))
     left = pids(pipe)
     assert not any(report.failed for report in reports(call.end()))
     assert not any(is_alive(pid) for pid in left)
 
 
 def test_process_in_its_own_session_survives(run: MakeDriver, pipe: Path) -> None:
-    text = f"setsid sh -c 'echo $$ >{pipe}; exec sleep 30' &\nread line <{pipe}.go"
+    text = f"setsid sh -c 'echo $$ >{pipe}; exec sleep 600' &\nread line <{pipe}.go"
     os.mkfifo(f"{pipe}.go")
     call = Call(run(text).carry_out(a_work()))
     (daemon,) = pids(pipe)
@@ -205,7 +205,7 @@ def test_daemon_that_floods_the_output_does_not_block_the_call(
 def test_script_that_closes_its_output_is_still_supervised(
     run: MakeDriver, pipe: Path
 ) -> None:
-    text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 30"
+    text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 600"
     call = Call(run(text, timeout=10).carry_out(a_work()))
     (pid,) = pids(pipe)
     assert call.detail() == "took longer than 10 s"

@@ -24,7 +24,7 @@ ASKING = """
 [hooks.drain]
 command = "true"
 [hooks.ready]
-command = "echo $$ > pid; exec sleep 60"
+command = "echo $$ > pid; exec sleep 600"
 [[rules]]
 name = "all"
 prepare = ["drain"]

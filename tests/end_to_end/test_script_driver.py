@@ -135,7 +135,7 @@ def test_a_slow_script_does_not_block_other_maintenance(
 
 
 def test_complete_ends_the_script(stage: Stage, tmp_path: Path) -> None:
-    text = f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid; sleep 30"
+    text = f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid; sleep 600"
     maintenance = stage.begin("endless", text)
     until((tmp_path / "pid").exists, LONG)
     stage.act(maintenance, "complete")

@@ -95,6 +95,7 @@ def test_name_resolution_counts_towards_the_timeout(
     assert receiver.got == []
 
 
+@pytest.mark.slow
 def test_unresponsive_address_leaves_time_for_the_next(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

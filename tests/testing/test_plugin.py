@@ -195,6 +195,7 @@ def test_a_failure_is_told_with_a_timeline_once(
     assert str(result.stdout).count("scheduled events, by the service's clock") == 4
 
 
+@pytest.mark.slow
 def test_fixture_names_the_missing_server_extra(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

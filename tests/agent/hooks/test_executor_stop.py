@@ -59,6 +59,7 @@ def executor(deaf: Deaf, reports: SimpleQueue[ExecutorResult]) -> Executor:
     return Executor(PLAN, deaf, ServiceClock(), reports.put)
 
 
+@pytest.mark.slow
 def test_stopping_waits_no_longer_for_many_than_for_one(executor: Executor) -> None:
     for number in range(10):
         executor.send_approval(a_state(event=an_event(f"E{number}")))

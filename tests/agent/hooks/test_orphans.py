@@ -54,7 +54,7 @@ def start(word: Word) -> Iterator[Start]:
 def test_a_process_with_the_token_is_terminated(
     start: Start, word: Word, token: str
 ) -> None:
-    process = start(token, "UP; exec sleep 20")
+    process = start(token, "UP; exec sleep 600")
     word.hear()
     assert orphans.end_orphans(token, kill_after=LONG) == 1
     assert process.wait(LONG) == -signal.SIGTERM
@@ -72,7 +72,7 @@ def test_a_process_that_ignores_term_is_killed(
 def test_its_child_processes_are_ended_in_any_session(
     start: Start, word: Word, token: str
 ) -> None:
-    start(token, "setsid sh -c 'UP; exec sleep 20' & wait")
+    start(token, "setsid sh -c 'UP; exec sleep 600' & wait")
     pid = int(word.hear())
     assert orphans.end_orphans(token, kill_after=LONG) == 2
     assert is_gone(pid)
@@ -82,14 +82,14 @@ def test_its_child_processes_are_ended_in_any_session(
 def test_a_process_with_another_token_lives_on(
     start: Start, word: Word, token: str, other: str
 ) -> None:
-    process = start(other.format(token), "UP; exec sleep 20")
+    process = start(other.format(token), "UP; exec sleep 600")
     word.hear()
     assert orphans.end_orphans(token, kill_after=LONG) == 0
     assert process.poll() is None
 
 
 def test_an_empty_token_matches_nothing(start: Start, word: Word) -> None:
-    process = start("", "UP; exec sleep 20")
+    process = start("", "UP; exec sleep 600")
     word.hear()
     assert orphans.end_orphans("", kill_after=LONG) == 0
     assert process.poll() is None
@@ -111,7 +111,7 @@ def test_it_never_ends_its_own_process(start: Start, token: str) -> None:
 
 def test_no_file_stays_open(start: Start, word: Word, token: str) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
-    process = start(token, "UP; exec sleep 20")
+    process = start(token, "UP; exec sleep 600")
     word.hear()
     orphans.end_orphans(token, kill_after=LONG)
     process.wait()

@@ -164,6 +164,7 @@ def test_the_end_of_long_output_is_kept() -> None:
     assert ended.output == "x" * 4091 + "last\n"
 
 
+@pytest.mark.slow
 def test_an_endless_writer_is_ended_in_time() -> None:
     ended = ran("yes", a_call(wait_left=until(time.monotonic() + 2)))
     assert ended.outcome is HookOutcome.CUT
@@ -206,7 +207,7 @@ def test_a_clean_exit_after_term_still_counts_as_cut(word: Word) -> None:
 
 
 def test_its_child_processes_are_terminated_with_it(word: Word) -> None:
-    ended, pid = cut_when_up(f"sleep 20 & echo $! > {word.path}; wait", word)
+    ended, pid = cut_when_up(f"sleep 600 & echo $! > {word.path}; wait", word)
     assert ended.outcome is HookOutcome.CUT
     assert is_gone(int(pid))
 

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from threading import Thread
 
+import pytest
 from tests.agent.support.hook_builders import (
     LONG,
     ON_AND_ON,
@@ -20,6 +21,7 @@ from forewarn.agent.hooks.call import Cancellation
 # --- timeouts ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_ends_at_the_event_s_deadline() -> None:
     deadline = time.monotonic() + 1
     ended = ran(ON_AND_ON, a_call(wait_left=until(deadline)))
@@ -81,6 +83,7 @@ def test_it_is_tried_as_often_as_configured() -> None:
     assert (ended.outcome, ended.tries, ended.code) == (HookOutcome.FAILED, 3, 4)
 
 
+@pytest.mark.slow
 def test_a_try_that_timed_out_is_followed_by_another() -> None:
     ended = ran(sh("test $FOREWARN_TRY = 2 || sleep 120", timeout=2, tries=2))
     assert (ended.outcome, ended.tries) == (HookOutcome.DONE, 2)
@@ -99,6 +102,7 @@ def test_the_pause_between_tries_uses_the_service_s_clock() -> None:
     assert 0.1 <= ended.seconds < LONG
 
 
+@pytest.mark.slow
 def test_a_hook_past_the_event_s_deadline_is_not_retried() -> None:
     call = a_call(wait_left=until(time.monotonic() + 1))
     ended = ran(sh(ON_AND_ON, tries=5), call)

@@ -117,7 +117,7 @@ class Word:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process ends within 2 seconds, even if nobody has reaped it."""
+    """Return whether a process ends within `PATIENCE`, even if not reaped."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:

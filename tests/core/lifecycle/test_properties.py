@@ -1,7 +1,7 @@
 """Property tests: any history of commands keeps the lifecycle invariants.
 
 The state machine plays the engine over one slice that holds everything. It checks the
-hand-written rules of `tests.core.model`.
+hand-written rules of `tests.core.support.model`.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """Stateful test machine: one fleet and one clock, without operator commands.
 
-Its rules change the fleet or move time on. `tests.core.test_properties` adds the
-commands. `tests.core.model` checks every step.
+Its rules change the fleet or move time on. `tests.core.lifecycle.test_properties` adds
+the commands. `tests.core.support.model` checks every step.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Invariants for orders, written by hand like `tests.core.model`."""
+"""Invariants for orders, written by hand like `tests.core.support.model`."""
 
 from datetime import datetime, timedelta
 

@@ -1,6 +1,7 @@
 """The program under test: started, watched, and ended with all its children."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from select import select
@@ -8,6 +9,7 @@ from threading import Event as Bell
 from typing import Any
 
 import pytest
+from tests.end_to_end.program import until
 from tests.patience import PATIENCE
 
 from forewarn.errors import CannotStart
@@ -35,7 +37,7 @@ def test_program_gets_its_environment() -> None:
 
 
 def test_running_program_is_ended_by_a_signal() -> None:
-    with Program(["sleep", "60"], {}) as program:
+    with Program(["sleep", "600"], {}) as program:
         assert program.is_running
         assert program.code is None
     assert program.code == -15
@@ -43,7 +45,7 @@ def test_running_program_is_ended_by_a_signal() -> None:
 
 def test_children_of_a_program_end_with_it(tmp_path: Path) -> None:
     ended, note = Bell(), tmp_path / "pid"
-    script = f"trap '' TERM; sleep 60 & echo $! > {note}"
+    script = f"trap '' TERM; sleep 600 & echo $! > {note}"
     with Program(["sh", "-c", script], {}, on_end=ended.set):
         assert ended.wait(PATIENCE)
         child = os.pidfd_open(int(note.read_text()))
@@ -54,12 +56,11 @@ def test_children_of_a_program_end_with_it(tmp_path: Path) -> None:
 
 def test_program_that_ignores_term_is_killed() -> None:
     ready, code = Bell(), "import signal, time; signal.signal(15, signal.SIG_IGN)"
-    wait = "; print('on', flush=True); time.sleep(60)"
+    wait = "; print('on', flush=True); time.sleep(600)"
     program = Program([*PYTHON, code + wait], {}, on_end=ready.set, grace=0.05)
     with program:
-        while "on" not in program.tail():
-            assert program.is_running
-    assert program.code in (-9, -15)  # it may not have installed its handler yet
+        until(lambda: "on" in program.tail())
+    assert program.code == -signal.SIGKILL
 
 
 def test_output_of_a_program_can_be_written_to_a_file(tmp_path: Path) -> None:
