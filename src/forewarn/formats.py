@@ -1,6 +1,7 @@
-"""Durations as text: parsed from and formatted as 14m, 1h30m, 90s, 250ms."""
+"""Text formats: durations such as 1h30m or 250ms, and lists of names."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 
 from forewarn.errors import InvalidInput
@@ -11,6 +12,7 @@ _WITH_UNITS = re.compile(
 )
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
+_FEW = 5  # names shown in a sentence
 
 
 def parse_duration(value: str | float | timedelta) -> timedelta:
@@ -34,6 +36,13 @@ def exact_duration(duration: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join the first five names, and count the others."""
+    shown = ", ".join(names[:_FEW])
+    more = len(names) - _FEW
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _is_number(value: object) -> bool:

@@ -136,8 +136,8 @@ class Transaction(Snapshot, Protocol):
     ) -> int:
         """Save what `step` changed since `before`, and return the new position."""
 
-    def note(
-        self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
+    def save_observations(
+        self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
         """Save the last request of each group, and which VM was shown which event."""
 
@@ -150,7 +150,7 @@ class Transaction(Snapshot, Protocol):
     def keep_token(self, token: Token) -> None:
         """Save `token`, replacing its earlier version."""
 
-    def note_uses(self, used: Mapping[str, datetime]) -> None:
+    def save_token_uses(self, used: Mapping[str, datetime]) -> None:
         """Save when tokens, by id, were last used."""
 
 

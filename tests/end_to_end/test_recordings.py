@@ -101,7 +101,7 @@ def record_a_life(path: Path) -> None:
         it.until("Freeze Scheduled")
         freeze.cancel()
         it.until("document 5  nothing is coming")
-        rehearsal.system.close()
+        rehearsal.service.close()
         it.until("trouble: ")
         with Rehearsal(metadata=where):
             it.until("the trouble is over")

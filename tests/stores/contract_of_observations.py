@@ -38,7 +38,7 @@ def a_receipt(key: str = "K0", *, answer: str = "{}", at: datetime = NOON) -> Re
 
 def note(store: Store, *sights: Sight, **asked: datetime) -> None:
     with store.transaction() as transaction:
-        transaction.note(asked, sights, NOON + MINUTE)
+        transaction.save_observations(asked, sights, NOON + MINUTE)
 
 
 def keep_receipt(store: Store, receipt: Receipt) -> None:
@@ -200,7 +200,7 @@ class RollbackContract:
         with pytest.raises(InvalidInput), store.transaction() as transaction:
             transaction.keep("clock", f"no character: {text}")
         with pytest.raises(InvalidInput), store.transaction() as transaction:
-            transaction.note({}, [a_sight(text)], NOON)
+            transaction.save_observations({}, [a_sight(text)], NOON)
         with pytest.raises(InvalidInput), store.snapshot() as snapshot:
             snapshot.maintenance(text)
         with store.snapshot() as snapshot:
@@ -237,7 +237,7 @@ class RollbackContract:
 def _write_everything_and_fail(store: Store, failure: BaseException) -> None:
     with store.transaction() as transaction:
         before = everything(transaction)
-        transaction.note({"web": NOON}, [a_sight()], NOON)
+        transaction.save_observations({"web": NOON}, [a_sight()], NOON)
         transaction.keep("clock", "one")
         transaction.keep_receipt(a_receipt(), forget_before=NOON)
         after = transitions.apply(before, started())

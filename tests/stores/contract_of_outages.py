@@ -43,7 +43,7 @@ def an_announcement(
 
 def asked(store: Store, **when: datetime) -> None:
     with store.transaction() as transaction:
-        transaction.note(when, [], NOON)
+        transaction.save_observations(when, [], NOON)
 
 
 def outages(store: Store, *groups: str) -> tuple[Outage, ...]:

@@ -59,6 +59,8 @@ class TokensContract:
         keep(store, a_token(0))
         keep(store, a_token(1))
         with store.transaction() as transaction:
-            transaction.note_uses({a_token(1).id: NOON + MINUTE, "nobody's": NOON})
+            transaction.save_token_uses(
+                {a_token(1).id: NOON + MINUTE, "nobody's": NOON}
+            )
         used = replace(a_token(1), last_used=NOON + MINUTE)
         assert kept(store) == [a_token(0), used]

@@ -311,7 +311,7 @@ class Engine:
                 outage = self._heartbeat.detect_outage(transaction, now)
                 is_behind = self.clock.now() < now  # then polls count as now
                 polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
-                transaction.note(polled, batch.sights, now)
+                transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
                 yield transaction, now
                 after = transaction.position()

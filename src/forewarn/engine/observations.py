@@ -105,7 +105,7 @@ class PendingObservations:
 def record_token_use(transaction: Transaction, batch: Batch, now: datetime) -> None:
     """Save which tokens were used, and how many were rejected."""
     if batch.token_uses:
-        transaction.note_uses(batch.token_uses)
+        transaction.save_token_uses(batch.token_uses)
     if batch.refused:
         fact = AccessRefused(at=now, refusals=batch.refusals)
         record_facts(transaction, [fact])

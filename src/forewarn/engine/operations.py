@@ -176,7 +176,11 @@ def approve_each(
         if good:
             engine.decide(
                 transaction,
-                {group for found in good.values() for group in found.groups},
+                {
+                    group
+                    for maintenance in good.values()
+                    for group in maintenance.groups
+                },
                 partial(
                     commands.approve,
                     event_ids=[event.upper() for event in good],

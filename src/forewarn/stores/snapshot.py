@@ -205,7 +205,11 @@ class SqlSnapshot:
         any_phase, in_phase, of_group = (
             (sql.MAINTENANCES, sql.MAINTENANCES_IN_PHASE, {})
             if group is None
-            else (sql.TOLD, sql.TOLD_IN_PHASE, {"group": group})
+            else (
+                sql.MAINTENANCES_OF_GROUP,
+                sql.MAINTENANCES_OF_GROUP_IN_PHASE,
+                {"group": group},
+            )
         )
         page = {"after": after, "most": limit, **of_group}
         records = [] if phases else [*self._session.rows(any_phase, **page)]

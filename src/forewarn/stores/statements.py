@@ -46,7 +46,7 @@ FACTS_BETWEEN = FACTS.where(t.journal.c.position <= p("until"))
 
 #: Parameters for kinds of facts: one for each kind there is.
 KINDS = tuple(f"kind{number}" for number in range(len(get_args(Fact))))
-FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(each) for each in KINDS]))
+FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(kind) for kind in KINDS]))
 
 FACTS_OF = (
     select(t.journal.c.position, t.journal.c.fact, t.journal.c.body)
@@ -131,10 +131,12 @@ MAINTENANCES = (
     .limit(p("most"))
 )
 MAINTENANCES_IN_PHASE = MAINTENANCES.where(t.maintenances.c.phase == p("of"))
-TOLD = MAINTENANCES.join(
+MAINTENANCES_OF_GROUP = MAINTENANCES.join(
     t.involved, t.involved.c.maintenance == t.maintenances.c.id
 ).where(t.involved.c.group == p("group"))
-TOLD_IN_PHASE = TOLD.where(t.maintenances.c.phase == p("of"))
+MAINTENANCES_OF_GROUP_IN_PHASE = MAINTENANCES_OF_GROUP.where(
+    t.maintenances.c.phase == p("of")
+)
 NEXT_MOMENT = select(func.min(t.maintenances.c.moment))
 DUE = (
     select(*_MAINTENANCE)
@@ -148,7 +150,7 @@ SEEN = (
 )
 #: Parameters for event ids: this many per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
-SEEN_OF_MANY = select(*_SIGHT).where(t.seen.c.event.in_([p(each) for each in EVENTS]))
+SEEN_OF_MANY = select(*_SIGHT).where(t.seen.c.event.in_([p(event) for event in EVENTS]))
 OUTAGES = (
     select(t.outages.c.since, t.outages.c.until)
     .where(t.outages.c.until > p("after"))

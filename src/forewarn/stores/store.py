@@ -109,13 +109,13 @@ class SqlTransaction(SqlSnapshot):
         self._append(step.facts)
         return self._counter[0]
 
-    def note(
-        self, asked: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
+    def save_observations(
+        self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
         """Save the last request of each group, and which VM was shown which event."""
         self._session.run_many(
             sql.SET_ASKED,
-            [{"of": name, "asked": rows.micros(when)} for name, when in asked.items()],
+            [{"of": name, "asked": rows.micros(when)} for name, when in polled.items()],
         )
         fresh = self._fresh(sights)
         if fresh:
@@ -163,7 +163,7 @@ class SqlTransaction(SqlSnapshot):
             # Unique: its TokenCreated fact follows and advances the position.
             self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
-    def note_uses(self, used: Mapping[str, datetime]) -> None:
+    def save_token_uses(self, used: Mapping[str, datetime]) -> None:
         """Save when tokens were last used."""
         self._session.run_many(
             sql.SET_USED,

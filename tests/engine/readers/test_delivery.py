@@ -107,7 +107,7 @@ def test_a_notice_lists_who_has_seen_the_events(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     sight = f.Sight(event=maintenance.events[0].id, vm="web-1", at=NOON)
     with system.store.transaction() as transaction:
-        transaction.note({}, [sight], NOON)
+        transaction.save_observations({}, [sight], NOON)
     ear = Ear()
     delivery = a_delivery(system.store, ear)
     system.engine.cancel(maintenance.id, by="ops")

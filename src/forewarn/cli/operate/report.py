@@ -77,14 +77,16 @@ def _sections(response: JsonObject) -> Iterator[str]:
 
 def _title(response: JsonObject) -> str:
     since, until, at = (response.time(name) for name in ("since", "until", "made_at"))
-    whom = f"group {response.text('group')}" if response.text("group") else "all groups"
+    scope = (
+        f"group {response.text('group')}" if response.text("group") else "all groups"
+    )
     name = f"{since:%B %Y}" if since else response.text("month")
     so_far = ""
     if at and since and at < since:
         so_far = ", which has not begun"
     elif at and until and at < until:
         so_far = f", so far: until {format_time(at)}"
-    return f"Maintenance in {name}, {whom}{so_far}"
+    return f"Maintenance in {name}, {scope}{so_far}"
 
 
 def _promises(response: JsonObject) -> str:

@@ -11,8 +11,8 @@ from forewarn.core.lifecycle.facts import Canceled, FleetChanged, VmsLeft, Withd
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import Step, StepBuilder, record_leaving
-from forewarn.core.queries.phrases import join_names
 from forewarn.errors import Conflict, InUse
+from forewarn.formats import join_names
 
 #: The largest number of hosts, groups or VMs in one fact.
 _CHUNK = 1000

@@ -20,10 +20,10 @@ from forewarn.core.queries.phrases import (
     format_duration,
     format_time,
     is_preview_id,
-    join_names,
     name_of,
 )
 from forewarn.core.queries.visibility import visible_maintenance
+from forewarn.formats import join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
 

@@ -1,17 +1,17 @@
-"""Phrases: times, durations, names, maintenance and facts in words."""
+"""Phrases: times, durations, maintenance and facts in words."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Via
+from forewarn.formats import join_names
 
 #: Number of characters shown of an id.
 SHORT = 8
 
-_FEW = 5
 _FORESEEN = "?"  # prefix of ids in a dry run; no other id has it
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -31,7 +31,7 @@ _CHANGES: Mapping[type[f.Fact], _Writer] = {
 }
 
 
-# --- times, durations and names ----------------------------------------------
+# --- times and durations -----------------------------------------------------
 
 
 def format_time(moment: datetime) -> str:
@@ -57,13 +57,6 @@ def format_offset(length: timedelta) -> str:
         return f"+{minutes}:{seconds:02}"
     days, hours = divmod(hours, 24)
     return f"+{f'{days}d ' if days else ''}{hours}:{minutes:02}:{seconds:02}"
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Join the first five names, and count the others."""
-    shown = ", ".join(names[:_FEW])
-    more = len(names) - _FEW
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 # --- maintenance -------------------------------------------------------------

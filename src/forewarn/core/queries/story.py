@@ -12,8 +12,8 @@ from forewarn.core.queries.phrases import (
     describe,
     format_duration,
     format_time,
-    join_names,
 )
+from forewarn.formats import join_names
 
 _WAYS: Mapping[Via, str] = {
     Via.METADATA: "at the metadata endpoint",

@@ -28,7 +28,7 @@ _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.PREEMPT: ("stopping", "stopped"),
     EventType.TERMINATE: ("stopping", "stopped"),
 }
-_SAID: Mapping[str, str] = {
+_DISPLAY_STATUS: Mapping[str, str] = {
     "Succeeded": "Provisioning succeeded",
     "Updating": "Updating",
     "Deleting": "Deleting",
@@ -94,7 +94,7 @@ def _power(vm: VM, in_progress: Maintenance | None) -> str:
 
 def _status(what: str, value: str) -> Json:
     code = f"{what}/{value.lower()}"
-    return {"code": code, "level": "Info", "displayStatus": _SAID[value]}
+    return {"code": code, "level": "Info", "displayStatus": _DISPLAY_STATUS[value]}
 
 
 # --- VMs ---------------------------------------------------------------------
@@ -172,15 +172,15 @@ def _membership(vm: VM, group: Group, path: ArmPath) -> Json:
 # --- sets --------------------------------------------------------------------
 
 
-def scale_set_view(found: ArmSet, path: ArmPath) -> Json:
+def scale_set_view(arm_set: ArmSet, path: ArmPath) -> Json:
     """Return a scale set as JSON."""
-    group, vms = found.group, [machine.vm for machine in found.machines]
+    group, vms = arm_set.group, [machine.vm for machine in arm_set.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
     zones = sorted({vm.zone for vm in vms if vm.zone is not None})
     is_spot = any(vm.spot for vm in vms)
     sku: Json = {} if some.size is None else {"name": some.size}
     return {
-        **_set(found, some, path),
+        **_set(arm_set, some, path),
         "sku": {**sku, "capacity": len(vms)},
         **({"zones": zones} if zones else {}),
         "properties": {
@@ -195,12 +195,12 @@ def scale_set_view(found: ArmSet, path: ArmPath) -> Json:
     }
 
 
-def availability_set_view(found: ArmSet, path: ArmPath) -> Json:
+def availability_set_view(arm_set: ArmSet, path: ArmPath) -> Json:
     """Return an availability set as JSON."""
-    group, vms = found.group, [machine.vm for machine in found.machines]
+    group, vms = arm_set.group, [machine.vm for machine in arm_set.machines]
     some = vms[0] if vms else VM(name=group.name, group=group.name)
     return {
-        **_set(found, some, path),
+        **_set(arm_set, some, path),
         "sku": {"name": "Aligned"},
         "properties": {
             "platformUpdateDomainCount": _count(vm.update_domain for vm in vms),
@@ -213,8 +213,8 @@ def availability_set_view(found: ArmSet, path: ArmPath) -> Json:
     }
 
 
-def _set(found: ArmSet, some: VM, path: ArmPath) -> Json:
-    group = found.group
+def _set(arm_set: ArmSet, some: VM, path: ArmPath) -> Json:
+    group = arm_set.group
     kind = TYPES[group.kind]
     shown = _resource(some, _id(some, path, f"{kind}/{group.name}"), group.name, kind)
     return {name: shown[name] for name in ("id", "name", "type", "location")}

@@ -382,7 +382,7 @@ _VM: Mapping[str, Schema] = {
     "fault_domain": _integer(0, 999_999),
     "zone": _LONG,
     "addresses": _list_of(
-        {"anyOf": [{**_TEXT, "format": each} for each in ("ipv4", "ipv6")]}
+        {"anyOf": [{**_TEXT, "format": family} for family in ("ipv4", "ipv6")]}
     ),
     "spot": _FLAG,
     "paas": _FLAG,
@@ -472,7 +472,7 @@ _OVERVIEW_ITEM = _object(
 _ENTRY: Mapping[str, Schema] = {
     "position": _integer(1),
     "at": _TIME,
-    "fact": {"type": "string", "enum": [each.__name__ for each in get_args(Fact)]},
+    "fact": {"type": "string", "enum": [fact.__name__ for fact in get_args(Fact)]},
     "maintenance": _nullable(_TEXT),
     "event": _nullable(_TEXT),
     "group": _nullable(_TEXT),

@@ -42,7 +42,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "last-event-id": {"type": "string", "pattern": "^[0-9]{1,18}$"},
     "phase": {
         "type": "array",
-        "items": {"type": "string", "enum": [each.value for each in Phase]},
+        "items": {"type": "string", "enum": [phase.value for phase in Phase]},
     },
 }
 

@@ -76,15 +76,18 @@ class LintObserver:
 
     # --- recording documents -------------------------------------------------
 
-    def _record_document(self, asked: RequestRecord) -> None:
-        entry, version = self._directory.find("", self._vm), VERSIONS.get(asked.version)
+    def _record_document(self, request: RequestRecord) -> None:
+        entry, version = (
+            self._directory.find("", self._vm),
+            VERSIONS.get(request.version),
+        )
         if entry is None or version is None:
             return
         document = entry.cached.document
         events = [event for event in document.events if event.type in version.types]
         self.shown.append(
             ShownDocument(
-                at=asked.at,
+                at=request.at,
                 incarnation=document.incarnation,
                 scheduled=_ids(events, EventStatus.SCHEDULED),
                 started=_ids(events, EventStatus.STARTED),
@@ -92,20 +95,20 @@ class LintObserver:
         )
 
     def _future_response(
-        self, asked: RequestRecord, version: ApiVersion, since: datetime
+        self, request: RequestRecord, version: ApiVersion, since: datetime
     ) -> Response | None:
-        if asked.method == "POST":
-            is_meant = FUTURE_EVENT in asked.events
+        if request.method == "POST":
+            is_meant = FUTURE_EVENT in request.events
             if is_meant:
-                self._observer.finished(asked)
+                self._observer.finished(request)
             return Response(200) if is_meant else None
         entry = self._directory.find("", self._vm)
         last = 0 if entry is None else entry.cached.document.incarnation
         shown = ShownDocument(
-            at=asked.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
+            at=request.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
         )
         self.shown.append(shown)
-        self._observer.finished(asked)
+        self._observer.finished(request)
         body = _future_document(self._vm, last + 1, version, since)
         return Response(200, body, headers={"ETag": f'"strange.{last + 1}"'})
 

@@ -67,7 +67,7 @@ def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     """Lint the program of `trial` and return the findings."""
     began = time.monotonic()
     with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
-        plane, observer = rehearsal.system.plane, rehearsal.observer
+        plane, observer = rehearsal.service.plane, rehearsal.observer
         lint_observer = LintObserver(observer, plane.handler.directory, VM)
         plane.observer = lint_observer
         program = Program(

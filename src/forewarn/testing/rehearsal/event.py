@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.document import STATUS
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Via
-from forewarn.core.queries.phrases import join_names, short_name
+from forewarn.core.queries.phrases import short_name
 from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance, find_vm
 from forewarn.engine.queries import explain_maintenance
 from forewarn.errors import Unavailable
-from forewarn.formats import exact_duration, parse_duration
+from forewarn.formats import exact_duration, join_names, parse_duration
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 from forewarn.testing.rehearsal.timeline import timeline_of

@@ -110,10 +110,10 @@ class Rehearsal:
             raise Conflict("a rehearsal is opened once; make another")
         self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
-        self.observer.clock = self.system.engine.clock.now
-        self.system.plane.observer = self.observer
-        self.system.readers.before_documents.append(self.observer.committed)
-        self.system.readers.after_documents.append(lambda _: self.observer.wake())
+        self.observer.clock = self.service.engine.clock.now
+        self.service.plane.observer = self.observer
+        self.service.readers.before_documents.append(self.observer.committed)
+        self.service.readers.after_documents.append(lambda _: self.observer.wake())
 
     def close(self) -> None:
         """Stop the service; in a forked child, where nothing is running, do nothing."""
@@ -122,7 +122,7 @@ class Rehearsal:
         self._opened_in = None
 
     @property
-    def system(self) -> Service:
+    def service(self) -> Service:
         """The service, while it is open."""
         if self._opened_in is None:
             raise Conflict("the rehearsal is not open; use it in a `with` block")
@@ -133,7 +133,7 @@ class Rehearsal:
     @property
     def base(self) -> str:
         """Address of the metadata plane; requests there count as from `vm`."""
-        return self.system.metadata[0]
+        return self.service.metadata[0]
 
     @property
     def endpoint(self) -> str:
@@ -177,9 +177,9 @@ class Rehearsal:
     def control(self) -> str:
         """Address of the control API, which starts on first use."""
         with self._control_lock:
-            if not self.system.control:
-                self.system.open_control()
-            return self.system.control
+            if not self.service.control:
+                self.service.open_control()
+            return self.service.control
 
     @property
     def token(self) -> str:
@@ -191,23 +191,23 @@ class Rehearsal:
     @property
     def now(self) -> datetime:
         """Current time of the service."""
-        return self.system.engine.clock.now()
+        return self.service.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
         """Advance the clock; everything that falls due on the way happens."""
-        return self.system.advance.by(parse_duration(by))
+        return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` starts."""
-        return _advance_to_start(self.system, event)
+        return _advance_to_start(self.service, event)
 
     def advance_to_end(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` is over."""
-        return _advance_to_end(self.system, event)
+        return _advance_to_end(self.service, event)
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
         """Simulate an outage of the service that lasted so long on its clock."""
-        return _simulate_outage(self.system, parse_duration(lasts))
+        return _simulate_outage(self.service, parse_duration(lasts))
 
     # --- announcements -------------------------------------------------------
 
@@ -216,14 +216,14 @@ class Rehearsal:
     ) -> Sequence[RehearsedEvent]:
         """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
-        maintenances = self.system.engine.announce(order, by=BY)
-        return events_of(self.system, self.observer, maintenances)
+        maintenances = self.service.engine.announce(order, by=BY)
+        return events_of(self.service, self.observer, maintenances)
 
     def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         operation = operation_of(operation)
         order = order_for(operation, vm)
-        return self._event_of(self.system.operations.operate(operation, order, by=BY))
+        return self._event_of(self.service.operations.operate(operation, order, by=BY))
 
     def freeze(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
@@ -264,18 +264,18 @@ class Rehearsal:
         return seen_by(self.vm, self.fleet, events)
 
     def _event_of(self, maintenances: Sequence[Maintenance]) -> RehearsedEvent:
-        events = events_of(self.system, self.observer, maintenances)
+        events = events_of(self.service, self.observer, maintenances)
         return seen_by(self.vm, self.fleet, events)
 
     # --- faults --------------------------------------------------------------
 
     def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
         """Inject a fault into the metadata plane and return its id."""
-        return self.system.plane.add_fault(fault_from(kind, options), by=BY).id
+        return self.service.plane.add_fault(fault_from(kind, options), by=BY).id
 
     def clear_faults(self, id_: str | None = None) -> None:
         """Remove all faults, or only the one with that id."""
-        self.system.plane.clear_faults(id_)
+        self.service.plane.clear_faults(id_)
 
     # --- observations --------------------------------------------------------
 
@@ -298,7 +298,7 @@ class Rehearsal:
     ) -> None:
         """Wait, in real time, until `name` has been marked `times` times in all."""
         __tracebackhide__ = True
-        wait_marked(self.system.engine, self.observer, name, within, times)
+        wait_marked(self.service.engine, self.observer, name, within, times)
 
     def wait_polled(
         self,
@@ -310,15 +310,15 @@ class Rehearsal:
         """Wait, in real time, until `by`, or the program's VM, polls again."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
-        wait_polled(self.system.engine, self.observer, vm, within, times)
+        wait_polled(self.service.engine, self.observer, vm, within, times)
 
     def journal(self) -> Sequence[JournalEntry]:
         """Return all journal entries so far."""
-        return journal_of(self.system.engine)
+        return journal_of(self.service.engine)
 
     def timeline(self) -> str:
         """Format what has happened so far in a few lines."""
-        return timeline_of(self.system.engine, self.observer)
+        return timeline_of(self.service.engine, self.observer)
 
 
 # --- events ------------------------------------------------------------------

@@ -16,10 +16,10 @@ from forewarn.core.queries.phrases import (
     SHORT,
     describe_fact,
     format_offset,
-    join_names,
     short_name,
 )
 from forewarn.engine.engine import Engine
+from forewarn.formats import join_names
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 

@@ -31,7 +31,7 @@ class ScenarioStage:
 
     def settle(self) -> None:
         """Finish everything that is due, so that the outcome is always the same."""
-        self.rehearsal.system.advance.to(self.rehearsal.now)
+        self.rehearsal.service.advance.to(self.rehearsal.now)
 
     def name_events(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
         """Store `events` under `name`."""
@@ -58,9 +58,9 @@ class ScenarioStage:
 
         While there are faults the result is true, as the program cannot help it.
         """
-        if self.rehearsal.system.plane.has_faults:
+        if self.rehearsal.service.plane.has_faults:
             return True
-        for entry in self.rehearsal.system.plane.handler.directory.entries():
+        for entry in self.rehearsal.service.plane.handler.directory.entries():
             if entry.vm.name == self.vm:
                 return entry.seen_tag == entry.cached.tag
         return False
@@ -100,7 +100,7 @@ class ScenarioStage:
         return approvals
 
     def _resources(self, fact: Approved) -> tuple[str, ...]:
-        with self.rehearsal.system.engine.store.snapshot() as snapshot:
+        with self.rehearsal.service.engine.store.snapshot() as snapshot:
             maintenance = snapshot.maintenance(fact.maintenance)
         events = () if maintenance is None else maintenance.events
         return next((e.resources for e in events if e.id == fact.event), ())

@@ -40,11 +40,11 @@ def carry_out(
             | s.FailStep()
         ):
             maintenances = _announce(stage, step)
-            events = events_of(rehearsal.system, rehearsal.observer, maintenances)
+            events = events_of(rehearsal.service, rehearsal.observer, maintenances)
             stage.name_events(step.name, events)
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
-            rehearsal.system.operations.recover(order, by=BY)
+            rehearsal.service.operations.recover(order, by=BY)
         case s.CancelStep():
             stage.event(step.event).cancel()
         case s.CompleteStep():
@@ -61,26 +61,26 @@ def _announce(
     stage: ScenarioStage,
     step: s.AnnounceStep | s.OperateStep | s.MaintainStep | s.DegradeStep | s.FailStep,
 ) -> Sequence[Maintenance]:
-    system = stage.rehearsal.system
+    service = stage.rehearsal.service
     outcome: HostResult
     match step:
         case s.AnnounceStep():
-            return system.engine.announce(step.order, by=BY)
+            return service.engine.announce(step.order, by=BY)
         case s.OperateStep():
             order = order_for(step.operation, step.vm)
-            return system.operations.operate(step.operation, order, by=BY)
+            return service.operations.operate(step.operation, order, by=BY)
         case s.MaintainStep():
             order = Order(type=step.type, host=step.host)
-            outcome = system.operations.maintain(order, by=BY)
+            outcome = service.operations.maintain(order, by=BY)
         case s.DegradeStep():
             order = Order(type=EventType.REDEPLOY, host=step.host)
             fails_by = None
             if step.fails_by is not None:
                 fails_by = stage.rehearsal.now + step.fails_by
-            outcome = system.operations.degrade(order, fails_by=fails_by, by=BY)
+            outcome = service.operations.degrade(order, fails_by=fails_by, by=BY)
         case s.FailStep():
             order = Order(type=EventType.REBOOT, host=step.host)
-            outcome = system.operations.fail(order, by=BY)
+            outcome = service.operations.fail(order, by=BY)
     return outcome.announced
 
 
@@ -107,7 +107,7 @@ def _disturb(
             rehearsal.clear_faults(refused)
             stage.outages.append((began, time.monotonic()))
         case s.SetFaultStep():
-            rehearsal.system.plane.add_fault(step.fault, by=BY)
+            rehearsal.service.plane.add_fault(step.fault, by=BY)
         case s.ClearFaultsStep():
             rehearsal.clear_faults()
         case s.WaitStep():

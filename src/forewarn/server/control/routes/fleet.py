@@ -42,8 +42,8 @@ _FLEET_BODY = {
                 "schema": {
                     "type": "object",
                     "properties": {
-                        each: {"type": "array", "items": {"type": "object"}}
-                        for each in ("hosts", "groups", "vms")
+                        kind: {"type": "array", "items": {"type": "object"}}
+                        for kind in ("hosts", "groups", "vms")
                     },
                 }
             }
