@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from threading import Event
 from threading import enumerate as threads
 
+import psycopg
 import pytest
 from tests.patience import PATIENCE
 from tests.postgres import Server
@@ -16,6 +17,7 @@ from tests.stores.relay import Relay, relayed
 
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores.postgres import PostgresLimits
+from forewarn.stores.postgres_connection import describe_error
 from forewarn.stores.store import SqlStore
 
 SHORT = PostgresLimits(connect=5.0, transaction=3.0)
@@ -101,6 +103,12 @@ def test_server_that_never_responds_is_refused(postgres: Server) -> None:
         url = postgres.url(port=mute.getsockname()[1])
         with pytest.raises(CannotStart, match="does not answer"):
             postgres_store(url, SHORT).open()
+
+
+def test_timeout_of_the_driver_reads_like_our_own() -> None:
+    """Both are 5 seconds long, so either can come first."""
+    expired = psycopg.errors.ConnectionTimeout("connection timeout expired")
+    assert describe_error(expired) == "does not answer"
 
 
 def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> None:

@@ -78,6 +78,7 @@ _PHRASES: Mapping[str, str] = {
     "57P03": "is starting or being shut down",
 }
 _TOO_LONG = "22001"
+_SILENT = "does not answer"
 
 #: Errors that can occur without a bug in our code.
 _FAILURES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
@@ -198,7 +199,7 @@ def within(
         try:
             return future.result()
         except CancelledError:
-            raise PostgresFailure("does not answer") from None
+            raise PostgresFailure(_SILENT) from None
 
 
 def interrupt(connection: Connection) -> None:
@@ -229,6 +230,8 @@ def describe_error(error: psycopg.Error) -> str:
     """Describe the problem in words that follow the name of the store."""
     if isinstance(error, PostgresFailure):
         return str(error)
+    if isinstance(error, psycopg.errors.ConnectionTimeout):
+        return _SILENT
     phrase = _PHRASES.get(error.sqlstate or "")
     if phrase is not None:
         return phrase
