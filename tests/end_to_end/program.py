@@ -23,7 +23,7 @@ import forewarn
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
 FOREWARN = (sys.executable, "-m", "forewarn")
 
-SOON = 20.0  # seconds; waiting for clients would take longer
+SOON = PATIENCE / 2  # seconds; waiting for clients would take longer
 
 _DEADLINE = PATIENCE
 
