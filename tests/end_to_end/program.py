@@ -185,6 +185,9 @@ def serving(
         try:
             token = environment.get("FOREWARN_TOKEN", TOKEN)
             yield _program(folder, process, scribe, token)
+        except Exception as error:
+            error.add_note(f"log of the program:\n{(folder / 'stderr').read_text()}")
+            raise
         finally:
             process.kill()
             scribe.join()
