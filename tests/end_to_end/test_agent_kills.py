@@ -116,7 +116,9 @@ class Lane:
 
     def last_lines(self) -> str:
         """Return the end of what its agents have logged, to explain a failure."""
-        return "\n".join((self.folder / "log").read_text().splitlines()[-20:])
+        path = self.folder / "log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return "\n".join(lines[-20:])
 
     def lives(self) -> Iterator[Any]:
         """Yield the event states on disk, one for each kill."""
@@ -160,7 +162,9 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
         with ThreadPoolExecutor(LANES) as threads:
             futures = [threads.submit(lane.kill, PER_LANE) for lane in all_lanes]
         for lane, future in zip(all_lanes, futures, strict=True):
-            assert future.exception() is None, lane.last_lines()
+            if (error := future.exception()) is not None:
+                error.add_note(f"{lane.vm} logged:\n{lane.last_lines()}")
+                raise error
         assert sum(future.result() for future in futures) >= KILLS
         yield all_lanes
 
