@@ -8,7 +8,9 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-_TIMEOUT = 30
+from tests.patience import PATIENCE
+
+_TIMEOUT = PATIENCE
 
 #: Decoded JSON.
 Plain = Mapping[str, Any]

@@ -6,6 +6,7 @@ from tests.conformance.facts import fact
 from tests.conformance.stage import Stage
 from tests.conformance.target import Serve, Settings
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
+from tests.end_to_end.program import until
 
 DELAY = 3.0  # seconds
 PROMPT = 2.0  # seconds: the shortest timeout of any known client
@@ -96,11 +97,19 @@ def test_a_setting_delays_the_first_request(slow: Stage) -> None:
     assert min(each.seconds for each in later) < DELAY / 2  # one may have bad luck
 
 
+def is_enabled(stage: Stage, vm: VM) -> bool:
+    """Return whether the journal shows that the group of `vm` has been enabled."""
+    group = stage.control.ask("GET", f"/v1/vms/{vm.name}")["group"]
+    path = f"/v1/journal?fact=ListeningBegan&group={group}"
+    return bool(stage.control.ask("GET", path)["items"])
+
+
 @fact("10.3c")
 def test_scheduled_events_is_enabled_during_the_delay(slow: Stage) -> None:
     (vm, other) = slow.group()
     with vm.line() as line:
         line.write(vm.request(events(NEWEST)))
+        until(lambda: is_enabled(slow, vm))
         assert line.is_quiet(0.3), "expected the request to be delayed"
         slow.announce("Reboot", other, source="User")
         (event,) = line.read()["Events"]
@@ -126,8 +135,8 @@ def test_an_approval_during_the_delay_takes_effect_immediately(slow: Stage) -> N
     post = vm.request(events(NEWEST), method="POST", body=approval(event["id"]))
     with vm.line() as line:
         line.write(post)
+        until(lambda: slow.phase(announced) == "STARTED")
         assert line.is_quiet(0.3), "expected the answer to be delayed"
-        assert slow.phase(announced) == "STARTED"
         assert line.read("POST").status == 200
 
 

@@ -29,7 +29,7 @@ shift 3
 test $2 = status || echo "$node: $*" >>trace
 test -e $here || {{ echo "qemu-server/$3.conf does not exist" >&2; exit 2; }}
 test ! -e refuse-$2 || {{ echo "cannot \\"$2\\"" >&2; exit 255; }}
-test $2 != resume || test ! -e slow || sleep 1
+test $2 != resume || test ! -e slow || sleep 4
 case $2 in
     status) echo "status: $(cat $here)" ;;
     suspend) echo paused >$here ;;
@@ -48,7 +48,7 @@ for server; do :; done
 here=$(ls | grep "[.]$server$") || {{ echo "No Server found for $server" >&2; exit 1; }}
 test $1 = show || echo "$*" >>trace
 test ! -e refuse-$1 || {{ echo "cannot \\"$1\\"" >&2; exit 1; }}
-test $1 != unpause || test ! -e slow || sleep 1
+test $1 != unpause || test ! -e slow || sleep 4
 case "$1 $5" in
     "show status") cat $here ;;
     "show OS-EXT-SRV-ATTR:host") echo ${{here%%.*}} ;;
@@ -83,6 +83,7 @@ class Cloud:
         type: EventType,
         *vms: str,
         timeout: float = PATIENCE,
+        grace: float = 0.3,
         duration: int = 0,
         attempt: int = 1,
     ) -> Sequence[Report]:
@@ -98,7 +99,7 @@ class Cloud:
             for vm in vms
         ]
         work = a_work(*named, type=type, duration=duration, attempt=attempt)
-        driver = ScriptDriver([str(self.script)], timeout=timeout, grace=0.3)
+        driver = ScriptDriver([str(self.script)], timeout=timeout, grace=grace)
         return reports(driver.carry_out(work))
 
     @property
@@ -199,8 +200,10 @@ def test_freeze_pauses_all_vms_together(cloud: Cloud) -> None:
 def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
     cloud.keeps("node-a", "100")
     (cloud.folder / "slow").touch()  # the resume command outlives the script
-    (failure,) = cloud.carry_out(EventType.FREEZE, "100", duration=60, timeout=4)
-    assert failure.detail == "took longer than 4 s"
+    (failure,) = cloud.carry_out(
+        EventType.FREEZE, "100", duration=60, timeout=6, grace=2
+    )
+    assert failure.detail == "took longer than 6 s"
     until(lambda: cloud.state("node-a", "100") == cloud.running)
     assert len(cloud.orders) == 2
 

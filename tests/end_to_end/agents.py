@@ -34,7 +34,8 @@ class Agent:
         path = self.state / "audit.jsonl"
         if not path.exists():
             return []
-        whole = [json.loads(line) for line in path.read_text().splitlines() if line]
+        written, _, _ = path.read_text().rpartition("\n")  # one line may be incomplete
+        whole = [json.loads(line) for line in written.splitlines() if line]
         return [line for line in whole if not what or line["what"] in what]
 
     def said(self) -> list[str]:

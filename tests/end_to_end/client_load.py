@@ -1,7 +1,8 @@
 """Concurrent clients that send requests until the service is gone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http.client import HTTPException
+from itertools import cycle
 from threading import Thread
 from typing import Any
 
@@ -14,15 +15,24 @@ class Rush:
     """Clients that each send their share of the requests, one after the other."""
 
     def __init__(
-        self, clients: int, items: Sequence[str], ask: Callable[[str], int]
+        self,
+        clients: int,
+        items: Sequence[str],
+        ask: Callable[[str], int],
+        *,
+        is_endless: bool = False,
     ) -> None:
-        """Start the clients; `ask` requests one item and returns the status."""
+        """Start the clients; `ask` requests one item and returns the status.
+
+        If `is_endless`, they repeat their requests until the service is gone, so that
+        it ends under load however late that is.
+        """
         self.answered: list[str] = []  # items with a successful response
         self.refused: list[int] = []  # statuses of all other responses
         self._ask = ask
         self._threads = [
-            Thread(target=self._run, args=(items[share::clients],))
-            for share in range(clients)
+            Thread(target=self._run, args=(cycle(own) if is_endless else own,))
+            for own in (items[share::clients] for share in range(clients))
         ]
         for thread in self._threads:
             thread.start()
@@ -37,7 +47,7 @@ class Rush:
             thread.join(PATIENCE)
             assert not thread.is_alive()
 
-    def _run(self, items: Sequence[str]) -> None:
+    def _run(self, items: Iterable[str]) -> None:
         for item in items:
             try:
                 status = self._ask(item)

@@ -23,7 +23,7 @@ import forewarn
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
 FOREWARN = (sys.executable, "-m", "forewarn")
 
-SOON = 20.0  # seconds; waiting for clients would take longer
+SOON = PATIENCE / 2  # seconds; waiting for clients would take longer
 
 _DEADLINE = PATIENCE
 
@@ -185,6 +185,9 @@ def serving(
         try:
             token = environment.get("FOREWARN_TOKEN", TOKEN)
             yield _program(folder, process, scribe, token)
+        except Exception as error:
+            error.add_note(f"log of the program:\n{(folder / 'stderr').read_text()}")
+            raise
         finally:
             process.kill()
             scribe.join()

@@ -114,6 +114,12 @@ class Lane:
         path = self.folder / "state" / "events" / f"{event}.json"
         return path.exists() and b'"over_at":"' in path.read_bytes()
 
+    def last_lines(self) -> str:
+        """Return the end of what its agents have logged, to explain a failure."""
+        path = self.folder / "log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return "\n".join(lines[-20:])
+
     def lives(self) -> Iterator[Any]:
         """Yield the event states on disk, one for each kill."""
         paths = [*(self.folder / "state" / "events").glob("*.json")]
@@ -154,8 +160,12 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
         ]
         program.service.get("/v1/clock")  # loads the API description before the threads
         with ThreadPoolExecutor(LANES) as threads:
-            kills = sum(threads.map(lambda lane: lane.kill(PER_LANE), all_lanes))
-        assert kills >= KILLS
+            futures = [threads.submit(lane.kill, PER_LANE) for lane in all_lanes]
+        for lane, future in zip(all_lanes, futures, strict=True):
+            if (error := future.exception()) is not None:
+                error.add_note(f"{lane.vm} logged:\n{lane.last_lines()}")
+                raise error
+        assert sum(future.result() for future in futures) >= KILLS
         yield all_lanes
 
 

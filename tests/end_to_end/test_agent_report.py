@@ -34,7 +34,7 @@ def test_the_report_on_a_reboot_is_complete(
         ) as program,
         an_agent(folder, f"{program.metadata[0]}/vm/web-0", PLAN) as agent,
     ):
-        program.service.announce(vms=["web-0"])
+        program.service.announce(vms=["web-0"], notice_seconds=4 * 3600)
         event = agent.wait_for("over")["event"]
     parser = argparse.ArgumentParser()
     agent_report.register(parser.add_subparsers())

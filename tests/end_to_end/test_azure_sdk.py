@@ -309,7 +309,7 @@ def test_with_the_system_clock_the_sdk_waits_in_real_time(
 ) -> None:
     fleet = tmp_path / "alone.toml"
     fleet.write_text('[[vms]]\nname = "lone"\n')
-    options = {"clock": "system", "fleet": str(fleet), "shown_reboot": "1"}
+    options = {"clock": "system", "fleet": str(fleet), "shown_reboot": "5"}
     with a_service(tmp_path, **options) as service, an_sdk(service) as sdk:
         poller = sdk.compute.virtual_machines.begin_restart("rg", "lone")
         (event,) = service.document("lone")["Events"]

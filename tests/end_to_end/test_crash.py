@@ -57,6 +57,7 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
         canceled = service.announce(vms=["web-2"])
         service.ask("POST", f"/v1/maintenances/{canceled['id']}/cancel")
         service.advance(60)
+        until(lambda: len(service.facts("WorkBegan")) == 1)
         before = a_picture(service)
         program.kill()
     with serving(folder, *OPTIONS) as program:

@@ -61,6 +61,7 @@ class Clients:
         self._ids = ids
         self._pool = ThreadPoolExecutor(5)
         self._ended = Event()
+        self._is_full = Event()
         self.refused: list[Answer] = []
         self.seen: Counter[int] = Counter()  # statuses of GETs
         self.approved: list[str] = []
@@ -70,6 +71,10 @@ class Clients:
         self._work = [
             self._pool.submit(self._approve, self._ids[share::4]) for share in range(4)
         ]
+
+    def go_on(self) -> None:
+        """Approve the second half, because the disk is full now."""
+        self._is_full.set()
 
     def finish(self) -> None:
         """Wait until all events are approved."""
@@ -82,7 +87,9 @@ class Clients:
             self._pool.shutdown()
 
     def _approve(self, ids: Sequence[str]) -> None:
-        for event in ids:
+        for number, event in enumerate(ids):
+            if number == len(ids) // 2:
+                assert self._is_full.wait(PATIENCE)
             while not self._is_approved(event):
                 self._ended.wait(0.02)
 
@@ -109,6 +116,7 @@ def test_approvals_survive_a_disk_that_fills_up(
         clients.start()
         until(lambda: len(clients.approved) >= 10)
         disk.fill()
+        clients.go_on()
         until(lambda: len(clients.refused) >= 20)
         looked = clients.seen.total()
         until(lambda: clients.seen.total() >= looked + 20)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,18 @@ def announce_to_all(service: RunningService) -> Mapping[str, str]:
 
 
 def approving(
-    service: RunningService, vm_of: Mapping[str, str], ids: Sequence[str]
+    service: RunningService,
+    vm_of: Mapping[str, str],
+    ids: Sequence[str],
+    *,
+    is_endless: bool = False,
 ) -> Rush:
     """Approve the events `ids` with sixteen clients, each event as its own VM."""
-    return Rush(16, ids, lambda event: service.approve_as(vm_of[event], event).status)
+
+    def approve(event: str) -> int:
+        return service.approve_as(vm_of[event], event).status
+
+    return Rush(16, ids, approve, is_endless=is_endless)
 
 
 def settled_journal(service: RunningService) -> Sequence[Any]:
@@ -60,7 +69,7 @@ def settled_journal(service: RunningService) -> Sequence[Any]:
         kinds = Counter(fact["fact"] for fact in journal(service))
         return kinds["Started"] == kinds["Completed"]
 
-    until(is_settled, 30, every=0.1)
+    until(is_settled, every=0.1)
     return journal(service)
 
 
@@ -96,14 +105,14 @@ def check_documents(service: RunningService, facts: Sequence[Any]) -> None:
 
 
 def check_after_the_end(
-    program: Program, vm_of: Mapping[str, str], answered: Sequence[str]
+    program: Program, vm_of: Mapping[str, str], answered: AbstractSet[str]
 ) -> None:
     """Check that acknowledged approvals are kept and all others can be repeated."""
     facts = settled_journal(program.service)
     check_journal(facts)
     check_documents(program.service, facts)
     approved = {item["event"] for item in facts if item["fact"] == "Approved"}
-    assert {*answered} <= approved
+    assert approved >= answered
     assert len(approved) <= len(answered) + 16  # done, but without a response
 
     rest = [item for item in vm_of if item not in answered]
@@ -124,14 +133,13 @@ def test_a_kill_during_approvals_loses_and_duplicates_none(
 ) -> None:
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
         vm_of = announce_to_all(program.service)
-        rush = approving(program.service, vm_of, [*vm_of])
+        rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
         rush.until_answered(len(vm_of) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []
-        assert len(rush.answered) < len(vm_of)
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
-        check_after_the_end(program, vm_of, rush.answered)
+        check_after_the_end(program, vm_of, {*rush.answered})
 
 
 def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
@@ -139,16 +147,15 @@ def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
 ) -> None:
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
         vm_of = announce_to_all(program.service)
-        rush = approving(program.service, vm_of, [*vm_of])
+        rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
         rush.until_answered(len(vm_of) // 10)
         code, seconds = program.stop()
         rush.join()
         assert (code, program.log) == (0, "")
         assert seconds < SOON
         assert rush.refused == []
-        assert len(rush.answered) < len(vm_of)
     with serving(tmp_path, *CLOCK, fleet=fleet) as program:
-        check_after_the_end(program, vm_of, rush.answered)
+        check_after_the_end(program, vm_of, {*rush.answered})
 
 
 def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
@@ -156,23 +163,22 @@ def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
 ) -> None:
     keys = [f"key-{number}" for number in range(size(100, 200))]
 
-    def announcing(service: RunningService, wanted: Sequence[str]) -> Rush:
+    def announcing(service: RunningService, *, is_endless: bool) -> Rush:
         def announce(key: str) -> int:
             body = {"type": "Reboot", "vms": [VMS[0]], "description": key}
             path = "/v1/maintenances"
             return service.ask("POST", path, body, Idempotency_Key=key).status
 
-        return Rush(8, wanted, announce)
+        return Rush(8, keys, announce, is_endless=is_endless)
 
     with serving(tmp_path, fleet=fleet) as program:
-        rush = announcing(program.service, keys)
+        rush = announcing(program.service, is_endless=True)
         rush.until_answered(len(keys) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []
-        assert len(rush.answered) < len(keys)
     with serving(tmp_path, fleet=fleet) as program:
-        again = announcing(program.service, keys)  # including the acknowledged ones
+        again = announcing(program.service, is_endless=False)
         again.join()
         assert (len(again.answered), again.refused) == (len(keys), [])
         facts = journal(program.service)

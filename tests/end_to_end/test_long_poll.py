@@ -44,7 +44,7 @@ def test_a_long_poll_waits_in_real_time_with_any_clock(
         Poller(program.metadata[0]) as poller,
     ):
         begun = time.monotonic()
-        poller.hold(wait=1)
+        poller.start_long_poll(1)
         assert poller.answer().status == 304
         assert time.monotonic() - begun >= 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.end_to_end.program import until
+from tests.end_to_end.program import SOON, until
 from tests.patience import PATIENCE
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
@@ -145,4 +145,4 @@ def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
         assert "db-1" in witnesses(facts, event)
         code, seconds = site.program.stop()
         assert (code, site.program.log) == (0, "")
-        assert seconds < 5
+        assert seconds < SOON

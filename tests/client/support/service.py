@@ -79,17 +79,18 @@ def _accept(listener: socket.socket, service: Service, threads: list[Thread]) ->
 
 
 def _serve(connection: socket.socket, service: Service) -> None:
-    connection.settimeout(0.05)  # to notice the end of the test
     with connection, suppress(OSError):
         while (request := _request(connection, service)) is not None:
             service.asked.append(request)
             service.questions.release()
+            connection.settimeout(_LONG)  # a busy client may read slowly
             if not service.acts or not service.acts.pop(0)(connection):
                 return
 
 
 def _request(connection: socket.socket, service: Service) -> bytes | None:
     received = b""
+    connection.settimeout(0.05)  # to notice the end of the test
     while not service.ended.is_set():
         try:
             piece = connection.recv(65_536)
@@ -139,7 +140,6 @@ def hangs_up(connection: socket.socket) -> bool:
 def is_silent(connection: socket.socket) -> bool:
     """Never respond."""
     with suppress(TimeoutError):
-        connection.settimeout(_LONG)
         return bool(connection.recv(1))
     return False
 

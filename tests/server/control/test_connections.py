@@ -156,10 +156,11 @@ def test_plane_stops_during_a_handshake(tls: ssl.SSLContext) -> None:
 )
 def test_oversized_head_or_trailer_gets_431(sent: bytes) -> None:
     with (
-        a_plane(timeouts=ConnectionTimeouts(linger=1)) as place,
+        a_plane(timeouts=ConnectionTimeouts(linger=PATIENCE)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
         response = all_of(client)
     assert response.startswith((b"HTTP/1.1 431 Request Header Fields Too Large", OK))
     assert len(response) < 1000

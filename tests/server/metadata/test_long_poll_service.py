@@ -76,7 +76,7 @@ def test_wait_is_real_time_whatever_the_clock(
 ) -> None:
     with Poller(service.metadata) as poller:
         started = time.monotonic()
-        poller.hold(wait=1)
+        poller.start_long_poll(1)
         service.advance(600)
         assert poller.answer().status == 304
         assert time.monotonic() - started >= 1
@@ -126,7 +126,7 @@ def test_long_poll_across_a_day_enables_the_group_again(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata, "lone") as poller:
-        poller.hold(wait=3)
+        poller.start_long_poll(5)
         service.advance(25 * 60 * 60)
         assert poller.answer().status == 200
     assert len(service.facts("ListeningBegan")) == 2

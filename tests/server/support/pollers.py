@@ -43,12 +43,18 @@ class Poller:
         self.socket.sendall(a_request(self._target, "Metadata: true", *headers))
         return self.answer()
 
-    def hold(self, wait: int = 60, *, tag: str | None = None) -> str:
+    def hold(self, *, tag: str | None = None) -> str:
         """Start a long poll for a change from `tag`, by default the current one.
 
         Return the tag. A request pipelined before the poll proves that the service has
         started to hold it.
         """
+        current = self.start_long_poll(60, tag=tag)
+        assert not self.is_answered()
+        return current
+
+    def start_long_poll(self, wait: int, *, tag: str | None = None) -> str:
+        """Start a long poll of `wait` seconds; it may be over when this returns."""
         current = tag or self.tag()
         ask = a_request(self._target, "Metadata: true")
         poll = a_request(
@@ -59,7 +65,6 @@ class Poller:
         )
         self.socket.sendall(ask + poll)
         assert self.answer().status == 200
-        assert not self.is_answered()
         return current
 
     def tag(self) -> str:

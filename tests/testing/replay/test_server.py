@@ -99,7 +99,7 @@ def test_notice_is_as_long_as_recorded() -> None:
         (event,) = client.document().events
         left = client.time_left(event)
     assert left is not None
-    assert 598 <= left.total_seconds() <= 601
+    assert 540 <= left.total_seconds() <= 601
 
 
 def test_replay_starts_with_the_first_poll() -> None:

@@ -11,7 +11,7 @@ from forewarn.testing.scenario.results import ScenarioResult, StepResult
 
 ROOT = Path(__file__).parents[3]
 
-_SHORT = 2.0  # seconds, for handlers that poll ten times a second
+_SHORT = 6.0  # seconds, for handlers that poll ten times a second
 
 
 class Unheard:
