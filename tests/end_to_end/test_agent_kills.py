@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agent.support.hook_builders import is_gone
 from tests.end_to_end.agent_forks import AgentForks, agent_forks
 from tests.end_to_end.agents import a_plan, wait_until
 from tests.end_to_end.program import Program, serving, until
@@ -95,6 +96,7 @@ class Lane:
                 began = time.monotonic()
             wait_until(began + self.dice.uniform(0, LONGEST))
             os.kill(agent, signal.SIGKILL)
+            assert is_gone(agent)  # systemd also waits before it restarts a service
             agent = self.forks.begin(file)
             ending.result()
         wait_for(lambda: self._is_over(maintenance["events"][0]["id"]))

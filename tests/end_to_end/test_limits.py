@@ -68,6 +68,7 @@ def a_fleet(folder: Path) -> Path:
 
 
 OK = b"HTTP/1.1 200 OK"
+FULL = "more are closed at once"  # logged when the first connection is closed
 
 
 # --- connections -------------------------------------------------------------
@@ -146,14 +147,16 @@ def test_both_planes_share_few_file_descriptors(tmp_path: Path, files: int) -> N
         metadata, control = program.metadata[0], program.service.control
         with regulars(program) as ask_regulars:
             with crowd(metadata, files):
+                until(lambda: program.log.count(FULL) == 1)
                 ask_regulars()
                 assert ask(control, HEALTH) == OK
             with crowd(control, files):
+                until(lambda: program.log.count(FULL) == 2)
                 ask_regulars()
                 assert ask(metadata, GET) == OK
         until(lambda: ask(metadata, GET) == ask(control, HEALTH) == OK)
         assert program.stop()[0] == 0
-        assert program.log.count("more are closed at once") == 2
+        assert program.log.count(FULL) == 2
         assert program.log.count("\n") == 2
 
 

@@ -26,7 +26,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MODE = 0o600  # the output of hooks is private
 
-_LOCK_TIMEOUT = 10.0  # seconds
+_LOCK_TIMEOUT = 2.0  # seconds
 _LOCK_PAUSE = 0.02  # seconds
 
 _SAFE_ID = re.compile(r"[0-9A-Z][0-9A-Z-]{0,99}")
@@ -269,9 +269,8 @@ def lock_folder(
 ) -> int:
     """Lock `folder` and return the open lock file; fail if another agent has it.
 
-    It waits up to `timeout` seconds for an agent that was just killed. Such an agent
-    ends only when a write to a slow disk is done, and a hook that was being started
-    keeps the agent's files open until its own program runs.
+    It waits up to `timeout` seconds for an agent that was just killed: a hook that was
+    being started keeps the agent's files open until its own program runs.
     """
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     until = time.monotonic() + timeout
