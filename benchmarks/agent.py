@@ -18,7 +18,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from benchmarks.figures import line
-from benchmarks.program import Running, resident, serving
+from benchmarks.program import ServeProcess, resident, serving
 
 _SETTLING = 5.0  # seconds until startup is complete
 _HOUR = 3_600.0  # seconds
@@ -53,7 +53,7 @@ _COUNT = "forewarn_metadata_requests_total"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class ResourceUsage:
     """Resources that an agent used during a measurement."""
 
     seconds: float
@@ -80,7 +80,7 @@ def main() -> None:
         sys.stdout.write(line(what, _shown(use)))
 
 
-def _shown(use: Use) -> str:
+def _shown(use: ResourceUsage) -> str:
     hours = _HOUR / use.seconds
     grown = use.memory - use.memory_before
     return (
@@ -110,7 +110,9 @@ def _import_time(code: str) -> str:
 # --- the agent ---------------------------------------------------------------
 
 
-def _measure(folder: Path, program: list[str], way: str, seconds: float) -> Use:
+def _measure(
+    folder: Path, program: list[str], way: str, seconds: float
+) -> ResourceUsage:
     with serving(folder / "service") as service:
         text = _FILE.format(metadata=service.metadata, state=folder / "state", way=way)
         (folder / "agent.toml").write_text(text)
@@ -121,7 +123,7 @@ def _measure(folder: Path, program: list[str], way: str, seconds: float) -> Use:
             before, begun = _processor(pid), time.perf_counter()
             requests, memory = _questions(service), resident(pid)
             time.sleep(seconds)
-            return Use(
+            return ResourceUsage(
                 seconds=time.perf_counter() - begun,
                 processor=_processor(pid) - before,
                 memory=resident(pid),
@@ -149,7 +151,7 @@ def _processor(pid: int) -> float:
     return sum(int(file.read_text().split()[0]) for file in threads) / 1e9
 
 
-def _questions(service: Running) -> float:
+def _questions(service: ServeProcess) -> float:
     """Return how many metadata requests the service has answered."""
     connection = HTTPConnection(service.control, timeout=10)
     connection.request("GET", "/metrics", headers=service.authorization)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.server.support.invalid_streams import bad_stream, large
-from tests.server.support.stream_judge import Judgement, judge, judge_good, shortest
+from tests.server.support.stream_judge import StreamResult, judge, judge_good, shortest
 from tests.server.support.valid_streams import good_requests
 
 _BATCH = 500
@@ -26,7 +26,7 @@ _SHOWN = 10  # differences reported in full
 
 
 @dataclass(slots=True)
-class Tally:
+class CaseCounts:
     """Results of some cases."""
 
     cases: int = 0
@@ -35,7 +35,7 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "CaseCounts") -> None:
         """Add the counts of `other`."""
         self.cases += other.cases
         self.accepted += other.accepted
@@ -43,7 +43,7 @@ class Tally:
         self.kinds += other.kinds
         self.differences += other.differences
 
-    def count(self, kind: str, judgement: Judgement) -> None:
+    def count(self, kind: str, judgement: StreamResult) -> None:
         """Count one case."""
         self.kinds[kind] += 1
         self.accepted += judgement.accepted
@@ -51,7 +51,7 @@ class Tally:
             self.refused[judgement.refusal] += 1
 
 
-def _draw(random: Random) -> tuple[str, Judgement, bytes]:
+def _draw(random: Random) -> tuple[str, StreamResult, bytes]:
     """Generate a case and judge it; two in ten are valid requests."""
     drawn = random.random()
     if drawn < 0.2:
@@ -78,8 +78,8 @@ def _patience() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _batch(seed: int, first: int, count: int) -> Tally:
-    tally = Tally(cases=count)
+def _batch(seed: int, first: int, count: int) -> CaseCounts:
+    tally = CaseCounts(cases=count)
     for number in range(first, first + count):
         name = f"{seed}:{number}"
         try:
@@ -95,7 +95,7 @@ def _batch(seed: int, first: int, count: int) -> Tally:
     return tally
 
 
-def _describe(name: str, short: bytes, judgement: Judgement) -> str:
+def _describe(name: str, short: bytes, judgement: StreamResult) -> str:
     complaints = judge(short, Random(0)).complaints or judgement.complaints
     return "\n  ".join([f"case {name}: {short!r}", *complaints])
 
@@ -104,8 +104,8 @@ def _shortest(stream: bytes) -> bytes:
     return shortest(stream, lambda part: bool(judge(part, Random(0)).complaints))
 
 
-def _run(cases: int, seed: int, workers: int) -> Tally:
-    tally, begun, reported = Tally(), time.monotonic(), 0.0
+def _run(cases: int, seed: int, workers: int) -> CaseCounts:
+    tally, begun, reported = CaseCounts(), time.monotonic(), 0.0
     with ProcessPoolExecutor(workers) as pool:
         batches = [
             pool.submit(_batch, seed, first, min(_BATCH, cases - first))

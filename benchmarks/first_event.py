@@ -30,7 +30,7 @@ _ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class FirstEventTimes:
     """Seconds since the start of the first command."""
 
     ready: float  # until it printed its addresses
@@ -39,7 +39,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class InstalledForewarn:
     """A virtual environment with forewarn."""
 
     program: Path
@@ -47,21 +47,21 @@ class Installed:
     installed_in: float  # seconds
 
 
-def install(folder: Path) -> Installed:
+def install(folder: Path) -> InstalledForewarn:
     """Create a virtual environment in `folder` and install forewarn there."""
     begun = time.perf_counter()
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     created = time.perf_counter()
     pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--no-cache-dir"]
     subprocess.run([*pip, f"{_ROOT}[server]"], check=True, stderr=subprocess.DEVNULL)
-    return Installed(
+    return InstalledForewarn(
         program=folder / "bin" / "forewarn",
         made_in=created - begun,
         installed_in=time.perf_counter() - created,
     )
 
 
-def play(program: Path, folder: Path) -> Round:
+def play(program: Path, folder: Path) -> FirstEventTimes:
     """Run the two commands, then read the event."""
     ports = {"FOREWARN_METADATA": "127.0.0.1:0", "FOREWARN_CONTROL": "127.0.0.1:0"}
     environment = _environment(FOREWARN_STATE_DIR=str(folder), **ports)
@@ -80,7 +80,7 @@ def play(program: Path, folder: Path) -> Round:
         announced = time.perf_counter() - begun
         _look(metadata)
         seen = time.perf_counter() - begun
-    return Round(ready=ready, announced=announced, seen=seen)
+    return FirstEventTimes(ready=ready, announced=announced, seen=seen)
 
 
 def _environment(**more: str) -> dict[str, str]:

@@ -55,7 +55,7 @@ print(perf_counter() - begun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PytestRun:
     """One run of pytest."""
 
     seconds: float  # the whole process
@@ -87,7 +87,7 @@ def _import_time() -> str:
     return f"p50 {statistics.median(seconds) * 1000:.1f} ms"
 
 
-def _run(folder: Path, text: str) -> Run:
+def _run(folder: Path, text: str) -> PytestRun:
     (folder / "test_it.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -98,14 +98,14 @@ def _run(folder: Path, text: str) -> Run:
     )
     seconds, after = time.perf_counter() - begun, os.times()
     busy = after.children_user + after.children_system
-    return Run(
+    return PytestRun(
         seconds=seconds,
         processor=busy - before.children_user - before.children_system,
         told=done.stdout.splitlines()[-1],
     )
 
 
-def _shown(run: Run, tests: int) -> str:
+def _shown(run: PytestRun, tests: int) -> str:
     passed = re.match(r"(\d+) passed", run.told)
     if passed is None or int(passed[1]) != tests:
         raise RuntimeError(f"{tests} tests were to pass: {run.told}")

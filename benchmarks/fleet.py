@@ -7,7 +7,7 @@ _VMS_ON_A_HOST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class GroupShape:
     """A kind of group: its size, and its settings in the fleet file."""
 
     kind: str
@@ -19,16 +19,18 @@ class Shape:
 
 #: A hundred VMs; larger fleets repeat these groups.
 _SHAPES = (
-    *[Shape(kind="availability-set", size=10, update_domains=5)] * 4,
-    *[Shape(kind="scale-set", size=15, vm_settings="spot = true\n")] * 2,
-    Shape(kind="cloud-service", size=10, update_domains=2, vm_settings="paas = true\n"),
-    Shape(kind="scale-set", size=10, settings="isolated = true\n"),
-    *[Shape(kind="standalone", size=1)] * 10,
+    *[GroupShape(kind="availability-set", size=10, update_domains=5)] * 4,
+    *[GroupShape(kind="scale-set", size=15, vm_settings="spot = true\n")] * 2,
+    GroupShape(
+        kind="cloud-service", size=10, update_domains=2, vm_settings="paas = true\n"
+    ),
+    GroupShape(kind="scale-set", size=10, settings="isolated = true\n"),
+    *[GroupShape(kind="standalone", size=1)] * 10,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class FleetVm:
     """One VM of the fleet."""
 
     name: str
@@ -41,7 +43,7 @@ class Machine:
 class Fleet:
     """The machines, and the text of their fleet file."""
 
-    machines: Sequence[Machine]
+    machines: Sequence[FleetVm]
     text: str
 
     @property
@@ -58,7 +60,7 @@ class Fleet:
 def a_fleet(vms: int) -> Fleet:
     """Create a fleet of `vms` machines."""
     hosts = max(vms // _VMS_ON_A_HOST, 1)
-    machines: list[Machine] = []
+    machines: list[FleetVm] = []
     text = "".join(f'[[hosts]]\nname = "host-{number}"\n' for number in range(hosts))
     for group, shape in _groups(vms):
         text += _group_table(group, shape)
@@ -68,7 +70,7 @@ def a_fleet(vms: int) -> Fleet:
             isolated = "isolated" in shape.settings
             host = f"host-{len(machines) % hosts}"
             machines.append(
-                Machine(
+                FleetVm(
                     name=name,
                     group=group,
                     audience=f"{group}/{name}" if isolated else group,
@@ -79,7 +81,7 @@ def a_fleet(vms: int) -> Fleet:
     return Fleet(machines=machines, text=text)
 
 
-def _groups(vms: int) -> Iterator[tuple[str, Shape]]:
+def _groups(vms: int) -> Iterator[tuple[str, GroupShape]]:
     """Yield groups for `vms` machines; the last ones are standalone VMs."""
     total = number = 0
     while total < vms:
@@ -91,11 +93,11 @@ def _groups(vms: int) -> Iterator[tuple[str, Shape]]:
         number += 1
 
 
-def _group_table(name: str, shape: Shape) -> str:
+def _group_table(name: str, shape: GroupShape) -> str:
     return f'[[groups]]\nname = "{name}"\nkind = "{shape.kind}"\n{shape.settings}'
 
 
-def _vm_table(machine: Machine, number: int, shape: Shape) -> str:
+def _vm_table(machine: FleetVm, number: int, shape: GroupShape) -> str:
     text = f'[[vms]]\nname = "{machine.name}"\ngroup = "{machine.group}"\n'
     text += f'host = "{machine.host}"\n{shape.vm_settings}'
     if shape.update_domains:

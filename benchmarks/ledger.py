@@ -17,7 +17,7 @@ _MOVES: Mapping[str, tuple[str | None, str]] = {
 }
 
 
-class Ledger:
+class JournalReplay:
     """State that results from the facts of a journal, and its inconsistencies."""
 
     def __init__(self, facts: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ _TIMEOUT = 20.0  # seconds beyond the wait of a long poll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReceivedResponse:
     """A response, and how long it took."""
 
     status: int
@@ -18,7 +18,7 @@ class Answer:
     seconds: float
 
 
-class Line:
+class KeepAliveConnection:
     """A connection that is opened on demand and kept alive if possible."""
 
     def __init__(self, address: str) -> None:
@@ -35,7 +35,7 @@ class Line:
         body: bytes = b"",
         *,
         wait: float = 0.0,
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Send a request and read the response; a long poll takes up to `wait`."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -55,7 +55,9 @@ class Line:
             took = time.perf_counter() - begun
             if received.get("connection") == "close":
                 self.close()
-        return Answer(status=status, headers=received, body=content, seconds=took)
+        return ReceivedResponse(
+            status=status, headers=received, body=content, seconds=took
+        )
 
     def close(self) -> None:
         """Close the connection, if there is one."""

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.fleet import Fleet
-from benchmarks.line import Answer, Line
+from benchmarks.line import KeepAliveConnection, ReceivedResponse
 from benchmarks.oracle import Oracle
 from benchmarks.program import TOKEN
 
@@ -29,7 +29,7 @@ _HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/jso
 
 
 @dataclass(slots=True, kw_only=True)
-class Log:
+class OperatorLog:
     """What the operator did."""
 
     announcements: list[float] = field(default_factory=list)  # seconds each
@@ -42,7 +42,7 @@ class Operator:
 
     def __init__(self, address: str, fleet: Fleet, oracle: Oracle, seed: int) -> None:
         """Send requests to `address`, chosen at random from `seed`."""
-        self.log = Log()
+        self.log = OperatorLog()
         self._address = address
         self._fleet = fleet
         self._oracle = oracle
@@ -86,9 +86,11 @@ class Operator:
                 return items
             after = f"&after={page['next']}"
 
-    async def _ask(self, method: str, path: str, body: object = None) -> Answer | None:
+    async def _ask(
+        self, method: str, path: str, body: object = None
+    ) -> ReceivedResponse | None:
         data = b"" if body is None else json.dumps(body).encode()
-        line = Line(self._address)  # requests may overlap
+        line = KeepAliveConnection(self._address)  # requests may overlap
         try:
             return await line.ask(method, path, _HEADERS, data)
         except (OSError, EOFError, TimeoutError, ValueError) as error:

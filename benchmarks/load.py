@@ -17,12 +17,12 @@ from pathlib import Path
 
 import uvloop
 from benchmarks.fleet import Fleet, a_fleet
-from benchmarks.ledger import Ledger
-from benchmarks.line import Line
+from benchmarks.ledger import JournalReplay
+from benchmarks.line import KeepAliveConnection
 from benchmarks.lives import Operator
-from benchmarks.outcome import Outcome, Plan, head, missed_bars, table
-from benchmarks.program import Running, serving
-from benchmarks.vms import EVENTS, VM, World, lag
+from benchmarks.outcome import LoadPlan, LoadResults, head, missed_bars, table
+from benchmarks.program import ServeProcess, serving
+from benchmarks.vms import EVENTS, VM, SharedState, lag
 
 _LIFE = 75.0  # seconds from the last announcement to the end
 _MORE = 90  # seconds after the end for maintenances that are not over yet
@@ -31,9 +31,9 @@ _DIFFERENT = 5000  # distinct requests; more than the service caches
 _OVER = ("COMPLETED", "CANCELED")
 
 
-async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
+async def run(program: ServeProcess, fleet: Fleet, plan: LoadPlan) -> LoadResults:
     """Run the load, and check its results."""
-    outcome = Outcome()
+    outcome = LoadResults()
     operator = Operator(program.control, fleet, outcome.oracle, plan.seed)
     await _fill_caches(program.metadata, fleet)
     files, used, begun = program.files, program.processor, time.monotonic()
@@ -52,10 +52,10 @@ async def run(program: Running, fleet: Fleet, plan: Plan) -> Outcome:
 
 @asynccontextmanager
 async def _polled(
-    address: str, fleet: Fleet, plan: Plan, outcome: Outcome
+    address: str, fleet: Fleet, plan: LoadPlan, outcome: LoadResults
 ) -> AsyncIterator[None]:
     """Poll from all VMs until the block ends."""
-    world = World(
+    world = SharedState(
         address=address,
         every=plan.every,
         oracle=outcome.oracle,
@@ -83,14 +83,14 @@ async def _fill_caches(address: str, fleet: Fleet) -> None:
     growth of memory after it is a leak.
     """
     path = EVENTS.format(fleet.machines[0].name)
-    line = Line(address)
+    line = KeepAliveConnection(address)
     for number in range(_DIFFERENT):
         headers = {"Metadata": "true", "x-ms-client-request-id": f"{number:0800}"}
         await line.ask("GET", path, headers)
     line.close()
 
 
-async def _until_over(operator: Operator, begun: float, plan: Plan) -> None:
+async def _until_over(operator: Operator, begun: float, plan: LoadPlan) -> None:
     """Wait until the planned time and all maintenances are over."""
     await asyncio.sleep(max(begun + plan.seconds - time.monotonic(), 0))
     for _ in range(_MORE):
@@ -99,10 +99,10 @@ async def _until_over(operator: Operator, begun: float, plan: Plan) -> None:
         await asyncio.sleep(1)
 
 
-async def _judge(operator: Operator, outcome: Outcome) -> None:
+async def _judge(operator: Operator, outcome: LoadResults) -> None:
     maintenances = await operator.read("maintenances")
     facts = await operator.read("journal")
-    ledger = outcome.ledger = Ledger(facts)
+    ledger = outcome.ledger = JournalReplay(facts)
     outcome.facts = len(facts)
     outcome.phases = Counter(maintenance["phase"] for maintenance in maintenances)
     outcome.announcements = operator.log.announcements
@@ -120,7 +120,7 @@ async def _judge(operator: Operator, outcome: Outcome) -> None:
 
 
 async def _watch(
-    program: Running, operator: Operator, outcome: Outcome, plan: Plan
+    program: ServeProcess, operator: Operator, outcome: LoadResults, plan: LoadPlan
 ) -> None:
     """Sample the memory; show progress on a terminal."""
     begun, following = time.monotonic(), 0.0
@@ -135,7 +135,9 @@ async def _watch(
         await asyncio.sleep(1)
 
 
-def _show_progress(passed: float, plan: Plan, outcome: Outcome, announced: int) -> None:
+def _show_progress(
+    passed: float, plan: LoadPlan, outcome: LoadResults, announced: int
+) -> None:
     bad = len(outcome.tally.errors) + len(outcome.oracle.complaints)
     sys.stderr.write(
         f"\r\x1b[K{passed:4.0f} of {plan.seconds:.0f} s: {outcome.tally.requests:,}"
@@ -145,7 +147,7 @@ def _show_progress(passed: float, plan: Plan, outcome: Outcome, announced: int) 
     sys.stderr.flush()
 
 
-def _plan() -> Plan:
+def _plan() -> LoadPlan:
     parser = argparse.ArgumentParser(prog="scripts/bench load", description=__doc__)
     add: Callable[..., object] = parser.add_argument
     add("--vms", type=int, default=300, help="default: 300")
@@ -153,7 +155,7 @@ def _plan() -> Plan:
     add("--maintenances", type=int, default=100, help="default: 100")
     add("--every", type=float, default=1.0, help="seconds between polls; default: 1")
     add("--seed", type=int, default=1, help="leads to the same orders; default: 1")
-    return Plan(**vars(parser.parse_args()))
+    return LoadPlan(**vars(parser.parse_args()))
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from benchmarks.fleet import Machine
-from benchmarks.line import Answer
+from benchmarks.fleet import FleetVm
+from benchmarks.line import ReceivedResponse
 
 _ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 _TAG = re.compile(r'"(\w+)\.(\d+)"')
@@ -41,7 +41,7 @@ _DATE = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
-class Life:
+class SeenEvent:
     """One event, as it was first seen."""
 
     first: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Life:
 
 
 @dataclass(slots=True)
-class View:
+class VmView:
     """What one VM has seen."""
 
     statuses: dict[str, str] = field(default_factory=dict)
@@ -62,23 +62,25 @@ class Oracle:
     def __init__(self) -> None:
         """Start with nothing seen."""
         self.complaints: list[str] = []
-        self.lives: dict[str, Life] = {}
+        self.lives: dict[str, SeenEvent] = {}
         self.approved: set[str] = set()  # events that may have been approved
         self.never_started: set[str] = set()  # vanished while Scheduled
         self.latest: dict[str, tuple[str, int]] = {}  # by audience: epoch, incarnation
         self._bodies: dict[tuple[str, str], bytes] = {}  # by audience and tag
-        self._views: dict[str, View] = {}  # by VM
+        self._views: dict[str, VmView] = {}  # by VM
 
     def expect(self, truth: bool, complaint: str) -> None:
         """Record `complaint` unless `truth`."""
         if not truth:
             self.complaints.append(complaint)
 
-    def floor(self, machine: Machine) -> int:
+    def floor(self, machine: FleetVm) -> int:
         """Return the oldest incarnation that a new request may return."""
         return self.latest.get(machine.audience, ("", 0))[1]
 
-    def read(self, machine: Machine, answer: Answer, floor: int) -> Sequence[Any]:
+    def read(
+        self, machine: FleetVm, answer: ReceivedResponse, floor: int
+    ) -> Sequence[Any]:
         """Check a document and return its events; none if it is malformed."""
         tag = answer.headers.get("etag", "")
         match = _TAG.fullmatch(tag)
@@ -100,7 +102,12 @@ class Oracle:
         return events
 
     def _judge_tag(
-        self, machine: Machine, answer: Answer, epoch: str, incarnation: int, floor: int
+        self,
+        machine: FleetVm,
+        answer: ReceivedResponse,
+        epoch: str,
+        incarnation: int,
+        floor: int,
     ) -> None:
         who, tag = machine.audience, answer.headers["etag"]
         body = self._bodies.setdefault((who, tag), answer.body)
@@ -112,7 +119,7 @@ class Oracle:
         if before is None or before[1] < incarnation:
             self.latest[who] = (epoch, incarnation)
 
-    def _judge_event(self, machine: Machine, event: Any, now: datetime) -> None:
+    def _judge_event(self, machine: FleetVm, event: Any, now: datetime) -> None:
         where = f"{machine.name}: {event}"
         whole = isinstance(event, dict) and [*event] == [*_FIELDS]
         if not whole or any(type(event[k]) is not _FIELDS[k] for k in _FIELDS):
@@ -124,7 +131,7 @@ class Oracle:
         self.expect(event["EventType"] in _TYPES, f"{where}: not a type")
         life = self.lives.get(id_)
         if life is None:
-            life = self.lives[id_] = Life(event, _moment(event["NotBefore"]))
+            life = self.lives[id_] = SeenEvent(event, _moment(event["NotBefore"]))
         self.expect(all(event[k] == life.first[k] for k in _FIXED), f"{where} changed")
         if status == "Started":
             self.expect(event["NotBefore"] == blank, f"{where}: NotBefore is shown")
@@ -134,8 +141,8 @@ class Oracle:
             time = life.first["NotBefore"]
             self.expect(event["NotBefore"] == time, f"{where}: it was {time}")
 
-    def _judge_change(self, machine: Machine, events: Sequence[Any]) -> None:
-        view = self._views.setdefault(machine.name, View())
+    def _judge_change(self, machine: FleetVm, events: Sequence[Any]) -> None:
+        view = self._views.setdefault(machine.name, VmView())
         now = {event["EventId"]: event["EventStatus"] for event in events}
         for id_, status in now.items():
             who = f"{machine.name}: {id_}"

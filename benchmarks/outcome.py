@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from benchmarks import figures
 from benchmarks.fleet import Fleet
-from benchmarks.ledger import Ledger
+from benchmarks.ledger import JournalReplay
 from benchmarks.oracle import Oracle
-from benchmarks.vms import WAYS, Tally
+from benchmarks.vms import WAYS, LoadStatistics
 
 _WARM = 60.0  # seconds until the first caches are filled
 
@@ -22,7 +22,7 @@ MOST_SECONDS = {"GET": 0.1, "POST": 1.0}  # 99th percentile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LoadPlan:
     """Options of the load test."""
 
     vms: int
@@ -38,12 +38,12 @@ class Plan:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class LoadResults:
     """Results of the load test."""
 
-    tally: Tally = field(default_factory=Tally)
+    tally: LoadStatistics = field(default_factory=LoadStatistics)
     oracle: Oracle = field(default_factory=Oracle)
-    ledger: Ledger | None = None
+    ledger: JournalReplay | None = None
     facts: int = 0
     announcements: Sequence[float] = ()
     phases: Counter[str] = field(default_factory=Counter)
@@ -55,19 +55,19 @@ class Outcome:
     complaints: list[str] = field(default_factory=list)
 
 
-def growth(outcome: Outcome) -> float:
+def growth(outcome: LoadResults) -> float:
     """Return the growth of memory after the first minute, in MB."""
     warm = [kilobytes for at, kilobytes in outcome.memory if at * 60 >= _WARM]
     return (warm[-1] - warm[0]) / 1024 if warm else 0.0
 
 
-def slope(outcome: Outcome) -> float:
+def slope(outcome: LoadResults) -> float:
     """Return the growth of memory in the last third of the time, in kB a minute."""
     samples = outcome.memory
     return figures.slope(samples[len(samples) * 2 // 3 :])
 
 
-def missed_bars(outcome: Outcome) -> Iterator[str]:
+def missed_bars(outcome: LoadResults) -> Iterator[str]:
     """Describe each limit that was missed."""
     tally = outcome.tally
     if tally.errors:
@@ -82,7 +82,7 @@ def missed_bars(outcome: Outcome) -> Iterator[str]:
             yield f"{what}: p99 above {MOST_SECONDS[what]} s, or none"
 
 
-def _missed_by_the_machine(outcome: Outcome) -> Iterator[str]:
+def _missed_by_the_machine(outcome: LoadResults) -> Iterator[str]:
     if growth(outcome) > MOST_GROWTH:
         yield f"memory has grown by {growth(outcome):.1f} MB"
     if outcome.took >= 600 and slope(outcome) > MOST_SLOPE:
@@ -91,7 +91,7 @@ def _missed_by_the_machine(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.files[1] - outcome.files[0]} files were left open"
 
 
-def table(outcome: Outcome) -> Iterator[str]:
+def table(outcome: LoadResults) -> Iterator[str]:
     """Format the figures."""
     tally, took = outcome.tally, outcome.took
     rate = tally.requests / took
@@ -114,7 +114,7 @@ def table(outcome: Outcome) -> Iterator[str]:
     yield from _machine(outcome)
 
 
-def _machine(outcome: Outcome) -> Iterator[str]:
+def _machine(outcome: LoadResults) -> Iterator[str]:
     took, (served, own) = outcome.took, outcome.processor
     samples = [f"{kilobytes / 1024:.1f}" for _, kilobytes in outcome.memory]
     yield figures.line("memory of the service, MB", " ".join(samples))
@@ -130,7 +130,7 @@ def _machine(outcome: Outcome) -> Iterator[str]:
     yield figures.line("  polls not sent in time", f"{outcome.tally.missed}")
 
 
-def head(plan: Plan, fleet: Fleet) -> Iterator[str]:
+def head(plan: LoadPlan, fleet: Fleet) -> Iterator[str]:
     """Format the plan."""
     ways = Counter(WAYS[number % len(WAYS)] for number in range(plan.vms))
     groups, hosts = len(fleet.groups), len(fleet.hosts)

@@ -59,7 +59,7 @@ _TOLD = """(mark) => ({
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class FleetSize:
     """Size of the fleet."""
 
     vms: int
@@ -92,7 +92,7 @@ def main() -> None:
     path = executable()
     if path is None:
         sys.exit(MISSING)
-    size = Size(vms=arguments.vms, groups=arguments.groups, hosts=arguments.hosts)
+    size = FleetSize(vms=arguments.vms, groups=arguments.groups, hosts=arguments.hosts)
     with a_chromium(path) as chromium:
         results = {
             name: _median(
@@ -108,7 +108,7 @@ def main() -> None:
 # --- one round ---------------------------------------------------------------
 
 
-def _round(browser: Browser, name: str, size: Size) -> Figures:
+def _round(browser: Browser, name: str, size: FleetSize) -> Figures:
     """Measure a page of a fresh service, before and during a burst of facts."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Path(folder) / "fleet.toml"
@@ -122,7 +122,9 @@ def _round(browser: Browser, name: str, size: Size) -> Figures:
                 context.close()
 
 
-def _visit(context: BrowserContext, control: str, name: str, size: Size) -> Figures:
+def _visit(
+    context: BrowserContext, control: str, name: str, size: FleetSize
+) -> Figures:
     signed_in(context, control, TOKEN)
     page = context.new_page()
     page.goto(f"{control}/portal/#/{name}")
@@ -144,7 +146,7 @@ def _visit(context: BrowserContext, control: str, name: str, size: Size) -> Figu
     )
 
 
-def _announce(context: BrowserContext, control: str, size: Size) -> None:
+def _announce(context: BrowserContext, control: str, size: FleetSize) -> None:
     """Announce a maintenance in each group: at least one fact each."""
     vms = [f"g{number}-0" for number in range(size.groups)]
     response = context.request.post(
@@ -157,7 +159,7 @@ def _announce(context: BrowserContext, control: str, size: Size) -> None:
         raise RuntimeError(f"answered {response.status} {response.text()[:500]}")
 
 
-def _expect_all(page: Page, size: Size) -> None:
+def _expect_all(page: Page, size: FleetSize) -> None:
     """Check that the page has requested everything that has changed."""
     requests = page.evaluate(
         """() => performance.getEntriesByType("resource")
@@ -170,7 +172,7 @@ def _expect_all(page: Page, size: Size) -> None:
 # --- the fleet ---------------------------------------------------------------
 
 
-def _fleet(size: Size) -> str:
+def _fleet(size: FleetSize) -> str:
     """Write a fleet file with groups of one size, spread over all hosts."""
     tables = [f'[[hosts]]\nname = "host-{host}"\n' for host in range(size.hosts)]
     group_size = size.vms // size.groups

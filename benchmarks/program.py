@@ -17,7 +17,7 @@ DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class ServeProcess:
     """`forewarn serve`, running."""
 
     process: subprocess.Popen[str]
@@ -55,7 +55,9 @@ def resident(pid: int) -> int:
 
 
 @contextmanager
-def serving(folder: Path, fleet: Path = DEMO, **environment: str) -> Iterator[Running]:
+def serving(
+    folder: Path, fleet: Path = DEMO, **environment: str
+) -> Iterator[ServeProcess]:
     """Serve `fleet` on free ports, with all files in `folder`, until the block ends."""
     command = [sys.executable, "-m", "forewarn", "serve", "--json"]
     command += ["--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0"]
@@ -71,7 +73,7 @@ def serving(folder: Path, fleet: Path = DEMO, **environment: str) -> Iterator[Ru
         if process.stdout is None:
             raise RuntimeError("the service has no output")
         addresses = json.loads(process.stdout.readline())
-        yield Running(
+        yield ServeProcess(
             process=process,
             metadata=addresses["metadata"][0].removeprefix("http://"),
             control=addresses["control"].removeprefix("http://"),

@@ -36,7 +36,7 @@ _MOST_MEMORY = 2048  # kB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
+class HeldResources:
     """Resources that this process holds."""
 
     files: frozenset[str]
@@ -45,12 +45,12 @@ class Holdings:
     memory: int  # kB
 
 
-def holdings() -> Holdings:
+def holdings() -> HeldResources:
     """Return the resources of this process after a garbage collection."""
     gc.collect()
     status = Path("/proc/self/status").read_text()
     memory = next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
-    return Holdings(
+    return HeldResources(
         files=frozenset(_open_files()),
         threads=frozenset(thread.name for thread in threading.enumerate()),
         objects=len(gc.get_objects()),
@@ -108,7 +108,7 @@ def _start_and_stop(folder: Path, numbers: range) -> None:
 
 
 def complaints(
-    before: Holdings, after: Holdings, starts: int, folder: Path
+    before: HeldResources, after: HeldResources, starts: int, folder: Path
 ) -> Iterator[str]:
     """Describe what `starts` services have left behind."""
     for what, left in (

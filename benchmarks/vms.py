@@ -10,8 +10,8 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from benchmarks.fleet import Machine
-from benchmarks.line import Answer, Line
+from benchmarks.fleet import FleetVm
+from benchmarks.line import KeepAliveConnection, ReceivedResponse
 from benchmarks.oracle import Oracle
 
 WAIT = 10  # seconds of a long poll
@@ -21,7 +21,7 @@ _LATE = 1.5  # seconds that the response to a long poll may be late
 _LONGEST_THOUGHT = 8.0  # seconds from seeing an event to approving it
 
 
-class Way(Enum):
+class PollMode(Enum):
     """How a VM polls."""
 
     KEPT = "keep-alive"
@@ -31,11 +31,16 @@ class Way(Enum):
 
 
 #: The ways of ten VMs.
-WAYS = (*[Way.KEPT] * 4, *[Way.FRESH] * 2, *[Way.TAGGED] * 2, *[Way.HELD] * 2)
+WAYS = (
+    *[PollMode.KEPT] * 4,
+    *[PollMode.FRESH] * 2,
+    *[PollMode.TAGGED] * 2,
+    *[PollMode.HELD] * 2,
+)
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class LoadStatistics:
     """Counts and durations of all VMs together."""
 
     gets: list[float] = field(default_factory=list)  # seconds
@@ -54,20 +59,22 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class SharedState:
     """State that all VMs share."""
 
     address: str
     every: float  # seconds
     oracle: Oracle
-    tally: Tally
+    tally: LoadStatistics
     ended: asyncio.Event
 
 
 class VM:
     """One VM, which polls until the load test ends."""
 
-    def __init__(self, world: World, machine: Machine, number: int, seed: int) -> None:
+    def __init__(
+        self, world: SharedState, machine: FleetVm, number: int, seed: int
+    ) -> None:
         """Create VM `number`, which sets its way of polling and whether it approves."""
         self._world = world
         self._machine = machine
@@ -75,8 +82,8 @@ class VM:
         self._approves = number // len(WAYS) % 2 == 0
         self._random = Random(seed * 1_000_003 + number)
         self._path = EVENTS.format(machine.name)
-        self._line = Line(world.address)
-        self._second_line = Line(world.address)  # for POSTs
+        self._line = KeepAliveConnection(world.address)
+        self._second_line = KeepAliveConnection(world.address)  # for POSTs
         self._tag = ""
         self._thought_of: set[str] = set()  # events
         self._thoughts: set[asyncio.Task[None]] = set()
@@ -87,7 +94,7 @@ class VM:
         loop = asyncio.get_running_loop()
         following = loop.time() + self._random.random() * world.every
         while not world.ended.is_set():
-            if self._way is not Way.HELD:
+            if self._way is not PollMode.HELD:
                 await asyncio.sleep(following - loop.time())
                 following += world.every
                 if following < loop.time():
@@ -101,23 +108,27 @@ class VM:
 
     async def _poll(self) -> None:
         headers = {"Metadata": "true"}
-        if self._way in (Way.TAGGED, Way.HELD) and self._tag:
+        if self._way in (PollMode.TAGGED, PollMode.HELD) and self._tag:
             headers["If-None-Match"] = self._tag
-        if self._way is Way.HELD:
+        if self._way is PollMode.HELD:
             headers["Prefer"] = f"wait={WAIT}"
-        if self._way is Way.FRESH and self._random.random() < 0.5:
+        if self._way is PollMode.FRESH and self._random.random() < 0.5:
             headers["Connection"] = "close"
         floor = self._world.oracle.floor(self._machine)
         answer = await self._ask(self._line, "GET", headers)
         if answer is None:
             return
-        if self._way is Way.FRESH:
+        if self._way is PollMode.FRESH:
             self._line.close()
         self._judge(answer, headers, floor)
 
     async def _ask(
-        self, line: Line, method: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> Answer | None:
+        self,
+        line: KeepAliveConnection,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+    ) -> ReceivedResponse | None:
         tally, wait = self._world.tally, WAIT if "Prefer" in headers else 0
         try:
             answer = await line.ask(method, self._path, headers, body, wait=wait)
@@ -128,7 +139,9 @@ class VM:
         tally.statuses[answer.status] += 1
         return answer
 
-    def _judge(self, answer: Answer, headers: Mapping[str, str], floor: int) -> None:
+    def _judge(
+        self, answer: ReceivedResponse, headers: Mapping[str, str], floor: int
+    ) -> None:
         tally, oracle, tag = self._world.tally, self._world.oracle, self._tag
         is_held = "Prefer" in headers and bool(tag)
         if answer.status == 304:
@@ -145,7 +158,7 @@ class VM:
             tally.errors.append(f"{self._machine.name}: GET: {answer.status}")
         self._time(answer, is_held=is_held)
 
-    def _time(self, answer: Answer, *, is_held: bool) -> None:
+    def _time(self, answer: ReceivedResponse, *, is_held: bool) -> None:
         tally = self._world.tally
         if not is_held:
             tally.gets.append(answer.seconds)
@@ -181,7 +194,7 @@ class VM:
         answer = await self._ask(self._second_line, "POST", headers, body)
         if answer is None:
             return
-        if self._way is Way.FRESH:
+        if self._way is PollMode.FRESH:
             self._second_line.close()
         world.tally.posts.append(answer.seconds)
         world.tally.by_peers += self._machine.name not in event["Resources"]

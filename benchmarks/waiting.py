@@ -36,7 +36,7 @@ _HOLD = 'If-None-Match: "{tag}"\r\nPrefer: wait=60\r\n'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class WakeTimes:
     """Seconds from the change to each response, in order."""
 
     seconds: Sequence[float]
@@ -74,7 +74,7 @@ def _busy(pid: int) -> float:
 
 def _measure(
     where: tuple[str, int], held: bytes, change: Callable[[], None], pid: int
-) -> Round:
+) -> WakeTimes:
     """Open many long polls, make a change, and time each response."""
     before = resident(pid)
     with ExitStack() as stack, select.epoll() as watched:
@@ -87,7 +87,7 @@ def _measure(
         time.sleep(_QUIET)
         memory, busy = (resident(pid) - before) / _WAITERS, _busy(pid)
         seconds = _answered(waiters, watched, change)
-        return Round(seconds=seconds, busy=_busy(pid) - busy, memory=memory)
+        return WakeTimes(seconds=seconds, busy=_busy(pid) - busy, memory=memory)
 
 
 def _answered(
@@ -125,7 +125,7 @@ def _announce(service: Program, vm: str) -> None:
     send(service.control, "POST", "/v1/maintenances", body)
 
 
-def _of_forewarn() -> tuple[Round, int]:
+def _of_forewarn() -> tuple[WakeTimes, int]:
     """Measure forewarn; return the figures and the length of a response."""
     with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
         where = service.metadata.host, service.metadata.port
@@ -159,7 +159,7 @@ def _yardstick(folder: Path, length: int) -> Iterator[subprocess.Popen[str]]:
             process.terminate()
 
 
-def _of_yardstick(length: int) -> Round:
+def _of_yardstick(length: int) -> WakeTimes:
     with (
         tempfile.TemporaryDirectory() as folder,
         _yardstick(Path(folder), length) as process,

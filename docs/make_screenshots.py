@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.browser.chromium import MISSING, a_chromium, executable
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import SCHEMES, Rooms, Visitor, a_visitor, go
+from tests.browser.visitor import SCHEMES, PortalUser, ProfilePool, a_visitor, go
 from tests.server.support.service import RunningService
 
 FOLDER = Path(__file__).parent / "portal"
@@ -40,7 +40,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         a_lively_service(Path(folder)) as service,
         a_chromium(program) as chromium,
-        a_visitor(Rooms(chromium.browser)) as visitor,
+        a_visitor(ProfilePool(chromium.browser)) as visitor,
     ):
         for path in take(visitor, service, arguments.into, arguments.width):
             sys.stdout.write(f"{path}  {path.stat().st_size // 1000} kB\n")
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def take(
-    visitor: Visitor, service: RunningService, into: Path, width: int
+    visitor: PortalUser, service: RunningService, into: Path, width: int
 ) -> Iterator[Path]:
     """Take a screenshot of each page in the light and the dark scheme."""
     for scheme in SCHEMES:

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from tests.postgres import Server, a_server
+from tests.postgres import PostgresServer, a_server
 from tests.postgres_binaries import MISSING, binaries
 
 pytest_plugins = ["pytester", "tests.lanes"]
@@ -25,18 +25,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
+def postgres() -> Iterator[PostgresServer]:
     """Start a PostgreSQL server with fsync off: fast, but not durable."""
     yield from _a_server("fsync=off")
 
 
 @pytest.fixture(scope="session")
-def durable_postgres() -> Iterator[Server]:
+def durable_postgres() -> Iterator[PostgresServer]:
     """Start a PostgreSQL server that is as durable as in production."""
     yield from _a_server()
 
 
-def _a_server(*options: str) -> Iterator[Server]:
+def _a_server(*options: str) -> Iterator[PostgresServer]:
     installed = binaries()
     if installed is None:
         pytest.skip(MISSING)

@@ -34,7 +34,7 @@ _READY = b"ready to accept connections"
 
 
 @dataclass(slots=True, kw_only=True)
-class Server:
+class PostgresServer:
     """A server with a database `forewarn`, owned by a role of that name."""
 
     binaries: Binaries
@@ -110,7 +110,7 @@ class Server:
 
 
 @contextmanager
-def a_server(found: Binaries, *settings: str) -> Iterator[Server]:
+def a_server(found: Binaries, *settings: str) -> Iterator[PostgresServer]:
     """Run a server with `settings` until the block ends, then delete all its files."""
     folder = Path(tempfile.mkdtemp(prefix="forewarn-postgres-"))
     try:
@@ -139,13 +139,17 @@ def _initialize(found: Binaries, folder: Path) -> None:
         assert code == 0, errors
 
 
-def _on_a_free_port(found: Binaries, folder: Path, settings: Sequence[str]) -> Server:
+def _on_a_free_port(
+    found: Binaries, folder: Path, settings: Sequence[str]
+) -> PostgresServer:
     for port in random.sample(_PORTS, 100):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 continue
         all_settings = [*_SETTINGS, f"port={port}", *settings]
-        server = Server(binaries=found, folder=folder, port=port, settings=all_settings)
+        server = PostgresServer(
+            binaries=found, folder=folder, port=port, settings=all_settings
+        )
         try:
             server.start()
         except AssertionError:  # somebody may have taken the port meanwhile
@@ -158,7 +162,7 @@ def _on_a_free_port(found: Binaries, folder: Path, settings: Sequence[str]) -> S
     raise AssertionError("no port is free")
 
 
-def _prepare(server: Server) -> None:
+def _prepare(server: PostgresServer) -> None:
     server.run(
         f"CREATE ROLE forewarn LOGIN PASSWORD '{PASSWORD}'",
         "CREATE DATABASE forewarn OWNER forewarn",

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.support.agent_loop import Stage, Staging
-from tests.agent.support.hook_builders import Word
+from tests.agent.support.agent_loop import AgentEnvironment, Staging
+from tests.agent.support.hook_builders import ReadyPipe
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Staging]:
     """Return a factory of agents; making the next one kills the previous."""
-    stages: list[Stage] = []
+    stages: list[AgentEnvironment] = []
 
-    def make(**given: object) -> Stage:
+    def make(**given: object) -> AgentEnvironment:
         for former in stages:
             former.close()
-        stages.append(Stage(folder=tmp_path, **given))  # type: ignore[arg-type]
+        stages.append(AgentEnvironment(folder=tmp_path, **given))  # type: ignore[arg-type]
         return stages[-1]
 
     yield make
@@ -25,8 +25,8 @@ def stage(tmp_path: Path) -> Iterator[Staging]:
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[Word]:
-    word = Word(tmp_path)
+def word(tmp_path: Path) -> Iterator[ReadyPipe]:
+    word = ReadyPipe(tmp_path)
     yield word
     word.close()
 

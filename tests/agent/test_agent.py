@@ -24,7 +24,7 @@ from forewarn.client.service_clock import ServiceClock
 from forewarn.protocol.types import Document
 
 
-class Willing:
+class ApprovingService:
     """A service that accepts every approval."""
 
     def approve(self, *events: str) -> None:
@@ -70,7 +70,7 @@ def agent(plan: Plan, memory: StateMemory) -> Agent:
 
 @pytest.fixture
 def executor(plan: Plan, agent: Agent) -> Executor:
-    return Executor(plan, Willing(), ServiceClock(), agent.inbox.put)
+    return Executor(plan, ApprovingService(), ServiceClock(), agent.inbox.put)
 
 
 def test_a_name_learned_late_applies_to_known_events(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.agent.support.agent_loop import Staging, going_on, seeing
 from tests.agent.support.events import MINUTE, NOON, an_event
-from tests.agent.support.hook_builders import Word
+from tests.agent.support.hook_builders import ReadyPipe
 
 from forewarn.agent.config.plan import ApprovalPolicy, SharedApproval
 from forewarn.errors import Refused, Unreachable
@@ -50,7 +50,7 @@ def test_a_failed_hook_prevents_approval_which_is_recorded_once(
 
 
 def test_nothing_is_recorded_about_approval_while_a_hook_runs(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     agent = stage(hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
@@ -59,7 +59,9 @@ def test_nothing_is_recorded_about_approval_while_a_hook_runs(
     assert agent.lines("not-approved") == []
 
 
-def test_at_once_approves_before_the_hook_has_ended(stage: Staging, word: Word) -> None:
+def test_at_once_approves_before_the_hook_has_ended(
+    stage: Staging, word: ReadyPipe
+) -> None:
     agent = stage(approve=ApprovalPolicy.AT_ONCE, hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
     word.hear()

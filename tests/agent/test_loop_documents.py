@@ -12,7 +12,7 @@ from tests.agent.support.agent_loop import (
     seeing,
 )
 from tests.agent.support.events import MINUTE, NOON, SECOND, an_event
-from tests.agent.support.hook_builders import Word
+from tests.agent.support.hook_builders import ReadyPipe
 
 from forewarn.agent.config.plan import ApprovalPolicy
 from forewarn.agent.events.state import Impact, LastStatus
@@ -38,7 +38,7 @@ def test_empty_responses_are_counted_since_the_last_document(
 
 
 def test_an_empty_response_means_no_events_after_a_restart(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     before = stage(hooks={"resume": going_on(word)})
     before.turn(seeing(an_event()))

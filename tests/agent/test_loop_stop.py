@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from tests.agent.support.agent_loop import AWAY, STARTED, Staging, going_on, seeing
 from tests.agent.support.events import MINUTE, NOON, an_event
-from tests.agent.support.hook_builders import Word
+from tests.agent.support.hook_builders import ReadyPipe
 
 from forewarn.agent.agent import Stop
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
@@ -16,7 +16,7 @@ from forewarn.agent.poller import NameLearned
 from forewarn.errors import Refused
 
 
-def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: Word) -> None:
+def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: ReadyPipe) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
     word.hear()
@@ -34,7 +34,7 @@ def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: Word) -> None
     ("ended", "kept"), [(HookOutcome.DONE, "done"), (HookOutcome.FAILED, "running")]
 )
 def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
-    stage: Staging, word: Word, ended: HookOutcome, kept: str
+    stage: Staging, word: ReadyPipe, ended: HookOutcome, kept: str
 ) -> None:
     agent = stage(hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
@@ -48,7 +48,7 @@ def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
 
 
 def test_preparation_continues_even_if_no_document_can_be_read(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event(not_before=NOON.replace(year=9000))))
@@ -60,7 +60,7 @@ def test_preparation_continues_even_if_no_document_can_be_read(
 
 
 def test_nothing_starts_before_the_service_s_clock_is_known(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
@@ -73,7 +73,7 @@ def test_nothing_starts_before_the_service_s_clock_is_known(
 
 
 def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     before = stage(hooks={"drain": going_on(word)})
     before.turn(seeing(an_event()))
@@ -88,7 +88,7 @@ def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
 
 
 def test_for_a_started_event_it_waits_for_a_document_after_a_restart(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     before = stage(hooks={"tell": going_on(word)})
     before.turn(seeing(an_event()))
@@ -102,7 +102,7 @@ def test_for_a_started_event_it_waits_for_a_document_after_a_restart(
 
 
 def test_a_readiness_check_cut_by_stopping_records_nothing(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     agent = stage(
         together=SharedApproval.WHEN_READY, ready="all", hooks={"all": going_on(word)}
@@ -117,7 +117,7 @@ def test_a_readiness_check_cut_by_stopping_records_nothing(
 
 
 def test_a_start_cuts_the_preparation_and_runs_its_own_hook(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     agent = stage(hooks={"drain": going_on(word)})
     agent.turn(seeing(an_event()))
@@ -156,7 +156,7 @@ def test_an_event_announced_again_is_prepared_and_approved_again(
 
 
 def test_an_event_announced_again_does_not_wait_for_the_earlier_approval(
-    stage: Staging, word: Word
+    stage: Staging, word: ReadyPipe
 ) -> None:
     agent = stage(hooks={"resume": going_on(word)})
     agent.approver.refusals = [Refused("no such event", status=400)]

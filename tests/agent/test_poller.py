@@ -30,7 +30,7 @@ def a_reading(
     )
 
 
-class Script:
+class ScriptedSource:
     """A scripted source that records the requests it receives."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Script:
 
 
 def poller_of(
-    script: Script,
+    script: ScriptedSource,
     *,
     poll: float = 1.0,
     hold: float | None = 15.0,
@@ -73,7 +73,7 @@ def poller_of(
 
 
 def test_the_name_is_requested_first_and_once() -> None:
-    poller, looks = poller_of(script := Script(a_reading(), a_reading()))
+    poller, looks = poller_of(script := ScriptedSource(a_reading(), a_reading()))
     poller.poll_once()
     poller.poll_once()
     assert [type(look) for look in looks] == [NameLearned, DocumentRead, DocumentRead]
@@ -83,7 +83,7 @@ def test_the_name_is_requested_first_and_once() -> None:
 
 def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
     away = Unreachable("nobody is there")
-    script = Script(a_reading(), instances=[away, Instance(name="web-0")])
+    script = ScriptedSource(a_reading(), instances=[away, Instance(name="web-0")])
     poller, looks = poller_of(script)
     assert poller.poll_once() >= 1.0
     assert looks == [ReadFailed(error=away)]
@@ -93,66 +93,66 @@ def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
 
 def test_a_service_without_instance_metadata_is_read_anyway() -> None:
     for error in (Refused("not found", status=404), Misunderstood("HTML")):
-        poller, looks = poller_of(Script(a_reading(), instances=[error]))
+        poller, looks = poller_of(ScriptedSource(a_reading(), instances=[error]))
         poller.poll_once()
         assert looks == [NameLearned(name=None), DocumentRead(reading=a_reading())]
 
 
 def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
-    script = Script(a_reading(), instances=[Unreachable("nobody is there")])
+    script = ScriptedSource(a_reading(), instances=[Unreachable("nobody is there")])
     poller, looks = poller_of(script, needs_name=False)
     poller.poll_once()
     assert [type(look) for look in looks] == [NameLearned, DocumentRead]
 
 
 def test_the_tag_is_sent_back_with_a_long_poll() -> None:
-    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=15.0)
+    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=15.0)
     poller.poll_once()
     poller.poll_once()
     assert script.asked == [(None, None), ('"1"', 15.0)]
 
 
 def test_without_hold_no_long_poll_is_requested() -> None:
-    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=None)
+    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=None)
     poller.poll_once()
     poller.poll_once()
     assert script.asked == [(None, None), ('"1"', None)]
 
 
 def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
-    poller, _ = poller_of(Script(a_reading(), a_reading(is_held=True)))
+    poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(is_held=True)))
     poller.poll_once()
     assert poller.poll_once() == 0.0
 
 
 def test_long_poll_support_is_probed_immediately() -> None:
-    poller, _ = poller_of(Script(a_reading(), a_reading(is_news=False)))
+    poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(is_news=False)))
     assert poller.poll_once() == 0.0
     assert poller.poll_once() == 1.0
 
 
 def test_without_hold_it_pauses_after_the_first_request() -> None:
-    poller, _ = poller_of(Script(a_reading()), hold=None)
+    poller, _ = poller_of(ScriptedSource(a_reading()), hold=None)
     assert poller.poll_once() == 1.0
 
 
 def test_it_pauses_when_a_long_poll_returns_early_without_changes() -> None:
     leaving = a_reading(is_news=False, is_held=True)
-    poller, _ = poller_of(Script(a_reading(), leaving), poll=2.0)
+    poller, _ = poller_of(ScriptedSource(a_reading(), leaving), poll=2.0)
     poller.poll_once()
     assert poller.poll_once() == 2.0
 
 
 def test_without_long_poll_the_pause_is_the_poll_interval() -> None:
     quiet = a_reading(is_news=False)
-    poller, _ = poller_of(Script(a_reading(), a_reading(), quiet), poll=3.0)
+    poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(), quiet), poll=3.0)
     poller.poll_once()
     assert (poller.poll_once(), poller.poll_once()) == (3.0, 3.0)
 
 
 def test_with_a_manual_clock_long_polls_are_short() -> None:
     still = a_reading(rate=0.0)
-    poller, _ = poller_of(script := Script(still, still))
+    poller, _ = poller_of(script := ScriptedSource(still, still))
     poller.poll_once()
     poller.poll_once()
     assert script.asked[1] == ('"1"', 1.0)
@@ -160,7 +160,7 @@ def test_with_a_manual_clock_long_polls_are_short() -> None:
 
 def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     away = Unreachable("nobody is there")
-    poller, looks = poller_of(Script(*[away] * 9, a_reading()), poll=0.1)
+    poller, looks = poller_of(ScriptedSource(*[away] * 9, a_reading()), poll=0.1)
     pauses = [poller.poll_once() for _ in range(9)]
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[-1] == 2.0
@@ -169,24 +169,24 @@ def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
 
 
 def test_a_permanent_refusal_is_retried_rarely() -> None:
-    poller, looks = poller_of(Script(Refused("no such version", status=400)))
+    poller, looks = poller_of(ScriptedSource(Refused("no such version", status=400)))
     assert poller.poll_once() == 5.0
     assert isinstance(looks[-1], ReadFailed)
 
 
 def test_retry_after_is_respected() -> None:
     busy = Refused("asked too often", status=429, retry_after=30.0)
-    poller, _ = poller_of(Script(busy))
+    poller, _ = poller_of(ScriptedSource(busy))
     assert poller.poll_once() == 30.0
 
 
 def test_an_unexpected_error_does_not_stop_polling() -> None:
-    class Broken(Script):
+    class FailingSource(ScriptedSource):
         def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
             poller.stop()  # to end the pause
             raise RecursionError("nobody has thought of that")
 
-    poller, looks = poller_of(Broken())
+    poller, looks = poller_of(FailingSource())
     poller.run()
     assert looks == [NameLearned(name="web-0")]
 
@@ -194,7 +194,7 @@ def test_an_unexpected_error_does_not_stop_polling() -> None:
 def test_a_missing_name_is_not_requested_with_every_read() -> None:
     nobody = Refused("there is no such page", status=404)
     poller, _ = poller_of(
-        script := Script(a_reading(), a_reading(), instances=[nobody])
+        script := ScriptedSource(a_reading(), a_reading(), instances=[nobody])
     )
     poller.poll_once()
     poller.poll_once()
@@ -202,7 +202,9 @@ def test_a_missing_name_is_not_requested_with_every_read() -> None:
 
 
 def test_a_long_poll_takes_at_most_a_minute() -> None:
-    poller, _ = poller_of(script := Script(a_reading(), a_reading()), hold=900.0)
+    poller, _ = poller_of(
+        script := ScriptedSource(a_reading(), a_reading()), hold=900.0
+    )
     poller.poll_once()
     poller.poll_once()
     assert script.asked[1] == ('"1"', 60.0)
@@ -210,7 +212,7 @@ def test_a_long_poll_takes_at_most_a_minute() -> None:
 
 def test_pauses_start_over_after_a_response() -> None:
     away = Unreachable("nobody is there")
-    script = Script(away, away, away, a_reading(), away)
+    script = ScriptedSource(away, away, away, a_reading(), away)
     poller, _ = poller_of(script, poll=0.1)
     pauses = [poller.poll_once() for _ in range(5)]
     assert pauses[4] == pauses[0] < pauses[2]

@@ -1,7 +1,7 @@
 """Single components of the portal on an empty page, connected to a real service."""
 
 from playwright.sync_api import Page
-from tests.browser.visitor import Visitor, signed_in
+from tests.browser.visitor import PortalUser, signed_in
 from tests.server.support.service import RunningService
 
 #: Renders one component, with its messages in `#said` below it.
@@ -34,7 +34,7 @@ _MOUNT = """async ([component, props, id]) => {
 
 
 def mounted(
-    visitor: Visitor,
+    visitor: PortalUser,
     service: RunningService,
     component: str,
     *,

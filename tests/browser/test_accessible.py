@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import Visitor, go
+from tests.browser.visitor import PortalUser, go
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
 
@@ -37,7 +37,7 @@ def axe() -> str:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_is_accessible(
-    visitor: Visitor, lively: RunningService, axe: str, width: int
+    visitor: PortalUser, lively: RunningService, axe: str, width: int
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=width)
     page.evaluate(axe)  # not by a script tag: the page only loads the service's scripts
@@ -48,7 +48,7 @@ def test_every_page_is_accessible(
 
 @pytest.mark.full
 def test_no_page_is_wider_than_a_small_phone(
-    visitor: Visitor, lively: RunningService
+    visitor: PortalUser, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, PAGES[0], width=320)
     for name in PAGES:
@@ -58,7 +58,7 @@ def test_no_page_is_wider_than_a_small_phone(
 
 @pytest.mark.full
 def test_panels_and_dialogs_are_accessible(
-    visitor: Visitor, lively: RunningService, axe: str
+    visitor: PortalUser, lively: RunningService, axe: str
 ) -> None:
     page = visitor.opens(lively, "fleet")
     page.evaluate(axe)
@@ -78,7 +78,7 @@ def test_panels_and_dialogs_are_accessible(
 
 @pytest.mark.full
 def test_selections_are_visible_with_forced_colors(
-    visitor: Visitor, lively: RunningService
+    visitor: PortalUser, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline")
     page.emulate_media(forced_colors="active")
@@ -98,7 +98,7 @@ def test_selections_are_visible_with_forced_colors(
 
 @pytest.mark.full
 def test_the_portal_follows_the_browser_font_size(
-    visitor: Visitor, lively: RunningService
+    visitor: PortalUser, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "now")
     browser = page.context.new_cdp_session(page)
@@ -108,7 +108,7 @@ def test_the_portal_follows_the_browser_font_size(
 
 @pytest.mark.full
 def test_the_focus_is_not_hidden_by_the_header(
-    visitor: Visitor, lively: RunningService
+    visitor: PortalUser, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "now", height=480)
     page.get_by_role("link", name="Redeploy of host-6").focus()
@@ -122,7 +122,7 @@ def test_the_focus_is_not_hidden_by_the_header(
 
 
 def test_the_sign_in_page_is_accessible(
-    visitor: Visitor, lively: RunningService, axe: str
+    visitor: PortalUser, lively: RunningService, axe: str
 ) -> None:
     page = visitor.arrives(lively)
     page.evaluate(axe)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Serve
 from tests.browser.mounted import mount, mounted
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PortalUser
 from tests.server.support.service import FLEET, RunningService, a_service
 
 SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
@@ -59,7 +59,7 @@ def now(service: RunningService, maintenance: Any) -> Any:
 
 
 def test_all_events_are_approved_at_once(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(host="host-a")
     page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
@@ -76,7 +76,7 @@ def test_all_events_are_approved_at_once(
 
 @pytest.mark.full
 def test_one_of_two_events_can_be_approved(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(host="host-a")
     page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
@@ -92,7 +92,7 @@ def test_one_of_two_events_can_be_approved(
 
 
 def test_a_maintenance_is_canceled_with_a_reason(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"])
     page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
@@ -109,7 +109,7 @@ def test_a_maintenance_is_canceled_with_a_reason(
 
 
 def test_a_started_maintenance_is_completed(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"], emergency=True, reason="smoke")
     page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
@@ -121,7 +121,7 @@ def test_a_started_maintenance_is_completed(
 
 
 def test_a_stuck_maintenance_can_be_retried_or_closed(
-    visitor: Visitor, serve: Serve
+    visitor: PortalUser, serve: Serve
 ) -> None:
     service = serve(driver="script", driver_command="false", lead=0)
     maintenance = service.announce(vms=["lone"], emergency=True, reason="smoke")
@@ -139,7 +139,9 @@ def test_a_stuck_maintenance_can_be_retried_or_closed(
 # --- VMs, hosts and groups ---------------------------------------------------
 
 
-def test_every_action_on_a_vm_works(visitor: Visitor, shared: RunningService) -> None:
+def test_every_action_on_a_vm_works(
+    visitor: PortalUser, shared: RunningService
+) -> None:
     page = mounted(visitor, shared, "VmActions", name="spot", isSpot=True)
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
@@ -161,7 +163,7 @@ def test_every_action_on_a_vm_works(visitor: Visitor, shared: RunningService) ->
 
 @pytest.mark.full
 def test_only_a_spot_vm_can_be_evicted(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
     shown = ["Announce…", "Restart", "Redeploy", "Reimage", "Delete"]
@@ -170,7 +172,7 @@ def test_only_a_spot_vm_can_be_evicted(
 
 @pytest.mark.full
 def test_a_host_can_be_reported_degraded_failed_and_recovered(
-    visitor: Visitor, serve: Serve
+    visitor: PortalUser, serve: Serve
 ) -> None:
     service = serve()
     page = mounted(visitor, service, "HostActions", name="host-b")
@@ -190,7 +192,7 @@ def test_a_host_can_be_reported_degraded_failed_and_recovered(
 
 @pytest.mark.full
 def test_the_predicted_failure_is_entered_in_local_time(
-    visitor: Visitor, serve: Serve
+    visitor: PortalUser, serve: Serve
 ) -> None:
     service = serve()
     service.ask("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
@@ -204,7 +206,7 @@ def test_the_predicted_failure_is_entered_in_local_time(
 
 @pytest.mark.full
 def test_the_announce_form_starts_with_its_target(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActions", name="lone")
     press(page, "Maintain: lone")
@@ -231,7 +233,7 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 
 
 def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 409")
     maintenance = shared.announce(vms=["lone"])
@@ -247,7 +249,7 @@ def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
 
 
 def test_a_double_submit_takes_effect_once(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
     page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
@@ -261,7 +263,7 @@ def test_a_double_submit_takes_effect_once(
 
 @pytest.mark.full
 def test_a_retry_after_a_lost_response_takes_effect_once(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
     before = len(shared.facts("Announced"))
@@ -282,7 +284,7 @@ def test_a_retry_after_a_lost_response_takes_effect_once(
 
 @pytest.mark.full
 def test_escape_changes_nothing_and_restores_the_focus(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts())
     page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
@@ -296,7 +298,7 @@ def test_escape_changes_nothing_and_restores_the_focus(
 
 
 def test_a_viewer_sees_no_buttons(
-    visitor: Visitor, shared: RunningService, onlooker: str
+    visitor: PortalUser, shared: RunningService, onlooker: str
 ) -> None:
     maintenance = shared.announce(vms=["web-2"])
     page = mounted(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.test_accessible import violations
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PortalUser
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
 
@@ -42,7 +42,7 @@ def announced(service: RunningService, reason: str) -> list[Any]:
 
 
 def test_a_preview_shows_groups_times_and_explanations(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     dialog.get_by_label("A host").check()
@@ -60,7 +60,7 @@ def test_a_preview_shows_groups_times_and_explanations(
 
 
 def test_the_form_can_be_used_with_the_keyboard_alone(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     page.get_by_role("button", name="Announce…").press("Enter")
@@ -83,7 +83,7 @@ def test_the_form_can_be_used_with_the_keyboard_alone(
 
 
 def test_a_changed_form_needs_a_new_preview(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     dialog.get_by_label("VMs", exact=True).last.fill("lone")
@@ -100,7 +100,7 @@ def test_a_changed_form_needs_a_new_preview(
 
 @pytest.mark.full
 def test_too_little_notice_is_refused_with_the_service_message(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
     dialog = opened(visitor.opens(shared))
@@ -116,7 +116,7 @@ def test_too_little_notice_is_refused_with_the_service_message(
 
 @pytest.mark.full
 def test_vms_can_be_added_and_removed_by_name(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     dialog = opened(visitor.opens(shared))
     names = dialog.locator("[name=vms]")
@@ -132,7 +132,7 @@ def test_vms_can_be_added_and_removed_by_name(
 
 
 def test_an_announcement_repeated_after_a_lost_response_is_made_once(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("ERR_FAILED")
     page = visitor.opens(shared)
@@ -155,7 +155,7 @@ def test_an_announcement_repeated_after_a_lost_response_is_made_once(
 
 @pytest.mark.full
 def test_a_long_name_fits_a_small_screen(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     long = "n" * 80
     assert shared.ask("PUT", f"/v1/vms/{long}", {}).status == 200
@@ -167,7 +167,7 @@ def test_a_long_name_fits_a_small_screen(
 
 
 @pytest.mark.full
-def test_the_dialog_is_accessible(visitor: Visitor, shared: RunningService) -> None:
+def test_the_dialog_is_accessible(visitor: PortalUser, shared: RunningService) -> None:
     node_module("axe-core")
     page = visitor.opens(shared)
     dialog = opened(page)
@@ -181,7 +181,7 @@ def test_the_dialog_is_accessible(visitor: Visitor, shared: RunningService) -> N
 
 
 @pytest.mark.full
-def test_a_viewer_cannot_announce(visitor: Visitor, shared: RunningService) -> None:
+def test_a_viewer_cannot_announce(visitor: PortalUser, shared: RunningService) -> None:
     body = {"name": "onlooker", "role": "viewer"}
     token = shared.ask("POST", "/v1/tokens", body).json["token"]
     page = visitor.opens(shared, token=token)

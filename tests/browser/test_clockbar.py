@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PortalUser
 from tests.server.support.service import RunningService
 
 _SHIFT = """() => new Promise((told) => {
@@ -38,20 +38,20 @@ def moved(page: Page, service: RunningService, before: datetime) -> float:
 
 
 @pytest.mark.full
-def test_the_system_clock_is_not_shown(visitor: Visitor, serve: Serve) -> None:
+def test_the_system_clock_is_not_shown(visitor: PortalUser, serve: Serve) -> None:
     page = visitor.opens(serve(clock="system"))
     expect(bar(page)).to_have_count(0)
 
 
 @pytest.mark.full
-def test_a_fast_clock_shows_its_speed(visitor: Visitor, serve: Serve) -> None:
+def test_a_fast_clock_shows_its_speed(visitor: PortalUser, serve: Serve) -> None:
     page = visitor.opens(serve(clock="x60"))
     expect(bar(page)).to_contain_text("60 times as fast")
     expect(bar(page).get_by_role("button")).to_have_count(0)
 
 
 def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     expect(bar(page)).to_contain_text("moves by hand")
@@ -66,7 +66,7 @@ def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
 
 @pytest.mark.full
 def test_a_manual_clock_can_be_moved_to_the_next_not_before(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"], notice_seconds=7200)
     maintenance = shared.announce(vms=["web-0"], notice_seconds=3600)
@@ -79,7 +79,7 @@ def test_a_manual_clock_can_be_moved_to_the_next_not_before(
 
 @pytest.mark.full
 def test_an_invalid_or_too_long_step_is_refused_with_a_message(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 422")
     page = visitor.opens(shared)
@@ -95,7 +95,7 @@ def test_an_invalid_or_too_long_step_is_refused_with_a_message(
 
 @pytest.mark.full
 def test_the_page_follows_a_clock_moved_by_others(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     before = time_of(shared)
@@ -105,7 +105,7 @@ def test_the_page_follows_a_clock_moved_by_others(
 
 
 def test_faults_are_shown_while_they_are_active(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     faults = page.get_by_role("region", name="Faults in force")
@@ -121,7 +121,7 @@ def test_faults_are_shown_while_they_are_active(
 
 @pytest.mark.full
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201
     page = visitor.opens(shared, width=390)

@@ -4,12 +4,12 @@ import pytest
 from playwright.sync_api import Route, expect
 from tests.browser.mounted import mounted
 from tests.browser.test_acts import press, said
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PortalUser
 from tests.server.support.service import RunningService
 
 
 def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 409")
     maintenance = shared.announce(vms=["lone"])
@@ -28,7 +28,7 @@ def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
 
 @pytest.mark.full
 def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActions", name="host-b")
     held: list[Route] = []
@@ -46,7 +46,7 @@ def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
 
 @pytest.mark.full
 def test_a_key_that_is_held_down_does_not_repeat_an_action(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActions", name="host-b")
     urls: list[str] = []
@@ -63,7 +63,7 @@ def test_a_key_that_is_held_down_does_not_repeat_an_action(
 
 @pytest.mark.full
 def test_a_date_without_a_time_is_rejected(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(visitor, shared, "HostActions", name="host-b")
     urls: list[str] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import Rooms, Visitor, a_visitor, signed_in
+from tests.browser.visitor import PortalUser, ProfilePool, a_visitor, signed_in
 from tests.server.support.service import RunningService, a_service
 
 LONG = "n" * 80
@@ -42,7 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: Rooms, small: RunningService) -> Iterator[Page]:
+def opened(rooms: ProfilePool, small: RunningService) -> Iterator[Page]:
     """Open a page for all read-only tests: opening one takes longer than they do."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(small, "fleet")
@@ -172,7 +172,7 @@ def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
 
 @pytest.mark.full
 def test_the_fleet_appears_together_with_its_marks(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.comes(shared)
     held: list[Route] = []
@@ -188,7 +188,7 @@ def test_the_fleet_appears_together_with_its_marks(
 
 
 @pytest.mark.full
-def test_the_page_fits_a_phone(visitor: Visitor, small: RunningService) -> None:
+def test_the_page_fits_a_phone(visitor: PortalUser, small: RunningService) -> None:
     page = visitor.opens(small, "fleet", width=390)
     page.locator(f'[data-vm][aria-label^="{LONG}"]').click()
     expect(page.get_by_role("region", name=f"VM {LONG}")).to_be_visible()
@@ -196,7 +196,7 @@ def test_the_page_fits_a_phone(visitor: Visitor, small: RunningService) -> None:
 
 
 def test_an_event_is_marked_on_its_vm_when_it_is_announced(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared, "fleet")
     vm(page, "db-0").click()
@@ -211,7 +211,7 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
 
 @pytest.mark.full
 def test_a_removed_vm_is_no_longer_shown(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared, "fleet")
     vm(page, "lone").click()
@@ -222,7 +222,7 @@ def test_a_removed_vm_is_no_longer_shown(
 
 @pytest.mark.full
 def test_a_large_fleet_is_drawn_only_as_far_as_visible(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
     crowd += [_vm(n, number) for n in range(40) for number in range(20 if n else 300)]
@@ -245,7 +245,7 @@ def _vm(group: int, number: int) -> str:
 
 @pytest.mark.full
 def test_an_empty_fleet_shows_instructions_even_on_a_phone(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
     service = serve(fleet=str(tmp_path / "empty.toml"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.visitor import Visitor, signed_in
+from tests.browser.visitor import PortalUser, signed_in
 from tests.end_to_end.program import a_kept_address, run, serving
 from tests.server.support.service import RunningService
 
@@ -20,7 +20,7 @@ def link(page: Page) -> Locator:
 
 
 def test_an_announcement_from_the_command_line_appears_by_itself(
-    visitor: Visitor, shared: RunningService, tmp_path: Path
+    visitor: PortalUser, shared: RunningService, tmp_path: Path
 ) -> None:
     page = visitor.opens(shared)
     words = ("announce", "freeze", "--vm", "lone")
@@ -32,7 +32,7 @@ def test_an_announcement_from_the_command_line_appears_by_itself(
 
 @pytest.mark.full
 def test_ended_maintenance_is_requested_again_after_a_lost_connection(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["web-0"])
     shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
@@ -47,7 +47,7 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
 
 
 def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
-    visitor: Visitor, tmp_path: Path
+    visitor: PortalUser, tmp_path: Path
 ) -> None:
     visitor.forgive("ERR_", "network error")  # the service is down
     with a_kept_address() as where:

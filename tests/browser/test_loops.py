@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.browser.chromium import Chromium
-from tests.browser.visitor import Rooms
+from tests.browser.visitor import ProfilePool
 
 
 async def _answer() -> int:
@@ -18,5 +18,5 @@ def test_another_loop_can_run_after_the_browser_was_in_use(chromium: Chromium) -
     assert asyncio.run(_answer()) == 42
 
 
-def test_the_browser_can_be_used_again_after_another_loop(rooms: Rooms) -> None:
+def test_the_browser_can_be_used_again_after_another_loop(rooms: ProfilePool) -> None:
     rooms.lend("UTC", 1).new_page().close()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import Rooms, Visitor, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
 from tests.server.support.service import RunningService
 
 _SHIFTS = """() => {
@@ -26,7 +26,9 @@ _DRAWN_AGAIN = """() => new Promise((drawn) =>
 
 
 @pytest.fixture(scope="module")
-def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def lively(
+    rooms: ProfilePool, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
     """Open a page that shows everything, for read-only tests."""
     folder = tmp_path_factory.mktemp("lively")
     with a_lively_service(folder) as service, a_visitor(rooms) as visitor:
@@ -35,7 +37,7 @@ def lively(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 @pytest.fixture(scope="module")
-def page(rooms: Rooms, shared: RunningService) -> Iterator[Page]:
+def page(rooms: ProfilePool, shared: RunningService) -> Iterator[Page]:
     """Open a page that stays open, while each test has its own maintenance."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(shared)
@@ -149,7 +151,7 @@ def test_ended_maintenance_moves_to_just_ended(
 
 @pytest.mark.full
 def test_instructions_are_shown_until_there_is_a_fleet(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     nobody = tmp_path / "nobody.toml"
     nobody.touch()
@@ -195,7 +197,7 @@ def test_new_facts_wait_while_the_list_is_read(
 
 
 def test_the_layout_does_not_shift_when_data_arrives(
-    visitor: Visitor, service: RunningService
+    visitor: PortalUser, service: RunningService
 ) -> None:
     # On a page of its own: an announcement of another test may arrive late, and
     # move what is below it.

@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.visitor import Visitor, drawn, sign_in
+from tests.browser.visitor import PortalUser, drawn, sign_in
 from tests.server.support.service import RunningService
 
 #: Keeps messages on the page that would disappear by themselves after some seconds.
@@ -21,7 +21,7 @@ def beside(page: Page) -> Page:
 
 
 def test_signing_in_on_one_page_applies_to_the_others(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401 .*/v1/session")
     body = {"name": "onlooker", "role": "viewer"}
@@ -38,7 +38,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
 
 @pytest.mark.full
 def test_messages_disappear_on_sign_out(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
     page = visitor.opens(shared)
@@ -52,7 +52,7 @@ def test_messages_disappear_on_sign_out(
 
 
 def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 401", "net::ERR")
     guest = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import PortalUser
 from tests.server.support.service import RunningService
 
 NARROW = 390
@@ -18,7 +18,7 @@ def told(shared: RunningService) -> str:
 
 
 def test_a_story_can_be_opened_by_a_link(
-    visitor: Visitor, shared: RunningService, told: str
+    visitor: PortalUser, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}")
     story = page.get_by_role("complementary", name="Reboot of host-a")
@@ -30,7 +30,7 @@ def test_a_story_can_be_opened_by_a_link(
 
 @pytest.mark.full
 def test_a_story_shows_local_times(
-    visitor: Visitor, shared: RunningService, told: str
+    visitor: PortalUser, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}", zone="Asia/Tokyo")
     first = page.get_by_role("complementary").get_by_role("listitem").first
@@ -42,7 +42,7 @@ def test_a_story_shows_local_times(
 
 
 def test_enter_opens_the_story_and_escape_closes_it(
-    visitor: Visitor, shared: RunningService, told: str
+    visitor: PortalUser, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared)
     link = page.get_by_role("article").get_by_role("link", name="Reboot of host-a")
@@ -58,7 +58,7 @@ def test_enter_opens_the_story_and_escape_closes_it(
 
 @pytest.mark.full
 def test_the_whole_card_opens_the_story_and_the_button_closes_it(
-    visitor: Visitor, shared: RunningService, told: str
+    visitor: PortalUser, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared)
     page.get_by_role("article").get_by_text("planned work on the platform").click()
@@ -68,7 +68,7 @@ def test_the_whole_card_opens_the_story_and_the_button_closes_it(
 
 
 @pytest.mark.full
-def test_an_open_story_is_updated(visitor: Visitor, service: RunningService) -> None:
+def test_an_open_story_is_updated(visitor: PortalUser, service: RunningService) -> None:
     maintenance = service.announce(vms=["lone"])
     page = visitor.opens(service, f"now/{maintenance['id']}")
     story = page.get_by_role("complementary")
@@ -80,7 +80,7 @@ def test_an_open_story_is_updated(visitor: Visitor, service: RunningService) -> 
 
 @pytest.mark.full
 def test_an_unknown_story_shows_the_service_message(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     visitor.forgive("status of 404")
     unknown = shared.ask("GET", "/v1/maintenances/nothing/explain").detail
@@ -90,7 +90,7 @@ def test_an_unknown_story_shows_the_service_message(
 
 @pytest.mark.full
 def test_on_a_narrow_screen_only_the_story_can_be_reached(
-    visitor: Visitor, shared: RunningService, told: str
+    visitor: PortalUser, shared: RunningService, told: str
 ) -> None:
     page = visitor.opens(shared, f"now/{told}", width=NARROW)
     dialog = page.get_by_role("dialog", name="Reboot of host-a")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import Rooms, Visitor, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
 from tests.server.support.service import RunningService
 
 
@@ -19,7 +19,7 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: Rooms, lively: RunningService) -> Iterator[Page]:
+def opened(rooms: ProfilePool, lively: RunningService) -> Iterator[Page]:
     """Open the timeline of a busy service once."""
     with a_visitor(rooms) as visitor:
         yield visitor.opens(lively, "timeline")
@@ -180,7 +180,7 @@ def test_the_axis_shows_local_time_and_utc(page: Page) -> None:
 
 
 def test_an_announcement_appears_and_now_follows_the_clock(
-    visitor: Visitor, service: RunningService
+    visitor: PortalUser, service: RunningService
 ) -> None:
     page = visitor.opens(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
@@ -201,7 +201,7 @@ def test_an_announcement_appears_and_now_follows_the_clock(
 
 @pytest.mark.full
 def test_old_maintenance_appears_in_a_longer_period(
-    visitor: Visitor, service: RunningService
+    visitor: PortalUser, service: RunningService
 ) -> None:
     maintenance = service.announce(host="host-a")
     service.ask(
@@ -216,7 +216,7 @@ def test_old_maintenance_appears_in_a_longer_period(
 
 @pytest.mark.full
 def test_live_maintenance_outside_the_period_can_be_found(
-    visitor: Visitor, service: RunningService
+    visitor: PortalUser, service: RunningService
 ) -> None:
     service.announce(host="host-a", notice_seconds=900)
     page = visitor.opens(service, "timeline")
@@ -241,7 +241,7 @@ def test_the_timeline_can_be_shown_as_a_table(page: Page) -> None:
 
 @pytest.mark.full
 def test_a_narrow_screen_shows_lane_names_above_their_bars(
-    visitor: Visitor, lively: RunningService
+    visitor: PortalUser, lively: RunningService
 ) -> None:
     page = visitor.opens(lively, "timeline", width=390)
     bars = lane(page, "host-1")
@@ -254,7 +254,7 @@ def test_a_narrow_screen_shows_lane_names_above_their_bars(
 
 @pytest.mark.full
 def test_long_names_fit_a_narrow_screen(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     name = "n" * 80
     fleet = tmp_path / "long.toml"
@@ -272,7 +272,7 @@ def test_long_names_fit_a_narrow_screen(
 
 @pytest.mark.full
 def test_an_empty_fleet_shows_instructions(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty.toml"
     empty.write_text("")
@@ -282,7 +282,7 @@ def test_an_empty_fleet_shows_instructions(
 
 @pytest.mark.full
 def test_many_lanes_are_shown_a_hundred_at_a_time(
-    visitor: Visitor, serve: Serve, tmp_path: Path
+    visitor: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     names = [f"vm-{number}" for number in range(120)]
     fleet = tmp_path / "many.toml"

@@ -1,12 +1,12 @@
 """The simulated visitor, on which other browser tests rely."""
 
 import pytest
-from tests.browser.visitor import Visitor, drawn, sign_in
+from tests.browser.visitor import PortalUser, drawn, sign_in
 from tests.server.support.service import RunningService
 
 
 def test_a_visitor_can_sign_in_with_a_token(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.arrives(shared)
     sign_in(page, shared.token)
@@ -14,7 +14,7 @@ def test_a_visitor_can_sign_in_with_a_token(
 
 
 def test_the_next_visitor_starts_with_empty_storage(
-    visitor: Visitor, shared: RunningService
+    visitor: PortalUser, shared: RunningService
 ) -> None:
     page = visitor.opens(shared)
     page.evaluate("() => localStorage.setItem('name', 'somebody')")
@@ -24,6 +24,6 @@ def test_the_next_visitor_starts_with_empty_storage(
 
 
 @pytest.mark.full
-def test_two_visitors_are_isolated(visitor: Visitor, shared: RunningService) -> None:
+def test_two_visitors_are_isolated(visitor: PortalUser, shared: RunningService) -> None:
     visitor.opens(shared)
     visitor.arrives(shared)

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.visitor import Rooms, Visitor, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
 from tests.server.support.service import RunningService
 
 SCRIPTS = {
@@ -22,7 +22,7 @@ RULES = "default-src 'self'; connect-src *"
 PAGE = '<!doctype html><title>page</title><script src="{}.js" type="module"></script>'
 
 
-class Pages(BaseHTTPRequestHandler):
+class ScriptPageHandler(BaseHTTPRequestHandler):
     """Serves a page for each script, with a policy as strict as the portal's."""
 
     def do_GET(self) -> None:
@@ -41,7 +41,7 @@ class Pages(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[RunningService]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), ScriptPageHandler) as server:
         Thread(target=server.serve_forever).start()
         yield RunningService(
             metadata="", control=f"http://127.0.0.1:{server.server_port}"
@@ -50,14 +50,14 @@ def pages() -> Iterator[RunningService]:
 
 
 @pytest.fixture
-def stranger(rooms: Rooms) -> Iterator[Visitor]:
+def stranger(rooms: ProfilePool) -> Iterator[PortalUser]:
     """Yield a visitor whose complaints fail no test."""
     with a_visitor(rooms) as visitor:
         yield visitor
 
 
 def test_a_correct_page_causes_no_complaint(
-    visitor: Visitor, pages: RunningService
+    visitor: PortalUser, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)
     page.goto(f"{pages.control}/good")
@@ -75,7 +75,7 @@ def test_a_correct_page_causes_no_complaint(
     ],
 )
 def test_a_faulty_page_causes_a_complaint(
-    stranger: Visitor, pages: RunningService, path: str, complaint: str
+    stranger: PortalUser, pages: RunningService, path: str, complaint: str
 ) -> None:
     page = stranger.comes(pages)
     page.goto(f"{pages.control}{path}")
@@ -84,14 +84,14 @@ def test_a_faulty_page_causes_a_complaint(
 
 
 def test_an_expected_complaint_is_forgiven(
-    visitor: Visitor, pages: RunningService
+    visitor: PortalUser, pages: RunningService
 ) -> None:
     visitor.forgive(r"a loud \w+")
     visitor.comes(pages).goto(f"{pages.control}/loud")
 
 
 def test_scripts_can_be_evaluated_on_a_page_with_a_strict_policy(
-    visitor: Visitor, pages: RunningService
+    visitor: PortalUser, pages: RunningService
 ) -> None:
     page = visitor.comes(pages)
     page.goto(f"{pages.control}/good")

@@ -6,7 +6,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.browser.watch import Watch
+from tests.browser.watch import PageErrors
 from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
@@ -33,7 +33,7 @@ _PATIENCE = PATIENCE * 1000  # ms
 expect.set_options(timeout=_PATIENCE)
 
 
-class Rooms:
+class ProfilePool:
     """A pool of browser profiles, because a new one costs more than the rest of a test.
 
     Cookies and storage are cleared before a profile is lent again.
@@ -70,14 +70,14 @@ class Rooms:
             context.close()
 
 
-class Visitor:
+class PortalUser:
     """A visitor whose pages each have an empty profile of their own."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, rooms: ProfilePool) -> None:
         """Start without a page."""
         self._rooms = rooms
         self._lent: list[tuple[BrowserContext, str, int]] = []
-        self.watch = Watch()
+        self.watch = PageErrors()
 
     def forgive(self, *patterns: str) -> None:
         """Expect complaints that match one of these regular expressions."""
@@ -148,9 +148,9 @@ class Visitor:
 
 
 @contextmanager
-def a_visitor(rooms: Rooms) -> Iterator[Visitor]:
+def a_visitor(rooms: ProfilePool) -> Iterator[PortalUser]:
     """Yield a visitor, whose pages close when the block ends."""
-    visitor = Visitor(rooms)
+    visitor = PortalUser(rooms)
     try:
         yield visitor
     finally:

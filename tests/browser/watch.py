@@ -13,7 +13,7 @@ _LEFT = "net::ERR_ABORTED"
 _INWARD = ("data", "blob", "about")
 
 
-class Watch:
+class PageErrors:
     """Errors on all pages of one test, except those that it forgives."""
 
     def __init__(self) -> None:

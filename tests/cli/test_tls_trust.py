@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.cli.support.service import Service, a_service
-from tests.server.support.certificates import FUTURE, PAST, Authority, Pair
+from tests.server.support.certificates import (
+    FUTURE,
+    PAST,
+    CertificateAuthority,
+    CertificateFiles,
+)
 
 from forewarn.cli import main
 
@@ -17,12 +22,12 @@ SHOW = ["clock", "show"]
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @contextmanager
-def a_service_with(pair: Pair) -> Iterator[Service]:
+def a_service_with(pair: CertificateFiles) -> Iterator[Service]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)
     with a_service(context) as service:
@@ -30,13 +35,15 @@ def a_service_with(pair: Pair) -> Iterator[Service]:
         yield service
 
 
-def test_private_authority_is_given_as_an_option(authority: Authority) -> None:
+def test_private_authority_is_given_as_an_option(
+    authority: CertificateAuthority,
+) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         assert main.main([*SHOW, "--url", service.url, "--ca", authority.file]) == 0
 
 
 def test_private_authority_is_given_in_the_environment(
-    authority: Authority, monkeypatch: Patch
+    authority: CertificateAuthority, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("FOREWARN_CA", authority.file)
     with a_service_with(authority.sign("127.0.0.1")) as service:
@@ -52,7 +59,7 @@ def complaint_about(url: str, ca: str | None, capsys: Capture) -> str:
 
 
 def test_unknown_authority_is_reported_with_a_remedy(
-    authority: Authority, capsys: Capture
+    authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         message = complaint_about(service.url, None, capsys)
@@ -62,7 +69,7 @@ def test_unknown_authority_is_reported_with_a_remedy(
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.2"])
 def test_a_certificate_for_another_name_is_refused(
-    authority: Authority, capsys: Capture, name: str
+    authority: CertificateAuthority, capsys: Capture, name: str
 ) -> None:
     with a_service_with(authority.sign(name)) as service:
         message = complaint_about(service.url, authority.file, capsys)
@@ -70,7 +77,7 @@ def test_a_certificate_for_another_name_is_refused(
 
 
 def test_an_expired_certificate_is_refused(
-    authority: Authority, capsys: Capture
+    authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
         message = complaint_about(service.url, authority.file, capsys)
@@ -78,7 +85,7 @@ def test_an_expired_certificate_is_refused(
 
 
 def test_certificate_that_is_not_valid_yet_is_refused(
-    authority: Authority, capsys: Capture
+    authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", begins=FUTURE)) as service:
         message = complaint_about(service.url, authority.file, capsys)
@@ -91,7 +98,9 @@ def test_https_without_tls_is_reported(service: Service, capsys: Capture) -> Non
     assert f"if the service has no certificate, write {service.url}" in message
 
 
-def test_http_with_tls_is_reported(authority: Authority, capsys: Capture) -> None:
+def test_http_with_tls_is_reported(
+    authority: CertificateAuthority, capsys: Capture
+) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         plain = service.url.replace("https:", "http:")
         message = complaint_about(plain, None, capsys)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, environment_of, finish, serving
+from tests.end_to_end.program import FinishedCommand, environment_of, finish, serving
 from tests.programs.installed import needs
-from tests.programs.network import Place, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, lay_wire, some_places
 
 pytestmark = [pytest.mark.slow, needs("dnsmasq", "ip", "unshare", "nsenter")]
 
@@ -57,14 +57,14 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class DhcpLink:
     """A host and a machine connected by one wire."""
 
-    host: Place
-    machine: Place
+    host: NetworkNamespace
+    machine: NetworkNamespace
     folder: Path
 
-    def python(self, program: str, *words: str, **environment: str) -> Ended:
+    def python(self, program: str, *words: str, **environment: str) -> FinishedCommand:
         """Run `program` on the machine."""
         command = [*self.machine.within, sys.executable, "-c", program, *words]
         return finish(command, self.folder, environment_of(self.folder, **environment))
@@ -107,32 +107,32 @@ class Wire:
 
 
 @pytest.fixture
-def wire(tmp_path: Path) -> Iterator[Wire]:
+def wire(tmp_path: Path) -> Iterator[DhcpLink]:
     with some_places("host", "machine") as (host, machine):
         lay_wire(host, "wire", machine)
         host.do("ip", "address", "add", f"{HOST}/24", "dev", "wire")
-        yield Wire(host=host, machine=machine, folder=tmp_path)
+        yield DhcpLink(host=host, machine=machine, folder=tmp_path)
 
 
-def test_a_dhcp_server_announces_the_service(wire: Wire) -> None:
+def test_a_dhcp_server_announces_the_service(wire: DhcpLink) -> None:
     with wire.dnsmasq(TELLS):
         result = wire.python(ASK, "10")
     assert (result.code, result.out) == (0, f"{HOST}\n")
     assert (wire.folder / "leases").read_text() == ""  # no lease was taken
 
 
-def test_a_dhcp_server_without_the_option_is_named(wire: Wire) -> None:
+def test_a_dhcp_server_without_the_option_is_named(wire: DhcpLink) -> None:
     with wire.dnsmasq():
         result = wire.python(ASK, "0.5")
     assert "the DHCP server on eth0 tells no metadata service" in result.err
 
 
-def test_a_missing_dhcp_server_is_reported_in_time(wire: Wire) -> None:
+def test_a_missing_dhcp_server_is_reported_in_time(wire: DhcpLink) -> None:
     result = wire.python(ASK, "0.3")
     assert "no DHCP server on eth0 has answered" in result.err
 
 
-def test_invalid_packets_are_ignored(wire: Wire) -> None:
+def test_invalid_packets_are_ignored(wire: DhcpLink) -> None:
     with wire.running(sys.executable, "-c", RUDE, ready="ready"):
         result = wire.python(ASK, "10")
     assert (result.code, result.out) == (0, f"{HOST}\n")
@@ -140,7 +140,7 @@ def test_invalid_packets_are_ignored(wire: Wire) -> None:
 
 @pytest.mark.parametrize("port", [80, 8080])
 def test_a_machine_without_a_virtual_network_finds_its_service(
-    wire: Wire, port: int
+    wire: DhcpLink, port: int
 ) -> None:
     wire.machine.do("ip", "address", "add", f"{VM}/24", "dev", "eth0")
     fleet = wire.folder / "fleet.toml"
@@ -156,7 +156,7 @@ def test_a_machine_without_a_virtual_network_finds_its_service(
     assert (result.out, result.err) == (f"{shown} lone\n", "")
 
 
-def test_discovery_requires_root(wire: Wire) -> None:
+def test_discovery_requires_root(wire: DhcpLink) -> None:
     program = ASK.replace("try:", "import os, fcntl; os.setuid(65534)\ntry:")
     result = wire.python(program, "0.3")
     assert "takes root" in result.err

@@ -131,7 +131,7 @@ TABLES = st.lists(
 
 
 @dataclass
-class Writer:
+class TomlWriter:
     """Writes a TOML file and records the line of each key."""
 
     style: st.DataObject
@@ -187,7 +187,7 @@ class Writer:
 def test_every_key_of_any_file_is_found_on_its_line(
     tables: list[tuple[bool, list[str], dict[str, object]]], style: st.DataObject
 ) -> None:
-    writer = Writer(style)
+    writer = TomlWriter(style)
     writer.file(tables)
     tomllib.loads(writer.text)
     found_lines = lines_of(writer.text).by_path

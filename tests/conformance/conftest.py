@@ -13,14 +13,14 @@ import pytest
 from tests.conformance import target
 from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
-from tests.conformance.report import Outcomes, write_report
-from tests.conformance.stage import Stage, a_stage, take_down
+from tests.conformance.report import RunResults, write_report
+from tests.conformance.stage import TemporaryFleet, a_stage, take_down
 from tests.conformance.target import Serve, Settings, Target
 from tests.conformance.vm import VM
-from tests.conformance.wire import Wire
+from tests.conformance.wire import Transcript
 
 _FACTS = pytest.StashKey[Mapping[str, Fact]]()
-_OUTCOMES = pytest.StashKey[Outcomes]()
+_OUTCOMES = pytest.StashKey[RunResults]()
 
 
 # --- options and markers -----------------------------------------------------
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FACTS] = read_facts()
-    config.stash[_OUTCOMES] = Outcomes()
+    config.stash[_OUTCOMES] = RunResults()
     if _option(config, "control") and not _option(config, "endpoint"):
         raise pytest.UsageError("--control needs the --endpoint that it belongs to")
     if _option(config, "control") and not _option(config, "token"):
@@ -85,7 +85,7 @@ def pytest_runtest_makereport(
             details = facts[number]
             report.sections.append((f"{number}, {details.mark}", details.text))
         wire = getattr(item, "funcargs", {}).get("wire")
-        if isinstance(wire, Wire):
+        if isinstance(wire, Transcript):
             report.sections.append(("what was said", "\n".join(wire.said)))
     return report
 
@@ -117,27 +117,29 @@ def tested(
 
 
 @pytest.fixture
-def wire(tested: Target) -> Wire:
+def wire(tested: Target) -> Transcript:
     """Provide the transcript of this test's requests and responses."""
-    return Wire(pace=tested.pace, timeout=tested.patience)
+    return Transcript(pace=tested.pace, timeout=tested.patience)
 
 
 @pytest.fixture
-def vm(tested: Target, wire: Wire) -> VM:
+def vm(tested: Target, wire: Transcript) -> VM:
     """Provide the VM of the endpoint."""
     return VM(endpoint=tested.endpoint, wire=wire)
 
 
 @pytest.fixture(scope="session")
-def left() -> Iterator[list[Stage]]:
+def left() -> Iterator[list[TemporaryFleet]]:
     """Collect stages whose events must be shown longer than their test runs."""
-    stages: list[Stage] = []
+    stages: list[TemporaryFleet] = []
     yield stages
     take_down(stages)
 
 
 @pytest.fixture
-def stage(tested: Target, vm: VM, left: list[Stage]) -> Iterator[Stage]:
+def stage(
+    tested: Target, vm: VM, left: list[TemporaryFleet]
+) -> Iterator[TemporaryFleet]:
     """Provide a stage for this test."""
     if tested.control is None:
         pytest.skip(target.NEEDS_CONTROL)
@@ -156,7 +158,7 @@ def clock(tested: Target) -> Clock:
 
 
 @pytest.fixture
-def warned(tested: Target, vm: VM, left: list[Stage]) -> Iterator[VM]:
+def warned(tested: Target, vm: VM, left: list[TemporaryFleet]) -> Iterator[VM]:
     """Provide a VM with a scheduled event."""
     if tested.control is not None:
         with a_stage(tested.control, vm, left) as created:
@@ -199,12 +201,12 @@ def others(
 
 @pytest.fixture
 def serve(
-    others: Callable[[Settings], Target], wire: Wire, left: list[Stage]
+    others: Callable[[Settings], Target], wire: Transcript, left: list[TemporaryFleet]
 ) -> Iterator[Serve]:
     """Set up a stage on a service with other settings."""
     with ExitStack() as stack:
 
-        def start(settings: Settings) -> Stage:
+        def start(settings: Settings) -> TemporaryFleet:
             service = others(settings)
             assert service.control is not None
             vm = VM(endpoint=service.endpoint, wire=wire)

@@ -21,7 +21,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class ControlClient:
     """The control API of the service under test."""
 
     url: str
@@ -52,7 +52,7 @@ class Control:
 class Clock:
     """A clock that tests can advance."""
 
-    control: Control
+    control: ControlClient
 
     def advance(
         self, seconds: float = 0, *, minutes: float = 0, hours: float = 0
@@ -68,7 +68,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Announced:
+class AnnouncedMaintenance:
     """The maintenance operations created by an announcement."""
 
     maintenances: tuple[Plain, ...]

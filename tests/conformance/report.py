@@ -31,7 +31,7 @@ tests, or why there is none. Made by a run of the suite, not by hand:
 
 
 @dataclass(slots=True)
-class Outcomes:
+class RunResults:
     """The results of all tests in this run."""
 
     _by_test: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ def worst(outcomes: Sequence[str]) -> str:
     return min(outcomes, key=_ORDER.index)
 
 
-def write_report(path: Path, endpoint: str | None, outcomes: Outcomes) -> None:
+def write_report(path: Path, endpoint: str | None, outcomes: RunResults) -> None:
     """Write the report of this run."""
     facts, proofs = read_facts(), read_proofs()
     results = {

@@ -7,7 +7,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.conformance.control import Announced, Clock, Control, Plain, Refused
+from tests.conformance.control import (
+    AnnouncedMaintenance,
+    Clock,
+    ControlClient,
+    Plain,
+    Refused,
+)
 from tests.conformance.vm import VM
 
 _LONGEST_END = 15.0  # seconds until completed maintenance is gone
@@ -15,10 +21,10 @@ _LIVE = ("SCHEDULED", "STARTED")
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
+class TemporaryFleet:
     """Groups, hosts and VMs of one test, removed afterwards."""
 
-    control: Control = field(repr=False)
+    control: ControlClient = field(repr=False)
     vm: VM  # an endpoint of the same service
     prefix: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(4)}")
     _made: list[str] = field(
@@ -62,7 +68,7 @@ class Stage:
         root = self.vm.endpoint.partition("/vm/")[0].rstrip("/")
         return replace(self.vm, endpoint=f"{root}/vm/{name}", name=name)
 
-    def announce(self, type: str, *vms: VM, **more: object) -> Announced:
+    def announce(self, type: str, *vms: VM, **more: object) -> AnnouncedMaintenance:
         """Announce maintenance of `vms`, or of the host or group in `more`."""
         order = {
             "type": type,
@@ -71,25 +77,25 @@ class Stage:
         }
         return self._made_by("/v1/maintenances", order)
 
-    def operate(self, vm: VM, operation: str, **more: object) -> Announced:
+    def operate(self, vm: VM, operation: str, **more: object) -> AnnouncedMaintenance:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         return self._made_by(f"/v1/vms/{vm.name}/{operation}", more)
 
-    def befall(self, host: str, what: str, **more: object) -> Announced:
+    def befall(self, host: str, what: str, **more: object) -> AnnouncedMaintenance:
         """Report a host as degraded or failed."""
         return self._made_by(f"/v1/hosts/{host}/{what}", more)
 
-    def _made_by(self, path: str, body: Plain) -> Announced:
+    def _made_by(self, path: str, body: Plain) -> AnnouncedMaintenance:
         created = self.control.ask("POST", path, body)["maintenances"]
         self._announced += [operation["id"] for operation in created]
-        return Announced(maintenances=tuple(created))
+        return AnnouncedMaintenance(maintenances=tuple(created))
 
-    def cancel(self, announced: Announced) -> None:
+    def cancel(self, announced: AnnouncedMaintenance) -> None:
         """Cancel all its maintenance."""
         for operation in announced.maintenances:
             self.control.ask("POST", f"/v1/maintenances/{operation['id']}/cancel")
 
-    def phase(self, announced: Announced) -> str:
+    def phase(self, announced: AnnouncedMaintenance) -> str:
         """Return the phase of its only maintenance, from the control API."""
         id = announced.maintenance["id"]
         return str(self.control.ask("GET", f"/v1/maintenances/{id}")["phase"])
@@ -135,11 +141,13 @@ class Stage:
 
 
 @contextmanager
-def a_stage(control: Control, vm: VM, left: list[Stage]) -> Iterator[Stage]:
+def a_stage(
+    control: ControlClient, vm: VM, left: list[TemporaryFleet]
+) -> Iterator[TemporaryFleet]:
     """Set up a stage and clean it up, or add it to `left` while something is still
     ending.
     """
-    stage = Stage(control=control, vm=vm)
+    stage = TemporaryFleet(control=control, vm=vm)
     try:
         if stage.speak_for("nobody").ask("/metadata/versions").status == 404:
             pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
@@ -152,7 +160,7 @@ def a_stage(control: Control, vm: VM, left: list[Stage]) -> Iterator[Stage]:
             stage.take_out()
 
 
-def take_down(left: Sequence[Stage]) -> None:
+def take_down(left: Sequence[TemporaryFleet]) -> None:
     """Clean up stages whose events had to be shown longer."""
     deadline = time.monotonic() + _LONGEST_END
     for stage in left:

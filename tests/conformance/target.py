@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.conformance.control import Control
-from tests.conformance.stage import Stage
-from tests.conformance.wire import Pace
+from tests.conformance.control import ControlClient
+from tests.conformance.stage import TemporaryFleet
+from tests.conformance.wire import RequestPacer
 from tests.end_to_end.program import serving
 from tests.patience import PATIENCE
 
@@ -41,7 +41,7 @@ class Settings:
 
 
 #: Sets up a stage on a service with these settings.
-Serve = Callable[[Settings], Stage]
+Serve = Callable[[Settings], TemporaryFleet]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class Target:
     """A service, seen from outside."""
 
     endpoint: str
-    control: Control | None  # None if nothing may be changed
-    pace: Pace
+    control: ControlClient | None  # None if nothing may be changed
+    pace: RequestPacer
     is_own: bool = False  # started by the suite
 
     @property
@@ -66,8 +66,10 @@ def named(
     slowly = polite or not _is_near(endpoint)
     return Target(
         endpoint=endpoint.rstrip("/"),
-        control=None if control is None else Control(url=control, token=token or ""),
-        pace=Pace(interval=_POLITE if slowly else 0.0),
+        control=None
+        if control is None
+        else ControlClient(url=control, token=token or ""),
+        pace=RequestPacer(interval=_POLITE if slowly else 0.0),
     )
 
 
@@ -94,7 +96,7 @@ def own(folder: Path, settings: Settings) -> Iterator[Target]:
         service = program.service
         yield Target(
             endpoint=f"{service.metadata}/vm/web-0",
-            control=Control(url=service.control, token=service.token),
-            pace=Pace(),
+            control=ControlClient(url=service.control, token=service.token),
+            pace=RequestPacer(),
             is_own=True,
         )

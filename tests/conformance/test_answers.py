@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM
 
 KEYS = (
@@ -25,7 +25,7 @@ WEB = r'"NotBefore":"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 ISO = r'"NotBefore":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"'
 
 
-def restarted(stage: Stage) -> tuple[VM, str]:
+def restarted(stage: TemporaryFleet) -> tuple[VM, str]:
     """Return a VM restarted by its user, and the id of the event."""
     (vm, _) = stage.group()
     assert vm.incarnation == 0  # enables Scheduled Events for the group
@@ -92,7 +92,9 @@ def test_the_body_is_compact_json_on_one_line(vm: VM, version: str) -> None:
 
 @fact("4.3b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_first_document_of_a_group_has_37_bytes(stage: Stage, version: str) -> None:
+def test_the_first_document_of_a_group_has_37_bytes(
+    stage: TemporaryFleet, version: str
+) -> None:
     answer = stage.alone().get(version=version)
     assert answer.body == b'{"DocumentIncarnation":0,"Events":[]}'
     assert answer.header("Content-Length") == "37"
@@ -115,7 +117,7 @@ def test_the_keys_of_an_event_are_in_order(warned: VM, version: str) -> None:
 @fact("4.4c")
 @pytest.mark.parametrize("version", VERSIONS[:4])
 def test_until_2019_01_01_an_event_ends_with_not_before(
-    stage: Stage, version: str
+    stage: TemporaryFleet, version: str
 ) -> None:
     vm, event = restarted(stage)
     name = f"_{vm.name}" if version == "2017-03-01" else vm.name
@@ -123,20 +125,22 @@ def test_until_2019_01_01_an_event_ends_with_not_before(
 
 
 @fact("4.4d")
-def test_in_2019_04_01_an_event_ends_with_its_description(stage: Stage) -> None:
+def test_in_2019_04_01_an_event_ends_with_its_description(
+    stage: TemporaryFleet,
+) -> None:
     vm, event = restarted(stage)
     assert_body(vm, event, "2019-04-01", vm.name, f',"Description":"{RESTART}"')
 
 
 @fact("4.4e")
-def test_in_2019_08_01_an_event_ends_with_its_source(stage: Stage) -> None:
+def test_in_2019_08_01_an_event_ends_with_its_source(stage: TemporaryFleet) -> None:
     vm, event = restarted(stage)
     ends = (f',"Description":"{RESTART}"', ',"EventSource":"User"')
     assert_body(vm, event, "2019-08-01", vm.name, *ends)
 
 
 @fact("4.4f")
-def test_in_2020_07_01_an_event_ends_with_its_duration(stage: Stage) -> None:
+def test_in_2020_07_01_an_event_ends_with_its_duration(stage: TemporaryFleet) -> None:
     vm, event = restarted(stage)
     source = ',"EventSource":"User","DurationInSeconds":-1'
     assert_body(vm, event, "2020-07-01", vm.name, f',"Description":"{RESTART}"', source)
@@ -145,7 +149,7 @@ def test_in_2020_07_01_an_event_ends_with_its_duration(stage: Stage) -> None:
 @fact("4.5b")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_there_is_a_document_when_nothing_is_scheduled(
-    stage: Stage, clock: Clock, version: str
+    stage: TemporaryFleet, clock: Clock, version: str
 ) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
@@ -180,7 +184,7 @@ def test_resources_is_always_an_array(warned: VM, version: str) -> None:
 
 @fact("4.7c")
 @pytest.mark.parametrize("type", ["Freeze", "Preempt", "Terminate"])
-def test_a_description_is_always_text(stage: Stage, type: str) -> None:
+def test_a_description_is_always_text(stage: TemporaryFleet, type: str) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm)
     text = vm.event()["Description"]
@@ -189,7 +193,7 @@ def test_a_description_is_always_text(stage: Stage, type: str) -> None:
 
 @fact("4.7d")
 @pytest.mark.parametrize("duration", [-1, 0, 9])
-def test_a_duration_is_a_whole_number(stage: Stage, duration: int) -> None:
+def test_a_duration_is_a_whole_number(stage: TemporaryFleet, duration: int) -> None:
     (vm, _) = stage.group()
     stage.announce("Freeze", vm, duration_seconds=duration)
     number = vm.event()["DurationInSeconds"]

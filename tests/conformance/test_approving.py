@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM, approval
 
 HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [
@@ -14,7 +14,7 @@ HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [
 ]
 
 
-def warned_of(stage: Stage, type: str = "Reboot") -> tuple[VM, str]:
+def warned_of(stage: TemporaryFleet, type: str = "Reboot") -> tuple[VM, str]:
     """Return a VM with one event, and the event's id."""
     (vm, _) = stage.group()
     return vm, stage.announce(type, vm).event
@@ -25,7 +25,7 @@ def written(id: str, **more: Any) -> bytes:
 
 
 @fact("9.1a")
-def test_the_documented_body_approves(stage: Stage) -> None:
+def test_the_documented_body_approves(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     body = b'{"StartRequests":[{"EventId":"%b"}]}' % event.encode()
     assert vm.post(body).status == 200
@@ -35,7 +35,7 @@ def test_the_documented_body_approves(stage: Stage) -> None:
 @fact("9.1b")
 @pytest.mark.parametrize("form", [str, int])
 def test_the_incarnation_may_be_text_or_a_number(
-    stage: Stage, form: type[str] | type[int]
+    stage: TemporaryFleet, form: type[str] | type[int]
 ) -> None:
     vm, event = warned_of(stage)
     body = written(event, DocumentIncarnation=form(vm.incarnation))
@@ -45,14 +45,14 @@ def test_the_incarnation_may_be_text_or_a_number(
 
 @fact("9.1c")
 @pytest.mark.parametrize("value", [None, "0", 0, 999, "-1", "text"])
-def test_the_incarnation_is_ignored(stage: Stage, value: object) -> None:
+def test_the_incarnation_is_ignored(stage: TemporaryFleet, value: object) -> None:
     vm, event = warned_of(stage)
     assert vm.post(written(event, DocumentIncarnation=value)).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("9.2")
-def test_one_post_may_approve_several_events(stage: Stage) -> None:
+def test_one_post_may_approve_several_events(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     ids = [stage.announce("Reboot", vm, source="Platform").event for _ in range(3)]
     assert vm.approve(*ids).status == 200
@@ -60,7 +60,7 @@ def test_one_post_may_approve_several_events(stage: Stage) -> None:
 
 
 @fact("9.3a")
-def test_a_second_approval_is_accepted(stage: Stage) -> None:
+def test_a_second_approval_is_accepted(stage: TemporaryFleet) -> None:
     host = stage.host()
     (first, second), _ = (
         stage.group(vms={"host": host, "update_domain": 0}) for _ in range(2)
@@ -73,14 +73,14 @@ def test_a_second_approval_is_accepted(stage: Stage) -> None:
 
 
 @fact("9.3b")
-def test_the_response_to_an_approval_is_empty_or_json(stage: Stage) -> None:
+def test_the_response_to_an_approval_is_empty_or_json(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     body = vm.approve(event).body
     assert not body or json.loads(body) is not None
 
 
 @fact("9.3c")
-def test_the_response_to_an_approval_is_empty(stage: Stage) -> None:
+def test_the_response_to_an_approval_is_empty(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     answer = vm.approve(event)
     assert (answer.status, answer.body) == (200, b"")
@@ -88,7 +88,7 @@ def test_the_response_to_an_approval_is_empty(stage: Stage) -> None:
 
 
 @fact("9.4a")
-def test_a_started_event_may_be_approved(stage: Stage) -> None:
+def test_a_started_event_may_be_approved(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     vm.approve(event)
     before = vm.get().body
@@ -97,7 +97,7 @@ def test_a_started_event_may_be_approved(stage: Stage) -> None:
 
 
 @fact("9.4b")
-def test_a_completed_event_may_be_approved(stage: Stage, clock: Clock) -> None:
+def test_a_completed_event_may_be_approved(stage: TemporaryFleet, clock: Clock) -> None:
     vm, event = warned_of(stage)
     clock.advance(minutes=16)
     before = vm.get().body
@@ -106,7 +106,7 @@ def test_a_completed_event_may_be_approved(stage: Stage, clock: Clock) -> None:
 
 
 @fact("9.4b")
-def test_a_canceled_event_may_be_approved(stage: Stage) -> None:
+def test_a_canceled_event_may_be_approved(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
     stage.cancel(announced)
@@ -116,7 +116,7 @@ def test_a_canceled_event_may_be_approved(stage: Stage) -> None:
 
 
 @fact("9.5b")
-def test_a_finished_event_does_not_spoil_a_list(stage: Stage) -> None:
+def test_a_finished_event_does_not_spoil_a_list(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     over = stage.announce("Reboot", vm)
     event = stage.announce("Reboot", vm).event
@@ -134,14 +134,14 @@ def test_a_finished_event_does_not_spoil_a_list(stage: Stage) -> None:
         '{"startrequests":[{"eventid":"%s"}]}',
     ],
 )
-def test_the_keys_may_be_in_any_case(stage: Stage, form: str) -> None:
+def test_the_keys_may_be_in_any_case(stage: TemporaryFleet, form: str) -> None:
     vm, event = warned_of(stage)
     assert vm.post((form % event).encode()).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("9.7", "16.2")
-def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: Stage) -> None:
+def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: TemporaryFleet) -> None:
     vm, peer = stage.group()
     event = stage.announce("Reboot", vm).event
     assert peer.event()["Resources"] == [vm.name]
@@ -151,7 +151,9 @@ def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: Stage) -> None:
 
 @fact("9.9a")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_approval_may_use_another_version(stage: Stage, version: str) -> None:
+def test_an_approval_may_use_another_version(
+    stage: TemporaryFleet, version: str
+) -> None:
     (vm, _) = stage.group()
     stage.announce("Reboot", vm)
     event = vm.event("2020-07-01")["EventId"]
@@ -162,7 +164,7 @@ def test_an_approval_may_use_another_version(stage: Stage, version: str) -> None
 @fact("9.9b")
 @pytest.mark.parametrize(("type", "version"), HIDING)
 def test_an_approval_may_use_a_version_that_hides_the_event(
-    stage: Stage, type: str, version: str
+    stage: TemporaryFleet, type: str, version: str
 ) -> None:
     vm, event = warned_of(stage, type)
     assert vm.events(version) == []
@@ -171,7 +173,7 @@ def test_an_approval_may_use_a_version_that_hides_the_event(
 
 
 @fact("14.5")
-def test_two_vms_may_approve_the_same_event(stage: Stage) -> None:
+def test_two_vms_may_approve_the_same_event(stage: TemporaryFleet) -> None:
     first, second = stage.group()
     event = stage.announce("Reboot", first).event
     assert (first.approve(event).status, second.approve(event).status) == (200, 200)

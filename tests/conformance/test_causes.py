@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 
 
 @fact("5.8g")
@@ -18,7 +18,7 @@ from tests.conformance.stage import Stage
     ],
 )
 def test_a_failed_or_degraded_host_has_its_own_description(
-    stage: Stage, what: str, text: str
+    stage: TemporaryFleet, what: str, text: str
 ) -> None:
     host = stage.host()
     vm = stage.alone(host=host)
@@ -29,7 +29,9 @@ def test_a_failed_or_degraded_host_has_its_own_description(
 @fact("5.8g")
 @fact("6.15b")
 @pytest.mark.parametrize("source", ["User", "Platform"])
-def test_a_reimage_is_a_reboot_without_a_description(stage: Stage, source: str) -> None:
+def test_a_reimage_is_a_reboot_without_a_description(
+    stage: TemporaryFleet, source: str
+) -> None:
     vm = stage.alone()
     vm.document()  # enables Scheduled Events
     stage.operate(vm, "reimage", source=source)
@@ -39,7 +41,9 @@ def test_a_reimage_is_a_reboot_without_a_description(stage: Stage, source: str) 
 
 
 @fact("6.2a")
-def test_degraded_hardware_gives_a_week_of_notice(stage: Stage, clock: Clock) -> None:
+def test_degraded_hardware_gives_a_week_of_notice(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     host = stage.host()
     vm = stage.alone(host=host)
     stage.befall(host, "degraded")
@@ -50,7 +54,7 @@ def test_degraded_hardware_gives_a_week_of_notice(stage: Stage, clock: Clock) ->
 
 
 @fact("6.3b")
-def test_a_failed_host_reboots_its_vms(stage: Stage) -> None:
+def test_a_failed_host_reboots_its_vms(stage: TemporaryFleet) -> None:
     host = stage.host()
     vm = stage.alone(host=host)
     stage.befall(host, "failed")
@@ -60,7 +64,9 @@ def test_a_failed_host_reboots_its_vms(stage: Stage) -> None:
 
 
 @fact("6.14a")
-def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(stage: Stage) -> None:
+def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(
+    stage: TemporaryFleet,
+) -> None:
     vm, _ = stage.group(kind="scale-set", terminate_notice_seconds=600)
     stage.operate(vm, "delete")
     event = vm.event()
@@ -72,7 +78,7 @@ def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(stage: Stage) -
     ("notice", "spot"), [(None, False), (600, True)], ids=["not asked for", "spot"]
 )
 def test_other_vms_are_deleted_without_notice(
-    stage: Stage, notice: int | None, spot: bool
+    stage: TemporaryFleet, notice: int | None, spot: bool
 ) -> None:
     vm, other = stage.group(
         kind="scale-set", terminate_notice_seconds=notice, vms={"spot": spot}

@@ -2,10 +2,10 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.test_headers import CONTENT_TYPES, HEADER_ERROR
 from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, approval, events
-from tests.conformance.wire import Answer
+from tests.conformance.wire import ReceivedResponse
 
 PROMPT = 2.0  # seconds: the shortest timeout of any known client
 FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -13,7 +13,7 @@ JSON = "Content-Type: application/json"
 CLOSE = "Connection: close"
 
 
-def warned_of(stage: Stage) -> tuple[VM, str]:
+def warned_of(stage: TemporaryFleet) -> tuple[VM, str]:
     """Return a VM with one event, and the event's id."""
     (vm, _) = stage.group()
     return vm, stage.announce("Reboot", vm).event
@@ -24,7 +24,7 @@ def name(vm: VM, version: str) -> object:
     return vm.ask(f"/metadata/instance?api-version={version}")["compute"]["name"]
 
 
-def assert_approved(vm: VM, answer: Answer) -> None:
+def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
     """Check that the response was 200 and the event has started."""
     assert answer.status == 200
     assert vm.statuses == ["Started"]
@@ -34,7 +34,7 @@ def assert_approved(vm: VM, answer: Answer) -> None:
 
 
 @fact("13.0a")
-def test_requests_of_a_cluster_agent(stage: Stage) -> None:
+def test_requests_of_a_cluster_agent(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     assert name(vm, "2021-12-13") == vm.name
     assert vm.event("2020-07-01")["EventId"] == event
@@ -43,7 +43,7 @@ def test_requests_of_a_cluster_agent(stage: Stage) -> None:
 
 
 @fact("13.0b")
-def test_requests_of_an_older_cluster_agent(stage: Stage) -> None:
+def test_requests_of_an_older_cluster_agent(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     assert name(vm, "2019-08-01") == vm.name
     assert vm.event("2019-08-01")["EventId"] == event
@@ -60,7 +60,7 @@ def test_requests_of_a_node_drainer(vm: VM) -> None:
 
 
 @fact("13.0d", "16.6")
-def test_requests_of_a_typed_client(stage: Stage) -> None:
+def test_requests_of_a_typed_client(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
@@ -71,14 +71,16 @@ def test_requests_of_a_typed_client(stage: Stage) -> None:
 
 
 @fact("13.0e")
-def test_requests_of_another_node_drainer(stage: Stage) -> None:
+def test_requests_of_another_node_drainer(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     assert vm.get(JSON, version="2019-08-01").status == 200
     assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
 
 
 @fact("13.0f")
-def test_requests_of_a_client_that_reads_its_name_as_text(stage: Stage) -> None:
+def test_requests_of_a_client_that_reads_its_name_as_text(
+    stage: TemporaryFleet,
+) -> None:
     vm, event = warned_of(stage)
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
     answer = vm.ask(target)
@@ -88,7 +90,7 @@ def test_requests_of_a_client_that_reads_its_name_as_text(stage: Stage) -> None:
 
 
 @fact("13.0g")
-def test_requests_of_a_client_that_reads_all_fields(stage: Stage) -> None:
+def test_requests_of_a_client_that_reads_all_fields(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     assert len(vm.event("2020-07-01")) == 9
     assert name(vm, "2021-02-01") == vm.name
@@ -97,7 +99,7 @@ def test_requests_of_a_client_that_reads_all_fields(stage: Stage) -> None:
 
 @fact("13.0h")
 def test_requests_of_a_client_that_polls_every_second_with_the_tag(
-    stage: Stage,
+    stage: TemporaryFleet,
 ) -> None:
     (vm, _) = stage.group()
     tag, seen = "0", []
@@ -117,7 +119,7 @@ def test_requests_of_a_client_that_polls_every_second_with_the_tag(
 @fact("13.0i")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_requests_of_the_samples_in_the_documentation(
-    stage: Stage, version: str
+    stage: TemporaryFleet, version: str
 ) -> None:
     vm, event = warned_of(stage)
     assert vm.event(version)["EventId"] == event
@@ -203,7 +205,7 @@ def test_the_header_and_parameters_in_all_forms_in_use(
     "incarnation", ["", '"DocumentIncarnation":"1",', '"DocumentIncarnation":1,']
 )
 def test_approvals_in_all_forms_in_use(
-    stage: Stage, content_type: str | None, incarnation: str
+    stage: TemporaryFleet, content_type: str | None, incarnation: str
 ) -> None:
     vm, event = warned_of(stage)
     body = f'{{{incarnation}"StartRequests":[{{"EventId":"{event}"}}]}}'
@@ -214,7 +216,7 @@ def test_approvals_in_all_forms_in_use(
 @fact("16.5")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
-    stage: Stage, version: str
+    stage: TemporaryFleet, version: str
 ) -> None:
     vm, event = warned_of(stage)
     answer = vm.post(approval(event), version=version, marked=False)
@@ -224,7 +226,7 @@ def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
 
 
 @fact("16.7")
-def test_responses_take_less_than_two_seconds(stage: Stage) -> None:
+def test_responses_take_less_than_two_seconds(stage: TemporaryFleet) -> None:
     vm, event = warned_of(stage)
     tries = [
         [vm.get(), vm.get("If-None-Match: *"), vm.approve(event)] for _ in range(3)

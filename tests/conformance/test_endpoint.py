@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import Serve, Settings
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
@@ -169,7 +169,7 @@ def test_no_authentication_is_required(vm: VM) -> None:
 
 
 @fact("1.7b")
-def test_clients_are_identified_by_their_address(stage: Stage) -> None:
+def test_clients_are_identified_by_their_address(stage: TemporaryFleet) -> None:
     where = urlsplit(stage.vm.endpoint)
     if where.hostname != "127.0.0.1":
         pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")

@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.vm import EVENTS, NEWEST, VM, events
-from tests.conformance.wire import Answer
+from tests.conformance.wire import ReceivedResponse
 
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
 NOT_FOUND = b'{ "error": "Not found" }'
@@ -22,7 +22,7 @@ def versions_error(*versions: str) -> bytes:
     return (BAD_VERSION % ", ".join(f'"{version}"' for version in versions)).encode()
 
 
-def newest(answer: Answer) -> list[str]:
+def newest(answer: ReceivedResponse) -> list[str]:
     listed = answer["newest-versions"]
     assert isinstance(listed, list)
     return listed

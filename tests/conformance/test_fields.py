@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM, approval
 
 GUID = r"[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}"
@@ -17,7 +17,7 @@ DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
 
-def announced(stage: Stage, type: str, **more: object) -> VM:
+def announced(stage: TemporaryFleet, type: str, **more: object) -> VM:
     """Return a VM with one event."""
     (vm, _) = stage.group()
     stage.announce(type, vm, **more)
@@ -34,7 +34,7 @@ def test_an_id_is_a_guid_in_upper_case(warned: VM) -> None:
 
 
 @fact("5.2b")
-def test_an_event_keeps_its_id(stage: Stage, clock: Clock) -> None:
+def test_an_event_keeps_its_id(stage: TemporaryFleet, clock: Clock) -> None:
     vm = announced(stage, "Reboot")
     scheduled = vm.event()
     clock.advance(minutes=15)
@@ -47,7 +47,7 @@ def test_an_event_keeps_its_id(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.2c")
-def test_an_approval_finds_its_event_by_id_in_any_case(stage: Stage) -> None:
+def test_an_approval_finds_its_event_by_id_in_any_case(stage: TemporaryFleet) -> None:
     vm = announced(stage, "Reboot")
     assert vm.post(approval(vm.event()["EventId"].lower())).status == 200
     assert vm.statuses == ["Started"]
@@ -55,7 +55,7 @@ def test_an_approval_finds_its_event_by_id_in_any_case(stage: Stage) -> None:
 
 @fact("5.3a")
 @pytest.mark.parametrize("type", TYPES)
-def test_each_of_the_five_types_is_shown(stage: Stage, type: str) -> None:
+def test_each_of_the_five_types_is_shown(stage: TemporaryFleet, type: str) -> None:
     assert announced(stage, type).event()["EventType"] == type
 
 
@@ -70,13 +70,13 @@ def test_a_resource_is_always_a_virtual_machine(warned: VM, version: str) -> Non
 
 
 @fact("5.5a")
-def test_resources_are_names(stage: Stage) -> None:
+def test_resources_are_names(stage: TemporaryFleet) -> None:
     vm = announced(stage, "Reboot")
     assert vm.event()["Resources"] == [vm.name]
 
 
 @fact("5.5b")
-def test_one_maintenance_of_one_host_is_one_event(stage: Stage) -> None:
+def test_one_maintenance_of_one_host_is_one_event(stage: TemporaryFleet) -> None:
     host = stage.host()
     first, second = stage.group(vms={"host": host, "update_domain": 0})
     stage.announce("Freeze", host=host)
@@ -85,7 +85,7 @@ def test_one_maintenance_of_one_host_is_one_event(stage: Stage) -> None:
 
 @fact("5.5c")
 def test_maintenance_that_can_be_canceled_separately_has_separate_events(
-    stage: Stage,
+    stage: TemporaryFleet,
 ) -> None:
     vm, peer = stage.group()
     first, second = stage.announce("Reboot", vm), stage.announce("Reboot", peer)
@@ -96,7 +96,7 @@ def test_maintenance_that_can_be_canceled_separately_has_separate_events(
 
 @fact("5.11a")
 def test_the_order_of_resources_is_stable_and_the_same_for_all(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     host = stage.host()
     vms = stage.group(4, vms={"host": host, "update_domain": 0})
@@ -109,7 +109,7 @@ def test_the_order_of_resources_is_stable_and_the_same_for_all(
 
 
 @fact("5.11b")
-def test_events_are_in_the_order_of_their_announcement(stage: Stage) -> None:
+def test_events_are_in_the_order_of_their_announcement(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     orders = (("Reboot", 3600), ("Freeze", 1800), ("Redeploy", 7200))
     ids = [stage.announce(t, vm, notice_seconds=n).event for t, n in orders]
@@ -117,7 +117,7 @@ def test_events_are_in_the_order_of_their_announcement(stage: Stage) -> None:
 
 
 @fact("5.11c")
-def test_resources_are_in_natural_order(stage: Stage) -> None:
+def test_resources_are_in_natural_order(stage: TemporaryFleet) -> None:
     host = stage.host()
     vms = stage.group(11, vms={"host": host, "update_domain": 0})
     stage.announce("Freeze", host=host)
@@ -130,7 +130,7 @@ def test_resources_are_in_natural_order(stage: Stage) -> None:
 
 
 @fact("5.6a")
-def test_a_status_is_scheduled_or_started(stage: Stage, clock: Clock) -> None:
+def test_a_status_is_scheduled_or_started(stage: TemporaryFleet, clock: Clock) -> None:
     vm = announced(stage, "Reboot")
     before = vm.statuses
     clock.advance(minutes=15)
@@ -138,14 +138,14 @@ def test_a_status_is_scheduled_or_started(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.6b")
-def test_a_finished_event_is_gone(stage: Stage, clock: Clock) -> None:
+def test_a_finished_event_is_gone(stage: TemporaryFleet, clock: Clock) -> None:
     vm = announced(stage, "Reboot")
     clock.advance(minutes=16)
     assert vm.events() == []
 
 
 @fact("5.6d")
-def test_the_status_never_goes_back(stage: Stage, clock: Clock) -> None:
+def test_the_status_never_goes_back(stage: TemporaryFleet, clock: Clock) -> None:
     vm = announced(stage, "Freeze", duration_seconds=60)
     seen = []
     for _ in range(20):
@@ -169,7 +169,7 @@ def test_not_before_is_an_http_date(warned: VM, version: str) -> None:
 
 @fact("5.7a")
 def test_not_before_is_the_time_that_the_operator_gave(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     moment = (clock.now + timedelta(days=40)).replace(day=5, microsecond=0)
     vm = announced(stage, "Reboot", not_before=moment.isoformat())
@@ -177,7 +177,7 @@ def test_not_before_is_the_time_that_the_operator_gave(
 
 
 @fact("5.7b")
-def test_in_2017_03_01_not_before_is_iso_8601(stage: Stage) -> None:
+def test_in_2017_03_01_not_before_is_iso_8601(stage: TemporaryFleet) -> None:
     vm = announced(stage, "Reboot")
     old = vm.event("2017-03-01")["NotBefore"]
     assert re.fullmatch(ISO, old)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM, approval
 
 CONTENT_TYPES = (
@@ -62,7 +62,7 @@ def test_in_2017_03_01_a_post_without_the_header_is_not_refused_as_such(vm: VM) 
 
 
 @fact("2.2b")
-def test_in_2017_03_01_an_approval_needs_no_header(stage: Stage) -> None:
+def test_in_2017_03_01_an_approval_needs_no_header(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     answer = vm.post(approval(event), version="2017-03-01", marked=False)
@@ -79,7 +79,7 @@ def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
 @fact("2.3")
 @pytest.mark.parametrize("content_type", CONTENT_TYPES)
 def test_an_approval_is_read_with_any_content_type(
-    stage: Stage, content_type: str | None
+    stage: TemporaryFleet, content_type: str | None
 ) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
@@ -106,7 +106,7 @@ def test_a_get_may_carry_a_content_type(vm: VM) -> None:
 
 @fact("2.4b")
 @pytest.mark.parametrize("matching", [True, False])
-def test_a_post_may_carry_if_none_match(stage: Stage, matching: bool) -> None:
+def test_a_post_may_carry_if_none_match(stage: TemporaryFleet, matching: bool) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     tag = vm.get().header("ETag") if matching else "null"

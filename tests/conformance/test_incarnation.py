@@ -3,12 +3,12 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM
 
 
 @fact("5.1a")
-def test_the_incarnation_grows_when_the_events_change(stage: Stage) -> None:
+def test_the_incarnation_grows_when_the_events_change(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     before = vm.incarnation
     stage.announce("Reboot", vm)
@@ -24,7 +24,7 @@ def test_the_same_incarnation_means_the_same_document(vm: VM, version: str) -> N
 
 
 @fact("5.1b")
-def test_time_alone_changes_no_document(stage: Stage, clock: Clock) -> None:
+def test_time_alone_changes_no_document(stage: TemporaryFleet, clock: Clock) -> None:
     (vm, _) = stage.group()
     stage.announce("Reboot", vm)
     before = vm.get().body
@@ -33,7 +33,9 @@ def test_time_alone_changes_no_document(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.1c")
-def test_the_incarnation_grows_by_one_each_time(stage: Stage, clock: Clock) -> None:
+def test_the_incarnation_grows_by_one_each_time(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     seen = [vm.incarnation]
     stage.announce("Reboot", vm)
@@ -46,7 +48,7 @@ def test_the_incarnation_grows_by_one_each_time(stage: Stage, clock: Clock) -> N
 
 
 @fact("5.1d")
-def test_the_first_event_of_a_group_is_incarnation_1(stage: Stage) -> None:
+def test_the_first_event_of_a_group_is_incarnation_1(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     assert vm.incarnation == 0
     stage.announce("Reboot", vm)
@@ -54,7 +56,7 @@ def test_the_first_event_of_a_group_is_incarnation_1(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_an_added_event_changes_the_incarnation(stage: Stage) -> None:
+def test_an_added_event_changes_the_incarnation(stage: TemporaryFleet) -> None:
     (vm, other) = stage.group()
     stage.announce("Reboot", vm)
     before = vm.incarnation
@@ -63,7 +65,7 @@ def test_an_added_event_changes_the_incarnation(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_a_start_changes_the_incarnation(stage: Stage) -> None:
+def test_a_start_changes_the_incarnation(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     before = vm.incarnation
@@ -72,7 +74,7 @@ def test_a_start_changes_the_incarnation(stage: Stage) -> None:
 
 
 @fact("5.1e")
-def test_an_end_changes_the_incarnation(stage: Stage, clock: Clock) -> None:
+def test_an_end_changes_the_incarnation(stage: TemporaryFleet, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
     before = vm.incarnation
@@ -81,7 +83,7 @@ def test_an_end_changes_the_incarnation(stage: Stage, clock: Clock) -> None:
 
 
 @fact("5.1e")
-def test_a_cancellation_changes_the_incarnation(stage: Stage) -> None:
+def test_a_cancellation_changes_the_incarnation(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
     before = vm.incarnation
@@ -91,7 +93,7 @@ def test_a_cancellation_changes_the_incarnation(stage: Stage) -> None:
 
 @fact("5.1g")
 def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
-    stage: Stage,
+    stage: TemporaryFleet,
 ) -> None:
     host = stage.host()
     (vm, *_), _ = stage.group(vms={"host": host}), stage.group(vms={"host": host})
@@ -105,14 +107,14 @@ def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
 
 
 @fact("5.1h")
-def test_all_vms_of_a_group_read_the_same_document(stage: Stage) -> None:
+def test_all_vms_of_a_group_read_the_same_document(stage: TemporaryFleet) -> None:
     first, second, third = stage.group(3)
     stage.announce("Reboot", second)
     assert first.get().body == second.get().body == third.get().body
 
 
 @fact("5.1h")
-def test_another_group_has_its_own_incarnation(stage: Stage) -> None:
+def test_another_group_has_its_own_incarnation(stage: TemporaryFleet) -> None:
     (vm, _), (other, _) = stage.group(), stage.group()
     assert (vm.incarnation, other.incarnation) == (0, 0)
     stage.announce("Reboot", vm)
@@ -121,7 +123,7 @@ def test_another_group_has_its_own_incarnation(stage: Stage) -> None:
 
 @fact("5.1i")
 def test_the_incarnation_restarts_after_24_hours_without_requests(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     assert vm.incarnation == 0
@@ -133,7 +135,7 @@ def test_the_incarnation_restarts_after_24_hours_without_requests(
 
 @fact("5.1i")
 def test_the_incarnation_continues_with_requests_within_24_hours(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     assert vm.incarnation == 0

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VM
-from tests.conformance.wire import Answer
+from tests.conformance.wire import ReceivedResponse
 
 NEW = "2021-02-01"
 FIELDS = (
@@ -23,7 +23,9 @@ FIELDS = (
 )
 
 
-def read(vm: VM, path: str = "", query: str = "", version: str = NEW) -> Answer:
+def read(
+    vm: VM, path: str = "", query: str = "", version: str = NEW
+) -> ReceivedResponse:
     """Read instance metadata at `path`."""
     return vm.ask(f"/metadata/instance{path}?api-version={version}{query}")
 
@@ -63,7 +65,7 @@ def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
 
 
 @fact("13.1c")
-def test_a_number_selects_from_an_array(stage: Stage) -> None:
+def test_a_number_selects_from_an_array(stage: TemporaryFleet) -> None:
     vm = stage.alone(addresses=["192.0.2.77"])
     first = read(vm)["network"]["interface"][0]
     assert read(vm, "/network/interface/0").json == first
@@ -73,7 +75,9 @@ def test_a_number_selects_from_an_array(stage: Stage) -> None:
 
 @fact("13.1c")
 @pytest.mark.parametrize("index", ["1", "-1", "x", "00"])
-def test_a_number_beyond_the_array_is_not_found(stage: Stage, index: str) -> None:
+def test_a_number_beyond_the_array_is_not_found(
+    stage: TemporaryFleet, index: str
+) -> None:
     vm = stage.alone(addresses=["192.0.2.78"])
     assert read(vm, f"/network/interface/{index}").status == 404
 
@@ -117,13 +121,13 @@ def test_all_values_are_text(vm: VM) -> None:
 
 
 @fact("13.1g")
-def test_unknown_values_are_empty(stage: Stage) -> None:
+def test_unknown_values_are_empty(stage: TemporaryFleet) -> None:
     compute = read(stage.alone())["compute"]
     assert (compute["zone"], compute["vmScaleSetName"], compute["tags"]) == ("", "", "")
 
 
 @fact("13.1h")
-def test_the_text_of_a_node_lists_its_children(stage: Stage) -> None:
+def test_the_text_of_a_node_lists_its_children(stage: TemporaryFleet) -> None:
     vm = stage.alone(addresses=["192.0.2.79"])
     assert {"compute/", "network/"} <= {*text(vm, "").split("\n")}
     assert text(vm, "/network") == "interface/"
@@ -133,7 +137,7 @@ def test_the_text_of_a_node_lists_its_children(stage: Stage) -> None:
 
 
 @fact("13.2a")
-def test_tags_are_one_string(stage: Stage) -> None:
+def test_tags_are_one_string(stage: TemporaryFleet) -> None:
     vm = stage.alone(tags={"role": "web", "tier": "1"})
     assert read(vm)["compute"]["tags"] == "role:web;tier:1"
 
@@ -144,7 +148,7 @@ def test_tags_are_one_string(stage: Stage) -> None:
     [("2019-06-01", False), ("2019-06-04", True), ("2025-04-07", True)],
 )
 def test_tags_are_listed_since_2019_06_04(
-    stage: Stage, version: str, known: bool
+    stage: TemporaryFleet, version: str, known: bool
 ) -> None:
     vm = stage.alone(tags={"role": "web"})
     compute = read(vm, version=version)["compute"]
@@ -162,6 +166,6 @@ def test_the_fields_that_clients_use_are_present(vm: VM) -> None:
 
 
 @fact("13.2c")
-def test_a_spot_vm_is_marked_as_such(stage: Stage) -> None:
+def test_a_spot_vm_is_marked_as_such(stage: TemporaryFleet) -> None:
     compute = read(stage.alone(spot=True))["compute"]
     assert (compute["priority"], compute["evictionPolicy"]) == ("Spot", "Delete")

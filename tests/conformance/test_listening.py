@@ -3,7 +3,7 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import Serve, Settings
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 from tests.end_to_end.program import until
@@ -22,7 +22,7 @@ IGNORED = (
 )
 
 
-def counted(stage: Stage) -> VM:
+def counted(stage: TemporaryFleet) -> VM:
     """Return a VM whose group has reached incarnation 2, so that a restart is
     visible.
     """
@@ -34,7 +34,7 @@ def counted(stage: Stage) -> VM:
 
 
 @fact("10.1a")
-def test_the_first_request_enables_scheduled_events(stage: Stage) -> None:
+def test_the_first_request_enables_scheduled_events(stage: TemporaryFleet) -> None:
     (vm, other) = stage.group()
     vm.get()
     stage.announce("Reboot", other, source="User")
@@ -43,7 +43,7 @@ def test_the_first_request_enables_scheduled_events(stage: Stage) -> None:
 
 @fact("10.2")
 def test_after_24_hours_without_requests_user_events_start_immediately(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     vm.get()
@@ -54,7 +54,7 @@ def test_after_24_hours_without_requests_user_events_start_immediately(
 
 @fact("10.2")
 def test_within_24_hours_of_a_request_user_events_are_scheduled(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     vm.get()
@@ -65,7 +65,7 @@ def test_within_24_hours_of_a_request_user_events_are_scheduled(
 
 @fact("10.2")
 def test_planned_maintenance_is_announced_after_24_hours_without_requests(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     vm = counted(stage)
     clock.advance(hours=24)
@@ -76,20 +76,20 @@ def test_planned_maintenance_is_announced_after_24_hours_without_requests(
 
 
 @fact("10.3a")
-def test_the_first_request_gets_a_response_immediately(stage: Stage) -> None:
+def test_the_first_request_gets_a_response_immediately(stage: TemporaryFleet) -> None:
     answers = [stage.alone().get() for _ in range(3)]
     assert {each.status for each in answers} == {200}
     assert min(each.seconds for each in answers) < PROMPT  # one may have had bad luck
 
 
 @pytest.fixture
-def slow(serve: Serve) -> Stage:
+def slow(serve: Serve) -> TemporaryFleet:
     """Provide a stage where the first request of a group is delayed."""
     return serve(Settings(first_call_delay=str(DELAY)))
 
 
 @fact("10.3c")
-def test_a_setting_delays_the_first_request(slow: Stage) -> None:
+def test_a_setting_delays_the_first_request(slow: TemporaryFleet) -> None:
     vm = slow.alone()
     first, *later = [vm.get() for _ in range(4)]
     assert {each.status for each in (first, *later)} == {200}
@@ -105,7 +105,7 @@ def is_enabled(stage: Stage, vm: VM) -> bool:
 
 
 @fact("10.3c")
-def test_scheduled_events_is_enabled_during_the_delay(slow: Stage) -> None:
+def test_scheduled_events_is_enabled_during_the_delay(slow: TemporaryFleet) -> None:
     (vm, other) = slow.group()
     with vm.line() as line:
         line.write(vm.request(events(NEWEST)))
@@ -117,7 +117,9 @@ def test_scheduled_events_is_enabled_during_the_delay(slow: Stage) -> None:
 
 
 @fact("10.3d")
-def test_requests_during_the_delay_get_a_response_at_the_same_time(slow: Stage) -> None:
+def test_requests_during_the_delay_get_a_response_at_the_same_time(
+    slow: TemporaryFleet,
+) -> None:
     (vm, other) = slow.group()
     with vm.line() as first, other.line() as second:
         first.write(vm.request(events(NEWEST)))
@@ -128,7 +130,9 @@ def test_requests_during_the_delay_get_a_response_at_the_same_time(slow: Stage) 
 
 
 @fact("10.3e")
-def test_an_approval_during_the_delay_takes_effect_immediately(slow: Stage) -> None:
+def test_an_approval_during_the_delay_takes_effect_immediately(
+    slow: TemporaryFleet,
+) -> None:
     (vm, _) = slow.group()
     announced = slow.announce("Reboot", vm)
     (event,) = announced.maintenance["events"]
@@ -143,7 +147,7 @@ def test_an_approval_during_the_delay_takes_effect_immediately(slow: Stage) -> N
 @fact("10.3b")
 @pytest.mark.parametrize(("method", "target", "marked"), IGNORED)
 def test_refused_and_unrelated_requests_do_not_count(
-    stage: Stage, clock: Clock, method: str, target: str, marked: bool
+    stage: TemporaryFleet, clock: Clock, method: str, target: str, marked: bool
 ) -> None:
     vm = counted(stage)
     clock.advance(hours=23)
@@ -154,7 +158,9 @@ def test_refused_and_unrelated_requests_do_not_count(
 
 @fact("10.3b")
 @pytest.mark.parametrize("header", ["If-None-Match: *", "If-None-Match: 0"])
-def test_a_conditional_request_counts(stage: Stage, clock: Clock, header: str) -> None:
+def test_a_conditional_request_counts(
+    stage: TemporaryFleet, clock: Clock, header: str
+) -> None:
     vm = counted(stage)
     clock.advance(hours=23)
     vm.get(header)
@@ -164,7 +170,7 @@ def test_a_conditional_request_counts(stage: Stage, clock: Clock, header: str) -
 
 @fact("9.8")
 def test_an_approval_counts_as_a_request(
-    stage: Stage, clock: Clock, unknown: str
+    stage: TemporaryFleet, clock: Clock, unknown: str
 ) -> None:
     vm = counted(stage)
     clock.advance(hours=23)

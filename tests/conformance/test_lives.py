@@ -3,11 +3,11 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 
 
 @fact("6.6a")
-def test_a_start_creates_a_new_document(stage: Stage) -> None:
+def test_a_start_creates_a_new_document(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     before = vm.document()
@@ -20,7 +20,9 @@ def test_a_start_creates_a_new_document(stage: Stage) -> None:
 
 
 @fact("6.6c")
-def test_the_end_of_an_event_creates_a_new_document(stage: Stage, clock: Clock) -> None:
+def test_the_end_of_an_event_creates_a_new_document(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Freeze", vm, duration_seconds=30).event)
     before = vm.incarnation
@@ -31,7 +33,7 @@ def test_the_end_of_an_event_creates_a_new_document(stage: Stage, clock: Clock) 
 
 
 @fact("6.6e")
-def test_started_is_shown_for_five_seconds(stage: Stage, clock: Clock) -> None:
+def test_started_is_shown_for_five_seconds(stage: TemporaryFleet, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
     seen = []
@@ -43,7 +45,7 @@ def test_started_is_shown_for_five_seconds(stage: Stage, clock: Clock) -> None:
 
 @fact("6.7")
 def test_a_canceled_event_disappears_and_nothing_happens(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
@@ -55,7 +57,9 @@ def test_a_canceled_event_disappears_and_nothing_happens(
 
 
 @fact("6.8a")
-def test_not_before_is_unchanged_until_the_start(stage: Stage, clock: Clock) -> None:
+def test_not_before_is_unchanged_until_the_start(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     (vm, other) = stage.group()
     stage.announce("Reboot", vm)
     first = vm.event()["NotBefore"]
@@ -66,7 +70,7 @@ def test_not_before_is_unchanged_until_the_start(stage: Stage, clock: Clock) -> 
 
 
 @fact("6.8b")
-def test_one_vm_may_have_several_events(stage: Stage) -> None:
+def test_one_vm_may_have_several_events(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     ids = [stage.announce("Reboot", vm).event, stage.announce("Reboot", vm).event]
     shown = vm.events()
@@ -75,7 +79,7 @@ def test_one_vm_may_have_several_events(stage: Stage) -> None:
 
 
 @fact("6.9")
-def test_nothing_happens_after_the_end(stage: Stage, clock: Clock) -> None:
+def test_nothing_happens_after_the_end(stage: TemporaryFleet, clock: Clock) -> None:
     (vm, _) = stage.group()
     vm.approve(stage.announce("Reboot", vm).event)
     clock.advance(minutes=1)
@@ -90,7 +94,7 @@ def test_nothing_happens_after_the_end(stage: Stage, clock: Clock) -> None:
 
 @fact("6.10a")
 def test_planned_maintenance_affects_one_update_domain_at_a_time(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     first, second = stage.group()
     for vm in (first, second):
@@ -103,7 +107,7 @@ def test_planned_maintenance_affects_one_update_domain_at_a_time(
 
 
 @fact("6.10b")
-def test_no_event_lists_two_update_domains(stage: Stage) -> None:
+def test_no_event_lists_two_update_domains(stage: TemporaryFleet) -> None:
     host = stage.host()
     vm, peer = stage.group(vms={"host": host})
     stage.announce("Freeze", host=host)
@@ -116,7 +120,7 @@ def test_no_event_lists_two_update_domains(stage: Stage) -> None:
 @fact("6.12a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_a_user_initiated_event_has_its_type_and_source(
-    stage: Stage, type: str
+    stage: TemporaryFleet, type: str
 ) -> None:
     (vm, _) = stage.group()
     vm.get()
@@ -128,7 +132,7 @@ def test_a_user_initiated_event_has_its_type_and_source(
 @fact("6.12b")
 @pytest.mark.parametrize(("type", "minutes"), [("Reboot", 15), ("Redeploy", 10)])
 def test_a_user_initiated_event_gets_the_full_notice(
-    stage: Stage, clock: Clock, type: str, minutes: int
+    stage: TemporaryFleet, clock: Clock, type: str, minutes: int
 ) -> None:
     (vm, _) = stage.group()
     vm.get()
@@ -140,7 +144,7 @@ def test_a_user_initiated_event_gets_the_full_notice(
 
 
 @fact("6.12b")
-def test_a_user_initiated_event_can_be_approved(stage: Stage) -> None:
+def test_a_user_initiated_event_can_be_approved(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     vm.get()
     vm.approve(stage.announce("Reboot", vm, source="User").event)
@@ -150,7 +154,7 @@ def test_a_user_initiated_event_can_be_approved(stage: Stage) -> None:
 @fact("6.13")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_a_user_initiated_event_is_not_scheduled_while_disabled(
-    stage: Stage, type: str
+    stage: TemporaryFleet, type: str
 ) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm, source="User")
@@ -162,7 +166,7 @@ def test_a_user_initiated_event_is_not_scheduled_while_disabled(
     ("type", "policy"), [("Reboot", "user-reboot"), ("Redeploy", "user-redeploy")]
 )
 def test_an_event_approved_by_policy_starts_immediately(
-    stage: Stage, type: str, policy: str
+    stage: TemporaryFleet, type: str, policy: str
 ) -> None:
     (vm, _) = stage.group(auto_approve=[policy])
     before = vm.incarnation
@@ -173,7 +177,9 @@ def test_an_event_approved_by_policy_starts_immediately(
 
 
 @fact("6.17a")
-def test_the_policy_of_a_group_does_not_approve_platform_events(stage: Stage) -> None:
+def test_the_policy_of_a_group_does_not_approve_platform_events(
+    stage: TemporaryFleet,
+) -> None:
     (vm, _) = stage.group(auto_approve=["user-reboot", "user-redeploy"])
     stage.announce("Reboot", vm)
     assert vm.statuses == ["Scheduled"]
@@ -184,7 +190,7 @@ def test_the_policy_of_a_group_does_not_approve_platform_events(stage: Stage) ->
 
 @fact("6.16a")
 def test_a_preempt_has_30_seconds_of_notice_and_can_be_approved(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     vm, peer = stage.group(kind="scale-set", vms={"spot": True})
     event = stage.announce("Preempt", vm).event

@@ -3,7 +3,7 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import Serve, Settings
 from tests.conformance.test_fields import TYPES, announced
 from tests.conformance.vm import VERSIONS, VM
@@ -25,7 +25,7 @@ KNOWN = {
 }
 
 
-def of_user(stage: Stage, type: str) -> VM:
+def of_user(stage: TemporaryFleet, type: str) -> VM:
     """Return a VM with one user-initiated event."""
     (vm, _) = stage.group()
     vm.get()  # user-initiated events are scheduled only while enabled
@@ -45,7 +45,9 @@ def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> No
 
 @fact("5.7d")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_started_event_has_an_empty_not_before(stage: Stage, version: str) -> None:
+def test_a_started_event_has_an_empty_not_before(
+    stage: TemporaryFleet, version: str
+) -> None:
     vm = announced(stage, "Reboot")
     vm.approve(vm.event()["EventId"])
     event = vm.event(version)
@@ -62,7 +64,7 @@ def test_not_before_is_always_text(warned: VM, version: str) -> None:
 @fact("5.7f")
 @pytest.mark.parametrize("type", TYPES)
 def test_nothing_starts_before_not_before(
-    stage: Stage, clock: Clock, type: str
+    stage: TemporaryFleet, clock: Clock, type: str
 ) -> None:
     vm = announced(stage, type, notice_seconds=1800)
     clock.advance(seconds=1799)
@@ -76,29 +78,35 @@ def test_nothing_starts_before_not_before(
 
 @fact("5.8a")
 @pytest.mark.parametrize("type", TYPES)
-def test_a_description_is_one_of_the_known_texts(stage: Stage, type: str) -> None:
+def test_a_description_is_one_of_the_known_texts(
+    stage: TemporaryFleet, type: str
+) -> None:
     assert announced(stage, type).event()["Description"] in KNOWN
 
 
 @fact("5.8b")
-def test_a_preempt_has_no_description(stage: Stage) -> None:
+def test_a_preempt_has_no_description(stage: TemporaryFleet) -> None:
     assert announced(stage, "Preempt").event()["Description"] == ""
 
 
 @fact("5.8d")
-def test_a_terminate_has_no_description(stage: Stage) -> None:
+def test_a_terminate_has_no_description(stage: TemporaryFleet) -> None:
     assert announced(stage, "Terminate").event()["Description"] == ""
 
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
-def test_planned_maintenance_is_described_as_such(stage: Stage, type: str) -> None:
+def test_planned_maintenance_is_described_as_such(
+    stage: TemporaryFleet, type: str
+) -> None:
     assert announced(stage, type).event()["Description"] == MAINTENANCE
 
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
-def test_an_emergency_is_described_as_a_repair(stage: Stage, type: str) -> None:
+def test_an_emergency_is_described_as_a_repair(
+    stage: TemporaryFleet, type: str
+) -> None:
     vm = announced(stage, type, emergency=True, reason="smoke")
     assert vm.event()["Description"] == REPAIR
 
@@ -108,7 +116,7 @@ def test_an_emergency_is_described_as_a_repair(stage: Stage, type: str) -> None:
     ("type", "text"), [("Reboot", RESTART), ("Redeploy", REDEPLOY)]
 )
 def test_a_user_initiated_event_is_described_as_such(
-    stage: Stage, type: str, text: str
+    stage: TemporaryFleet, type: str, text: str
 ) -> None:
     assert of_user(stage, type).event()["Description"] == text
 
@@ -117,22 +125,22 @@ def test_a_user_initiated_event_is_described_as_such(
 
 
 @fact("5.9a")
-def test_planned_maintenance_has_source_platform(stage: Stage) -> None:
+def test_planned_maintenance_has_source_platform(stage: TemporaryFleet) -> None:
     assert announced(stage, "Reboot").event()["EventSource"] == "Platform"
 
 
 @fact("5.9a")
-def test_a_user_initiated_event_has_source_user(stage: Stage) -> None:
+def test_a_user_initiated_event_has_source_user(stage: TemporaryFleet) -> None:
     assert of_user(stage, "Reboot").event()["EventSource"] == "User"
 
 
 @fact("5.9b")
-def test_a_preempt_has_source_platform(stage: Stage) -> None:
+def test_a_preempt_has_source_platform(stage: TemporaryFleet) -> None:
     assert announced(stage, "Preempt").event()["EventSource"] == "Platform"
 
 
 @fact("5.9c")
-def test_a_terminate_has_source_user(stage: Stage) -> None:
+def test_a_terminate_has_source_user(stage: TemporaryFleet) -> None:
     assert announced(stage, "Terminate").event()["EventSource"] == "User"
 
 
@@ -141,24 +149,26 @@ def test_a_terminate_has_source_user(stage: Stage) -> None:
 
 @fact("5.10a")
 @pytest.mark.parametrize("seconds", [-1, 0, 9, 30])
-def test_the_duration_is_the_expected_one(stage: Stage, seconds: int) -> None:
+def test_the_duration_is_the_expected_one(stage: TemporaryFleet, seconds: int) -> None:
     vm = announced(stage, "Freeze", duration_seconds=seconds)
     assert vm.event()["DurationInSeconds"] == seconds
 
 
 @fact("5.10b")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_the_duration_of_a_restart_is_unknown(stage: Stage, type: str) -> None:
+def test_the_duration_of_a_restart_is_unknown(stage: TemporaryFleet, type: str) -> None:
     assert announced(stage, type).event()["DurationInSeconds"] == -1
 
 
 @fact("5.10c")
-def test_a_freeze_lasts_some_seconds(stage: Stage) -> None:
+def test_a_freeze_lasts_some_seconds(stage: TemporaryFleet) -> None:
     seconds = announced(stage, "Freeze").event()["DurationInSeconds"]
     assert 0 < seconds <= 30, f"expected some seconds, seen {seconds}"
 
 
 @fact("5.10d")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
-def test_a_preempt_or_terminate_has_no_duration(stage: Stage, type: str) -> None:
+def test_a_preempt_or_terminate_has_no_duration(
+    stage: TemporaryFleet, type: str
+) -> None:
     assert announced(stage, type).event()["DurationInSeconds"] == -1

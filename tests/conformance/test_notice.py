@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from tests.conformance.control import Clock, Refused
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VM
 
 NOTICE = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}
@@ -17,7 +17,7 @@ def not_before(vm: VM) -> datetime:
     return parsedate_to_datetime(vm.event()["NotBefore"])
 
 
-def on_one_host(stage: Stage) -> tuple[VM, VM]:
+def on_one_host(stage: TemporaryFleet) -> tuple[VM, VM]:
     """Return two VMs of two groups whose host has a scheduled Reboot."""
     host = stage.host()
     (first,), (second,) = (stage.group(1, vms={"host": host}) for _ in range(2))
@@ -30,7 +30,7 @@ def on_one_host(stage: Stage) -> tuple[VM, VM]:
 
 @fact("6.0a")
 def test_an_event_is_scheduled_then_started_then_gone(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     stage.announce("Reboot", vm)
@@ -44,7 +44,7 @@ def test_an_event_is_scheduled_then_started_then_gone(
 
 @fact("6.0b")
 def test_an_event_may_disappear_without_having_started(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = stage.group()
     announced = stage.announce("Reboot", vm)
@@ -56,7 +56,7 @@ def test_an_event_may_disappear_without_having_started(
 
 
 @fact("6.0c")
-def test_an_event_may_appear_as_started(stage: Stage) -> None:
+def test_an_event_may_appear_as_started(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     stage.announce("Redeploy", vm, emergency=True, reason="smoke")
     assert vm.statuses == ["Started"]
@@ -68,7 +68,7 @@ def test_an_event_may_appear_as_started(stage: Stage) -> None:
 @fact("6.1a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_no_type_has_less_notice_than_promised(
-    stage: Stage, clock: Clock, type: str, seconds: int
+    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm)
@@ -80,7 +80,7 @@ def test_no_type_has_less_notice_than_promised(
 @fact("6.1b", "6.14b")
 @pytest.mark.parametrize("seconds", [300, 450, 900])
 def test_the_notice_of_a_terminate_is_set_by_its_group(
-    stage: Stage, clock: Clock, seconds: int
+    stage: TemporaryFleet, clock: Clock, seconds: int
 ) -> None:
     (vm,) = stage.group(1, kind="scale-set", terminate_notice_seconds=seconds)
     stage.announce("Terminate", vm)
@@ -88,7 +88,9 @@ def test_the_notice_of_a_terminate_is_set_by_its_group(
 
 
 @fact("6.14b")
-def test_a_terminate_has_five_minutes_by_default(stage: Stage, clock: Clock) -> None:
+def test_a_terminate_has_five_minutes_by_default(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     (vm,) = stage.group(1, kind="scale-set")
     stage.announce("Terminate", vm)
     assert not_before(vm) == clock.now + timedelta(minutes=5)
@@ -97,7 +99,7 @@ def test_a_terminate_has_five_minutes_by_default(stage: Stage, clock: Clock) -> 
 @fact("6.1c")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
-    stage: Stage, clock: Clock, type: str, seconds: int
+    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm)
@@ -108,7 +110,7 @@ def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
 
 
 @fact("6.2b")
-def test_an_event_that_is_days_ahead_can_be_approved_now(stage: Stage) -> None:
+def test_an_event_that_is_days_ahead_can_be_approved_now(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Redeploy", vm, notice_seconds=7 * 86400).event
     assert vm.approve(event).status == 200
@@ -118,7 +120,7 @@ def test_an_event_that_is_days_ahead_can_be_approved_now(stage: Stage) -> None:
 @fact("6.3a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_an_event_without_notice_is_started_with_an_empty_not_before(
-    stage: Stage, type: str
+    stage: TemporaryFleet, type: str
 ) -> None:
     (vm, _) = stage.group()
     assert vm.events() == []
@@ -130,7 +132,7 @@ def test_an_event_without_notice_is_started_with_an_empty_not_before(
 @fact("6.4a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_an_event_starts_at_not_before_without_an_approval(
-    stage: Stage, clock: Clock, type: str, seconds: int
+    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
     (vm, _) = stage.group()
     stage.announce(type, vm)
@@ -142,7 +144,7 @@ def test_an_event_starts_at_not_before_without_an_approval(
 
 @fact("6.5a")
 @pytest.mark.parametrize("type", [*NOTICE, "Terminate"])
-def test_an_approval_starts_the_event_early(stage: Stage, type: str) -> None:
+def test_an_approval_starts_the_event_early(stage: TemporaryFleet, type: str) -> None:
     (vm, _) = stage.group()
     event = stage.announce(type, vm).event
     assert vm.statuses == ["Scheduled"]
@@ -151,7 +153,7 @@ def test_an_approval_starts_the_event_early(stage: Stage, type: str) -> None:
 
 
 @fact("6.5b")
-def test_all_groups_on_the_host_have_to_approve(stage: Stage) -> None:
+def test_all_groups_on_the_host_have_to_approve(stage: TemporaryFleet) -> None:
     first, second = on_one_host(stage)
     assert first.approve(first.event()["EventId"]).status == 200
     assert (first.statuses, second.statuses) == (["Scheduled"], ["Scheduled"])
@@ -161,7 +163,7 @@ def test_all_groups_on_the_host_have_to_approve(stage: Stage) -> None:
 
 @fact("6.5b")
 def test_the_host_starts_at_not_before_if_only_some_approve(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     first, second = on_one_host(stage)
     first.approve(first.event()["EventId"])
@@ -170,7 +172,7 @@ def test_the_host_starts_at_not_before_if_only_some_approve(
 
 
 @fact("6.5c")
-def test_one_approval_covers_all_resources(stage: Stage) -> None:
+def test_one_approval_covers_all_resources(stage: TemporaryFleet) -> None:
     host = stage.host()
     vms = stage.group(3, vms={"host": host, "update_domain": 0})
     event = stage.announce("Freeze", host=host).event

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.test_errors import UNMARKED
 from tests.conformance.vm import EVENTS, NEWEST, VM, events
 
@@ -57,7 +57,7 @@ def test_the_method_is_reported_before_the_version(daring: VM) -> None:
 
 
 @fact("8.1f")
-def test_the_version_is_reported_before_the_caller(stage: Stage) -> None:
+def test_the_version_is_reported_before_the_caller(stage: TemporaryFleet) -> None:
     nobody = stage.speak_for(f"{stage.prefix}-nobody")
     assert nobody.ask(EVENTS).status == 400
     answer = nobody.get()
@@ -66,7 +66,7 @@ def test_the_version_is_reported_before_the_caller(stage: Stage) -> None:
 
 
 @fact("8.1g")
-def test_the_caller_is_reported_before_the_body(stage: Stage) -> None:
+def test_the_caller_is_reported_before_the_body(stage: TemporaryFleet) -> None:
     nobody = stage.speak_for(f"{stage.prefix}-nobody")
     assert nobody.post(b"nonsense").status == 404
 

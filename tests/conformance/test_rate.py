@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import NEEDS_HURRY, Serve, Settings, Target
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
-from tests.conformance.wire import Answer, Line
+from tests.conformance.wire import RawConnection, ReceivedResponse
 
 LIMIT = 5
 MANY = 100
@@ -19,18 +19,18 @@ INSTANCE = "/metadata/instance?api-version=2021-02-01"
 
 
 @pytest.fixture
-def limited(serve: Serve) -> Stage:
+def limited(serve: Serve) -> TemporaryFleet:
     """Provide a stage where each VM may send five requests a second."""
     return serve(Settings(requests_per_second=str(LIMIT)))
 
 
-def ask(line: Line, request: bytes) -> Answer:
+def ask(line: RawConnection, request: bytes) -> ReceivedResponse:
     """Send `request` over an open connection."""
     line.write(request)
     return line.read(request.split()[0].decode())
 
 
-def ask_until_refused(line: Line, request: bytes) -> list[Answer]:
+def ask_until_refused(line: RawConnection, request: bytes) -> list[ReceivedResponse]:
     """Send `request` repeatedly until it gets a 429."""
     answers = [ask(line, request)]
     while answers[-1].status != 429:
@@ -43,7 +43,7 @@ def ask_until_refused(line: Line, request: bytes) -> list[Answer]:
 class Exhausted:
     """A connection of a VM that has just exceeded its limit."""
 
-    line: Line
+    line: RawConnection
     since: float  # before the limit was exceeded, on the monotonic clock
 
     def check_that_only_time_helps(self, request: bytes) -> None:
@@ -62,7 +62,9 @@ def exhausted(vm: VM, request: bytes | None = None) -> Iterator[Exhausted]:
 
 
 @fact("8.0h", "8.3b")
-def test_five_requests_a_second_succeed_and_more_get_429(limited: Stage) -> None:
+def test_five_requests_a_second_succeed_and_more_get_429(
+    limited: TemporaryFleet,
+) -> None:
     vm = limited.alone()
     with vm.line() as line:
         *answered, refused = ask_until_refused(line, vm.request(events(NEWEST)))
@@ -72,21 +74,21 @@ def test_five_requests_a_second_succeed_and_more_get_429(limited: Stage) -> None
 
 
 @fact("8.3b")
-def test_the_limit_covers_all_paths_together(limited: Stage) -> None:
+def test_the_limit_covers_all_paths_together(limited: TemporaryFleet) -> None:
     vm = limited.alone()
     with exhausted(vm) as spent:
         spent.check_that_only_time_helps(vm.request(INSTANCE))
 
 
 @fact("8.3b")
-def test_the_limit_applies_to_each_vm_separately(limited: Stage) -> None:
+def test_the_limit_applies_to_each_vm_separately(limited: TemporaryFleet) -> None:
     first, second = limited.group()
     with exhausted(first):
         assert second.get().status == 200
 
 
 @fact("8.3c")
-def test_a_429_has_retry_after(limited: Stage) -> None:
+def test_a_429_has_retry_after(limited: TemporaryFleet) -> None:
     vm = limited.alone()
     with vm.line() as line:
         refused = ask_until_refused(line, vm.request(events(NEWEST)))[-1]
@@ -103,7 +105,9 @@ def test_there_is_no_limit_by_default(tested: Target, vm: VM) -> None:
 
 
 @fact("8.1g")
-def test_an_unknown_caller_is_reported_before_the_limit(limited: Stage) -> None:
+def test_an_unknown_caller_is_reported_before_the_limit(
+    limited: TemporaryFleet,
+) -> None:
     nobody = limited.speak_for(f"{limited.prefix}-nobody")
     request = nobody.request(events(NEWEST))
     with nobody.line() as line:
@@ -111,7 +115,7 @@ def test_an_unknown_caller_is_reported_before_the_limit(limited: Stage) -> None:
 
 
 @fact("8.1g")
-def test_a_bad_version_is_reported_before_the_limit(limited: Stage) -> None:
+def test_a_bad_version_is_reported_before_the_limit(limited: TemporaryFleet) -> None:
     vm = limited.alone()
     with exhausted(vm) as spent:
         seen = {ask(spent.line, vm.request(EVENTS)).status for _ in range(LIMIT)}
@@ -119,7 +123,7 @@ def test_a_bad_version_is_reported_before_the_limit(limited: Stage) -> None:
 
 
 @fact("8.1h")
-def test_the_limit_is_reported_before_the_body(limited: Stage) -> None:
+def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
     vm = limited.alone()
     bad = vm.request(events(NEWEST), method="POST", body=b"nonsense")
     with exhausted(vm) as spent:
@@ -127,7 +131,9 @@ def test_the_limit_is_reported_before_the_body(limited: Stage) -> None:
 
 
 @fact("9.8")
-def test_an_approval_counts_towards_the_limit(limited: Stage, unknown: str) -> None:
+def test_an_approval_counts_towards_the_limit(
+    limited: TemporaryFleet, unknown: str
+) -> None:
     vm = limited.alone()
     post = vm.request(events(NEWEST), method="POST", body=approval(unknown))
     with exhausted(vm, post) as spent:

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VM, approval
 
 MALFORMED = (
@@ -52,7 +52,7 @@ def test_a_malformed_id_is_refused(vm: VM, id: str) -> None:
 
 
 @fact("9.4c")
-def test_an_event_of_another_group_is_unknown(stage: Stage) -> None:
+def test_an_event_of_another_group_is_unknown(stage: TemporaryFleet) -> None:
     (vm, _), (other, _) = stage.group(), stage.group()
     event = stage.announce("Reboot", vm).event
     answer = other.approve(event)
@@ -62,7 +62,9 @@ def test_an_event_of_another_group_is_unknown(stage: Stage) -> None:
 
 
 @fact("9.5a")
-def test_one_unknown_id_refuses_the_whole_list(stage: Stage, unknown: str) -> None:
+def test_one_unknown_id_refuses_the_whole_list(
+    stage: TemporaryFleet, unknown: str
+) -> None:
     first, second = stage.group()
     ids = [stage.announce("Reboot", vm).event for vm in (first, second)]
     answer = first.approve(ids[0], unknown, ids[1])
@@ -72,7 +74,7 @@ def test_one_unknown_id_refuses_the_whole_list(stage: Stage, unknown: str) -> No
 
 
 @fact("9.5a")
-def test_a_refused_list_approves_nothing(stage: Stage, unknown: str) -> None:
+def test_a_refused_list_approves_nothing(stage: TemporaryFleet, unknown: str) -> None:
     host = stage.host()
     (vm,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
     stage.announce("Reboot", host=host)
@@ -90,7 +92,9 @@ def test_a_malformed_approval_is_refused(vm: VM, body: bytes) -> None:
 
 @fact("9.6b")
 @pytest.mark.parametrize("form", SPOILED)
-def test_a_malformed_approval_approves_nothing(stage: Stage, form: str) -> None:
+def test_a_malformed_approval_approves_nothing(
+    stage: TemporaryFleet, form: str
+) -> None:
     (vm, _) = stage.group()
     event = stage.announce("Reboot", vm).event
     assert vm.post((form % event).encode()).status == 400

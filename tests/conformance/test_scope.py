@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM
 
 
@@ -14,7 +14,7 @@ def compute(vm: VM) -> Any:
     return vm.ask("/metadata/instance?api-version=2021-02-01")["compute"]
 
 
-def assert_shared(stage: Stage, kind: str) -> None:
+def assert_shared(stage: TemporaryFleet, kind: str) -> None:
     """Check that all VMs of a group see an event of one, and that others do not."""
     vms = stage.group(3, kind=kind)
     outside = stage.group(1, kind=kind)[0]
@@ -24,7 +24,7 @@ def assert_shared(stage: Stage, kind: str) -> None:
 
 
 @fact("7.1a")
-def test_a_vm_on_its_own_sees_only_its_own_events(stage: Stage) -> None:
+def test_a_vm_on_its_own_sees_only_its_own_events(stage: TemporaryFleet) -> None:
     first, second = stage.alone(), stage.alone()
     stage.announce("Reboot", first)
     assert first.event()["Resources"] == [first.name]
@@ -32,29 +32,31 @@ def test_a_vm_on_its_own_sees_only_its_own_events(stage: Stage) -> None:
 
 
 @fact("7.1b")
-def test_an_availability_set_shares_its_events(stage: Stage) -> None:
+def test_an_availability_set_shares_its_events(stage: TemporaryFleet) -> None:
     assert_shared(stage, "availability-set")
 
 
 @fact("7.1c")
-def test_a_placement_group_of_a_scale_set_shares_its_events(stage: Stage) -> None:
+def test_a_placement_group_of_a_scale_set_shares_its_events(
+    stage: TemporaryFleet,
+) -> None:
     assert_shared(stage, "scale-set")
 
 
 @fact("7.1d")
-def test_a_cloud_service_shares_its_events(stage: Stage) -> None:
+def test_a_cloud_service_shares_its_events(stage: TemporaryFleet) -> None:
     assert_shared(stage, "cloud-service")
 
 
 @fact("7.1e")
-def test_a_zone_shares_nothing(stage: Stage) -> None:
+def test_a_zone_shares_nothing(stage: TemporaryFleet) -> None:
     first, second = stage.alone(zone="1"), stage.alone(zone="1")
     stage.announce("Reboot", first)
     assert second.events() == []
 
 
 @fact("7.1e")
-def test_zones_do_not_divide_a_group(stage: Stage) -> None:
+def test_zones_do_not_divide_a_group(stage: TemporaryFleet) -> None:
     name = f"{stage.prefix}-zonal"
     (vm,) = stage.group(1)
     group = vm.name.rpartition("_")[0]
@@ -64,7 +66,9 @@ def test_zones_do_not_divide_a_group(stage: Stage) -> None:
 
 
 @fact("7.1f")
-def test_in_an_isolated_group_each_vm_sees_only_its_own_events(stage: Stage) -> None:
+def test_in_an_isolated_group_each_vm_sees_only_its_own_events(
+    stage: TemporaryFleet,
+) -> None:
     first, second = stage.group(kind="scale-set", isolated=True)
     stage.announce("Reboot", first)
     assert first.event()["Resources"] == [first.name]
@@ -72,7 +76,9 @@ def test_in_an_isolated_group_each_vm_sees_only_its_own_events(stage: Stage) -> 
 
 
 @fact("7.2")
-def test_a_request_of_one_vm_counts_for_its_group(stage: Stage, clock: Clock) -> None:
+def test_a_request_of_one_vm_counts_for_its_group(
+    stage: TemporaryFleet, clock: Clock
+) -> None:
     first, second = stage.group()
     assert first.incarnation == 0
     stage.cancel(stage.announce("Reboot", first))
@@ -87,14 +93,16 @@ def test_a_request_of_one_vm_counts_for_its_group(stage: Stage, clock: Clock) ->
 
 
 @fact("7.3a")
-def test_a_resource_has_the_name_of_instance_metadata(stage: Stage) -> None:
+def test_a_resource_has_the_name_of_instance_metadata(stage: TemporaryFleet) -> None:
     vm = stage.add(f"{stage.prefix}-MiXed.Case", {})
     stage.announce("Reboot", vm)
     assert vm.event()["Resources"] == [compute(vm)["name"]] == [vm.name]
 
 
 @fact("7.3b")
-def test_an_instance_of_a_scale_set_is_named_by_its_index(stage: Stage) -> None:
+def test_an_instance_of_a_scale_set_is_named_by_its_index(
+    stage: TemporaryFleet,
+) -> None:
     vm = stage.group(2, kind="scale-set")[1]
     stage.announce("Reboot", vm)
     (name,) = vm.event()["Resources"]
@@ -103,7 +111,7 @@ def test_an_instance_of_a_scale_set_is_named_by_its_index(stage: Stage) -> None:
 
 @fact("7.3d")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_a_role_instance_keeps_its_name(stage: Stage, version: str) -> None:
+def test_a_role_instance_keeps_its_name(stage: TemporaryFleet, version: str) -> None:
     vm = stage.add(f"{stage.prefix}-FrontEnd_IN_0", {"paas": True})
     stage.announce("Reboot", vm)
     assert vm.event(version)["Resources"] == [vm.name]
@@ -112,7 +120,7 @@ def test_a_role_instance_keeps_its_name(stage: Stage, version: str) -> None:
 @fact("7.3e")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_in_2017_03_01_names_begin_with_an_underscore(
-    stage: Stage, version: str
+    stage: TemporaryFleet, version: str
 ) -> None:
     host = stage.host()
     vms = stage.group(3, vms={"host": host, "update_domain": 0})
@@ -122,14 +130,16 @@ def test_in_2017_03_01_names_begin_with_an_underscore(
 
 
 @fact("7.3f")
-def test_names_of_role_instances_have_no_underscore(stage: Stage) -> None:
+def test_names_of_role_instances_have_no_underscore(stage: TemporaryFleet) -> None:
     (vm,) = stage.group(1, kind="cloud-service", vms={"paas": True})
     stage.announce("Reboot", vm)
     assert vm.event("2017-03-01")["Resources"] == [vm.name]
 
 
 @fact("7.4")
-def test_instance_metadata_shows_domains_and_the_placement_group(stage: Stage) -> None:
+def test_instance_metadata_shows_domains_and_the_placement_group(
+    stage: TemporaryFleet,
+) -> None:
     (vm,) = stage.group(1, vms={"update_domain": 3, "fault_domain": 1})
     metadata = compute(vm)
     assert metadata["platformUpdateDomain"] == "3"

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM
 
 FORMS = (
@@ -40,7 +40,7 @@ def test_a_matching_tag_gets_304(vm: VM, version: str) -> None:
 
 
 @fact("4.2c")
-def test_an_older_tag_gets_the_new_document(stage: Stage) -> None:
+def test_an_older_tag_gets_the_new_document(stage: TemporaryFleet) -> None:
     (vm, _) = stage.group()
     old = tag(vm)
     event = stage.announce("Reboot", vm).event
@@ -51,7 +51,7 @@ def test_an_older_tag_gets_the_new_document(stage: Stage) -> None:
 
 
 @fact("4.2c")
-def test_every_document_has_its_own_tag(stage: Stage, clock: Clock) -> None:
+def test_every_document_has_its_own_tag(stage: TemporaryFleet, clock: Clock) -> None:
     (vm, _) = stage.group()
     tags = [tag(vm)]
     event = stage.announce("Reboot", vm).event
@@ -70,7 +70,7 @@ def test_the_tag_is_quoted(vm: VM) -> None:
 
 @fact("4.2e")
 def test_a_tag_from_before_24_hours_without_requests_matches_nothing(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     vm = stage.alone()
     assert vm.incarnation == 0

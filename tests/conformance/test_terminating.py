@@ -2,11 +2,13 @@
 
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import VM
 
 
-def terminated(stage: Stage, *notices: int) -> tuple[tuple[VM, ...], list[str]]:
+def terminated(
+    stage: TemporaryFleet, *notices: int
+) -> tuple[tuple[VM, ...], list[str]]:
     """Return VMs of one scale set that are all to be deleted, and their event ids."""
     vms = stage.group(len(notices), kind="scale-set")
     ids = [
@@ -17,7 +19,7 @@ def terminated(stage: Stage, *notices: int) -> tuple[tuple[VM, ...], list[str]]:
 
 
 @fact("6.14c")
-def test_an_approved_terminate_waits_for_the_others(stage: Stage) -> None:
+def test_an_approved_terminate_waits_for_the_others(stage: TemporaryFleet) -> None:
     (first, second), (first_id, second_id) = terminated(stage, 600, 600)
     assert first.approve(first_id).status == 200
     assert first.statuses == ["Scheduled", "Scheduled"]
@@ -27,7 +29,7 @@ def test_an_approved_terminate_waits_for_the_others(stage: Stage) -> None:
 
 @fact("6.14c")
 def test_an_approved_terminate_does_not_wait_for_one_that_is_due(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (first, _), (first_id, _) = terminated(stage, 900, 300)
     first.approve(first_id)
@@ -37,7 +39,7 @@ def test_an_approved_terminate_does_not_wait_for_one_that_is_due(
 
 @fact("6.14d")
 def test_no_terminate_waits_beyond_its_own_not_before(
-    stage: Stage, clock: Clock
+    stage: TemporaryFleet, clock: Clock
 ) -> None:
     (first, _), (first_id, _) = terminated(stage, 300, 900)
     first.approve(first_id)
@@ -48,7 +50,9 @@ def test_no_terminate_waits_beyond_its_own_not_before(
 
 
 @fact("6.14e")
-def test_a_terminate_does_not_wait_for_those_announced_later(stage: Stage) -> None:
+def test_a_terminate_does_not_wait_for_those_announced_later(
+    stage: TemporaryFleet,
+) -> None:
     first, second, third = stage.group(3, kind="scale-set")
     first_id, second_id = (
         stage.announce("Terminate", vm).event for vm in (first, second)
@@ -60,7 +64,7 @@ def test_a_terminate_does_not_wait_for_those_announced_later(stage: Stage) -> No
 
 
 @fact("6.14f")
-def test_another_vm_may_approve_a_terminate(stage: Stage) -> None:
+def test_another_vm_may_approve_a_terminate(stage: TemporaryFleet) -> None:
     vm, other = stage.group(kind="scale-set")
     event = stage.announce("Terminate", vm).event
     assert other.approve(event).status == 200

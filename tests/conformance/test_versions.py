@@ -4,7 +4,7 @@ import re
 
 import pytest
 from tests.conformance.facts import fact, read_facts
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import EVENTS, VERSIONS, VM
 
 OF_INSTANCE = tuple(re.findall(r"\d{4}-\d\d-\d\d", read_facts()["3.2a"].text))
@@ -27,7 +27,7 @@ ALWAYS = {
 }
 
 
-def one_of_each(stage: Stage) -> VM:
+def one_of_each(stage: TemporaryFleet) -> VM:
     """Announce an event of every type for one VM."""
     (vm, _) = stage.group()
     for event_type in (*FIRST, *SINCE):
@@ -46,25 +46,27 @@ def test_each_of_the_seven_versions_is_supported(vm: VM, version: str) -> None:
 
 
 @fact("3.0b")
-def test_2017_03_01_knows_freeze_reboot_and_redeploy(stage: Stage) -> None:
+def test_2017_03_01_knows_freeze_reboot_and_redeploy(stage: TemporaryFleet) -> None:
     assert types(one_of_each(stage), "2017-03-01") == FIRST
 
 
 @fact("3.0c")
-def test_2017_08_01_writes_names_without_an_underscore(stage: Stage) -> None:
+def test_2017_08_01_writes_names_without_an_underscore(stage: TemporaryFleet) -> None:
     vm = stage.alone()
     stage.announce("Reboot", vm)
     assert vm.event("2017-08-01")["Resources"] == [vm.name]
 
 
 @fact("3.0d")
-def test_2017_11_01_adds_preempt(stage: Stage) -> None:
+def test_2017_11_01_adds_preempt(stage: TemporaryFleet) -> None:
     assert types(one_of_each(stage), "2017-11-01") == FIRST | {"Preempt"}
 
 
 @fact("3.0e")
 @pytest.mark.parametrize("version", VERSIONS[3:])
-def test_since_2019_01_01_all_five_types_are_shown(stage: Stage, version: str) -> None:
+def test_since_2019_01_01_all_five_types_are_shown(
+    stage: TemporaryFleet, version: str
+) -> None:
     assert types(one_of_each(stage), version) == FIRST | {"Preempt", "Terminate"}
 
 
@@ -120,7 +122,9 @@ def test_instance_metadata_refuses_versions_of_scheduled_events(
 
 @fact("3.4a")
 @pytest.mark.parametrize("version", VERSIONS[:3])
-def test_before_2019_01_01_a_terminate_is_hidden(stage: Stage, version: str) -> None:
+def test_before_2019_01_01_a_terminate_is_hidden(
+    stage: TemporaryFleet, version: str
+) -> None:
     (vm, _) = stage.group()
     stage.announce("Terminate", vm)
     assert vm.events(version) == []
@@ -128,7 +132,9 @@ def test_before_2019_01_01_a_terminate_is_hidden(stage: Stage, version: str) -> 
 
 @fact("3.4b")
 @pytest.mark.parametrize("version", VERSIONS[:2])
-def test_before_2017_11_01_a_preempt_is_hidden(stage: Stage, version: str) -> None:
+def test_before_2017_11_01_a_preempt_is_hidden(
+    stage: TemporaryFleet, version: str
+) -> None:
     (vm, _) = stage.group()
     stage.announce("Preempt", vm)
     assert vm.events(version) == []
@@ -136,7 +142,9 @@ def test_before_2017_11_01_a_preempt_is_hidden(stage: Stage, version: str) -> No
 
 @fact("3.4c")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
-def test_a_hidden_event_still_changes_the_incarnation(stage: Stage, type: str) -> None:
+def test_a_hidden_event_still_changes_the_incarnation(
+    stage: TemporaryFleet, type: str
+) -> None:
     (vm, _) = stage.group()
     assert vm.document("2017-03-01")["DocumentIncarnation"] == 0
     stage.announce(type, vm)

@@ -4,9 +4,9 @@ import time
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import Stage
+from tests.conformance.stage import TemporaryFleet
 from tests.conformance.vm import NEWEST, VM, events
-from tests.conformance.wire import Answer
+from tests.conformance.wire import ReceivedResponse
 
 AT_ONCE = 10.0  # seconds: far less than the 30 that a client would wait
 SHORT = 0.3  # seconds for which a long poll is observed to stay open
@@ -16,7 +16,7 @@ def tag_of(vm: VM) -> str:
     return vm.get().header("ETag") or ""
 
 
-def answer_to_a_change(stage: Stage, wait: str) -> Answer:
+def answer_to_a_change(stage: TemporaryFleet, wait: str) -> ReceivedResponse:
     """Send a long poll, check that it is held, announce something, return the
     response.
     """
@@ -29,7 +29,7 @@ def answer_to_a_change(stage: Stage, wait: str) -> Answer:
         return line.read()
 
 
-def timed(vm: VM, *headers: str) -> tuple[Answer, float]:
+def timed(vm: VM, *headers: str) -> tuple[ReceivedResponse, float]:
     """Send a GET and measure how many seconds it takes."""
     began = time.monotonic()
     answer = vm.get(*headers)
@@ -44,7 +44,7 @@ def test_a_request_without_the_preference_is_not_held(vm: VM) -> None:
 
 
 @fact("4.2l")
-def test_a_long_poll_returns_when_the_document_changes(stage: Stage) -> None:
+def test_a_long_poll_returns_when_the_document_changes(stage: TemporaryFleet) -> None:
     answer = answer_to_a_change(stage, "wait=30")
     assert answer.status == 200
     assert len(answer["Events"]) == 1
@@ -52,7 +52,9 @@ def test_a_long_poll_returns_when_the_document_changes(stage: Stage) -> None:
 
 
 @fact("4.2l")
-def test_a_change_of_another_group_does_not_end_a_long_poll(stage: Stage) -> None:
+def test_a_change_of_another_group_does_not_end_a_long_poll(
+    stage: TemporaryFleet,
+) -> None:
     (vm, _), (other, _) = stage.group(), stage.group()
     headers = (f"If-None-Match: {tag_of(vm)}", "Prefer: wait=30")
     with vm.line() as line:
@@ -86,14 +88,16 @@ def test_a_304_after_waiting_has_preference_applied(vm: VM) -> None:
 
 
 @fact("4.2n")
-def test_a_200_after_waiting_has_preference_applied(stage: Stage) -> None:
+def test_a_200_after_waiting_has_preference_applied(stage: TemporaryFleet) -> None:
     answer = answer_to_a_change(stage, "wait=30")
     assert answer.header("Preference-Applied") == "wait=30"
 
 
 @fact("4.2o")
 @pytest.mark.parametrize("seconds", [61, 3600, 999_999_999])
-def test_a_long_poll_lasts_at_most_a_minute(stage: Stage, seconds: int) -> None:
+def test_a_long_poll_lasts_at_most_a_minute(
+    stage: TemporaryFleet, seconds: int
+) -> None:
     answer = answer_to_a_change(stage, f"wait={seconds}")
     assert answer.header("Preference-Applied") == "wait=60"
 

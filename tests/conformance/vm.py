@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.conformance.wire import Answer, Line, Wire
+from tests.conformance.wire import RawConnection, ReceivedResponse, Transcript
 
 VERSIONS = (
     "2017-03-01",
@@ -28,12 +28,12 @@ class VM:
     """The endpoint of one VM."""
 
     endpoint: str  # without /metadata
-    wire: Wire = field(repr=False)
+    wire: Transcript = field(repr=False)
     name: str = ""  # empty for the VM that the endpoint belongs to
     source: str | None = None  # the source address of requests; None for any
 
     @contextmanager
-    def line(self) -> Iterator[Line]:
+    def line(self) -> Iterator[RawConnection]:
         """Open a connection."""
         where = urlsplit(self.endpoint)
         connection = socket.create_connection(
@@ -42,7 +42,7 @@ class VM:
             None if self.source is None else (self.source, 0),
         )
         with connection:
-            yield Line(socket=connection, wire=self.wire)
+            yield RawConnection(socket=connection, wire=self.wire)
 
     def request(
         self,
@@ -67,26 +67,28 @@ class VM:
         method: str = "GET",
         body: bytes | None = None,
         marked: bool = True,
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Send one request over its own connection."""
         data = self.request(target, *headers, method=method, body=body, marked=marked)
         with self.line() as line:
             line.write(data)
             return line.read(method)
 
-    def get(self, *headers: str, version: str = NEWEST, marked: bool = True) -> Answer:
+    def get(
+        self, *headers: str, version: str = NEWEST, marked: bool = True
+    ) -> ReceivedResponse:
         """Read the document."""
         return self.ask(events(version), *headers, marked=marked)
 
     def post(
         self, body: bytes, *headers: str, version: str = NEWEST, marked: bool = True
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Post `body` as an approval."""
         return self.ask(
             events(version), *headers, method="POST", body=body, marked=marked
         )
 
-    def approve(self, *ids: str, version: str = NEWEST) -> Answer:
+    def approve(self, *ids: str, version: str = NEWEST) -> ReceivedResponse:
         """Approve the events with these `ids`."""
         return self.post(approval(*ids), version=version)
 

@@ -16,7 +16,7 @@ _LONGEST_SHOWN = 2000
 
 
 @dataclass(slots=True, kw_only=True)
-class Pace:
+class RequestPacer:
     """The minimum interval between requests."""
 
     interval: float = 0.0  # seconds
@@ -29,10 +29,10 @@ class Pace:
 
 
 @dataclass(slots=True, kw_only=True)
-class Wire:
+class Transcript:
     """The transcript of one test."""
 
-    pace: Pace
+    pace: RequestPacer
     timeout: float
     said: list[str] = field(default_factory=list, repr=False)
 
@@ -44,7 +44,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReceivedResponse:
     """A response."""
 
     protocol: str
@@ -83,11 +83,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RawConnection:
     """An open connection."""
 
     socket: socket.socket
-    wire: Wire = field(repr=False)
+    wire: Transcript = field(repr=False)
 
     def write(self, data: bytes) -> None:
         """Send `data` unchanged."""
@@ -95,7 +95,7 @@ class Line:
         self.wire.note(">", data)
         self.socket.sendall(data)
 
-    def read(self, method: str = "GET") -> Answer:
+    def read(self, method: str = "GET") -> ReceivedResponse:
         """Read one response to a request with `method`."""
         began = time.monotonic()
         response = HTTPResponse(self.socket, method=method)
@@ -104,7 +104,7 @@ class Line:
             body = response.read()
         finally:
             response.close()
-        answer = Answer(
+        answer = ReceivedResponse(
             protocol={11: "HTTP/1.1", 10: "HTTP/1.0"}[response.version],
             status=response.status,
             headers=tuple(response.headers.items()),
@@ -114,7 +114,7 @@ class Line:
         self._note(answer, response.reason)
         return answer
 
-    def _note(self, answer: Answer, reason: str) -> None:
+    def _note(self, answer: ReceivedResponse, reason: str) -> None:
         head = [f"{answer.protocol} {answer.status} {reason}"]
         head += [f"{name}: {value}" for name, value in answer.headers]
         self.wire.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)

@@ -62,7 +62,7 @@ esac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cloud:
+class FakePlatform:
     """An example script and the state kept by its fake commands."""
 
     script: Path
@@ -110,26 +110,26 @@ class Cloud:
 
 
 @pytest.fixture
-def proxmox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+def proxmox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePlatform:
     write_script(tmp_path / "ssh", SSH.format(folder=tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     script = SCRIPTS / "maintain-proxmox.py"
-    return Cloud(script=script, folder=tmp_path, running="running")
+    return FakePlatform(script=script, folder=tmp_path, running="running")
 
 
 @pytest.fixture
-def openstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+def openstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePlatform:
     write_script(tmp_path / "openstack", OPENSTACK.format(folder=tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     script = SCRIPTS / "maintain-openstack.py"
-    return Cloud(script=script, folder=tmp_path, running="ACTIVE")
+    return FakePlatform(script=script, folder=tmp_path, running="ACTIVE")
 
 
 @pytest.fixture(params=["proxmox", "openstack"])
-def cloud(request: pytest.FixtureRequest) -> Cloud:
+def cloud(request: pytest.FixtureRequest) -> FakePlatform:
     """Run the test with both platforms."""
     platform = request.getfixturevalue(request.param)
-    assert isinstance(platform, Cloud)
+    assert isinstance(platform, FakePlatform)
     return platform
 
 
@@ -151,7 +151,7 @@ def all_done(said: Sequence[Report]) -> bool:
     ],
 )
 def test_proxmox_commands_match_the_event_type(
-    proxmox: Cloud, type: EventType, orders: Sequence[str]
+    proxmox: FakePlatform, type: EventType, orders: Sequence[str]
 ) -> None:
     proxmox.keeps("node-a", "100")
     assert all_done(proxmox.carry_out(type, "100"))
@@ -169,7 +169,7 @@ def test_proxmox_commands_match_the_event_type(
     ],
 )
 def test_openstack_commands_match_the_event_type(
-    openstack: Cloud, type: EventType, orders: Sequence[str]
+    openstack: FakePlatform, type: EventType, orders: Sequence[str]
 ) -> None:
     openstack.keeps("node-a", "s0")
     assert all_done(openstack.carry_out(type, "s0"))
@@ -181,14 +181,14 @@ def test_openstack_commands_match_the_event_type(
 
 @pytest.mark.parametrize("type", EventType)
 def test_second_attempt_succeeds_when_all_was_done(
-    cloud: Cloud, type: EventType
+    cloud: FakePlatform, type: EventType
 ) -> None:
     cloud.keeps("node-a", "100")
     assert all_done(cloud.carry_out(type, "100"))
     assert all_done(cloud.carry_out(type, "100", attempt=2))
 
 
-def test_freeze_pauses_all_vms_together(cloud: Cloud) -> None:
+def test_freeze_pauses_all_vms_together(cloud: FakePlatform) -> None:
     for vm in ("100", "101"):
         cloud.keeps("node-a", vm)
     assert all_done(cloud.carry_out(EventType.FREEZE, "100", "101"))
@@ -197,7 +197,9 @@ def test_freeze_pauses_all_vms_together(cloud: Cloud) -> None:
     assert len(set(verbs[:2])) == len(set(verbs[2:])) == 1
 
 
-def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> None:
+def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
+    cloud: FakePlatform,
+) -> None:
     cloud.keeps("node-a", "100")
     (cloud.folder / "slow").touch()  # the resume command outlives the script
     (failure,) = cloud.carry_out(
@@ -208,14 +210,14 @@ def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(cloud: Cloud) -> No
     assert len(cloud.orders) == 2
 
 
-def test_vms_resume_if_one_cannot_be_paused(cloud: Cloud) -> None:
+def test_vms_resume_if_one_cannot_be_paused(cloud: FakePlatform) -> None:
     cloud.keeps("node-a", "100")
     results = cloud.carry_out(EventType.FREEZE, "100", "101", duration=60)
     assert [report.failed for report in results] == [True, True]
     until(lambda: cloud.state("node-a", "100") == cloud.running)
 
 
-def test_vm_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> None:
+def test_vm_paused_before_the_first_attempt_stays_paused(cloud: FakePlatform) -> None:
     paused = {"running": "paused", "ACTIVE": "PAUSED"}[cloud.running]
     cloud.keeps("node-a", "100", paused)
     assert all_done(cloud.carry_out(EventType.FREEZE, "100"))
@@ -225,7 +227,7 @@ def test_vm_paused_before_the_first_attempt_stays_paused(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("type", sorted({*EventType} - {EventType.TERMINATE}))
-def test_stopped_vm_stays_stopped(cloud: Cloud, type: EventType) -> None:
+def test_stopped_vm_stays_stopped(cloud: FakePlatform, type: EventType) -> None:
     off = {"running": "stopped", "ACTIVE": "SHUTOFF"}[cloud.running]
     cloud.keeps("node-a", "100", off)
     assert all_done(cloud.carry_out(type, "100"))
@@ -233,7 +235,7 @@ def test_stopped_vm_stays_stopped(cloud: Cloud, type: EventType) -> None:
 
 
 def test_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+    cloud: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell = write_script(cloud.folder / "tell", f"echo $@ >>{cloud.folder}/told")
     monkeypatch.setenv("TARGET", "node-b")
@@ -248,7 +250,7 @@ def test_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
 
 
 def test_failure_shows_the_message_of_the_command_and_stops_no_other_vm(
-    cloud: Cloud,
+    cloud: FakePlatform,
 ) -> None:
     cloud.keeps("node-a", "100")
     (cloud.folder / "refuse-delete").touch()
@@ -259,7 +261,7 @@ def test_failure_shows_the_message_of_the_command_and_stops_no_other_vm(
 
 
 def test_migration_that_leaves_the_server_where_it_was_has_failed(
-    openstack: Cloud,
+    openstack: FakePlatform,
 ) -> None:
     openstack.keeps("node-a", "s0")
     (openstack.folder / "stays").touch()

@@ -32,7 +32,7 @@ STUBBORN = "trap '' TERM\n"
 FOR_LONG = "exec sleep 600\n"
 
 
-class Call:
+class DriverCall:
     """A call of the driver in its own thread."""
 
     def __init__(self, said: Iterator[Said]) -> None:
@@ -76,7 +76,7 @@ def test_script_that_ignores_term_is_killed_after_the_grace_period(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done"
-    call = Call(run(text, timeout=10, grace=0.2).carry_out(a_work()))
+    call = DriverCall(run(text, timeout=10, grace=0.2).carry_out(a_work()))
     (pid,) = pids(pipe)
     assert call.detail() == "took longer than 10 s"
     assert not is_alive(pid)
@@ -105,7 +105,7 @@ def test_script_without_a_timeout_runs_to_its_end(run: MakeDriver) -> None:
 
 def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
-    call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
+    call = DriverCall(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
     (pid,) = pids(pipe)
     work.halt.set()
     assert call.detail() == "was told to end"
@@ -115,7 +115,7 @@ def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
 def test_exit_code_0_after_a_halt_is_a_failure(run: MakeDriver, pipe: Path) -> None:
     text = f"trap 'exit 0' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
     work = a_work()
-    call = Call(run(text).carry_out(work))
+    call = DriverCall(run(text).carry_out(work))
     pids(pipe)
     work.halt.set()
     assert call.detail() == "was told to end"
@@ -123,7 +123,7 @@ def test_exit_code_0_after_a_halt_is_a_failure(run: MakeDriver, pipe: Path) -> N
 
 def test_script_has_its_own_session(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
-    call = Call(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
+    call = DriverCall(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
     (pid,) = pids(pipe)
     assert os.getsid(pid) != os.getsid(0)
     work.halt.set()
@@ -140,7 +140,7 @@ def test_nothing_starts_after_a_halt(run: MakeDriver, tmp_path: Path) -> None:
 def test_close_kills_a_script_that_ignores_term(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
     driver = run(f"{STUBBORN} echo $$ >{pipe}; while :; do sleep 0.1; done", grace=30)
-    call = Call(driver.carry_out(work))
+    call = DriverCall(driver.carry_out(work))
     (pid,) = pids(pipe)
     work.halt.set()
     driver.close()
@@ -161,14 +161,14 @@ CHILDREN = {
 @pytest.mark.parametrize("child", CHILDREN)
 def test_leftover_children_are_ended(run: MakeDriver, pipe: Path, child: str) -> None:
     text = f"exec 3>{pipe}\n{CHILDREN[child]}\necho $! >&3\nexit 0"
-    call = Call(run(text).carry_out(a_work()))
+    call = DriverCall(run(text).carry_out(a_work()))
     left = pids(pipe)
     assert not any(report.failed for report in reports(call.end()))
     assert not any(is_alive(pid) for pid in left)
 
 
 def test_grandchildren_are_ended(run: MakeDriver, pipe: Path) -> None:
-    call = Call(run(f"(sleep 600 & echo $! >{pipe})").carry_out(a_work()))
+    call = DriverCall(run(f"(sleep 600 & echo $! >{pipe})").carry_out(a_work()))
     left = pids(pipe)
     assert not any(report.failed for report in reports(call.end()))
     assert not any(is_alive(pid) for pid in left)
@@ -177,7 +177,7 @@ def test_grandchildren_are_ended(run: MakeDriver, pipe: Path) -> None:
 def test_process_in_its_own_session_survives(run: MakeDriver, pipe: Path) -> None:
     text = f"setsid sh -c 'echo $$ >{pipe}; exec sleep 600' &\nread line <{pipe}.go"
     os.mkfifo(f"{pipe}.go")
-    call = Call(run(text).carry_out(a_work()))
+    call = DriverCall(run(text).carry_out(a_work()))
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
@@ -192,7 +192,7 @@ def test_daemon_that_floods_the_output_does_not_block_the_call(
 ) -> None:
     text = f"setsid sh -c 'echo $$ >{pipe}; exec yes' &\nread line <{pipe}.go"
     os.mkfifo(f"{pipe}.go")
-    call = Call(run(text).carry_out(a_work()))
+    call = DriverCall(run(text).carry_out(a_work()))
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
@@ -206,7 +206,7 @@ def test_script_that_closes_its_output_is_still_supervised(
     run: MakeDriver, pipe: Path
 ) -> None:
     text = f"exec >&- 2>&- 3>{pipe}; echo $$ >&3; exec sleep 600"
-    call = Call(run(text, timeout=10).carry_out(a_work()))
+    call = DriverCall(run(text, timeout=10).carry_out(a_work()))
     (pid,) = pids(pipe)
     assert call.detail() == "took longer than 10 s"
     assert not is_alive(pid)
@@ -218,7 +218,7 @@ def test_script_that_closes_its_output_is_still_supervised(
 def test_script_whose_supervisor_is_killed_is_ended(
     run: MakeDriver, pipe: Path
 ) -> None:
-    call = Call(run(f"echo $$ $PPID >{pipe}\n{FOR_LONG}").carry_out(a_work()))
+    call = DriverCall(run(f"echo $$ $PPID >{pipe}\n{FOR_LONG}").carry_out(a_work()))
     with pipe.open() as line:
         pid, supervisor = map(int, line.readline().split())
     os.kill(supervisor, signal.SIGKILL)
@@ -230,7 +230,9 @@ def test_script_whose_supervisor_is_killed_is_ended(
 def test_supervisor_ignores_signals_meant_for_the_service(
     run: MakeDriver, pipe: Path, number: signal.Signals
 ) -> None:
-    call = Call(run(f"echo $PPID >{pipe}; read line <{pipe}.go").carry_out(a_work()))
+    call = DriverCall(
+        run(f"echo $PPID >{pipe}; read line <{pipe}.go").carry_out(a_work())
+    )
     os.mkfifo(f"{pipe}.go")
     (supervisor,) = pids(pipe)
     os.kill(supervisor, number)
@@ -295,7 +297,7 @@ def test_scripts_of_one_service_do_not_block_each_other(
     )
     os.mkfifo(f"{pipe}.go")
     driver.open()
-    slow = Call(driver.carry_out(a_work("web-0")))
+    slow = DriverCall(driver.carry_out(a_work("web-0")))
     pids(pipe)
     assert reports(driver.carry_out(a_work("web-1"))) == [Report(vm="web-1")]
     Path(f"{pipe}.go").write_text("\n")

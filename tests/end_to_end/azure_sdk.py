@@ -16,7 +16,7 @@ SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
-class Bearer(SansIOHTTPPolicy[Any, Any]):
+class BearerPolicy(SansIOHTTPPolicy[Any, Any]):
     """Policy that sends a token even over plain HTTP, which the SDK's own refuses."""
 
     token: str
@@ -54,7 +54,7 @@ class Sdk:
 @contextmanager
 def an_sdk(service: RunningService, **options: Any) -> Iterator[Sdk]:
     """Connect the SDKs to `service`; over TLS, they use all of their own policies."""
-    credential, policy = Credential(service.token), Bearer(service.token)
+    credential, policy = Credential(service.token), BearerPolicy(service.token)
     settings: dict[str, Any] = {"base_url": service.control, **options}
     if service.control.startswith("http:"):
         settings["authentication_policy"] = policy

@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
 
-class Rush:
+class ClientLoad:
     """Clients that each send their share of the requests, one after the other."""
 
     def __init__(

@@ -84,7 +84,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class FinishedCommand:
     """The result of a finished command."""
 
     code: int
@@ -104,7 +104,7 @@ def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value is not None}
 
 
-def run(folder: Path, *words: str, **environment: str | None) -> Ended:
+def run(folder: Path, *words: str, **environment: str | None) -> FinishedCommand:
     """Run `forewarn` with `words` and wait until it exits."""
     command = [*FOREWARN, *words]
     return finish(command, folder, environment_of(folder, **environment))
@@ -112,13 +112,15 @@ def run(folder: Path, *words: str, **environment: str | None) -> Ended:
 
 def run_within(
     within: Sequence[str], folder: Path, *words: str, **environment: str | None
-) -> Ended:
+) -> FinishedCommand:
     """Run `forewarn` with the command prefix `within` and wait until it exits."""
     command = [*within, *FOREWARN, *words]
     return finish(command, folder, environment_of(folder, **environment))
 
 
-def run_on_a_full_disk(folder: Path, *words: str, **environment: str | None) -> Ended:
+def run_on_a_full_disk(
+    folder: Path, *words: str, **environment: str | None
+) -> FinishedCommand:
     """Run `forewarn` where no file can grow beyond its first byte."""
     limits = (1, 1)
     return finish(
@@ -136,7 +138,7 @@ def finish(
     *,
     typed: str = "",
     prepare: Callable[[], None] | None = None,
-) -> Ended:
+) -> FinishedCommand:
     """Run any command with `typed` as its input, and wait until it exits."""
     done = subprocess.run(
         command,
@@ -149,7 +151,7 @@ def finish(
         check=False,
         preexec_fn=prepare,
     )
-    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+    return FinishedCommand(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def settings(folder: Path, script: Path, **driver: float) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class ScriptService:
     """A service that chooses its script by the reason of the maintenance."""
 
     program: Program

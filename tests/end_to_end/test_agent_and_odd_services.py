@@ -40,7 +40,7 @@ undo = ["undo"]
 TOP = {"name": "vm", "poll_seconds": 0.05, "blind_after_seconds": 3}
 
 
-class Odd:
+class FakeService:
     """A service with responses that a test chooses."""
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
@@ -55,7 +55,7 @@ class Odd:
 
 
 @pytest.fixture
-def odd() -> Iterator[Odd]:
+def odd() -> Iterator[FakeService]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -84,7 +84,7 @@ def odd() -> Iterator[Odd]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
-        service = Odd(server)
+        service = FakeService(server)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
@@ -96,19 +96,21 @@ def odd() -> Iterator[Odd]:
 
 
 @pytest.fixture
-def agent(odd: Odd, tmp_path: Path) -> Iterator[Agent]:
+def agent(odd: FakeService, tmp_path: Path) -> Iterator[Agent]:
     with an_agent(tmp_path / "vm", odd.endpoint, PLAN, top=TOP) as agent:
         until(lambda: odd.asked > 1)
         yield agent
 
 
-def asked_again(odd: Odd, times: int = 5) -> None:
+def asked_again(odd: FakeService, times: int = 5) -> None:
     before = odd.asked
     until(lambda: odd.asked >= before + times)
 
 
 @pytest.mark.full
-def test_html_instead_of_a_document_is_logged_once(odd: Odd, agent: Agent) -> None:
+def test_html_instead_of_a_document_is_logged_once(
+    odd: FakeService, agent: Agent
+) -> None:
     odd.body = HTML
     agent.wait_for("blind")
     asked_again(odd, 2)
@@ -122,7 +124,9 @@ def test_html_instead_of_a_document_is_logged_once(odd: Odd, agent: Agent) -> No
     assert agent.process.poll() is None
 
 
-def test_only_repeated_empty_responses_end_an_event(odd: Odd, agent: Agent) -> None:
+def test_only_repeated_empty_responses_end_an_event(
+    odd: FakeService, agent: Agent
+) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
     before, odd.body = odd.asked, b""
@@ -134,7 +138,9 @@ def test_only_repeated_empty_responses_end_an_event(odd: Odd, agent: Agent) -> N
 
 
 @pytest.mark.full
-def test_an_unresponsive_service_makes_the_agent_blind(odd: Odd, agent: Agent) -> None:
+def test_an_unresponsive_service_makes_the_agent_blind(
+    odd: FakeService, agent: Agent
+) -> None:
     odd.is_silent = True
     agent.wait_for("blind")
     assert "no document could be read for" in agent.log
@@ -142,7 +148,9 @@ def test_an_unresponsive_service_makes_the_agent_blind(odd: Odd, agent: Agent) -
 
 
 @pytest.mark.full
-def test_an_unavailable_service_does_not_end_an_event(odd: Odd, agent: Agent) -> None:
+def test_an_unavailable_service_does_not_end_an_event(
+    odd: FakeService, agent: Agent
+) -> None:
     odd.body = SOMETHING
     agent.wait_for("approved")
     for odd.status in (500, 404):
@@ -155,7 +163,7 @@ def test_an_unavailable_service_does_not_end_an_event(odd: Odd, agent: Agent) ->
 
 @pytest.mark.full
 def test_a_failed_approval_is_recorded_once_per_reason_and_retried(
-    odd: Odd, agent: Agent
+    odd: FakeService, agent: Agent
 ) -> None:
     odd.post_status = 503
     odd.body = SOMETHING
@@ -170,7 +178,7 @@ def test_a_failed_approval_is_recorded_once_per_reason_and_retried(
 
 
 @pytest.mark.full
-def test_an_unprepared_event_is_never_approved(odd: Odd, agent: Agent) -> None:
+def test_an_unprepared_event_is_never_approved(odd: FakeService, agent: Agent) -> None:
     (agent.folder / "code").write_text("1")
     odd.body = SOMETHING
     agent.wait_for("not-approved")
@@ -180,7 +188,9 @@ def test_an_unprepared_event_is_never_approved(odd: Odd, agent: Agent) -> None:
 
 
 @pytest.mark.full
-def test_missing_fields_and_unknown_types_are_tolerated(odd: Odd, agent: Agent) -> None:
+def test_missing_fields_and_unknown_types_are_tolerated(
+    odd: FakeService, agent: Agent
+) -> None:
     strange = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
     odd.body = json.dumps({"Events": [strange, {**EVENT, "More": [1]}]}).encode()
     agent.wait_for("approved")
@@ -190,7 +200,7 @@ def test_missing_fields_and_unknown_types_are_tolerated(odd: Odd, agent: Agent) 
 
 
 def test_a_truncated_event_state_is_restored_from_its_older_copy(
-    odd: Odd, tmp_path: Path
+    odd: FakeService, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vm"
     (tmp_path / "vm").mkdir()

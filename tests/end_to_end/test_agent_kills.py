@@ -63,7 +63,7 @@ def wait_for(is_true: Callable[[], bool]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class KilledAgent:
     """One VM whose agent is killed repeatedly."""
 
     program: Program
@@ -139,7 +139,7 @@ pytestmark = pytest.mark.timeout(600)  # seconds; the first test includes all ki
 
 
 @pytest.fixture(scope="module")
-def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[KilledAgent]]:
     folder = tmp_path_factory.mktemp("kills")
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
@@ -151,7 +151,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
         agent_forks(folder) as forks,
     ):
         all_lanes = [
-            Lane(
+            KilledAgent(
                 program=program,
                 forks=forks,
                 folder=folder / f"vm-{number}",
@@ -172,7 +172,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[Lane]]:
 
 
 def test_every_hook_of_every_event_has_succeeded_in_the_end(
-    lanes: Sequence[Lane],
+    lanes: Sequence[KilledAgent],
 ) -> None:
     """Hooks of a start that was over at once are exempt; it may even be missed."""
     for lane in lanes:
@@ -190,7 +190,9 @@ def by_outcome(life: Any, *outcomes: str) -> set[tuple[str, str]]:
     return {(run["step"], run["hook"]) for run in runs}
 
 
-def test_a_hook_whose_end_is_on_disk_never_runs_again(lanes: Sequence[Lane]) -> None:
+def test_a_hook_whose_end_is_on_disk_never_runs_again(
+    lanes: Sequence[KilledAgent],
+) -> None:
     for lane in lanes:
         begun = Counter(tuple(line[:3]) for line in lane.lines("begin"))
         for life in lane.lives():
@@ -200,7 +202,7 @@ def test_a_hook_whose_end_is_on_disk_never_runs_again(lanes: Sequence[Lane]) -> 
 
 
 def test_an_interrupted_hook_learns_that_it_runs_again(
-    lanes: Sequence[Lane],
+    lanes: Sequence[KilledAgent],
 ) -> None:
     again = 0
     for lane in lanes:
@@ -212,12 +214,14 @@ def test_an_interrupted_hook_learns_that_it_runs_again(
     assert again > KILLS / 20, "the moments were not where the hooks run"
 
 
-def test_no_hook_runs_twice_at_the_same_time(lanes: Sequence[Lane]) -> None:
+def test_no_hook_runs_twice_at_the_same_time(lanes: Sequence[KilledAgent]) -> None:
     for lane in lanes:
         assert lane.lines("overlap") == []
 
 
-def test_no_event_is_approved_before_it_is_prepared(lanes: Sequence[Lane]) -> None:
+def test_no_event_is_approved_before_it_is_prepared(
+    lanes: Sequence[KilledAgent],
+) -> None:
     approved = {
         fact["event"]: datetime.fromisoformat(fact["at"]).timestamp()
         for fact in _facts(lanes[0].program, "Approved")

@@ -18,7 +18,7 @@ from azure.core.polling import LROPoller
 from tests.end_to_end.azure_sdk import SUBSCRIPTION, Sdk, an_sdk
 from tests.end_to_end.program import environment_of, finish, serving, until
 from tests.patience import PATIENCE
-from tests.server.support.certificates import Authority
+from tests.server.support.certificates import CertificateAuthority
 from tests.server.support.service import RunningService, a_service
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-azure-sdks.md"
@@ -333,7 +333,7 @@ def test_the_program_in_the_docs_works_unchanged(tmp_path: Path) -> None:
 
 
 def test_over_tls_the_sdks_need_only_a_credential(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
+    authority = CertificateAuthority(tmp_path)
     fleet = tmp_path / "alone.toml"
     fleet.write_text('[[vms]]\nname = "lone"\n')
     options = {"clock": "system", "fleet": str(fleet), "shown_reboot": "1"}
@@ -351,7 +351,7 @@ def test_over_tls_the_sdks_need_only_a_credential(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_over_tls_an_untrusted_service_gets_no_request(tmp_path: Path) -> None:
-    flags = Authority(tmp_path).sign("127.0.0.1").flags
+    flags = CertificateAuthority(tmp_path).sign("127.0.0.1").flags
     with (
         a_service(tmp_path, **flags) as service,
         an_sdk(service, retry_total=0) as sdk,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, run, serving
+from tests.end_to_end.program import FinishedCommand, run, serving
 
-Forewarn = Callable[..., Ended]
+Forewarn = Callable[..., FinishedCommand]
 
 FLEET = """
 hosts = [{ name = "host-a" }, { name = "host-b" }, { name = "bare" }]
@@ -38,19 +38,19 @@ def forewarn(tmp_path: Path) -> Iterator[Forewarn]:
     with serving(tmp_path, "--clock", "manual", fleet=fleet) as program:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
 
-        def command(words: str, *more: str) -> Ended:
+        def command(words: str, *more: str) -> FinishedCommand:
             return run(tmp_path, *words.split(), *more, **where)
 
         yield command
 
 
-def told(done: Ended) -> str:
+def told(done: FinishedCommand) -> str:
     assert (done.code, done.err) == (0, "")
     assert max(map(len, done.out.splitlines())) <= 80
     return " ".join(done.out.split())
 
 
-def id_in(done: Ended) -> str:
+def id_in(done: FinishedCommand) -> str:
     return told(done).split(" id ")[1].split()[0]
 
 

@@ -17,7 +17,7 @@ from tests.end_to_end.program import (
     serving,
 )
 from tests.programs.installed import needs
-from tests.programs.network import Place, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, lay_wire, some_places
 
 pytestmark = needs("curl", "setpriv")
 
@@ -33,12 +33,12 @@ EVENTS = "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class ComposeNetwork:
     """The machine with the bridge, and the two containers connected to it."""
 
-    machine: Place
-    service: Place
-    app: Place
+    machine: NetworkNamespace
+    service: NetworkNamespace
+    app: NetworkNamespace
 
 
 def address_of(service: object) -> str:
@@ -47,7 +47,7 @@ def address_of(service: object) -> str:
 
 
 @contextmanager
-def a_network() -> Iterator[Network]:
+def a_network() -> Iterator[ComposeNetwork]:
     """Connect two namespaces by a bridge without an address, as `inhibit_ipv4` does."""
     with some_places("machine", "forewarn", "app") as (machine, service, app):
         machine.do("ip", "link", "add", "br0", "type", "bridge")
@@ -60,18 +60,18 @@ def a_network() -> Iterator[Network]:
         for name, value in SERVICE["sysctls"].items():
             file = f"/proc/sys/{name.replace('.', '/')}"
             service.do("sh", "-c", f"echo {value} > {file}")
-        yield Network(machine=machine, service=service, app=app)
+        yield ComposeNetwork(machine=machine, service=service, app=app)
 
 
 @pytest.fixture(scope="module")
-def network() -> Iterator[Network]:
+def network() -> Iterator[ComposeNetwork]:
     with a_network() as network:
         yield network
 
 
 @pytest.fixture(scope="module")
 def program(
-    network: Network, tmp_path_factory: pytest.TempPathFactory
+    network: ComposeNetwork, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
     inside = SERVICE["environment"]["FOREWARN_FLEET"]
     (outside,) = [
@@ -86,13 +86,13 @@ def program(
         yield program
 
 
-def curl(place: Place, folder: Path, *words: str) -> str:
+def curl(place: NetworkNamespace, folder: Path, *words: str) -> str:
     command = [*place.within, "curl", "-s", "-m", "5", *words]
     return finish(command, folder, environment_of(folder)).out
 
 
 def test_the_container_health_check_passes(
-    network: Network, program: Program, tmp_path: Path
+    network: ComposeNetwork, program: Program, tmp_path: Path
 ) -> None:
     _, _, *words = SERVICE["healthcheck"]["test"]
     where = {"FOREWARN_URL": program.service.control}
@@ -101,7 +101,7 @@ def test_the_container_health_check_passes(
 
 
 def test_the_unchanged_application_sees_and_approves_its_event(
-    network: Network, program: Program, tmp_path: Path
+    network: ComposeNetwork, program: Program, tmp_path: Path
 ) -> None:
     (source,) = [volume.partition(":")[0] for volume in APP["volumes"]]
     file = COMPOSE.parent / source
@@ -124,13 +124,13 @@ def test_the_unchanged_application_sees_and_approves_its_event(
     assert lines == [["Reboot", "Scheduled"], ["approved"]]
 
 
-def listening(network: Network, folder: Path) -> None:
+def listening(network: ComposeNetwork, folder: Path) -> None:
     """Poll once as the application: a disabled group would get no notice."""
     assert "Events" in curl(network.app, folder, "-H", "Metadata:true", EVENTS)
 
 
 def test_the_application_cannot_impersonate_another_vm(
-    network: Network, program: Program, tmp_path: Path
+    network: ComposeNetwork, program: Program, tmp_path: Path
 ) -> None:
     other = EVENTS.replace("/metadata", "/vm/web-0/metadata")
     status = ("-o", "/dev/null", "-w", "%{http_code}", "-H", "Metadata:true")
@@ -139,7 +139,7 @@ def test_the_application_cannot_impersonate_another_vm(
 
 
 def test_the_application_cannot_reach_the_control_plane(
-    network: Network, program: Program, tmp_path: Path
+    network: ComposeNetwork, program: Program, tmp_path: Path
 ) -> None:
     port = program.service.control.rpartition(":")[2]
     outside = f"http://169.254.169.254:{port}/readyz"
@@ -149,14 +149,14 @@ def test_the_application_cannot_reach_the_control_plane(
 
 
 def test_the_container_host_has_no_route_to_the_metadata_address(
-    network: Network, program: Program, tmp_path: Path
+    network: ComposeNetwork, program: Program, tmp_path: Path
 ) -> None:
     command = [*network.machine.within, "ip", "route", "get", "169.254.169.254"]
     assert finish(command, tmp_path, environment_of(tmp_path)).code != 0
 
 
 def test_without_the_sysctl_port_80_needs_root(
-    network: Network, tmp_path: Path
+    network: ComposeNetwork, tmp_path: Path
 ) -> None:
     listen = "import socket; socket.create_server(('127.0.0.1', 80))"
     command = [*network.app.within, *MORTAL, sys.executable, "-c", listen]

@@ -17,7 +17,7 @@ OPTIONS = ("--clock", "manual", "--driver", "operator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class VisibleState:
     """Everything that is visible from outside."""
 
     documents: list[tuple[bytes, str]]
@@ -25,9 +25,9 @@ class Picture:
     clock: Any
 
 
-def a_picture(service: RunningService) -> Picture:
+def a_picture(service: RunningService) -> VisibleState:
     answers = [service.as_vm(vm) for vm in VMS]
-    return Picture(
+    return VisibleState(
         documents=[(response.body, response.headers["ETag"]) for response in answers],
         lists=[service.get(f"/v1/{name}?limit=1000")["items"] for name in LISTS],
         clock=service.get("/v1/clock"),
@@ -35,17 +35,17 @@ def a_picture(service: RunningService) -> Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survivor:
+class RestartedProgram:
     """A program restarted after a kill, and what was visible before and after."""
 
     program: Program
-    before: Picture
-    after: Picture
+    before: VisibleState
+    after: VisibleState
     started: str  # id of a maintenance that an operator was working on
 
 
 @pytest.fixture(scope="module")
-def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
+def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedProgram]:
     """Kill a program with maintenance in every phase, and start it again."""
     folder = tmp_path_factory.mktemp("crash")
     with serving(folder, *OPTIONS) as program:
@@ -62,18 +62,20 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
         program.kill()
     with serving(folder, *OPTIONS) as program:
         after = a_picture(program.service)
-        yield Survivor(
+        yield RestartedProgram(
             program=program, before=before, after=after, started=started["id"]
         )
 
 
-def test_after_a_kill_vms_read_the_same_documents_and_tags(survivor: Survivor) -> None:
+def test_after_a_kill_vms_read_the_same_documents_and_tags(
+    survivor: RestartedProgram,
+) -> None:
     assert survivor.after.documents == survivor.before.documents
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_after_a_kill_operators_read_the_same_lists(
-    survivor: Survivor, name: str
+    survivor: RestartedProgram, name: str
 ) -> None:
     index = LISTS.index(name)
     before = survivor.before.lists[index]
@@ -84,17 +86,17 @@ def test_after_a_kill_operators_read_the_same_lists(
     ]
 
 
-def test_after_a_kill_the_clock_shows_the_same_time(survivor: Survivor) -> None:
+def test_after_a_kill_the_clock_shows_the_same_time(survivor: RestartedProgram) -> None:
     assert survivor.after.clock == survivor.before.clock
 
 
-def test_after_a_kill_etags_are_still_valid(survivor: Survivor) -> None:
+def test_after_a_kill_etags_are_still_valid(survivor: RestartedProgram) -> None:
     for vm, (_, tag) in zip(VMS, survivor.before.documents, strict=True):
         answer = survivor.program.service.as_vm(vm, If_None_Match=tag)
         assert (answer.status, answer.body) == (304, b"")
 
 
-def test_after_a_kill_the_driver_is_called_again(survivor: Survivor) -> None:
+def test_after_a_kill_the_driver_is_called_again(survivor: RestartedProgram) -> None:
     service = survivor.program.service
     until(lambda: len(service.facts("WorkBegan")) == 2)
     began = service.facts("WorkBegan")
@@ -102,7 +104,7 @@ def test_after_a_kill_the_driver_is_called_again(survivor: Survivor) -> None:
     assert {fact["maintenance"] for fact in began} == {survivor.started}
 
 
-def test_after_a_kill_maintenance_continues(survivor: Survivor) -> None:
+def test_after_a_kill_maintenance_continues(survivor: RestartedProgram) -> None:
     service = survivor.program.service
     path = f"/v1/maintenances/{survivor.started}"
     assert service.ask("POST", f"{path}/complete").json["phase"] == "COMPLETED"

@@ -10,7 +10,7 @@ import pytest
 from tests.end_to_end.program import Program, run_within, serving, until
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
 from tests.patience import PATIENCE
-from tests.server.support.service import Answer
+from tests.server.support.service import ReceivedResponse
 
 VMS = 64
 FLEET = """\
@@ -53,7 +53,7 @@ def check_that_each_was_approved_once(program: Program, ids: Sequence[str]) -> N
     assert sorted(approved) == sorted(ids)
 
 
-class Clients:
+class ApprovingClients:
     """Four clients that approve all events as their VMs, and retry until it works."""
 
     def __init__(self, program: Program, ids: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ class Clients:
         self._pool = ThreadPoolExecutor(5)
         self._ended = Event()
         self._is_full = Event()
-        self.refused: list[Answer] = []
+        self.refused: list[ReceivedResponse] = []
         self.seen: Counter[int] = Counter()  # statuses of GETs
         self.approved: list[str] = []
 
@@ -112,7 +112,7 @@ def test_approvals_survive_a_disk_that_fills_up(
 ) -> None:
     with serving(tmp_path, fleet=fleet, within=disk.within) as program:
         ids = announce_to_all(program)
-        clients = Clients(program, ids)
+        clients = ApprovingClients(program, ids)
         clients.start()
         until(lambda: len(clients.approved) >= 10)
         disk.fill()

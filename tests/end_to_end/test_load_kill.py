@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.end_to_end.client_load import Rush, journal
+from tests.end_to_end.client_load import ClientLoad, journal
 from tests.end_to_end.program import SOON, Program, serving, until
 from tests.lanes import size
 from tests.server.support.service import RunningService
@@ -53,13 +53,13 @@ def approving(
     ids: Sequence[str],
     *,
     is_endless: bool = False,
-) -> Rush:
+) -> ClientLoad:
     """Approve the events `ids` with sixteen clients, each event as its own VM."""
 
     def approve(event: str) -> int:
         return service.approve_as(vm_of[event], event).status
 
-    return Rush(16, ids, approve, is_endless=is_endless)
+    return ClientLoad(16, ids, approve, is_endless=is_endless)
 
 
 def settled_journal(service: RunningService) -> Sequence[Any]:
@@ -163,13 +163,13 @@ def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
 ) -> None:
     keys = [f"key-{number}" for number in range(size(100, 200))]
 
-    def announcing(service: RunningService, *, is_endless: bool) -> Rush:
+    def announcing(service: RunningService, *, is_endless: bool) -> ClientLoad:
         def announce(key: str) -> int:
             body = {"type": "Reboot", "vms": [VMS[0]], "description": key}
             path = "/v1/maintenances"
             return service.ask("POST", path, body, Idempotency_Key=key).status
 
-        return Rush(8, keys, announce, is_endless=is_endless)
+        return ClientLoad(8, keys, announce, is_endless=is_endless)
 
     with serving(tmp_path, fleet=fleet) as program:
         rush = announcing(program.service, is_endless=True)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import serving, until
-from tests.postgres import Server
+from tests.postgres import PostgresServer
 from tests.server.support.scrapes import scrape
 
 
 @pytest.mark.full
 def test_other_metrics_are_served_while_the_database_is_unavailable(
-    tmp_path: Path, durable_postgres: Server
+    tmp_path: Path, durable_postgres: PostgresServer
 ) -> None:
     url = durable_postgres.url(schema=durable_postgres.new_schema())
     with serving(tmp_path, "--store", url) as program:

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
 from tests.end_to_end.program import SOON, Program, run, serving, until
-from tests.postgres import PASSWORD, Server
+from tests.postgres import PASSWORD, PostgresServer
 from tests.server.support.service import RunningService
 from tests.stores.relay import relayed
 
@@ -18,7 +18,7 @@ PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
 
 @pytest.fixture
-def url(durable_postgres: Server) -> str:
+def url(durable_postgres: PostgresServer) -> str:
     return durable_postgres.url(schema=durable_postgres.new_schema())
 
 
@@ -76,7 +76,7 @@ def a_vm_that_never_stops_asking(
 
 
 def test_the_service_survives_a_database_restart(
-    tmp_path: Path, url: str, durable_postgres: Server
+    tmp_path: Path, url: str, durable_postgres: PostgresServer
 ) -> None:
     options = ("--log-format", "json", "--store", url)
     with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0.2") as program:
@@ -115,7 +115,7 @@ def check_log(program: Program) -> None:
 
 @pytest.mark.full
 def test_a_commit_whose_response_was_lost_is_shown_soon(
-    tmp_path: Path, durable_postgres: Server
+    tmp_path: Path, durable_postgres: PostgresServer
 ) -> None:
     schema = durable_postgres.new_schema()
     with relayed(durable_postgres.port) as relay:
@@ -136,7 +136,7 @@ def test_a_commit_whose_response_was_lost_is_shown_soon(
 
 @pytest.mark.full
 def test_a_hanging_database_does_not_block_a_stop(
-    tmp_path: Path, durable_postgres: Server
+    tmp_path: Path, durable_postgres: PostgresServer
 ) -> None:
     schema = durable_postgres.new_schema()
     with relayed(durable_postgres.port) as relay:
@@ -167,7 +167,7 @@ def test_a_hanging_database_does_not_block_a_stop(
 
 @pytest.mark.full
 def test_a_wrong_password_is_a_one_line_error(
-    tmp_path: Path, durable_postgres: Server
+    tmp_path: Path, durable_postgres: PostgresServer
 ) -> None:
     url = durable_postgres.url(password=f"not-{PASSWORD}")
     for level in ("info", "debug"):
@@ -183,7 +183,7 @@ def test_a_wrong_password_is_a_one_line_error(
 
 @pytest.mark.full
 def test_the_password_may_come_from_pgpass_or_the_environment(
-    tmp_path: Path, url: str, durable_postgres: Server
+    tmp_path: Path, url: str, durable_postgres: PostgresServer
 ) -> None:
     port = durable_postgres.port
     place = f"postgresql://forewarn@127.0.0.1:{port}/forewarn?{url.partition('?')[2]}"

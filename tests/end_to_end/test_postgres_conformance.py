@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import serving
-from tests.postgres import Server
+from tests.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 SUITE = Path("tests/conformance")
@@ -16,7 +16,7 @@ LONG = 1800  # seconds; the suite takes one minute on an idle machine
 
 @pytest.mark.timeout(LONG + 60)
 def test_event_lives_and_incarnations_conform_on_postgresql(
-    tmp_path: Path, postgres: Server
+    tmp_path: Path, postgres: PostgresServer
 ) -> None:
     files = (SUITE / "test_lives.py", SUITE / "test_incarnation.py")
     assert passed(tmp_path, postgres, *files) >= 40
@@ -24,11 +24,13 @@ def test_event_lives_and_incarnations_conform_on_postgresql(
 
 @pytest.mark.full
 @pytest.mark.timeout(LONG + 60)
-def test_the_whole_suite_passes_on_postgresql(tmp_path: Path, postgres: Server) -> None:
+def test_the_whole_suite_passes_on_postgresql(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
     assert passed(tmp_path, postgres, SUITE) > 600
 
 
-def passed(folder: Path, postgres: Server, *paths: Path) -> int:
+def passed(folder: Path, postgres: PostgresServer, *paths: Path) -> int:
     """Run tests of the suite, and return how many passed."""
     url = postgres.url(schema=postgres.new_schema())
     with serving(folder, "--clock", "manual", "--store", url) as program:

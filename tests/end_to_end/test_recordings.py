@@ -34,7 +34,7 @@ FOREWARN = (sys.executable, "-m", "forewarn")
 _LONG = PATIENCE
 
 
-class Running:
+class RunningCommand:
     """A running command and its output."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -55,12 +55,12 @@ class Running:
 
 
 @contextmanager
-def running(*words: str | Path) -> Iterator[Running]:
+def running(*words: str | Path) -> Iterator[RunningCommand]:
     """Run a command, and kill it when the block ends."""
     command = [*FOREWARN, *map(str, words)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield Running(process)
+            yield RunningCommand(process)
         finally:
             process.kill()
 

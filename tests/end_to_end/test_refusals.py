@@ -4,13 +4,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, run, run_within
+from tests.end_to_end.program import FinishedCommand, run, run_within
 from tests.end_to_end.small_disk import a_small_disk
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
 
-def check_sentence(ended: Ended, code: int, *words: str) -> None:
+def check_sentence(ended: FinishedCommand, code: int, *words: str) -> None:
     """Check for the exit code `code` and a one-line error that contains `words`."""
     assert ended.out == ""
     assert ended.err.startswith("forewarn: ")
@@ -100,7 +100,7 @@ def test_an_unreadable_fleet_is_refused(tmp_path: Path, name: str) -> None:
 # --- stores ------------------------------------------------------------------
 
 
-def serve_from(folder: Path, name: str) -> Ended:
+def serve_from(folder: Path, name: str) -> FinishedCommand:
     return run(folder, "serve", *PORTS, "--store", f"sqlite:///{folder / name}")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.drivers.scripts import is_alive, write_script
 from tests.end_to_end.program import serving, until
-from tests.end_to_end.script_services import LONG, Stage, a_fleet, settings
+from tests.end_to_end.script_services import LONG, ScriptService, a_fleet, settings
 
 #: Runs the script named by the maintenance's reason.
 BY_REASON = 'exec "$(dirname "$0")/$FOREWARN_REASON"'
@@ -22,19 +22,19 @@ done
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptService]:
     folder = tmp_path_factory.mktemp("script")
     main = write_script(folder / "main", BY_REASON)
     options = settings(folder, main, timeout=20, grace=0.3)
     with serving(folder, *options, fleet=a_fleet(folder)) as program:
         names = (f"lone-{number}" for number in range(20))
-        yield Stage(program=program, folder=folder, lone=names)
+        yield ScriptService(program=program, folder=folder, lone=names)
 
 
 # --- success -----------------------------------------------------------------
 
 
-def test_a_script_does_the_work_and_its_output_is_kept(stage: Stage) -> None:
+def test_a_script_does_the_work_and_its_output_is_kept(stage: ScriptService) -> None:
     maintenance = stage.begin("happy", 'cat >/dev/null; echo "hello $FOREWARN_VMS"')
     stage.until_over(maintenance)
     facts = [fact["fact"] for fact in stage.facts(maintenance)]
@@ -43,7 +43,7 @@ def test_a_script_does_the_work_and_its_output_is_kept(stage: Stage) -> None:
     assert printed["output"] == f"hello {maintenance['vms'][0]}\n"
 
 
-def test_reports_are_recorded_in_order(stage: Stage, tmp_path: Path) -> None:
+def test_reports_are_recorded_in_order(stage: ScriptService, tmp_path: Path) -> None:
     text = REPORTING.format(trace=tmp_path / "trace", step="")
     maintenance = stage.begin("each", text, host="a")
     stage.until_over(maintenance)
@@ -55,7 +55,7 @@ def test_reports_are_recorded_in_order(stage: Stage, tmp_path: Path) -> None:
 
 
 def test_a_retry_continues_with_the_vm_that_failed(
-    stage: Stage, tmp_path: Path
+    stage: ScriptService, tmp_path: Path
 ) -> None:
     step = f"test $vm != b3 || test -e {tmp_path}/repaired || exit 4"
     text = REPORTING.format(trace=tmp_path / "trace", step=step)
@@ -71,7 +71,7 @@ def test_a_retry_continues_with_the_vm_that_failed(
 
 
 def test_a_script_killed_halfway_keeps_its_reported_progress(
-    stage: Stage, tmp_path: Path
+    stage: ScriptService, tmp_path: Path
 ) -> None:
     step = "test $vm != c4 || kill -KILL $$"
     text = REPORTING.format(trace=tmp_path / "trace", step=step)
@@ -81,7 +81,7 @@ def test_a_script_killed_halfway_keeps_its_reported_progress(
     assert failed["vms"] == ["c4", "c5"]
 
 
-def test_a_missing_script_can_be_restored_and_retried(stage: Stage) -> None:
+def test_a_missing_script_can_be_restored_and_retried(stage: ScriptService) -> None:
     maintenance = stage.begin("missing", "exit 0")
     stage.until_over(maintenance)
     main = stage.folder / "main"
@@ -100,7 +100,9 @@ def test_a_missing_script_can_be_restored_and_retried(stage: Stage) -> None:
     ["yes | head -c 100000000", "head -c 2000000 /dev/urandom", "printf half"],
     ids=["100 MB", "nonsense", "half a line"],
 )
-def test_any_script_output_is_truncated_and_kept(stage: Stage, flood: str) -> None:
+def test_any_script_output_is_truncated_and_kept(
+    stage: ScriptService, flood: str
+) -> None:
     before = stage.program.memory
     maintenance = stage.begin("flood", flood)
     stage.until_over(maintenance)
@@ -110,7 +112,7 @@ def test_any_script_output_is_truncated_and_kept(stage: Stage, flood: str) -> No
 
 
 def test_leftover_processes_are_ended_before_the_work_is_over(
-    stage: Stage, tmp_path: Path
+    stage: ScriptService, tmp_path: Path
 ) -> None:
     maintenance = stage.begin("forks", f"sleep 30 & echo $! >{tmp_path}/pid")
     stage.until_over(maintenance)
@@ -121,7 +123,7 @@ def test_leftover_processes_are_ended_before_the_work_is_over(
 
 
 def test_a_slow_script_does_not_block_other_maintenance(
-    stage: Stage, tmp_path: Path
+    stage: ScriptService, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -134,7 +136,7 @@ def test_a_slow_script_does_not_block_other_maintenance(
     stage.until_over(slow)
 
 
-def test_complete_ends_the_script(stage: Stage, tmp_path: Path) -> None:
+def test_complete_ends_the_script(stage: ScriptService, tmp_path: Path) -> None:
     text = f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid; sleep 600"
     maintenance = stage.begin("endless", text)
     until((tmp_path / "pid").exists, LONG)

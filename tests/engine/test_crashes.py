@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from tests.engine.support.random_history import Chapter, tell
+from tests.engine.support.random_history import HistoryBatch, tell
 from tests.engine.support.system import a_system
 from tests.lanes import SEED, size
 from tests.stores.builders import sqlite_store
@@ -49,7 +49,7 @@ def test_a_crash_between_any_two_statements_loses_and_invents_nothing(
     record_property: Callable[[str, object], None],
 ) -> None:
     chapters = [
-        Chapter(
+        HistoryBatch(
             seeds=range(first, first + CHAPTER), beginning=beginning, folder=tmp_path
         )
         for first in range(SEED, SEED + STORIES, CHAPTER)

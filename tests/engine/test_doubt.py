@@ -18,7 +18,7 @@ from forewarn.errors import Conflict, Unavailable
 from forewarn.ports import Snapshot, Store, Transaction
 
 
-class Doubtful:
+class UncertainStore:
     """Store that may keep a transaction without confirming it."""
 
     def __init__(self, store: Store) -> None:
@@ -43,12 +43,12 @@ class Doubtful:
 
 
 @pytest.fixture
-def store(open_store: OpenStore) -> Doubtful:
-    return Doubtful(open_store())
+def store(open_store: OpenStore) -> UncertainStore:
+    return UncertainStore(open_store())
 
 
 @pytest.fixture
-def engine(store: Doubtful) -> Engine:
+def engine(store: UncertainStore) -> Engine:
     engine = Engine(
         store, ManualClock(NOON), rules=Rules(), observations=PendingObservations()
     )
@@ -56,14 +56,14 @@ def engine(store: Doubtful) -> Engine:
     return engine
 
 
-def announce_in_doubt(engine: Engine, store: Doubtful) -> None:
+def announce_in_doubt(engine: Engine, store: UncertainStore) -> None:
     store.confirms = False
     with pytest.raises(Unavailable):
         engine.announce(a_reboot("web-0"), by="ops")
 
 
 def test_a_commit_in_doubt_is_announced_after_the_next_commit(
-    engine: Engine, store: Doubtful
+    engine: Engine, store: UncertainStore
 ) -> None:
     positions: list[int] = []
     engine.after_commit = positions.append
@@ -76,7 +76,7 @@ def test_a_commit_in_doubt_is_announced_after_the_next_commit(
 
 
 def test_doubt_is_reported_once_until_it_is_over(
-    engine: Engine, store: Doubtful
+    engine: Engine, store: UncertainStore
 ) -> None:
     doubts: list[bool] = []
     engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
@@ -96,7 +96,7 @@ def test_a_refused_command_leaves_no_doubt(engine: Engine) -> None:
 
 
 def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
-    engine: Engine, store: Doubtful
+    engine: Engine, store: UncertainStore
 ) -> None:
     tokens = Tokens(engine, "first")
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
@@ -113,7 +113,7 @@ def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
 
 
 def test_a_token_created_in_doubt_reserves_its_name(
-    engine: Engine, store: Doubtful
+    engine: Engine, store: UncertainStore
 ) -> None:
     tokens = Tokens(engine, "first")
     store.confirms = False

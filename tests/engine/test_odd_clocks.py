@@ -16,8 +16,8 @@ from tests.engine.support.system import (
     MINUTE,
     NOON,
     SECOND,
+    DocumentSink,
     OpenStore,
-    Plane,
     a_reboot,
     an_emergency,
     counted,
@@ -62,7 +62,7 @@ class MachineClock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class TimedService:
     """A service on a machine; time passes, and the timers do their work."""
 
     clock: MachineClock
@@ -94,7 +94,7 @@ class Machine:
         return [entry.fact for entry in self.engine.store.facts(0, 1_000_000)]
 
 
-def a_machine(store: Store, at: datetime = NOON) -> Machine:
+def a_machine(store: Store, at: datetime = NOON) -> TimedService:
     clock = MachineClock(at)
     engine = Engine(
         store,
@@ -104,22 +104,22 @@ def a_machine(store: Store, at: datetime = NOON) -> Machine:
         new_id=counted(),
     )
     engine.beat()
-    documents = Documents(store, Plane().hand_over)
+    documents = Documents(store, DocumentSink().hand_over)
     documents.open()
     works = DriverRunner(engine, documents, NothingDriver())
     FleetCommands(engine).apply(FLEET, by="ops")
-    return Machine(clock=clock, engine=engine, works=works)
+    return TimedService(clock=clock, engine=engine, works=works)
 
 
 @pytest.fixture
-def machine(open_store: OpenStore) -> Machine:
+def machine(open_store: OpenStore) -> TimedService:
     return a_machine(open_store())
 
 
 # --- set back ----------------------------------------------------------------
 
 
-def test_a_clock_set_back_starts_nothing_early(machine: Machine) -> None:
+def test_a_clock_set_back_starts_nothing_early(machine: TimedService) -> None:
     maintenance = machine.announce()
     machine.live(5 * MINUTE)
     machine.clock.set(-HOUR)
@@ -128,7 +128,7 @@ def test_a_clock_set_back_starts_nothing_early(machine: Machine) -> None:
 
 
 def test_maintenance_survives_a_clock_set_back(
-    machine: Machine,
+    machine: TimedService,
 ) -> None:
     maintenance = machine.announce()
     machine.live(5 * MINUTE)
@@ -137,14 +137,16 @@ def test_maintenance_survives_a_clock_set_back(
     assert machine.phase(maintenance) is Phase.COMPLETED
 
 
-def test_an_approval_works_even_while_the_clock_is_behind(machine: Machine) -> None:
+def test_an_approval_works_even_while_the_clock_is_behind(
+    machine: TimedService,
+) -> None:
     maintenance = machine.announce()
     machine.clock.set(-HOUR)
     machine.engine.approve_as_vm("web-1", [maintenance.events[0].id])
     assert machine.phase(maintenance) is Phase.STARTED
 
 
-def test_a_clock_set_back_causes_no_outage(machine: Machine) -> None:
+def test_a_clock_set_back_causes_no_outage(machine: TimedService) -> None:
     machine.announce()
     machine.clock.set(-HOUR)
     machine.live(2 * HOUR)
@@ -154,7 +156,7 @@ def test_a_clock_set_back_causes_no_outage(machine: Machine) -> None:
 # --- set forward -------------------------------------------------------------
 
 
-def test_a_clock_set_forward_does_not_shorten_notice(machine: Machine) -> None:
+def test_a_clock_set_forward_does_not_shorten_notice(machine: TimedService) -> None:
     maintenance = machine.announce()
     machine.live(5 * MINUTE)
     machine.clock.set(2 * HOUR)
@@ -165,7 +167,7 @@ def test_a_clock_set_forward_does_not_shorten_notice(machine: Machine) -> None:
 
 
 def test_a_clock_set_forward_by_mistake_and_back_again_loses_nothing(
-    machine: Machine,
+    machine: TimedService,
 ) -> None:
     maintenance = machine.announce()
     machine.live(MINUTE)

@@ -8,8 +8,8 @@ from tests.engine.support.system import (
     MINUTE,
     NOON,
     SECOND,
+    DocumentSink,
     OpenStore,
-    Plane,
     System,
     a_reboot,
     a_system,
@@ -241,7 +241,7 @@ def test_a_plane_that_opens_receives_the_relevant_outages(
     again = away(system, HOUR)  # before the first request
     again.engine.listen(["web"])
     last = away(away(again, 2 * HOUR), 3 * HOUR)
-    plane = Plane()
+    plane = DocumentSink()
     Documents(last.store, plane.hand_over).open()
     (update,) = plane.updates
     assert [outage.until - outage.since for outage in update.outages] == [

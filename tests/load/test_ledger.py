@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from benchmarks.ledger import Ledger
+from benchmarks.ledger import JournalReplay
 
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:15:00.5Z"
 QUARTER_PAST = "2026-01-01T12:15:00Z"
@@ -40,7 +40,7 @@ STATE = [{"id": "M", "phase": "COMPLETED"}]
 
 
 def test_correct_journal_gets_no_complaints() -> None:
-    ledger = Ledger(a_journal(*A_LIFE))
+    ledger = JournalReplay(a_journal(*A_LIFE))
     assert ledger.compare(STATE, {"web": ("e", 3)}) == []
     assert ledger.fates() == {"timed out": 1}
     assert ledger.seen == {"E"}
@@ -49,22 +49,22 @@ def test_correct_journal_gets_no_complaints() -> None:
 def test_gap_is_reported() -> None:
     journal = a_journal(*A_LIFE)
     del journal[2]
-    assert "gaps" in Ledger(journal).complaints[0]
+    assert "gaps" in JournalReplay(journal).complaints[0]
 
 
 def test_times_that_go_back_are_reported() -> None:
     late = ("Announced", LATER, {"announced": ANNOUNCED})
-    assert "go back" in Ledger(a_journal(late, published(1, NOON))).complaints[0]
+    assert "go back" in JournalReplay(a_journal(late, published(1, NOON))).complaints[0]
 
 
 def test_start_before_its_time_is_reported() -> None:
-    ledger = Ledger(a_journal(A_LIFE[0], ("Started", NOON, {})))
+    ledger = JournalReplay(a_journal(A_LIFE[0], ("Started", NOON, {})))
     assert "before its NotBefore" in ledger.complaints[0]
 
 
 def test_approved_start_may_be_early() -> None:
     approval = ("Approved", NOON, {"event": "E"})
-    ledger = Ledger(a_journal(A_LIFE[0], approval, ("Started", NOON, {})))
+    ledger = JournalReplay(a_journal(A_LIFE[0], approval, ("Started", NOON, {})))
     assert ledger.complaints == []
 
 
@@ -80,22 +80,22 @@ def test_approved_start_may_be_early() -> None:
 def test_change_of_finished_maintenance_is_reported(
     fact: Fact,
 ) -> None:
-    ledger = Ledger(a_journal(*A_LIFE, fact))
+    ledger = JournalReplay(a_journal(*A_LIFE, fact))
     assert "which was COMPLETED" in ledger.complaints[0]
 
 
 def test_second_approval_is_reported() -> None:
     approval = ("Approved", NOON, {"event": "E"})
-    ledger = Ledger(a_journal(A_LIFE[0], approval, approval))
+    ledger = JournalReplay(a_journal(A_LIFE[0], approval, approval))
     assert "twice" in ledger.complaints[0]
 
 
 def test_skipped_incarnation_is_reported() -> None:
-    ledger = Ledger(a_journal(published(1, NOON), published(3, NOON)))
+    ledger = JournalReplay(a_journal(published(1, NOON), published(3, NOON)))
     assert "not the next" in ledger.complaints[0]
 
 
 def test_state_that_differs_from_the_journal_is_reported() -> None:
-    ledger = Ledger(a_journal(*A_LIFE))
+    ledger = JournalReplay(a_journal(*A_LIFE))
     assert ledger.compare([{"id": "M", "phase": "STARTED"}], {})
     assert ledger.compare(STATE, {"web": ("e", 2)})

@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from benchmarks.fleet import Machine
-from benchmarks.line import Answer
+from benchmarks.fleet import FleetVm
+from benchmarks.line import ReceivedResponse
 from benchmarks.oracle import Oracle
 
 NOON = "Thu, 01 Jan 2026 12:00:00 GMT"
 QUARTER_PAST = "Thu, 01 Jan 2026 12:15:00 GMT"
 
-ONE = Machine(name="web-0", group="web", audience="web", host="a")
-OTHER = Machine(name="web-1", group="web", audience="web", host="b")
+ONE = FleetVm(name="web-0", group="web", audience="web", host="a")
+OTHER = FleetVm(name="web-1", group="web", audience="web", host="b")
 
 Event = Mapping[str, object]
 
@@ -37,9 +37,9 @@ STARTED = an_event(EventStatus="Started", NotBefore="")
 
 def an_answer(
     incarnation: int, *events: Event, date: str = NOON, tag: str = ""
-) -> Answer:
+) -> ReceivedResponse:
     document = {"DocumentIncarnation": incarnation, "Events": events}
-    return Answer(
+    return ReceivedResponse(
         status=200,
         headers={"etag": tag or f'"e.{incarnation}"', "date": date},
         body=json.dumps(document).encode(),
@@ -68,7 +68,7 @@ def test_approved_start_may_be_early(oracle: Oracle) -> None:
     assert oracle.complaints == []
 
 
-def complaint(oracle: Oracle, *answers: Answer, floor: int = 0) -> str:
+def complaint(oracle: Oracle, *answers: ReceivedResponse, floor: int = 0) -> str:
     """Return the only complaint about responses to one VM."""
     for answer in answers:
         oracle.read(ONE, answer, floor)
@@ -141,7 +141,9 @@ def test_malformed_event_is_reported(
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"Events":[]}'])
 def test_malformed_document_is_reported(oracle: Oracle, body: bytes) -> None:
-    answer = Answer(status=200, headers={"etag": '"e.0"'}, body=body, seconds=0.0)
+    answer = ReceivedResponse(
+        status=200, headers={"etag": '"e.0"'}, body=body, seconds=0.0
+    )
     assert "not a document" in complaint(oracle, answer)
 
 

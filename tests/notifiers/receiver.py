@@ -15,7 +15,7 @@ _LONG = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Got:
+class ReceivedMessage:
     """A received message."""
 
     path: str
@@ -54,7 +54,7 @@ class Receiver:
 
     url: str = ""
     reply: Reply = field(default_factory=lambda: answering(204))
-    got: list[Got] = field(default_factory=list)
+    got: list[ReceivedMessage] = field(default_factory=list)
     came: Condition = field(default_factory=Condition)
     ends: Event = field(default_factory=Event)  # releases senders that are kept waiting
 
@@ -91,7 +91,7 @@ def a_receiver(tls: SSLContext | None = None, port: int = 0) -> Iterator[Receive
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            got = Got(path=self.path, headers=dict(self.headers), body=body)
+            got = ReceivedMessage(path=self.path, headers=dict(self.headers), body=body)
             with receiver.came:
                 receiver.got.append(got)
                 receiver.came.notify_all()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from tests.end_to_end.program import Program, serving
 from tests.programs.hypervisor import BRIDGE, TAPS, Hypervisor, a_hypervisor
-from tests.programs.libvirt_hosts import Hosts, some_hosts
-from tests.programs.site import Site, a_site
+from tests.programs.libvirt_hosts import LibvirtHosts, some_hosts
+from tests.programs.site import Deployment, a_site
 from tests.programs.watch import watch
 
 
@@ -18,7 +18,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Serve machines in namespaces at the real address, with a manual clock."""
     with a_site(tmp_path_factory.mktemp("site"), "--clock", "manual") as running:
         yield running
@@ -41,7 +41,7 @@ def taps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hypervisor]:
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LibvirtHosts]:
     """Run two hosts with libvirt; each test uses its own VM names."""
     with some_hosts(tmp_path_factory.mktemp("libvirt")) as running:
         yield running

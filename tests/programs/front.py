@@ -15,7 +15,7 @@ _LONG = 70.0  # seconds; a long poll is held for at most 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
+class RecordingProxy:
     """The address of the proxy, and the requests it received."""
 
     url: str
@@ -39,7 +39,7 @@ class Front:
 @contextmanager
 def a_front(
     behind: str, vm: str, faults: Mapping[str, Sequence[Fault]] | None = None
-) -> Iterator[Front]:
+) -> Iterator[RecordingProxy]:
     """Relay requests of `vm` to the service `behind`, after the `faults` of each
     request.
     """
@@ -80,7 +80,7 @@ def a_front(
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_port}"
-            yield Front(url=url, asked=received, faults=left)
+            yield RecordingProxy(url=url, asked=received, faults=left)
         finally:
             server.shutdown()
             thread.join()

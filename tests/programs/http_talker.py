@@ -16,7 +16,7 @@ _PATIENCE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talker:
+class InteractiveProgram:
     """A running program; its last line is its exit code."""
 
     process: "subprocess.Popen[str]"
@@ -44,7 +44,7 @@ class Talker:
 @contextmanager
 def talking(
     command: Sequence[str], folder: Path, environment: dict[str, str]
-) -> Iterator[Talker]:
+) -> Iterator[InteractiveProgram]:
     """Run `command` until the block ends, with a clean environment."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
     lines: Queue[str] = Queue()
@@ -63,7 +63,7 @@ def talking(
         reader = Thread(target=_read, args=(process, lines))
         reader.start()
         try:
-            yield Talker(process=process, lines=lines)
+            yield InteractiveProgram(process=process, lines=lines)
         finally:
             process.kill()
             reader.join()

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, Program, serving
+from tests.end_to_end.program import FinishedCommand, Program, serving
 from tests.programs import frames
 from tests.programs.installed import run_program
-from tests.programs.network import Place, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, lay_wire, some_places
 from tests.programs.page import copied
 
 BRIDGE, TAPS = "VMs on a bridge", "VMs on taps of their own"
@@ -28,7 +28,7 @@ HASTY = "hasty"  # folder of a curl configuration with a short timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class NetworkCard:
     """The MAC and the address of a machine."""
 
     mac: str
@@ -36,11 +36,11 @@ class Card:
 
 
 #: As on the page; `web-2` is added later.
-CARDS: Mapping[str, Card] = {
-    "web-0": Card(mac="52:54:00:00:00:10", address="10.0.0.10"),
-    "web-1": Card(mac="52:54:00:00:00:11", address="10.0.0.11"),
-    "web-2": Card(mac="52:54:00:00:00:12", address="10.0.0.12"),
-    OUTSIDE: Card(mac="52:54:00:00:00:99", address="10.0.0.99"),
+CARDS: Mapping[str, NetworkCard] = {
+    "web-0": NetworkCard(mac="52:54:00:00:00:10", address="10.0.0.10"),
+    "web-1": NetworkCard(mac="52:54:00:00:00:11", address="10.0.0.11"),
+    "web-2": NetworkCard(mac="52:54:00:00:00:12", address="10.0.0.12"),
+    OUTSIDE: NetworkCard(mac="52:54:00:00:00:99", address="10.0.0.99"),
 }
 OWN_ADDRESS = "10.0.0.1"  # of the hypervisor
 
@@ -61,7 +61,7 @@ class Hypervisor:
     """A hypervisor that serves its VMs."""
 
     way: str  # BRIDGE or TAPS
-    machines: Mapping[str, Place]  # including the hypervisor itself
+    machines: Mapping[str, NetworkNamespace]  # including the hypervisor itself
     program: Program
 
     def do(self, what: str) -> None:
@@ -87,7 +87,7 @@ class Hypervisor:
         done = self.on(machine, "curl", "-s", "-v", url)
         return done.code == UNCONNECTED and "Connection refused" in done.err
 
-    def on(self, machine: str, *words: str, **environment: str) -> Ended:
+    def on(self, machine: str, *words: str, **environment: str) -> FinishedCommand:
         """Run a program on a machine or on the hypervisor."""
         within = self.machines[machine].within
         folder = self.program.folder
@@ -127,7 +127,7 @@ class Hypervisor:
             self.forget()
 
     @contextmanager
-    def disguised(self, machine: str, card: Card) -> Iterator[None]:
+    def disguised(self, machine: str, card: NetworkCard) -> Iterator[None]:
         """Give `machine` another MAC and address until the block ends."""
         place, folder = self.machines[machine], self.program.folder
         _dress(self.way, place, folder, card)
@@ -160,7 +160,7 @@ def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
             yield running
 
 
-def _skip_unless_possible(place: Place, folder: Path) -> None:
+def _skip_unless_possible(place: NetworkNamespace, folder: Path) -> None:
     for need in _NEEDS:
         done = run_program(folder, "sh", "-ec", need, within=place.within)
         if done.code != 0:
@@ -181,7 +181,7 @@ def port_of(machine: str) -> str:
     return UPLINK if machine == OUTSIDE else f"vm-{machine}"
 
 
-def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
+def _lay_cables(way: str, machines: Mapping[str, NetworkNamespace]) -> None:
     here = machines[HERE]
     here.do("ip", "address", "add", f"{OWN_ADDRESS}/32", "dev", "lo")
     for name in CARDS:
@@ -202,13 +202,15 @@ def _lay_cables(way: str, machines: Mapping[str, Place]) -> None:
         set_kernel(place, "ipv4/neigh/*/locktime", 0)
 
 
-def set_kernel(place: Place, files: str, value: int) -> None:
+def set_kernel(place: NetworkNamespace, files: str, value: int) -> None:
     """Write `value` to those `files` of the kernel settings that exist."""
     write = f"if [ -e $file ]; then echo {value} >$file; fi"
     place.do("sh", "-ec", f"for file in /proc/sys/net/{files}; do {write}; done")
 
 
-def _dress(way: str, machine: Place, folder: Path, card: Card) -> None:
+def _dress(
+    way: str, machine: NetworkNamespace, folder: Path, card: NetworkCard
+) -> None:
     """Give `machine` a MAC, an address, and the route of the page or a gateway."""
     length = 24 if way == BRIDGE else 32
     machine.do("ip", "link", "set", "eth0", "down")
@@ -222,6 +224,6 @@ def _dress(way: str, machine: Place, folder: Path, card: Card) -> None:
         _sh(machine, folder, copied(way, "sh vm"))
 
 
-def _sh(place: Place, folder: Path, text: str) -> None:
+def _sh(place: NetworkNamespace, folder: Path, text: str) -> None:
     done = run_program(folder, "sh", "-ec", text, within=place.within)
     assert done.code == 0, done

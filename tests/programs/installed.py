@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, finish
+from tests.end_to_end.program import FinishedCommand, finish
 
 #: Where scripts/test installs programs that are not needed system-wide.
 PROGRAMS = Path(sys.prefix) / "programs"
@@ -41,7 +41,7 @@ def run_program(
     within: Sequence[str] = (),
     typed: str = "",
     **environment: str,
-) -> Ended:
+) -> FinishedCommand:
     """Run a program to its end, with a clean environment."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
     return finish([*within, *words], folder, variables, typed=typed)

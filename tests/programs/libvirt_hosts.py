@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
-from tests.programs.network import Place, some_places
+from tests.programs.network import NetworkNamespace, some_places
 
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "jq", "setsid")
 NAMES = ("host-a", "host-b")
@@ -67,7 +67,7 @@ _A_WHILE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
+class LibvirtHosts:
     """Two hosts that can reach each other."""
 
     folder: Path
@@ -157,9 +157,9 @@ class Hosts:
 
 
 @contextmanager
-def some_hosts(folder: Path) -> Iterator[Hosts]:
+def some_hosts(folder: Path) -> Iterator[LibvirtHosts]:
     """Run host-a and host-b until the block ends."""
-    hosts = Hosts(folder=folder)
+    hosts = LibvirtHosts(folder=folder)
     (folder / "cache").mkdir()
     with some_places("libvirt") as (place,), ExitStack() as cleanup:
         for number, name in enumerate(NAMES, start=1):
@@ -172,12 +172,12 @@ def some_hosts(folder: Path) -> Iterator[Hosts]:
         yield hosts
 
 
-def _answers(hosts: Hosts, name: str) -> bool:
+def _answers(hosts: LibvirtHosts, name: str) -> bool:
     return hosts.try_virsh(name, "version").returncode == 0
 
 
 @contextmanager
-def _a_host(folder: Path, place: Place, address: str) -> Iterator[None]:
+def _a_host(folder: Path, place: NetworkNamespace, address: str) -> Iterator[None]:
     for name in FOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "etc" / "qemu.conf").write_text(_SETTINGS.format(address=address))
@@ -206,7 +206,7 @@ def _spaces() -> Sequence[str]:
 
 
 @contextmanager
-def _watched(hosts: Hosts, host: str) -> Iterator[None]:
+def _watched(hosts: LibvirtHosts, host: str) -> Iterator[None]:
     """Record the events of all VMs on `host`."""
     command = ["virsh", "-c", hosts.at(host)]
     command += ["event", "--all", "--loop", "--timestamp"]
@@ -221,7 +221,7 @@ def _watched(hosts: Hosts, host: str) -> Iterator[None]:
             watching.wait(_A_WHILE)
 
 
-def _is_heard(hosts: Hosts, host: str) -> bool:
+def _is_heard(hosts: LibvirtHosts, host: str) -> bool:
     hosts.virsh(host, "suspend", "canary")
     hosts.virsh(host, "resume", "canary")
     return bool(hosts.happened("canary"))

@@ -24,7 +24,7 @@ _DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NetworkNamespace:
     """A network namespace with its own host name."""
 
     name: str
@@ -45,8 +45,8 @@ class Place:
 class Network:
     """The service's namespace, and one for each machine, linked to it."""
 
-    service: Place
-    machines: Mapping[str, Place]
+    service: NetworkNamespace
+    machines: Mapping[str, NetworkNamespace]
 
     def cut(self, machine: str) -> None:
         """Take the machine's link down."""
@@ -76,7 +76,7 @@ def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
 
 
 @contextmanager
-def some_places(*names: str) -> Iterator[Sequence[Place]]:
+def some_places(*names: str) -> Iterator[Sequence[NetworkNamespace]]:
     """Create a namespace for each of `names`, not yet connected."""
     reason = why_not()
     if reason is not None:
@@ -85,7 +85,7 @@ def some_places(*names: str) -> Iterator[Sequence[Place]]:
         yield [cleanup.enter_context(_a_place(name)) for name in names]
 
 
-def lay_wire(service: Place, wire: str, machine: Place) -> None:
+def lay_wire(service: NetworkNamespace, wire: str, machine: NetworkNamespace) -> None:
     """Create a link `wire` from the service to the interface `eth0` of `machine`."""
     peer = ("peer", "name", "eth0", "netns", str(machine.holder))
     service.do("ip", "link", "add", wire, "type", "veth", *peer)
@@ -94,7 +94,7 @@ def lay_wire(service: Place, wire: str, machine: Place) -> None:
 
 
 @contextmanager
-def _a_place(name: str) -> Iterator[Place]:
+def _a_place(name: str) -> Iterator[NetworkNamespace]:
     """Keep new namespaces alive with a process that ends when its input is closed."""
     holder = subprocess.Popen(
         ["unshare", "--net", "--uts", "sh", "-c", "echo; exec cat"],
@@ -104,13 +104,18 @@ def _a_place(name: str) -> Iterator[Place]:
     with holder:  # closes its input and waits
         assert holder.stdout is not None
         holder.stdout.readline()
-        place = Place(name=name, holder=holder.pid)
+        place = NetworkNamespace(name=name, holder=holder.pid)
         place.do("hostname", name)
         place.do("ip", "link", "set", "lo", "up")
         yield place
 
 
-def _join(service: Place, wire: str, machine: Place, addresses: Sequence[str]) -> None:
+def _join(
+    service: NetworkNamespace,
+    wire: str,
+    machine: NetworkNamespace,
+    addresses: Sequence[str],
+) -> None:
     """Connect `machine` so that it reaches the service and nothing else."""
     lay_wire(service, wire, machine)
     machine.do("ip", "route", "add", f"{ENDPOINT}/32", "dev", "eth0")

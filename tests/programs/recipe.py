@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.drivers.scripts import write_script
-from tests.end_to_end.program import Ended
+from tests.end_to_end.program import FinishedCommand
 from tests.programs.installed import run_program
 
 RECIPES = Path(__file__).parents[2] / "examples" / "agent"
@@ -25,7 +25,7 @@ printf '%s\\n' "$(basename "$0")${{*:+ $*}}" >>{calls}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class HookEnvironment:
     """A VM with some commands, and the hook under test."""
 
     folder: Path
@@ -40,7 +40,7 @@ class Stage:
 
     def run(
         self, step: str, *, left: int = 60, event: str = EVENT, **environment: str
-    ) -> Ended:
+    ) -> FinishedCommand:
         """Run the hook with `left` seconds, on a clock that is 60 times as fast."""
         variables = {
             "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -85,6 +85,6 @@ class Stage:
         return self.folder / "calls"
 
 
-def a_stage(folder: Path, hook: str) -> Stage:
+def a_stage(folder: Path, hook: str) -> HookEnvironment:
     """Return a stage for the hook at a path below examples/agent."""
-    return Stage(folder=folder, hook=RECIPES / hook)
+    return HookEnvironment(folder=folder, hook=RECIPES / hook)

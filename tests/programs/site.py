@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.end_to_end.program import (
     FOREWARN,
-    Ended,
+    FinishedCommand,
     Program,
     environment_of,
     finish,
@@ -60,13 +60,15 @@ _MACHINES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Deployment:
     """A running service, its machines, and its operator."""
 
     network: Network
     program: Program
 
-    def on(self, machine: str, *words: str, typed: str = "", **more: str) -> Ended:
+    def on(
+        self, machine: str, *words: str, typed: str = "", **more: str
+    ) -> FinishedCommand:
         """Run a program on a machine."""
         within = self.network.machines[machine].within
         folder = self.program.folder
@@ -93,7 +95,7 @@ class Site:
 
 
 @contextmanager
-def a_site(folder: Path, *options: str) -> Iterator[Site]:
+def a_site(folder: Path, *options: str) -> Iterator[Deployment]:
     """Serve on the endpoint's real address, in a namespace, until the block ends."""
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)
@@ -108,4 +110,4 @@ def a_site(folder: Path, *options: str) -> Iterator[Site]:
             within=network.service.within,
         ) as program,
     ):
-        yield Site(network=network, program=program)
+        yield Deployment(network=network, program=program)

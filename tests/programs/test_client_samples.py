@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program, until
 from tests.patience import PATIENCE
-from tests.programs.front import Fault, Front, a_front
-from tests.programs.http_talker import Talker, talking
+from tests.programs.front import Fault, RecordingProxy, a_front
+from tests.programs.http_talker import InteractiveProgram, talking
 from tests.programs.installed import PROGRAMS, needs, run_program
 from tests.programs.record import approval
 
@@ -45,7 +45,7 @@ FAULTS: Mapping[str, Sequence[Fault]] = {
 MORE: Sequence[Fault] = [(410, b""), (429, b""), (200, b"<html>")]
 
 #: Runs a sample as the VM of a proxy.
-Start = Callable[[Front], AbstractContextManager[Talker]]
+Start = Callable[[RecordingProxy], AbstractContextManager[InteractiveProgram]]
 
 
 def built(sample: str, folder: Path) -> list[str]:
@@ -86,7 +86,7 @@ def command(
 
 @pytest.fixture
 def start(command: list[str], tmp_path: Path) -> Start:
-    def run(front: Front) -> AbstractContextManager[Talker]:
+    def run(front: RecordingProxy) -> AbstractContextManager[InteractiveProgram]:
         environment = {
             "FOREWARN_ENDPOINT": front.url,
             "POLL_SECONDS": "0.1",

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, Program
+from tests.end_to_end.program import FinishedCommand, Program
 from tests.programs.installed import needs, run_program
 from tests.programs.record import approval, start_requests, witnesses
-from tests.programs.site import URL, Site
+from tests.programs.site import URL, Deployment
 
 pytestmark = needs("curl")
 
@@ -25,7 +25,9 @@ def url_of(program: Program, vm: str) -> str:
 def curl(folder: Path, *words: str, typed: str = "") -> str:
     """Run curl, which must succeed."""
     options = ("--silent", "--show-error", "--max-time", "10")
-    done: Ended = run_program(folder, "curl", *options, *MARK, *words, typed=typed)
+    done: FinishedCommand = run_program(
+        folder, "curl", *options, *MARK, *words, typed=typed
+    )
     assert done.code == 0, done.err
     return done.out
 
@@ -38,7 +40,7 @@ def announced(program: Program, vm: str) -> str:
 
 
 def test_the_documented_commands_at_the_real_address(
-    site: Site,
+    site: Deployment,
 ) -> None:
     event = site.announce("reboot", "db-0")
     read = site.on("db-0", "curl", "-H", "Metadata:true", URL)

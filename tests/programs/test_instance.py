@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.programs.installed import NODE_MODULES, needs, node_module, unpacked
-from tests.programs.site import Site
+from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
 
@@ -70,7 +70,7 @@ msal.ConfidentialClientApplication(
 """
 
 
-def python(site: Site, script: str, path: Path | None = None) -> str:
+def python(site: Deployment, script: str, path: Path | None = None) -> str:
     """Run `script` on db-0, with `path` as import path."""
     more = {} if path is None else {"PYTHONPATH": str(path)}
     done = site.on("db-0", sys.executable, "-c", script, **more)
@@ -89,7 +89,7 @@ def assert_labels(found: Any) -> None:
     assert labels["azure.vm.sku"] == ""
 
 
-def test_cloud_init_reads_the_instance(site: Site) -> None:
+def test_cloud_init_reads_the_instance(site: Deployment) -> None:
     path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
     metadata, _ = json.loads(python(site, CLOUD_INIT, path))
     assert metadata["compute"]["osProfile"]["computerName"] == "db-0"
@@ -99,13 +99,13 @@ def test_cloud_init_reads_the_instance(site: Site) -> None:
 
 
 @NO_MAC
-def test_cloud_init_identifies_the_interface(site: Site) -> None:
+def test_cloud_init_identifies_the_interface(site: Deployment) -> None:
     path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
     _, settings = json.loads(python(site, CLOUD_INIT, path))
     assert settings["ethernets"]["eth0"]["match"]["macaddress"]
 
 
-def test_waagent_reads_the_instance(site: Site) -> None:
+def test_waagent_reads_the_instance(site: Deployment) -> None:
     path = unpacked("waagent", "usr/lib/python3/dist-packages")
     compute, _ = json.loads(python(site, WAAGENT, path))
     assert (compute["name"], compute["tags"]) == ("db-0", "role:db")
@@ -113,7 +113,7 @@ def test_waagent_reads_the_instance(site: Site) -> None:
 
 
 @NO_MAC
-def test_waagent_finds_the_endpoint_healthy(site: Site) -> None:
+def test_waagent_finds_the_endpoint_healthy(site: Deployment) -> None:
     path = unpacked("waagent", "usr/lib/python3/dist-packages")
     _, verdict = json.loads(python(site, WAAGENT, path))
     assert verdict == [True, ""]
@@ -124,7 +124,7 @@ def test_waagent_finds_the_endpoint_healthy(site: Site) -> None:
     ("machine", "address"),
     [("db-0", "10.77.0.10"), ("db-1", "10.77.0.11")],
 )
-def test_ohai_discovers_a_version(site: Site, machine: str, address: str) -> None:
+def test_ohai_discovers_a_version(site: Deployment, machine: str, address: str) -> None:
     folder = site.program.folder
     (folder / "azure.json").write_text("{}")  # the hint that this is an Azure machine
     (folder / "client.rb").write_text(f'ohai.hints_path = ["{folder}"]\n')
@@ -134,7 +134,7 @@ def test_ohai_discovers_a_version(site: Site, machine: str, address: str) -> Non
     assert metadata["network"]["local_ipv4"] == [address]
 
 
-def test_opentelemetry_labels_the_machine(site: Site) -> None:
+def test_opentelemetry_labels_the_machine(site: Deployment) -> None:
     resource: Any = None
     for _ in range(5):  # its timeout of 0.2 s may be too short on a busy machine
         resource = json.loads(python(site, OPENTELEMETRY))
@@ -144,7 +144,7 @@ def test_opentelemetry_labels_the_machine(site: Site) -> None:
 
 
 @needs("node")
-def test_opentelemetry_in_node_labels_the_machine(site: Site) -> None:
+def test_opentelemetry_in_node_labels_the_machine(site: Deployment) -> None:
     node_module("@opentelemetry/resource-detector-azure")
     modules = {"NODE_PATH": str(NODE_MODULES)}
     done = site.on("db-0", "node", "-e", OPENTELEMETRY_JS, **modules)
@@ -152,5 +152,5 @@ def test_opentelemetry_in_node_labels_the_machine(site: Site) -> None:
     assert_labels(json.loads(done.out))
 
 
-def test_msal_finds_the_region(site: Site) -> None:
+def test_msal_finds_the_region(site: Deployment) -> None:
     assert python(site, MSAL).startswith("https://westeurope.login.microsoft.com/")

@@ -11,7 +11,7 @@ from tests.drivers.scripts import a_work, reports, write_script
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
 from tests.programs.installed import needs
-from tests.programs.libvirt_hosts import PROGRAMS, Hosts
+from tests.programs.libvirt_hosts import PROGRAMS, LibvirtHosts
 
 from forewarn.core.fleet import VM
 from forewarn.drivers.script import ScriptDriver
@@ -33,7 +33,7 @@ CarryOut = Callable[..., Sequence[Report]]
 
 
 @pytest.fixture
-def carry_out(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
+def carry_out(hosts: LibvirtHosts, monkeypatch: pytest.MonkeyPatch) -> CarryOut:
     monkeypatch.setenv("URI", hosts.uri)
     monkeypatch.setenv("SHUTDOWN", "1")
 
@@ -60,7 +60,7 @@ def all_done(reports: Sequence[Report]) -> bool:
 
 
 def test_a_freeze_pauses_all_vms_together_for_the_duration(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "cold-0", "cold-1")
     assert all_done(carry_out(EventType.FREEZE, "cold-0", "cold-1", duration=1))
@@ -71,7 +71,7 @@ def test_a_freeze_pauses_all_vms_together_for_the_duration(
 
 
 def test_a_vm_that_was_paused_or_stopped_before_stays_so(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "rests", "sleeps")
     hosts.virsh("host-a", "suspend", "rests")
@@ -82,7 +82,7 @@ def test_a_vm_that_was_paused_or_stopped_before_stays_so(
 
 
 def test_a_vm_left_paused_by_the_first_attempt_is_resumed_by_the_second(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "stays")
     hosts.virsh("host-a", "suspend", "stays")
@@ -94,7 +94,7 @@ def test_a_vm_left_paused_by_the_first_attempt_is_resumed_by_the_second(
 
 
 def test_a_reboot_resets_running_vms_and_leaves_the_rest_stopped(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "runs", "idles")
     hosts.virsh("host-a", "destroy", "idles")
@@ -105,7 +105,7 @@ def test_a_reboot_resets_running_vms_and_leaves_the_rest_stopped(
 
 
 def test_a_redeploy_without_a_target_stops_and_starts(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "again")
     assert all_done(carry_out(EventType.REDEPLOY, "again"))
@@ -114,7 +114,7 @@ def test_a_redeploy_without_a_target_stops_and_starts(
 
 
 def test_a_vm_left_stopped_by_the_first_redeploy_is_started_by_the_second(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "half")
     hosts.virsh("host-a", "destroy", "half")
@@ -125,7 +125,10 @@ def test_a_vm_left_stopped_by_the_first_redeploy_is_started_by_the_second(
 
 
 def test_a_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
-    hosts: Hosts, carry_out: CarryOut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hosts: LibvirtHosts,
+    carry_out: CarryOut,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reported = tmp_path / "told"
     tell = write_script(tmp_path / "tell", f'echo "$@" >>{reported}')
@@ -147,7 +150,7 @@ def test_a_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
 
 
 def test_a_preempt_cuts_the_power_of_a_vm_that_does_not_shut_down(
-    hosts: Hosts, carry_out: CarryOut
+    hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "deaf")
     for attempt in (1, 2):
@@ -157,7 +160,7 @@ def test_a_preempt_cuts_the_power_of_a_vm_that_does_not_shut_down(
 
 
 def test_a_terminate_deletes_the_vm_and_leaves_its_disk(
-    hosts: Hosts, carry_out: CarryOut, tmp_path: Path
+    hosts: LibvirtHosts, carry_out: CarryOut, tmp_path: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.write_bytes(bytes(512))
@@ -173,7 +176,7 @@ def test_a_terminate_deletes_the_vm_and_leaves_its_disk(
 
 @pytest.mark.parametrize("type", [EventType.FREEZE, EventType.REBOOT])
 def test_a_failure_shows_the_message_of_virsh_and_stops_no_other_vm(
-    hosts: Hosts, carry_out: CarryOut, type: EventType
+    hosts: LibvirtHosts, carry_out: CarryOut, type: EventType
 ) -> None:
     well = f"well-{type}"
     hosts.start("host-a", well)
@@ -193,7 +196,10 @@ def test_an_unreachable_host_is_a_failure(
 
 
 def test_a_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
-    hosts: Hosts, carry_out: CarryOut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hosts: LibvirtHosts,
+    carry_out: CarryOut,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_script(tmp_path / "virsh", SLOW.format(virsh=shutil.which("virsh")))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

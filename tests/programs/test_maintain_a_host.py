@@ -13,7 +13,7 @@ from tests.drivers.scripts import write_script
 from tests.end_to_end.program import Program, run, serving, until
 from tests.patience import PATIENCE
 from tests.programs.installed import needs, run_program
-from tests.programs.libvirt_hosts import PROGRAMS, Hosts
+from tests.programs.libvirt_hosts import PROGRAMS, LibvirtHosts
 from tests.programs.page import PAGE, copied
 from tests.server.support.service import RunningService
 
@@ -37,7 +37,7 @@ Serve = Callable[[], AbstractContextManager[Program]]
 
 
 @pytest.fixture
-def serve(hosts: Hosts, tmp_path: Path) -> Iterator[Serve]:
+def serve(hosts: LibvirtHosts, tmp_path: Path) -> Iterator[Serve]:
     fleet = copied("The hosts and their VMs", "toml fleet.toml", HOW_TO)
     (tmp_path / "fleet.toml").write_text(fleet)
     settings = copied("The service and its script", "toml forewarn.toml", HOW_TO)
@@ -82,11 +82,11 @@ def until_over(service: RunningService, made: Any) -> None:
     until(lambda: phase(service, made) == "COMPLETED", LONG)
 
 
-def is_in(hosts: Hosts, vm: str, state: str) -> bool:
+def is_in(hosts: LibvirtHosts, vm: str, state: str) -> bool:
     return hosts.state("host-a", vm) == state
 
 
-def has_rebooted(hosts: Hosts, vm: str, since: int) -> bool:
+def has_rebooted(hosts: LibvirtHosts, vm: str, since: int) -> bool:
     return hosts.events(vm).count("reboot") > since
 
 
@@ -94,7 +94,7 @@ def has_rebooted(hosts: Hosts, vm: str, since: int) -> bool:
 
 
 def test_vms_are_reset_when_both_groups_have_approved(
-    hosts: Hosts, serve: Serve
+    hosts: LibvirtHosts, serve: Serve
 ) -> None:
     before = {vm: hosts.events(vm).count("reboot") for vm in ("web-0", "db-0")}
     with serve() as program:
@@ -109,7 +109,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
         assert hosts.state("host-a", vm) == "running"
 
 
-def test_vms_are_paused_for_the_duration(hosts: Hosts, serve: Serve) -> None:
+def test_vms_are_paused_for_the_duration(hosts: LibvirtHosts, serve: Serve) -> None:
     with serve() as program:
         service = program.service
         maintenance = told(program, "maintain", "--duration", "2s")
@@ -121,7 +121,7 @@ def test_vms_are_paused_for_the_duration(hosts: Hosts, serve: Serve) -> None:
 
 
 def test_a_redeploy_moves_the_vms_and_updates_the_fleet(
-    hosts: Hosts, serve: Serve, tmp_path: Path
+    hosts: LibvirtHosts, serve: Serve, tmp_path: Path
 ) -> None:
     with serve() as program:
         service = program.service
@@ -138,7 +138,9 @@ def test_a_redeploy_moves_the_vms_and_updates_the_fleet(
 # --- failures ----------------------------------------------------------------
 
 
-def test_a_retry_continues_with_the_remaining_vms(hosts: Hosts, serve: Serve) -> None:
+def test_a_retry_continues_with_the_remaining_vms(
+    hosts: LibvirtHosts, serve: Serve
+) -> None:
     hosts.remove("db-0")
     with serve() as program:
         service = program.service
@@ -160,7 +162,7 @@ def test_a_retry_continues_with_the_remaining_vms(hosts: Hosts, serve: Serve) ->
 
 @pytest.mark.parametrize("end", ["complete", "stop", "kill"])
 def test_no_vm_stays_paused_when_the_script_is_stopped(
-    hosts: Hosts, serve: Serve, end: str
+    hosts: LibvirtHosts, serve: Serve, end: str
 ) -> None:
     with serve() as program:
         service = program.service
@@ -183,7 +185,7 @@ def test_no_vm_stays_paused_when_the_script_is_stopped(
 
 
 def test_a_vm_moved_by_hand_is_not_redeployed(
-    hosts: Hosts, serve: Serve, tmp_path: Path
+    hosts: LibvirtHosts, serve: Serve, tmp_path: Path
 ) -> None:
     move = copied("A host that wears out", "sh move", HOW_TO)
     for host in ("host-a", "host-b"):

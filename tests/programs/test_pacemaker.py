@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.programs.installed import unpacked
 from tests.programs.record import approval, witnesses
-from tests.programs.site import Site
+from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
 
@@ -23,7 +23,7 @@ COMMANDS = Path(__file__).parent / "cluster"
 class Cluster:
     """Two nodes that run `agent`, and the cluster's attributes."""
 
-    site: Site
+    site: Deployment
     agent: str
     folder: Path
 
@@ -57,7 +57,9 @@ class Cluster:
         return self.attribute(node, f"{self.agent}_curNodeState")
 
 
-def test_a_node_moves_its_work_away_and_approves(site: Site, tmp_path: Path) -> None:
+def test_a_node_moves_its_work_away_and_approves(
+    site: Deployment, tmp_path: Path
+) -> None:
     cluster = Cluster(site=site, agent="azure-events-az", folder=tmp_path)
     cluster.monitor("db-0")
     cluster.monitor("db-1")
@@ -86,7 +88,7 @@ def test_a_node_moves_its_work_away_and_approves(site: Site, tmp_path: Path) -> 
     assert cluster.attribute("db-0", "#health-azure") == "0"
 
 
-def test_the_other_node_approves(site: Site, tmp_path: Path) -> None:
+def test_the_other_node_approves(site: Deployment, tmp_path: Path) -> None:
     cluster = Cluster(site=site, agent="azure-events", folder=tmp_path)
     cluster.monitor("db-0")
     cluster.monitor("db-1")
@@ -107,7 +109,7 @@ def test_the_other_node_approves(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["azure-events", "azure-events-az"])
 def test_a_type_that_the_cluster_does_not_handle_is_ignored(
-    site: Site, tmp_path: Path, agent: str
+    site: Deployment, tmp_path: Path, agent: str
 ) -> None:
     cluster = Cluster(site=site, agent=agent, folder=tmp_path)
     event = site.announce("freeze", "db-1")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import OTHER, Stage, a_stage
+from tests.programs.recipe import OTHER, HookEnvironment, a_stage
 
 #: Saves on SIGUSR1, and prints a line once the handler is installed.
 PROGRAM = "trap 'echo saved >>marker' USR1; echo; while :; do sleep 0.02; done"
@@ -14,14 +14,14 @@ DEAF = "trap '' USR1; echo; while :; do sleep 0.02; done"
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Stage:
+def checkpoint(tmp_path: Path) -> HookEnvironment:
     stage = a_stage(tmp_path, "checkpoint/checkpoint.sh")
     stage.stub("systemctl", "cat process")
     return stage
 
 
 @contextmanager
-def a_service(stage: Stage, does: str) -> Iterator[None]:
+def a_service(stage: HookEnvironment, does: str) -> Iterator[None]:
     """Run `does` in bash as the main process of a service."""
     with subprocess.Popen(
         ["bash", "-c", does], cwd=stage.folder, stdout=subprocess.PIPE
@@ -35,27 +35,29 @@ def a_service(stage: Stage, does: str) -> Iterator[None]:
             process.kill()
 
 
-def saved(stage: Stage, left: int = 10, **more: str) -> int:
+def saved(stage: HookEnvironment, left: int = 10, **more: str) -> int:
     """Run the hook with its marker in the folder and return its exit code."""
     files = {"MARKER": str(stage.folder / "marker"), "STAMP": str(stage.folder / "s")}
     return stage.run("prepare", left=left, SERVICE="a.service", **files, **more).code
 
 
-def test_a_program_saves_before_the_event(checkpoint: Stage) -> None:
+def test_a_program_saves_before_the_event(checkpoint: HookEnvironment) -> None:
     with a_service(checkpoint, PROGRAM):
         assert saved(checkpoint) == 0
     assert (checkpoint.folder / "marker").read_text() == "saved\n"
     assert checkpoint.calls() == ["systemctl show --property MainPID --value a.service"]
 
 
-def test_an_old_checkpoint_is_not_mistaken_for_a_new_one(checkpoint: Stage) -> None:
+def test_an_old_checkpoint_is_not_mistaken_for_a_new_one(
+    checkpoint: HookEnvironment,
+) -> None:
     checkpoint.write("marker", "old\n")
     with a_service(checkpoint, DEAF):
         assert saved(checkpoint, left=3) == 1
 
 
 def test_a_program_that_has_saved_is_not_signaled_by_a_second_run(
-    checkpoint: Stage,
+    checkpoint: HookEnvironment,
 ) -> None:
     with a_service(checkpoint, PROGRAM):
         assert saved(checkpoint) == 0
@@ -63,18 +65,18 @@ def test_a_program_that_has_saved_is_not_signaled_by_a_second_run(
     assert (checkpoint.folder / "marker").read_text() == "saved\n"
 
 
-def test_a_program_saves_for_each_event(checkpoint: Stage) -> None:
+def test_a_program_saves_for_each_event(checkpoint: HookEnvironment) -> None:
     with a_service(checkpoint, PROGRAM):
         assert saved(checkpoint) == 0
         assert saved(checkpoint, event=OTHER) == 0
     assert (checkpoint.folder / "marker").read_text() == "saved\nsaved\n"
 
 
-def test_a_stopped_program_has_nothing_to_save(checkpoint: Stage) -> None:
+def test_a_stopped_program_has_nothing_to_save(checkpoint: HookEnvironment) -> None:
     checkpoint.write("process", "0\n")
     assert saved(checkpoint) == 0
 
 
-def test_an_unknown_service_is_not_ready(checkpoint: Stage) -> None:
+def test_an_unknown_service_is_not_ready(checkpoint: HookEnvironment) -> None:
     checkpoint.stub("systemctl", "exit 1")
     assert saved(checkpoint) != 0

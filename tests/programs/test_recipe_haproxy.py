@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import Ended, until
+from tests.end_to_end.program import FinishedCommand, until
 from tests.patience import PATIENCE
 from tests.programs.installed import needs, unpacked
-from tests.programs.recipe import OTHER, Stage, a_stage
+from tests.programs.recipe import OTHER, HookEnvironment, a_stage
 
 pytestmark = needs("socat", "awk")
 
@@ -34,12 +34,12 @@ backend web
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class LoadBalancers:
     """Two load balancers in front of two web servers that never respond."""
 
-    stage: Stage
+    stage: HookEnvironment
 
-    def run(self, step: str, *, names: str = "one two", **more: str) -> Ended:
+    def run(self, step: str, *, names: str = "one two", **more: str) -> FinishedCommand:
         """Run the hook of web-0."""
         addresses = " ".join(f"UNIX:{name}.admin" for name in names.split())
         marks = str(self.stage.folder / "marks")
@@ -95,7 +95,7 @@ def a_balancer(folder: Path, name: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[LoadBalancers]:
     with ExitStack() as stack:
         for name in ("web-0", "web-1"):
             server = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -103,32 +103,34 @@ def site(tmp_path: Path) -> Iterator[Site]:
             server.listen(16)
         for name in ("one", "two"):
             stack.enter_context(a_balancer(tmp_path, name))
-        yield Site(stage=a_stage(tmp_path, "haproxy/drain.sh"))
+        yield LoadBalancers(stage=a_stage(tmp_path, "haproxy/drain.sh"))
 
 
-def test_a_vm_without_sessions_drains_immediately_and_returns(site: Site) -> None:
+def test_a_vm_without_sessions_drains_immediately_and_returns(
+    site: LoadBalancers,
+) -> None:
     assert site.run("prepare").code == 0
     assert site.states() == ["DRAIN", "DRAIN"]
     assert site.run("recover").code == 0
     assert site.states() == ["no check", "no check"]
 
 
-def test_a_vm_waits_for_its_last_session(site: Site) -> None:
+def test_a_vm_waits_for_its_last_session(site: LoadBalancers) -> None:
     with ThreadPoolExecutor() as pool, site.session("one"):
-        hook: Future[Ended] = pool.submit(site.run, "prepare")
+        hook: Future[FinishedCommand] = pool.submit(site.run, "prepare")
         until(lambda: site.states() == ["DRAIN", "DRAIN"])
         assert not hook.done()
         site.tell("one", "shutdown sessions server web/web-0")
         assert hook.result(timeout=PATIENCE).code == 0
 
 
-def test_a_vm_with_sessions_at_the_deadline_is_not_ready(site: Site) -> None:
+def test_a_vm_with_sessions_at_the_deadline_is_not_ready(site: LoadBalancers) -> None:
     with site.session("two"):
         ended = site.run("prepare", left="2")
     assert (ended.code, ended.err) == (1, "1 sessions are left\n")
 
 
-def test_a_vm_taken_out_by_somebody_else_stays_out(site: Site) -> None:
+def test_a_vm_taken_out_by_somebody_else_stays_out(site: LoadBalancers) -> None:
     site.tell("one", "set server web/web-0 state maint")
     assert site.run("prepare").code == 0
     assert site.states() == ["MAINT", "DRAIN"]
@@ -137,7 +139,7 @@ def test_a_vm_taken_out_by_somebody_else_stays_out(site: Site) -> None:
 
 
 def test_a_repeated_haproxy_hook_still_restores_the_vm(
-    site: Site,
+    site: LoadBalancers,
 ) -> None:
     site.run("prepare")
     assert site.run("prepare", FOREWARN_AGAIN="1").code == 0
@@ -145,7 +147,7 @@ def test_a_repeated_haproxy_hook_still_restores_the_vm(
     assert site.states() == ["no check", "no check"]
 
 
-def test_a_vm_stays_out_for_the_next_event(site: Site) -> None:
+def test_a_vm_stays_out_for_the_next_event(site: LoadBalancers) -> None:
     site.run("prepare")
     site.run("prepare", event=OTHER)
     assert site.run("recover").code == 0
@@ -154,12 +156,14 @@ def test_a_vm_stays_out_for_the_next_event(site: Site) -> None:
     assert site.states() == ["no check", "no check"]
 
 
-def test_an_unreachable_load_balancer_makes_the_vm_not_ready(site: Site) -> None:
+def test_an_unreachable_load_balancer_makes_the_vm_not_ready(
+    site: LoadBalancers,
+) -> None:
     assert site.run("prepare", names="one three").code != 0
 
 
 def test_an_unreachable_load_balancer_is_updated_by_the_next_attempt(
-    site: Site,
+    site: LoadBalancers,
 ) -> None:
     site.run("prepare")
     (site.stage.folder / "one.admin").rename(site.stage.folder / "away")
@@ -170,7 +174,7 @@ def test_an_unreachable_load_balancer_is_updated_by_the_next_attempt(
     assert site.states() == ["no check", "no check"]
 
 
-def test_a_server_unknown_to_a_load_balancer_is_not_ready(site: Site) -> None:
+def test_a_server_unknown_to_a_load_balancer_is_not_ready(site: LoadBalancers) -> None:
     ended = site.run("prepare", SERVER="web-9")
     assert (ended.code, ended.err) == (
         1,

@@ -3,21 +3,21 @@
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import EVENT, OTHER, Stage, a_stage
+from tests.programs.recipe import EVENT, OTHER, HookEnvironment, a_stage
 
 MARK = f"forewarn/{EVENT.lower()}"
 DRAIN = "kubectl drain node-0 --ignore-daemonsets --delete-emptydir-data"
 
 
 @pytest.fixture
-def kubernetes(tmp_path: Path) -> Stage:
+def kubernetes(tmp_path: Path) -> HookEnvironment:
     stage = a_stage(tmp_path, "kubernetes/drain.sh")
     stage.stub("kubectl", '[ "$1" != get ] || cat node; [ "$1" != "${FAILS-}" ]')
     stage.write("node", "\n")
     return stage
 
 
-def kubectl(stage: Stage) -> list[str]:
+def kubectl(stage: HookEnvironment) -> list[str]:
     """Return the calls of kubectl, except those that read the node's state."""
     commands = [call for call in stage.calls() if call.startswith("kubectl ")]
     return [
@@ -26,7 +26,7 @@ def kubectl(stage: Stage) -> list[str]:
 
 
 def test_a_node_is_cordoned_and_drained_in_the_time_left(
-    kubernetes: Stage,
+    kubernetes: HookEnvironment,
 ) -> None:
     assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
     assert kubectl(kubernetes) == [
@@ -37,7 +37,7 @@ def test_a_node_is_cordoned_and_drained_in_the_time_left(
 
 
 def test_a_drain_without_time_left_does_not_wait_forever(
-    kubernetes: Stage,
+    kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.run("prepare", left=0, NODE="node-0")
     assert kubectl(kubernetes)[-1] == f"{DRAIN} --timeout=1s"
@@ -45,7 +45,7 @@ def test_a_drain_without_time_left_does_not_wait_forever(
 
 @pytest.mark.parametrize(("told", "given"), [("62", "60s"), ("", "59")])
 def test_a_drain_gets_the_time_of_the_service_or_ten_minutes(
-    kubernetes: Stage, told: str, given: str
+    kubernetes: HookEnvironment, told: str, given: str
 ) -> None:
     kubernetes.run(
         "prepare",
@@ -57,12 +57,14 @@ def test_a_drain_gets_the_time_of_the_service_or_ten_minutes(
 
 
 @pytest.mark.parametrize("what", ["get", "annotate", "cordon", "drain"])
-def test_a_node_is_not_ready_if_anything_fails(kubernetes: Stage, what: str) -> None:
+def test_a_node_is_not_ready_if_anything_fails(
+    kubernetes: HookEnvironment, what: str
+) -> None:
     assert kubernetes.run("prepare", NODE="node-0", FAILS=what).code != 0
 
 
 def test_a_node_cordoned_by_somebody_else_is_drained_and_stays_cordoned(
-    kubernetes: Stage,
+    kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", "cordoned\n\n")
     assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
@@ -72,7 +74,7 @@ def test_a_node_cordoned_by_somebody_else_is_drained_and_stays_cordoned(
 
 
 def test_a_repeated_kubernetes_hook_repeats_its_work(
-    kubernetes: Stage,
+    kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
     kubernetes.run("prepare", left=62, NODE="node-0", FOREWARN_AGAIN="1")
@@ -85,7 +87,7 @@ def test_a_repeated_kubernetes_hook_repeats_its_work(
 
 @pytest.mark.parametrize("step", ["recover", "undo"])
 def test_a_node_cordoned_by_the_hook_is_uncordoned(
-    kubernetes: Stage, step: str
+    kubernetes: HookEnvironment, step: str
 ) -> None:
     kubernetes.write("node", f"cordoned\nexample.org/x\n{MARK}\n")
     assert kubernetes.run(step, NODE="node-0").code == 0
@@ -95,14 +97,14 @@ def test_a_node_cordoned_by_the_hook_is_uncordoned(
     ]
 
 
-def test_a_node_stays_cordoned_for_the_next_event(kubernetes: Stage) -> None:
+def test_a_node_stays_cordoned_for_the_next_event(kubernetes: HookEnvironment) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\nforewarn/{OTHER.lower()}\n")
     assert kubernetes.run("recover", NODE="node-0").code == 0
     assert kubectl(kubernetes) == [f"kubectl annotate node node-0 {MARK}-"]
 
 
 def test_an_unreachable_node_is_uncordoned_by_the_next_attempt(
-    kubernetes: Stage,
+    kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
     assert kubernetes.run("recover", NODE="node-0", FAILS="uncordon").code != 0

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import OTHER, Stage, a_stage
+from tests.programs.recipe import OTHER, HookEnvironment, a_stage
 
 ASKED = (
     "crm_attribute --node node-0 --lifetime forever --name standby --query --quiet"
@@ -22,7 +22,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def pacemaker(tmp_path: Path, shell: str) -> Stage:
+def pacemaker(tmp_path: Path, shell: str) -> HookEnvironment:
     stage = a_stage(tmp_path, "pacemaker/standby.sh")
     stage.write("standby", "off\n")
     stage.stub("crm_attribute", "cat standby")
@@ -32,13 +32,13 @@ def pacemaker(tmp_path: Path, shell: str) -> Stage:
     return stage
 
 
-def on(stage: Stage, step: str, **more: str) -> int:
+def on(stage: HookEnvironment, step: str, **more: str) -> int:
     """Run the hook with marks in the folder and return its exit code."""
     return stage.run(step, left=62, MARKS=str(stage.folder / "marks"), **more).code
 
 
 def test_a_node_goes_to_standby_and_waits_until_the_cluster_has_settled(
-    pacemaker: Stage, shell: str
+    pacemaker: HookEnvironment, shell: str
 ) -> None:
     assert on(pacemaker, "prepare") == 0
     assert pacemaker.calls() == [
@@ -51,14 +51,14 @@ def test_a_node_goes_to_standby_and_waits_until_the_cluster_has_settled(
 
 @pytest.mark.parametrize("what", ["WAITED", "SHELL_ENDS"])
 def test_a_cluster_that_does_not_settle_is_not_ready(
-    pacemaker: Stage, what: str
+    pacemaker: HookEnvironment, what: str
 ) -> None:
     assert on(pacemaker, "prepare", **{what: "1"}) != 0
 
 
 @pytest.mark.parametrize("step", ["recover", "undo"])
 def test_a_node_put_on_standby_by_the_hook_comes_back(
-    pacemaker: Stage, shell: str, step: str
+    pacemaker: HookEnvironment, shell: str, step: str
 ) -> None:
     on(pacemaker, "prepare")
     pacemaker.calls()
@@ -70,7 +70,9 @@ def test_a_node_put_on_standby_by_the_hook_comes_back(
     assert pacemaker.calls() == ["crm_node -n"]
 
 
-def test_a_node_put_on_standby_by_somebody_else_stays_so(pacemaker: Stage) -> None:
+def test_a_node_put_on_standby_by_somebody_else_stays_so(
+    pacemaker: HookEnvironment,
+) -> None:
     pacemaker.write("standby", "on\n")
     assert on(pacemaker, "prepare") == 0
     assert on(pacemaker, "recover") == 0
@@ -79,7 +81,7 @@ def test_a_node_put_on_standby_by_somebody_else_stays_so(pacemaker: Stage) -> No
 
 
 def test_a_repeated_pacemaker_hook_repeats_its_work(
-    pacemaker: Stage, shell: str
+    pacemaker: HookEnvironment, shell: str
 ) -> None:
     on(pacemaker, "prepare")
     pacemaker.calls()
@@ -88,7 +90,7 @@ def test_a_repeated_pacemaker_hook_repeats_its_work(
 
 
 def test_a_node_stays_on_standby_for_the_next_event(
-    pacemaker: Stage, shell: str
+    pacemaker: HookEnvironment, shell: str
 ) -> None:
     on(pacemaker, "prepare")
     on(pacemaker, "prepare", event=OTHER)

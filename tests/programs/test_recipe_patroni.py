@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 from tests.programs.installed import needs
-from tests.programs.recipe import Stage, a_stage
+from tests.programs.recipe import HookEnvironment, a_stage
 
 LIST = "patronictl -c /etc/patroni/config.yml list --format json"
 SWITCH = "patronictl -c /etc/patroni/config.yml switchover main --leader db-0 --force"
 
 
 @pytest.fixture
-def patroni(tmp_path: Path) -> Stage:
+def patroni(tmp_path: Path) -> HookEnvironment:
     stage = a_stage(tmp_path, "patroni/switchover.sh")
     leads = members("db-1", "db-0")
     stage.stub(
@@ -31,27 +31,27 @@ def members(leader: str, replica: str, state: str = "running") -> str:
 
 
 @needs("jq")
-def test_a_leader_hands_over(patroni: Stage) -> None:
+def test_a_leader_hands_over(patroni: HookEnvironment) -> None:
     assert patroni.run("prepare", MEMBER="db-0").code == 0
     assert patroni.calls() == [LIST, SWITCH, LIST]
 
 
 @needs("jq")
-def test_a_replica_leaves_the_leader_alone(patroni: Stage) -> None:
+def test_a_replica_leaves_the_leader_alone(patroni: HookEnvironment) -> None:
     patroni.write("members", members("db-1", "db-0"))
     assert patroni.run("prepare", MEMBER="db-0").code == 0
     assert set(patroni.calls()) == {LIST}
 
 
 @needs("jq")
-def test_a_refused_switchover_is_a_failure(patroni: Stage) -> None:
+def test_a_refused_switchover_is_a_failure(patroni: HookEnvironment) -> None:
     assert patroni.run("prepare", MEMBER="db-0", SWITCHES="false").code != 0
     assert patroni.calls() == [LIST, SWITCH]
 
 
 @needs("jq")
 def test_a_cluster_without_a_leader_at_the_deadline_is_not_ready(
-    patroni: Stage,
+    patroni: HookEnvironment,
 ) -> None:
     patroni.write("members", members("db-1", "db-0", "starting"))
     ended = patroni.run("prepare", left=3, MEMBER="db-0")
@@ -59,11 +59,11 @@ def test_a_cluster_without_a_leader_at_the_deadline_is_not_ready(
 
 
 @needs("jq")
-def test_a_member_without_a_list_is_not_ready(patroni: Stage) -> None:
+def test_a_member_without_a_list_is_not_ready(patroni: HookEnvironment) -> None:
     patroni.stub("patronictl", "exit 1")
     assert patroni.run("prepare", MEMBER="db-0").code != 0
 
 
-def test_a_member_returns_by_itself(patroni: Stage) -> None:
+def test_a_member_returns_by_itself(patroni: HookEnvironment) -> None:
     assert patroni.run("recover", MEMBER="db-0").code == 0
     assert patroni.calls() == []

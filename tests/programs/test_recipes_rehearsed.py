@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.end_to_end.agents import Agent, an_agent
 from tests.end_to_end.program import Program, serving, until
-from tests.programs.recipe import RECIPES, Stage, a_stage
+from tests.programs.recipe import RECIPES, HookEnvironment, a_stage
 
 pytestmark = pytest.mark.full
 
@@ -39,7 +39,7 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Stage:
+def node(tmp_path: Path) -> HookEnvironment:
     stage = a_stage(tmp_path, "kubernetes/drain.sh")
     stage.write("cordoned", "")
     stage.write("marks", "")
@@ -48,7 +48,7 @@ def node(tmp_path: Path) -> Stage:
 
 
 @pytest.fixture
-def agent(fast: Program, node: Stage) -> Iterator[Agent]:
+def agent(fast: Program, node: HookEnvironment) -> Iterator[Agent]:
     text = (RECIPES / "kubernetes" / "agent.toml").read_text()
     text = text.replace("/etc/forewarn", str(node.hook.parent))
     text = text.replace('state = "/var/lib/forewarn-agent"', "")
@@ -64,14 +64,14 @@ def announced(program: Program) -> Any:
     return program.service.announce(vms=["node-0"], notice_seconds=7200)
 
 
-def verbs(stage: Stage) -> list[str]:
+def verbs(stage: HookEnvironment) -> list[str]:
     """Return the verbs of the kubectl calls that change something."""
     commands = [call.split() for call in stage.calls() if call.startswith("kubectl ")]
     return [verb for _, verb, *_ in commands if verb != "get"]
 
 
 def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
-    fast: Program, node: Stage, agent: Agent
+    fast: Program, node: HookEnvironment, agent: Agent
 ) -> None:
     announced(fast)
     agent.wait_for("over")
@@ -84,7 +84,7 @@ def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
 
 
 def test_a_rehearsed_node_is_uncordoned_when_the_event_is_canceled(
-    fast: Program, node: Stage, agent: Agent
+    fast: Program, node: HookEnvironment, agent: Agent
 ) -> None:
     node.write("slow", "")
     maintenance = announced(fast)

@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
 from tests.programs.record import approval, start_requests, witnesses
-from tests.programs.site import URL, Site, a_site
+from tests.programs.site import URL, Deployment, a_site
 
 pytestmark = [pytest.mark.full, needs("curl")]
 
@@ -23,7 +23,7 @@ INSTANCE = f"{ROOT}/metadata/instance/compute/name?api-version=2021-02-01&format
 REFUSED = 7  # curl: the connection was refused
 
 
-def curl(site: Site, machine: str, *words: str) -> tuple[int, Any]:
+def curl(site: Deployment, machine: str, *words: str) -> tuple[int, Any]:
     """Send a request from `machine`; return the status, and the JSON or the text."""
     options = ("-s", "-m", "10", "-H", "Metadata:true", "-w", "\n%{http_code}")
     done = site.on(machine, "curl", *options, *words)
@@ -33,25 +33,25 @@ def curl(site: Site, machine: str, *words: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("machine", ["db-0", "db-1", "lone"])
-def test_a_machine_is_identified_by_its_address(site: Site, machine: str) -> None:
+def test_a_machine_is_identified_by_its_address(site: Deployment, machine: str) -> None:
     assert curl(site, machine, INSTANCE) == (200, machine)
 
 
-def test_an_unknown_address_is_refused_and_named(site: Site) -> None:
+def test_an_unknown_address_is_refused_and_named(site: Deployment) -> None:
     for url in (URL, INSTANCE):
         status, answer = curl(site, "stranger", url)
         assert status == 404
         assert "10.77.0.99" in answer["error"]
 
 
-def test_a_machine_cannot_impersonate_another(site: Site) -> None:
+def test_a_machine_cannot_impersonate_another(site: Deployment) -> None:
     status, answer = curl(site, "lone", URL.replace("/metadata", "/vm/db-0/metadata"))
     assert (status, answer) == (404, {"error": "Not found"})
     forwarded = curl(site, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
     assert forwarded[0] == 400
 
 
-def test_only_the_group_sees_the_event(site: Site) -> None:
+def test_only_the_group_sees_the_event(site: Deployment) -> None:
     event = site.announce("freeze", "db-0")
     for machine in ("db-0", "db-1"):
         _, document = curl(site, machine, URL)
@@ -59,7 +59,7 @@ def test_only_the_group_sees_the_event(site: Site) -> None:
     assert curl(site, "lone", URL)[1]["Events"] == []
 
 
-def test_another_group_cannot_approve(site: Site) -> None:
+def test_another_group_cannot_approve(site: Deployment) -> None:
     event = site.announce("freeze", "db-1")
     status, answer = curl(site, "lone", "-d", start_requests(event), URL)
     assert status == 400
@@ -68,7 +68,7 @@ def test_another_group_cannot_approve(site: Site) -> None:
     assert approval(site.facts(), event) is None
 
 
-def test_the_journal_names_the_machine_that_approved(site: Site) -> None:
+def test_the_journal_names_the_machine_that_approved(site: Deployment) -> None:
     event = site.announce("freeze", "db-0")
     curl(site, "db-0", URL)
     assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")
@@ -78,7 +78,7 @@ def test_the_journal_names_the_machine_that_approved(site: Site) -> None:
 
 
 @pytest.mark.skipif(not HAS_IPV6, reason="this machine has no IPv6")
-def test_a_machine_is_identified_by_its_ipv6_address(site: Site) -> None:
+def test_a_machine_is_identified_by_its_ipv6_address(site: Deployment) -> None:
     url = INSTANCE.replace(ENDPOINT, f"[{ENDPOINT_6}]")
     assert curl(site, "db-0", url) == (200, "db-0")
 
@@ -86,7 +86,7 @@ def test_a_machine_is_identified_by_its_ipv6_address(site: Site) -> None:
 # --- control plane -----------------------------------------------------------
 
 
-def test_the_control_plane_is_unreachable(site: Site) -> None:
+def test_the_control_plane_is_unreachable(site: Deployment) -> None:
     port = urlsplit(site.program.service.control).port
     for host in (ENDPOINT, "127.0.0.1", *([f"[{ENDPOINT_6}]"] if HAS_IPV6 else [])):
         done = site.on("db-0", "curl", "-s", "-m", "5", f"http://{host}:{port}/healthz")
@@ -95,7 +95,7 @@ def test_the_control_plane_is_unreachable(site: Site) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/vms", "/healthz", "/docs", "/openapi.json"])
 def test_the_endpoint_serves_nothing_of_the_control_plane(
-    site: Site, path: str
+    site: Deployment, path: str
 ) -> None:
     token = ("-H", f"Authorization: Bearer {site.program.service.token}")
     assert curl(site, "db-0", *token, f"{ROOT}{path}")[0] == 404
@@ -105,7 +105,7 @@ def test_the_endpoint_serves_nothing_of_the_control_plane(
 
 
 @contextmanager
-def holding(site: Site, machine: str) -> Iterator[subprocess.Popen[bytes]]:
+def holding(site: Deployment, machine: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a long poll on `machine`."""
     done = site.on(machine, "curl", "-s", "-I", "-X", "GET", "-H", "Metadata:true", URL)
     tag = next(line for line in done.out.splitlines() if line.startswith("ETag: "))
@@ -121,7 +121,7 @@ def holding(site: Site, machine: str) -> Iterator[subprocess.Popen[bytes]]:
             waiting.kill()
 
 
-def connections(site: Site) -> int:
+def connections(site: Deployment) -> int:
     """Return the number of connections that the service holds open."""
     words = ("ss", "-Hnt", "state", "established", "sport", "=", ":80")
     done = subprocess.run(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.postgres import Server
+from tests.postgres import PostgresServer
 from tests.stores.builders import OpenStore, a_seen, postgres_store, put
 from tests.stores.contract import JournalContract, StateContract, TimeContract
 from tests.stores.contract_of_observations import (
@@ -21,7 +21,7 @@ from forewarn.ports import Store
 
 
 @pytest.fixture
-def open_store(postgres: Server) -> Iterator[OpenStore]:
+def open_store(postgres: PostgresServer) -> Iterator[OpenStore]:
     with ExitStack() as opened:
 
         def open_one() -> Store:
@@ -84,7 +84,7 @@ def test_two_stores_are_independent(open_store: OpenStore) -> None:
 
 
 def test_names_are_not_ordered_by_the_locale_of_the_database(
-    open_store: OpenStore, postgres: Server
+    open_store: OpenStore, postgres: PostgresServer
 ) -> None:
     open_store()
     assert postgres.run(

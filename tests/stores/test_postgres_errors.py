@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 from tests.patience import PATIENCE
-from tests.postgres import Server
+from tests.postgres import PostgresServer
 from tests.stores.builders import NOON, a_fleet, a_seen, everything, postgres_store, put
 from tests.stores.contract_of_observations import a_receipt
 from tests.stores.relay import relayed
@@ -22,10 +22,10 @@ LONG = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TemporarySchema:
     """A schema for one test, accessed as superuser."""
 
-    server: Server
+    server: PostgresServer
     schema: str
 
     @property
@@ -45,8 +45,8 @@ class Place:
 
 
 @pytest.fixture
-def place(postgres: Server) -> Place:
-    return Place(server=postgres, schema=postgres.new_schema())
+def place(postgres: PostgresServer) -> TemporarySchema:
+    return TemporarySchema(server=postgres, schema=postgres.new_schema())
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def opened(url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def store(place: Place) -> Iterator[Store]:
+def store(place: TemporarySchema) -> Iterator[Store]:
     with opened(place.url) as store:
         yield store
 
@@ -67,7 +67,7 @@ def store(place: Place) -> Iterator[Store]:
 
 
 def test_idle_connections_that_were_lost_are_replaced_silently(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
     assert len(store.facts(0, 10)) == 1
@@ -77,7 +77,7 @@ def test_idle_connections_that_were_lost_are_replaced_silently(
 
 
 def test_connection_lost_in_a_transaction_fails_only_that_transaction(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     def write() -> None:
         with store.transaction() as transaction:
@@ -92,7 +92,7 @@ def test_connection_lost_in_a_transaction_fails_only_that_transaction(
 
 
 def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     def read() -> None:
         with store.snapshot() as snapshot:
@@ -105,7 +105,7 @@ def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
         assert snapshot.position() == 0
 
 
-def test_restarted_server_is_used_again(postgres: Server) -> None:
+def test_restarted_server_is_used_again(postgres: PostgresServer) -> None:
     with opened(postgres.url(schema=postgres.new_schema())) as store:
         put(store, a_fleet())
         with postgres.stopped():
@@ -123,7 +123,7 @@ def test_restarted_server_is_used_again(postgres: Server) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["not-kept", "kept"])
 def test_commit_without_a_response_is_not_a_success(
-    place: Place, *, after: bool
+    place: TemporarySchema, *, after: bool
 ) -> None:
     server = place.server
     with (
@@ -154,7 +154,7 @@ def test_transaction_that_had_failed_is_not_reported_as_committed(store: Store) 
 
 
 def test_commit_that_did_not_reach_its_standby_is_not_a_success(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     def write_on() -> None:  # until the setting has reached all sessions
         for number in range(10_000):
@@ -184,7 +184,7 @@ def test_commit_that_did_not_reach_its_standby_is_not_a_success(
 
 
 def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
     place.terminate()
@@ -197,7 +197,7 @@ def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
 
 
 def test_store_upgraded_by_another_process_is_not_written(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
     place.run("UPDATE OUR.alembic_version SET version_num = '9999'")
@@ -207,7 +207,7 @@ def test_store_upgraded_by_another_process_is_not_written(
 
 
 def test_store_restored_to_an_older_position_is_not_written(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_seen(1), a_seen(2))
     place.run(
@@ -222,7 +222,7 @@ def test_store_restored_to_an_older_position_is_not_written(
 
 
 def test_writes_fail_while_another_session_holds_the_counter(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     with psycopg.connect(place.server.url(user="postgres")) as other:
         other.execute(f"SELECT FROM {place.schema}.counter FOR UPDATE".encode())
@@ -232,7 +232,7 @@ def test_writes_fail_while_another_session_holds_the_counter(
         pass
 
 
-def test_locked_table_is_not_waited_for(store: Store, place: Place) -> None:
+def test_locked_table_is_not_waited_for(store: Store, place: TemporarySchema) -> None:
     with psycopg.connect(place.server.url(user="postgres")) as other:
         other.execute(f"LOCK TABLE {place.schema}.journal".encode())
         with pytest.raises(Unavailable, match="locked by somebody else"):
@@ -244,7 +244,7 @@ def test_locked_table_is_not_waited_for(store: Store, place: Place) -> None:
 
 
 def test_full_disk_changes_nothing_and_writing_can_be_retried(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_fleet())
     with store.snapshot() as snapshot:
@@ -265,7 +265,7 @@ def test_full_disk_changes_nothing_and_writing_can_be_retried(
 
 
 def test_database_that_becomes_read_only_can_still_be_read(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
     place.run("ALTER ROLE forewarn SET default_transaction_read_only = on")
@@ -280,14 +280,16 @@ def test_database_that_becomes_read_only_can_still_be_read(
     assert put(store, a_seen(2)) == 2
 
 
-def test_missing_tables_make_the_store_unavailable(store: Store, place: Place) -> None:
+def test_missing_tables_make_the_store_unavailable(
+    store: Store, place: TemporarySchema
+) -> None:
     place.run("DROP SCHEMA OUR CASCADE")
     with pytest.raises(Unavailable, match="lost a table"):
         put(store, a_seen(1))
 
 
 def test_server_without_free_connections_is_unavailable(
-    store: Store, place: Place
+    store: Store, place: TemporarySchema
 ) -> None:
     place.run("ALTER ROLE forewarn CONNECTION LIMIT 1")
     try:
@@ -301,7 +303,7 @@ def test_server_without_free_connections_is_unavailable(
     assert len(store.facts(0, 10)) == 1
 
 
-def test_no_transaction_is_left_open(store: Store, place: Place) -> None:
+def test_no_transaction_is_left_open(store: Store, place: TemporarySchema) -> None:
     states = "SELECT DISTINCT state FROM pg_stat_activity WHERE usename = 'forewarn'"
     put(store, a_seen(1))
     assert place.run(states) == ["idle"]

@@ -11,7 +11,7 @@ from threading import enumerate as threads
 import psycopg
 import pytest
 from tests.patience import PATIENCE
-from tests.postgres import Server
+from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
 
@@ -26,14 +26,14 @@ LONG = PATIENCE
 
 
 @pytest.fixture
-def relay(postgres: Server) -> Iterator[Relay]:
+def relay(postgres: PostgresServer) -> Iterator[Relay]:
     with relayed(postgres.port) as relay:
         yield relay
 
 
 @contextmanager
 def opened(
-    postgres: Server, relay: Relay, limits: PostgresLimits
+    postgres: PostgresServer, relay: Relay, limits: PostgresLimits
 ) -> Iterator[SqlStore]:
     url = postgres.url(port=relay.port, schema=postgres.new_schema())
     with closing(postgres_store(url)) as first:  # creating tables exceeds `limits`
@@ -65,7 +65,7 @@ def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]
 
 
 def test_hanging_transaction_is_aborted_and_the_next_one_works(
-    postgres: Server, relay: Relay
+    postgres: PostgresServer, relay: Relay
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
         with a_writer_that_hangs(store, relay) as writing, pytest.raises(Unavailable):
@@ -76,7 +76,7 @@ def test_hanging_transaction_is_aborted_and_the_next_one_works(
 
 @pytest.mark.parametrize("does", ["read", "write"])
 def test_first_response_is_not_awaited_forever(
-    postgres: Server, relay: Relay, does: str
+    postgres: PostgresServer, relay: Relay, does: str
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
         relay.fall_silent()
@@ -86,7 +86,7 @@ def test_first_response_is_not_awaited_forever(
         assert time.monotonic() - began < SOON
 
 
-def test_waiting_for_a_turn_is_limited(postgres: Server, relay: Relay) -> None:
+def test_waiting_for_a_turn_is_limited(postgres: PostgresServer, relay: Relay) -> None:
     limits = PostgresLimits(turn=0.1, readers=1)
     with opened(postgres, relay, limits) as store:
         no_answer = pytest.raises(Unavailable, match="does not answer")
@@ -98,7 +98,7 @@ def test_waiting_for_a_turn_is_limited(postgres: Server, relay: Relay) -> None:
         assert len(store.facts(0, 10)) == 2
 
 
-def test_server_that_never_responds_is_refused(postgres: Server) -> None:
+def test_server_that_never_responds_is_refused(postgres: PostgresServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = postgres.url(port=mute.getsockname()[1])
         with pytest.raises(CannotStart, match="does not answer"):
@@ -111,7 +111,9 @@ def test_timeout_of_the_driver_reads_like_our_own() -> None:
     assert describe_error(expired) == "does not answer"
 
 
-def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> None:
+def test_leave_limits_pending_transactions(
+    postgres: PostgresServer, relay: Relay
+) -> None:
     with opened(
         postgres, relay, PostgresLimits(leaving=0.2, transaction=LONG)
     ) as store:
@@ -128,14 +130,16 @@ def test_leave_limits_pending_transactions(postgres: Server, relay: Relay) -> No
 
 
 def test_transactions_may_still_finish_after_leave(
-    postgres: Server, relay: Relay
+    postgres: PostgresServer, relay: Relay
 ) -> None:
     with opened(postgres, relay, PostgresLimits(leaving=LONG)) as store:
         store.leave()
         assert put(store, a_seen(2)) == 2
 
 
-def test_close_aborts_pending_transactions(postgres: Server, relay: Relay) -> None:
+def test_close_aborts_pending_transactions(
+    postgres: PostgresServer, relay: Relay
+) -> None:
     with opened(postgres, relay, PostgresLimits(transaction=LONG)) as store:
         with a_writer_that_hangs(store, relay) as writing:
             began = time.monotonic()
@@ -145,7 +149,7 @@ def test_close_aborts_pending_transactions(postgres: Server, relay: Relay) -> No
         assert time.monotonic() - began < SOON
 
 
-def test_close_leaves_no_connection_and_no_thread(postgres: Server) -> None:
+def test_close_leaves_no_connection_and_no_thread(postgres: PostgresServer) -> None:
     before = {*threads()}
     store = postgres_store(postgres.url(schema=postgres.new_schema()))
     store.open()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
-from tests.postgres import PASSWORD, Server
+from tests.postgres import PASSWORD, PostgresServer
 from tests.stores.builders import (
     NOON,
     a_fleet,
@@ -26,7 +26,7 @@ SENTENCE = re.compile(r"[^\n]+")
 
 
 @pytest.fixture
-def url(postgres: Server) -> str:
+def url(postgres: PostgresServer) -> str:
     return postgres.url(schema=postgres.new_schema())
 
 
@@ -49,7 +49,7 @@ def refusal(url: str, limits: PostgresLimits | None = None) -> str:
 
 
 @contextmanager
-def altered(postgres: Server, what: str) -> Iterator[None]:
+def altered(postgres: PostgresServer, what: str) -> Iterator[None]:
     """Alter the role of the store until the block ends."""
     postgres.run(f"ALTER ROLE forewarn SET {what}")
     try:
@@ -72,7 +72,7 @@ def test_state_is_kept_when_the_database_is_reopened(url: str) -> None:
 
 
 def test_a_second_store_on_the_same_database_is_refused(
-    url: str, postgres: Server
+    url: str, postgres: PostgresServer
 ) -> None:
     with opened(url):
         message = refusal(url)
@@ -103,17 +103,17 @@ def test_url_may_use_the_postgres_scheme(url: str) -> None:
 # --- refusals ----------------------------------------------------------------
 
 
-def test_a_wrong_password_is_refused(postgres: Server) -> None:
+def test_a_wrong_password_is_refused(postgres: PostgresServer) -> None:
     message = refusal(postgres.url(password="wrong"))
     assert 'authentication failed for user "forewarn"' in message
     assert "--store" in message
 
 
-def test_missing_database_is_refused(postgres: Server) -> None:
+def test_missing_database_is_refused(postgres: PostgresServer) -> None:
     assert '"nowhere" does not exist' in refusal(postgres.url("nowhere"))
 
 
-def test_unreachable_server_is_refused(postgres: Server) -> None:
+def test_unreachable_server_is_refused(postgres: PostgresServer) -> None:
     assert "Connection refused" in refusal(postgres.url(port=1))
 
 
@@ -121,7 +121,7 @@ def test_outdated_server_is_refused(url: str) -> None:
     assert "99 or newer is needed" in refusal(url, PostgresLimits(oldest=99))
 
 
-def test_database_with_another_encoding_is_refused(postgres: Server) -> None:
+def test_database_with_another_encoding_is_refused(postgres: PostgresServer) -> None:
     postgres.run(
         "CREATE DATABASE latin OWNER forewarn ENCODING 'LATIN1' TEMPLATE template0"
         " LC_COLLATE 'C' LC_CTYPE 'C'"
@@ -130,7 +130,7 @@ def test_database_with_another_encoding_is_refused(postgres: Server) -> None:
 
 
 def test_database_of_another_program_is_refused_and_left_alone(
-    postgres: Server,
+    postgres: PostgresServer,
 ) -> None:
     schema = postgres.new_schema()
     postgres.run(f"CREATE TABLE {schema}.recipes (name TEXT)")
@@ -139,7 +139,7 @@ def test_database_of_another_program_is_refused_and_left_alone(
     assert postgres.run(query) == ["recipes"]
 
 
-def test_a_database_of_a_newer_forewarn_is_refused(postgres: Server) -> None:
+def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> None:
     schema = postgres.new_schema()
     url = postgres.url(schema=schema)
     with opened(url):
@@ -148,12 +148,12 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: Server) -> None:
     assert "newer forewarn (layout 9999" in refusal(url)
 
 
-def test_read_only_database_is_refused(postgres: Server, url: str) -> None:
+def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:
     with altered(postgres, "default_transaction_read_only = on"):
         assert "is read-only" in refusal(url)
 
 
-def test_role_that_cannot_create_tables_is_refused(postgres: Server) -> None:
+def test_role_that_cannot_create_tables_is_refused(postgres: PostgresServer) -> None:
     schema = postgres.new_schema()
     postgres.run(
         f"ALTER SCHEMA {schema} OWNER TO postgres",
@@ -162,11 +162,11 @@ def test_role_that_cannot_create_tables_is_refused(postgres: Server) -> None:
     assert "does not let this role" in refusal(postgres.url(schema=schema))
 
 
-def test_missing_schema_is_refused(postgres: Server) -> None:
+def test_missing_schema_is_refused(postgres: PostgresServer) -> None:
     assert "no schema" in refusal(postgres.url(schema="nowhere"))
 
 
-def test_refused_database_is_not_locked(postgres: Server, url: str) -> None:
+def test_refused_database_is_not_locked(postgres: PostgresServer, url: str) -> None:
     with altered(postgres, "default_transaction_read_only = on"):
         refusal(url)
     with opened(url) as store:
@@ -181,7 +181,7 @@ def test_refused_database_is_not_locked(postgres: Server, url: str) -> None:
     [("synchronous_commit", "on"), ("statement_timeout", "0")],
 )
 def test_settings_that_could_lose_a_commit_are_overridden(
-    postgres: Server, url: str, setting: str, value: str
+    postgres: PostgresServer, url: str, setting: str, value: str
 ) -> None:
     other = {"synchronous_commit": "off", "statement_timeout": "5"}[setting]
     postgres.run(
@@ -227,7 +227,7 @@ def test_invalid_url_is_refused_without_being_quoted(url: str) -> None:
 
 
 def test_password_is_never_logged(
-    url: str, postgres: Server, caplog: pytest.LogCaptureFixture
+    url: str, postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "psycopg")
     with opened(url) as store:

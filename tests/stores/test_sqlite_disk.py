@@ -22,7 +22,7 @@ from forewarn.errors import CannotStart, Unavailable
 from forewarn.ports import Store
 
 
-class Disk:
+class FaultyDisk:
     """A disk that can be full, or fail at statements of one kind."""
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def disk() -> Disk:
-    return Disk()
+def disk() -> FaultyDisk:
+    return FaultyDisk()
 
 
 @pytest.fixture
-def on_disk(path: Path, disk: Disk) -> Iterator[Store]:
+def on_disk(path: Path, disk: FaultyDisk) -> Iterator[Store]:
     store = sqlite_store(path, disk.connect)
     store.open()
     with closing(store):
@@ -77,13 +77,15 @@ def on_disk(path: Path, disk: Disk) -> Iterator[Store]:
         yield store
 
 
-def test_a_full_disk_makes_the_store_unavailable(on_disk: Store, disk: Disk) -> None:
+def test_a_full_disk_makes_the_store_unavailable(
+    on_disk: Store, disk: FaultyDisk
+) -> None:
     disk.fill()
     with pytest.raises(Unavailable, match=r"[^\n]+full"):
         put(on_disk, *LARGE)
 
 
-def test_a_full_disk_changes_nothing(on_disk: Store, disk: Disk) -> None:
+def test_a_full_disk_changes_nothing(on_disk: Store, disk: FaultyDisk) -> None:
     with on_disk.snapshot() as snapshot:
         before = everything(snapshot)
     disk.fill()
@@ -95,7 +97,7 @@ def test_a_full_disk_changes_nothing(on_disk: Store, disk: Disk) -> None:
     assert len(on_disk.facts(0, 10)) == 2
 
 
-def test_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> None:
+def test_store_works_again_once_there_is_room(on_disk: Store, disk: FaultyDisk) -> None:
     disk.fill()
     with pytest.raises(Unavailable):
         put(on_disk, *LARGE)
@@ -106,7 +108,7 @@ def test_store_works_again_once_there_is_room(on_disk: Store, disk: Disk) -> Non
     ]
 
 
-def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: Disk) -> None:
+def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: FaultyDisk) -> None:
     disk.fill()
     with ExitStack() as stack:
         store = sqlite_store(path, disk.connect)
@@ -116,7 +118,7 @@ def test_a_store_cannot_start_on_a_full_disk(path: Path, disk: Disk) -> None:
 
 
 def test_store_that_could_not_start_on_a_full_disk_releases_the_file(
-    path: Path, disk: Disk
+    path: Path, disk: FaultyDisk
 ) -> None:
     disk.fill()
     with ExitStack() as stack:
@@ -135,7 +137,7 @@ def test_store_that_could_not_start_on_a_full_disk_releases_the_file(
 
 @pytest.mark.parametrize("statement", ["BEGIN", "UPDATE", "COMMIT"])
 def test_failed_write_changes_nothing_and_can_be_retried(
-    on_disk: Store, disk: Disk, statement: str
+    on_disk: Store, disk: FaultyDisk, statement: str
 ) -> None:
     disk.fails_at = statement
     with pytest.raises(Unavailable, match="disk I/O error"):
@@ -147,7 +149,7 @@ def test_failed_write_changes_nothing_and_can_be_retried(
 
 
 def test_failed_rollback_does_not_hide_the_original_error(
-    on_disk: Store, disk: Disk
+    on_disk: Store, disk: FaultyDisk
 ) -> None:
     disk.fails_at = "ROLLBACK"
     with pytest.raises(LookupError, match="why"), on_disk.transaction():
@@ -155,7 +157,9 @@ def test_failed_rollback_does_not_hide_the_original_error(
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "COMMIT"])
-def test_failed_read_can_be_retried(on_disk: Store, disk: Disk, statement: str) -> None:
+def test_failed_read_can_be_retried(
+    on_disk: Store, disk: FaultyDisk, statement: str
+) -> None:
     disk.fails_at = statement
     with pytest.raises(Unavailable, match="disk I/O error"):
         on_disk.facts(0, 10)

@@ -5,10 +5,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from tests.stories.world import World, a_world
+from tests.stories.world import ServiceHarness, a_world
 
 #: Starts a world with the given flags; it ends with the test.
-Make = Callable[..., World]
+Make = Callable[..., ServiceHarness]
 
 
 @pytest.fixture(scope="session")
@@ -34,19 +34,19 @@ def make(
 
 
 @pytest.fixture
-def world(make: Make) -> World:
+def world(make: Make) -> ServiceHarness:
     """Start a world at noon where work is done as soon as it starts."""
     return make()
 
 
 @pytest.fixture
-def worked(make: Make) -> World:
+def worked(make: Make) -> ServiceHarness:
     """Start a world at noon where an operator does the work and reports it."""
     return make(driver="operator")
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceHarness]:
     """Start a world for tests that do not change it."""
     with a_world(tmp_path_factory.mktemp("shared")) as running:
         yield running

@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PollResponse:
     """The response to a poll."""
 
     status: int
@@ -20,13 +20,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PollConnection:
     """A connection to the metadata plane."""
 
     connection: socket.socket
     answers: BufferedReader
 
-    def ask(self, paths: Sequence[str], tag: str | None = None) -> Sequence[Seen]:
+    def ask(
+        self, paths: Sequence[str], tag: str | None = None
+    ) -> Sequence[PollResponse]:
         """Request all `paths` at once, with `tag` as If-None-Match."""
         unless = "" if tag is None else f"If-None-Match: {tag}\r\n"
         head = f"HTTP/1.1\r\nHost: here\r\nMetadata: true\r\n{unless}\r\n"
@@ -34,18 +36,18 @@ class Line:
         self.connection.sendall("".join(sent).encode())
         return [self._read() for _ in paths]
 
-    def _read(self) -> Seen:
+    def _read(self) -> PollResponse:
         _, status, _ = self.answers.readline().split(b" ", 2)
         headers = {}
         while line := self.answers.readline().strip():
             name, _, value = line.partition(b":")
             headers[name.lower()] = value.strip().decode()
         body = self.answers.read(int(headers.get(b"content-length", 0)))
-        return Seen(status=int(status), tag=headers.get(b"etag"), body=body)
+        return PollResponse(status=int(status), tag=headers.get(b"etag"), body=body)
 
 
 @contextmanager
-def a_line(url: str) -> Iterator[Line]:
+def a_line(url: str) -> Iterator[PollConnection]:
     """Connect to the metadata plane at `url`."""
     parts = urlsplit(url)
     where = (str(parts.hostname), int(parts.port or 80))
@@ -53,4 +55,4 @@ def a_line(url: str) -> Iterator[Line]:
         socket.create_connection(where, timeout=PATIENCE) as connection,
         connection.makefile("rb") as answers,
     ):
-        yield Line(connection=connection, answers=answers)
+        yield PollConnection(connection=connection, answers=answers)

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED, Act
+from tests.stories.rows import (
+    CANCELED,
+    COMPLETED,
+    SCHEDULED,
+    STARTED,
+    ExpectedMaintenance,
+)
 from tests.stories.world import rfc3339
 
 VERSIONS = (
@@ -29,10 +35,10 @@ NOT_APPROVED: Approval = dict.fromkeys(("approved_by", "approved_via", "approved
 
 
 @dataclass(slots=True, kw_only=True)
-class Kept:
+class ModelMaintenance:
     """A maintenance in its expected state."""
 
-    act: Act
+    act: ExpectedMaintenance
     phase: str
     announced: datetime
     id: str = ""
@@ -127,7 +133,7 @@ def _date(moment: datetime, version: str) -> str:
     return format_datetime(moment, usegmt=True)
 
 
-def normal(shown: Any, kept: Kept) -> Any:
+def normal(shown: Any, kept: ModelMaintenance) -> Any:
     """Sort an API view into the order of the row where the API promises none."""
     events = {event["id"]: event for event in shown["events"]}
     assert len(events) == len(shown["events"]), "an id was given twice"
@@ -150,7 +156,9 @@ class Audience:
     asked: datetime | None = None  # time of the last poll; None before the first
     last: object = None  # the events shown last; None before the first change
 
-    def shares(self, kept: Sequence[Kept]) -> Iterator[tuple[Kept, int]]:
+    def shares(
+        self, kept: Sequence[ModelMaintenance]
+    ) -> Iterator[tuple[ModelMaintenance, int]]:
         """Yield the events that this audience must see, in order."""
         for maintenance in kept:
             for number, (group, resources) in enumerate(maintenance.act.events):
@@ -158,7 +166,7 @@ class Audience:
                 if sees and (not self.isolated or self.vms[0] in resources):
                     yield maintenance, number
 
-    def publish(self, kept: Sequence[Kept]) -> None:
+    def publish(self, kept: Sequence[ModelMaintenance]) -> None:
         """Increment the incarnation if the shown events have changed."""
         now = [
             (maintenance.id, n, maintenance.phase)
@@ -168,14 +176,14 @@ class Audience:
             self.incarnation += 1
         self.last = now
 
-    def ask(self, now: datetime, kept: Sequence[Kept]) -> None:
+    def ask(self, now: datetime, kept: Sequence[ModelMaintenance]) -> None:
         """Record a poll, which enables the group if the last one was a day ago."""
         if not self.always and (self.asked is None or now - self.asked >= DAY):
             self.epoch += 1
             self.incarnation = 1 if [*self.shares(kept)] else 0
         self.asked = now
 
-    def document(self, kept: Sequence[Kept], version: str) -> bytes:
+    def document(self, kept: Sequence[ModelMaintenance], version: str) -> bytes:
         """Return the expected document, byte for byte."""
         events = [
             maintenance.wire(number, version, self.paas)

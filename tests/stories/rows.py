@@ -17,7 +17,7 @@ DAYS = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class ExpectedMaintenance:
     """A maintenance that the row expects."""
 
     type: str
@@ -50,7 +50,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tell:
+class OperatorCommand:
     """An operator's report or command for the maintenance `act`, such as complete."""
 
     act: str
@@ -74,13 +74,13 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Poll:
     """A poll by `vm`."""
 
     vm: str
 
 
-Do = Post | Tell | Approve | Advance | Ask
+Do = Post | OperatorCommand | Approve | Advance | Poll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Row:
     """One cause, from the command to the end."""
 
     name: str
-    acts: Mapping[str, Act]  # in the order of announcement
+    acts: Mapping[str, ExpectedMaintenance]  # in the order of announcement
     steps: Sequence[Step]
 
 

@@ -10,8 +10,8 @@ from tests.stories.rows import (
     RESTART,
     SCHEDULED,
     STARTED,
-    Act,
     Advance,
+    ExpectedMaintenance,
     Row,
     Step,
     lapse,
@@ -20,7 +20,7 @@ from tests.stories.rows import (
 )
 
 WEB = [("web", ["web-0"])]
-REBOOT = Act(type="Reboot", notice=15 * MINUTES, events=WEB)
+REBOOT = ExpectedMaintenance(type="Reboot", notice=15 * MINUTES, events=WEB)
 TERMINATE = replace(
     REBOOT,
     type="Terminate",
@@ -34,7 +34,9 @@ LONG_SMOKE = {**SMOKE, "duration_seconds": 60}
 EMERGENCY = replace(REBOOT, notice=None, description=REPAIR, reason="smoke")
 
 
-def announced(name: str, act: Act, lasts: int = 5, **body: object) -> Row:
+def announced(
+    name: str, act: ExpectedMaintenance, lasts: int = 5, **body: object
+) -> Row:
     """Return a row in which nobody approves and no VM leaves the fleet."""
     ((_, vms),) = act.events
     request = {"type": act.type, "vms": [*vms], **body}

@@ -12,12 +12,12 @@ from tests.stories.rows import (
     REPAIR,
     SCHEDULED,
     STARTED,
-    Act,
     Advance,
     Approve,
+    ExpectedMaintenance,
+    OperatorCommand,
     Row,
     Step,
-    Tell,
     lapse,
     last,
     post,
@@ -26,7 +26,7 @@ from tests.stories.rows import (
 from tests.stories.rows_of_hosts import FREEZE, ON_A
 from tests.stories.world import NOON, rfc3339
 
-WORN = Act(
+WORN = ExpectedMaintenance(
     type="Redeploy",
     host="host-a",
     cause="degraded",
@@ -34,7 +34,7 @@ WORN = Act(
     description=REPAIR,
     events=ON_A,
 )
-DEAD = Act(
+DEAD = ExpectedMaintenance(
     type="Reboot",
     host="host-a",
     cause="host-failure",
@@ -160,7 +160,7 @@ FAILED = (
         steps=(
             post("hosts/host-a/failed", then={"m": STARTED}),
             Step(do=Advance(seconds=60)),
-            Step(do=Tell(act="m", what="complete"), then={"m": COMPLETED}),
+            Step(do=OperatorCommand(act="m", what="complete"), then={"m": COMPLETED}),
         ),
     ),
     Row(

@@ -7,12 +7,12 @@ from tests.stories.rows import (
     MINUTES,
     SCHEDULED,
     STARTED,
-    Act,
     Advance,
     Approve,
+    ExpectedMaintenance,
+    OperatorCommand,
     Row,
     Step,
-    Tell,
     lapse,
     last,
     post,
@@ -23,7 +23,9 @@ ON_A = (("web", ["web-0"]), ("db", ["db-0"]), ("lone", ["lone"]))
 ON_B = (("web", ["web-1"]), ("db", ["db-1"]), ("db", ["db-2"]))
 ON_C = (("roles", ["FrontEnd_IN_0"]), ("gpu", ["gpu_0"]))
 
-FREEZE = Act(type="Freeze", host="host-a", notice=900, duration=9, events=ON_A)
+FREEZE = ExpectedMaintenance(
+    type="Freeze", host="host-a", notice=900, duration=9, events=ON_A
+)
 
 ROWS = (
     Row(
@@ -49,7 +51,9 @@ ROWS = (
     Row(
         name="maintained by a Redeploy, with two update domains of a group",
         acts={
-            "m": Act(type="Redeploy", host="host-b", notice=10 * MINUTES, events=ON_B)
+            "m": ExpectedMaintenance(
+                type="Redeploy", host="host-b", notice=10 * MINUTES, events=ON_B
+            )
         },
         steps=(
             post("hosts/host-b/maintain", {"type": "Redeploy"}, then={"m": SCHEDULED}),
@@ -60,7 +64,7 @@ ROWS = (
     Row(
         name="maintained with words and times of the operator's own",
         acts={
-            "m": Act(
+            "m": ExpectedMaintenance(
                 type="Freeze",
                 host="host-c",
                 notice=20 * MINUTES,
@@ -91,7 +95,7 @@ ROWS = (
         steps=(
             post("hosts/host-a/maintain", then={"m": SCHEDULED}),
             Step(do=Advance(seconds=8 * MINUTES)),
-            Step(do=Tell(act="m", what="cancel"), then={"m": CANCELED}),
+            Step(do=OperatorCommand(act="m", what="cancel"), then={"m": CANCELED}),
             Step(do=Advance(seconds=10 * MINUTES)),
         ),
     ),

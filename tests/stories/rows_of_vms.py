@@ -8,9 +8,9 @@ from tests.stories.rows import (
     RESTART,
     SCHEDULED,
     STARTED,
-    Act,
     Approve,
-    Ask,
+    ExpectedMaintenance,
+    Poll,
     Row,
     Step,
     lapse,
@@ -18,7 +18,7 @@ from tests.stories.rows import (
     post,
 )
 
-RESTARTED = Act(
+RESTARTED = ExpectedMaintenance(
     type="Reboot",
     source="User",
     cause="user-restart",
@@ -34,14 +34,14 @@ REDEPLOYED = replace(
     description=REDEPLOY,
 )
 REIMAGED = replace(RESTARTED, cause="reimage", description="")
-EVICTED = Act(
+EVICTED = ExpectedMaintenance(
     type="Preempt",
     cause="eviction",
     notice=30,
     description="",
     events=[("pool", ["pool_1"])],
 )
-DELETED = Act(
+DELETED = ExpectedMaintenance(
     type="Terminate",
     source="User",
     cause="scale-in",
@@ -106,7 +106,7 @@ RESTARTS = (
         name="a user restarts a VM whose neighbour has just asked",
         acts={"m": replace(RESTARTED, events=QUIET)},
         steps=(
-            Step(do=Ask(vm="quiet-1")),
+            Step(do=Poll(vm="quiet-1")),
             post("vms/quiet-0/restart", then={"m": SCHEDULED}),
             *lapse("m", 15 * MINUTES),
             *last("m"),

@@ -6,21 +6,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
-from tests.server.support.service import Answer
-from tests.stories.oracle import VERSIONS, Audience, Kept, audiences, normal
-from tests.stories.rows import Advance, Approve, Ask, Do, Post, Row, Step, Tell
-from tests.stories.world import FLEET, World, rfc3339
+from tests.server.support.service import ReceivedResponse
+from tests.stories.oracle import VERSIONS, Audience, ModelMaintenance, audiences, normal
+from tests.stories.rows import (
+    Advance,
+    Approve,
+    Do,
+    OperatorCommand,
+    Poll,
+    Post,
+    Row,
+    Step,
+)
+from tests.stories.world import FLEET, ServiceHarness, rfc3339
 
 GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class RowRun:
     """A row that is being run."""
 
-    world: World
+    world: ServiceHarness
     row: Row
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, ModelMaintenance] = field(default_factory=dict)
     audiences: list[Audience] = field(
         default_factory=lambda: audiences(tomllib.loads(FLEET.read_text()))
     )
@@ -48,7 +57,9 @@ class Run:
         new = [label for label in step.then if label not in self.kept]
         for label, phase in step.then.items():
             act = self.row.acts[label]
-            kept = self.kept.setdefault(label, Kept(act=act, phase="", announced=now))
+            kept = self.kept.setdefault(
+                label, ModelMaintenance(act=act, phase="", announced=now)
+            )
             kept.move(phase, now)
             if label in new and act.approved is not None:
                 kept.approvals = {
@@ -59,19 +70,19 @@ class Run:
 
     # --- actions -------------------------------------------------------------
 
-    def _do(self, do: Do) -> Answer | None:
+    def _do(self, do: Do) -> ReceivedResponse | None:
         match do:
             case Post():
                 answer = self.world.service.ask("POST", do.path, do.body)
                 assert answer.status == do.status, answer.body
                 return answer
-            case Tell():
+            case OperatorCommand():
                 self.world.tells({"id": self.kept[do.act].id}, do.what)
             case Approve():
                 self._approve(do)
             case Advance():
                 self.world.wait(do.seconds)
-            case Ask():
+            case Poll():
                 self.world.look(do.vm)
                 self._asked(do.vm)
             case _:
@@ -104,7 +115,9 @@ class Run:
             assert all(GUID.fullmatch(event) for event in kept.ids)
             assert normal(view, kept) == kept.view()
 
-    def _check_answer(self, answer: Answer | None, do: Post, made: list[str]) -> None:
+    def _check_answer(
+        self, answer: ReceivedResponse | None, do: Post, made: list[str]
+    ) -> None:
         assert answer is not None
         labels = made or do.concerned
         shown = answer.json["maintenances"]
@@ -146,9 +159,9 @@ def _approval(by: str | None, via: str, at: datetime) -> dict[str, str | None]:
     return {"approved_by": by, "approved_via": via, "approved_at": rfc3339(at)}
 
 
-def run(world: World, row: Row) -> Run:
+def run(world: ServiceHarness, row: Row) -> RowRun:
     """Run `row` to its end, with all checks."""
-    under_way = Run(world=world, row=row)
+    under_way = RowRun(world=world, row=row)
     for step in row.steps:
         under_way.step(step)
     return under_way

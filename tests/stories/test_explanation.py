@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import NOON, World, rfc3339
+from tests.stories.world import NOON, ServiceHarness, rfc3339
 
 EXPLANATION = ["phase", "due", "waits", "starts_at_latest", "sentences"]
 WAIT = ["kind", "what", "since", "opens_at", "opened_by"]
@@ -15,7 +15,7 @@ def at(**after: int) -> str:
     return rfc3339(NOON + timedelta(**after))
 
 
-def explained(world: World, made: Any) -> Any:
+def explained(world: ServiceHarness, made: Any) -> Any:
     """Return an explanation after checking its keys and sentences."""
     explanation = world.explains(made)
     assert [*explanation] == EXPLANATION
@@ -38,7 +38,7 @@ def said(told: Any) -> str:
     return " ".join(told["sentences"][1:])
 
 
-def test_every_group_without_an_approval_is_named(world: World) -> None:
+def test_every_group_without_an_approval_is_named(world: ServiceHarness) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.wait(minutes=1)
     world.approves("web-1", maintenance)
@@ -57,7 +57,7 @@ def test_every_group_without_an_approval_is_named(world: World) -> None:
     assert explanation["starts_at_latest"] == at(minutes=15)
 
 
-def test_a_blocked_maintenance_names_its_blocker(worked: World) -> None:
+def test_a_blocked_maintenance_names_its_blocker(worked: ServiceHarness) -> None:
     holder = worked.does("hosts/host-a/maintain", type="Reboot")
     maintenance = worked.does("hosts/host-b/maintain", type="Reboot")
     worked.wait(minutes=16)
@@ -73,7 +73,7 @@ def test_a_blocked_maintenance_names_its_blocker(worked: World) -> None:
         assert name in said(explanation)
 
 
-def test_no_wait_began_before_the_announcement(worked: World) -> None:
+def test_no_wait_began_before_the_announcement(worked: ServiceHarness) -> None:
     holder = worked.does("maintenances", type="Reboot", vms=["web-0"])
     worked.approves("web-0", holder)
     worked.wait(minutes=10)
@@ -82,7 +82,7 @@ def test_no_wait_began_before_the_announcement(worked: World) -> None:
     assert {wait["since"] for wait in explanation["waits"]} == {at(minutes=10)}
 
 
-def test_a_blocker_with_a_known_end_shows_it(world: World) -> None:
+def test_a_blocker_with_a_known_end_shows_it(world: ServiceHarness) -> None:
     world.does("maintenances", type="Freeze", vms=["web-0"], duration_seconds=600)
     maintenance = world.does("maintenances", type="Reboot", vms=["web-1"])
     world.wait(minutes=15)
@@ -93,7 +93,7 @@ def test_a_blocker_with_a_known_end_shows_it(world: World) -> None:
     assert world.phase(maintenance) == STARTED
 
 
-def test_a_queued_maintenance_names_the_one_before_it(worked: World) -> None:
+def test_a_queued_maintenance_names_the_one_before_it(worked: ServiceHarness) -> None:
     running = worked.does("maintenances", type="Reboot", vms=["db-0"])
     worked.approves("db-1", running)
     old = worked.does("hosts/host-b/maintain", type="Reboot")
@@ -110,7 +110,7 @@ def test_a_queued_maintenance_names_the_one_before_it(worked: World) -> None:
     assert explanation["starts_at_latest"] is None
 
 
-def test_an_approved_but_blocked_maintenance_is_due(worked: World) -> None:
+def test_an_approved_but_blocked_maintenance_is_due(worked: ServiceHarness) -> None:
     first = worked.does("maintenances", type="Reboot", vms=["web-0"])
     worked.approves("web-0", first)
     maintenance = worked.does("maintenances", type="Reboot", vms=["web-1"])
@@ -124,7 +124,7 @@ def test_an_approved_but_blocked_maintenance_is_due(worked: World) -> None:
     assert first["id"] in said(explanation)
 
 
-def test_a_terminate_names_those_that_start_with_it(world: World) -> None:
+def test_a_terminate_names_those_that_start_with_it(world: ServiceHarness) -> None:
     first = world.does("vms/batch_0/delete")
     world.wait(minutes=1)
     other = world.does("vms/batch_1/delete")
@@ -139,7 +139,7 @@ def test_a_terminate_names_those_that_start_with_it(world: World) -> None:
         assert name in said(explanation)
 
 
-def test_the_lead_has_a_known_end(worked: World) -> None:
+def test_the_lead_has_a_known_end(worked: ServiceHarness) -> None:
     maintenance = worked.does("maintenances", type="Reboot", vms=["web-0"])
     worked.approves("web-0", maintenance)
     worked.wait(1)
@@ -150,7 +150,7 @@ def test_the_lead_has_a_known_end(worked: World) -> None:
     assert explanation["starts_at_latest"] is None
 
 
-def test_unfinished_work_names_the_remaining_vms(worked: World) -> None:
+def test_unfinished_work_names_the_remaining_vms(worked: ServiceHarness) -> None:
     maintenance = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.wait(minutes=20)
     explanation = explained(worked, maintenance)
@@ -163,7 +163,9 @@ def test_unfinished_work_names_the_remaining_vms(worked: World) -> None:
     assert "complete" in said(explanation)
 
 
-def test_finished_work_is_shown_until_its_duration_is_over(world: World) -> None:
+def test_finished_work_is_shown_until_its_duration_is_over(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does(
         "maintenances", type="Freeze", vms=["web-0"], duration_seconds=60
     )
@@ -175,7 +177,9 @@ def test_finished_work_is_shown_until_its_duration_is_over(world: World) -> None
     ]
 
 
-def test_a_failed_host_waits_until_it_is_reported_recovered(world: World) -> None:
+def test_a_failed_host_waits_until_it_is_reported_recovered(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-a/failed")
     world.wait(minutes=10)
     explanation = explained(world, maintenance)
@@ -187,14 +191,16 @@ def test_a_failed_host_waits_until_it_is_reported_recovered(world: World) -> Non
     assert "recovered" in said(explanation)
 
 
-def test_a_failed_host_with_a_duration_shows_when_it_ends(world: World) -> None:
+def test_a_failed_host_with_a_duration_shows_when_it_ends(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-a/failed", duration_seconds=600)
     world.wait(minutes=1)
     explanation = explained(world, maintenance)
     assert [wait["opens_at"] for wait in explanation["waits"]] == [at(minutes=10)]
 
 
-def test_a_blocked_emergency_is_explained(worked: World) -> None:
+def test_a_blocked_emergency_is_explained(worked: ServiceHarness) -> None:
     first = worked.does("maintenances", type="Reboot", vms=["web-0"])
     worked.approves("web-0", first)
     maintenance = worked.does(
@@ -206,7 +212,7 @@ def test_a_blocked_emergency_is_explained(worked: World) -> None:
     assert first["id"] in said(explanation)
 
 
-def test_a_withdrawn_event_needs_no_approval(world: World) -> None:
+def test_a_withdrawn_event_needs_no_approval(world: ServiceHarness) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.moves("web-0", host="host-d")
     missing = waits(explained(world, maintenance), "approval")
@@ -214,7 +220,7 @@ def test_a_withdrawn_event_needs_no_approval(world: World) -> None:
     assert len(missing) == 2
 
 
-def test_a_finished_maintenance_waits_for_nothing(world: World) -> None:
+def test_a_finished_maintenance_waits_for_nothing(world: ServiceHarness) -> None:
     done = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.approves("web-0", done)
     world.wait(5)
@@ -226,14 +232,14 @@ def test_a_finished_maintenance_waits_for_nothing(world: World) -> None:
         assert (explanation["waits"], explanation["starts_at_latest"]) == ([], None)
 
 
-def test_an_event_id_is_accepted_in_any_case(world: World) -> None:
+def test_an_event_id_is_accepted_in_any_case(world: ServiceHarness) -> None:
     maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     by_event = {"id": maintenance["events"][0]["id"].lower()}
     assert world.explains(by_event) == world.explains(maintenance)
     assert world.story(by_event) == world.story(maintenance)
 
 
-def test_an_unknown_maintenance_gets_404(shared: World) -> None:
+def test_an_unknown_maintenance_gets_404(shared: ServiceHarness) -> None:
     for what in ("explain", "story"):
         answer = shared.service.ask("GET", f"/v1/maintenances/nothing/{what}")
         assert (answer.status, bool(answer.detail)) == (404, True)

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from tests.stories.conftest import Make
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import NOON, World
+from tests.stories.world import NOON, ServiceHarness
 
 
 def test_two_hosts_that_share_groups_are_maintained_one_after_the_other(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     first = worked.does("hosts/host-a/maintain", type="Reboot")
     second = worked.does("hosts/host-b/maintain", type="Reboot")
@@ -31,7 +31,7 @@ def test_two_hosts_that_share_groups_are_maintained_one_after_the_other(
 
 
 def test_approvals_in_crossing_order_cause_no_deadlock(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     first = worked.does("hosts/host-a/maintain")
     second = worked.does("hosts/host-b/maintain")
@@ -49,7 +49,7 @@ def test_approvals_in_crossing_order_cause_no_deadlock(
 
 
 def test_a_newer_maintenance_does_not_overtake_an_older_waiting_one(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     running = worked.does("maintenances", type="Reboot", vms=["db-0"])
     worked.approves("db-1", running)
@@ -70,7 +70,7 @@ def test_a_newer_maintenance_does_not_overtake_an_older_waiting_one(
     assert (worked.phase(old), worked.phase(young)) == (COMPLETED, STARTED)
 
 
-def test_a_degraded_host_fails_on_the_third_day(world: World) -> None:
+def test_a_degraded_host_fails_on_the_third_day(world: ServiceHarness) -> None:
     worn = world.does("hosts/host-a/degraded")
     restart = world.does("vms/web-0/restart", notice_seconds=6 * 24 * 3600)
     world.wait(days=1)
@@ -97,7 +97,7 @@ def test_a_degraded_host_fails_on_the_third_day(world: World) -> None:
 
 
 def test_a_host_failure_during_maintenance_notifies_only_the_other_vms(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     planned = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.moves("web-1", host="host-a")
@@ -109,7 +109,7 @@ def test_a_host_failure_during_maintenance_notifies_only_the_other_vms(
     assert worked.sees("db-1") == ["Reboot of db-0: Started"]
 
 
-def test_a_vm_that_came_back_is_notified_of_the_failure(worked: World) -> None:
+def test_a_vm_that_came_back_is_notified_of_the_failure(worked: ServiceHarness) -> None:
     planned = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.moves("web-0", host="host-d")
     worked.wait(minutes=15)
@@ -126,13 +126,13 @@ def test_a_host_failure_can_be_announced_as_a_redeploy(make: Make) -> None:
 
 
 @pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
-def test_an_empty_host_notifies_nobody(world: World, what: str) -> None:
+def test_an_empty_host_notifies_nobody(world: ServiceHarness, what: str) -> None:
     answer = world.post(f"hosts/host-d/{what}")
     assert (answer.status, answer.json) == (200, {"maintenances": []})
 
 
 def test_a_vm_that_moved_away_stays_listed_but_needs_no_approval(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     world.moves("FrontEnd_IN_1", host="host-c")
     maintenance = world.does("hosts/host-c/maintain", type="Reboot")
@@ -149,7 +149,7 @@ def test_a_vm_that_moved_away_stays_listed_but_needs_no_approval(
 
 
 def test_an_event_is_withdrawn_when_all_vms_of_its_group_have_moved_away(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.approves("db-0", maintenance)
@@ -164,7 +164,9 @@ def test_an_event_is_withdrawn_when_all_vms_of_its_group_have_moved_away(
     assert (event["status"], event["resources"]) == (None, ["web-0"])
 
 
-def test_maintenance_is_canceled_when_all_vms_have_moved_away(world: World) -> None:
+def test_maintenance_is_canceled_when_all_vms_have_moved_away(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-c/maintain", type="Reboot")
     world.moves("FrontEnd_IN_0", host="host-d")
     assert world.phase(maintenance) == SCHEDULED
@@ -174,7 +176,9 @@ def test_maintenance_is_canceled_when_all_vms_have_moved_away(world: World) -> N
     assert world.again(maintenance)["ended_at"] == world.service.get("/v1/clock")["now"]
 
 
-def test_a_late_approval_of_a_withdrawn_event_is_accepted(world: World) -> None:
+def test_a_late_approval_of_a_withdrawn_event_is_accepted(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     (event,) = [e["id"] for e in maintenance["events"] if e["group"] == "web"]
     world.moves("web-0", host="host-d")
@@ -183,7 +187,7 @@ def test_a_late_approval_of_a_withdrawn_event_is_accepted(world: World) -> None:
 
 
 def test_a_vm_that_moves_after_the_start_sees_the_event_until_its_end(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     maintenance = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.wait(minutes=15)
@@ -194,7 +198,7 @@ def test_a_vm_that_moves_after_the_start_sees_the_event_until_its_end(
     assert worked.sees("web-0") == []
 
 
-def test_maintenance_of_a_vm_follows_the_vm(world: World) -> None:
+def test_maintenance_of_a_vm_follows_the_vm(world: ServiceHarness) -> None:
     maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.moves("web-0", host="host-d")
     assert world.sees("web-0") == ["Reboot of web-0: Scheduled"]

@@ -1,7 +1,7 @@
 """Idempotency keys: a repeated request takes effect once."""
 
 import pytest
-from tests.stories.world import World
+from tests.stories.world import ServiceHarness
 
 ROUTES = (
     "vms/web-0/restart",
@@ -21,7 +21,7 @@ BODY = {"reason": "once"}
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_repeated_request_takes_effect_once(world: World, path: str) -> None:
+def test_a_repeated_request_takes_effect_once(world: ServiceHarness, path: str) -> None:
     first = world.post(path, BODY, Idempotency_Key="key")
     assert first.status == 201
     again = world.post(path, BODY, Idempotency_Key="key")
@@ -33,7 +33,7 @@ def test_a_repeated_request_takes_effect_once(world: World, path: str) -> None:
     assert len(world.service.facts("Announced")) == 1
 
 
-def test_a_repeated_recovery_ends_nothing_else(world: World) -> None:
+def test_a_repeated_recovery_ends_nothing_else(world: ServiceHarness) -> None:
     world.does("hosts/host-a/degraded")
     first = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
     assert first.status == 200
@@ -44,7 +44,7 @@ def test_a_repeated_recovery_ends_nothing_else(world: World) -> None:
 
 
 def test_a_repeated_report_of_a_degraded_host_gets_the_same_response(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     worn = world.does("hosts/host-a/degraded")
     first = world.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
@@ -55,7 +55,7 @@ def test_a_repeated_report_of_a_degraded_host_gets_the_same_response(
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "hosts/host-a/recovered"])
-def test_a_key_is_for_one_request_only(shared: World, path: str) -> None:
+def test_a_key_is_for_one_request_only(shared: ServiceHarness, path: str) -> None:
     assert shared.post(path, BODY, Idempotency_Key=path).status in (200, 201)
     before = shared.service.facts(*DONE)
     other = shared.post(path, {"reason": "twice"}, Idempotency_Key=path)
@@ -65,7 +65,7 @@ def test_a_key_is_for_one_request_only(shared: World, path: str) -> None:
     assert shared.service.facts(*DONE) == before
 
 
-def test_the_key_of_a_refused_request_can_be_used_again(world: World) -> None:
+def test_the_key_of_a_refused_request_can_be_used_again(world: ServiceHarness) -> None:
     assert world.post("vms/late/restart", Idempotency_Key="key").status == 404
     assert world.put("vms/late", {"group": "web"}).status in (200, 201)
     assert world.post("vms/late/restart", Idempotency_Key="key").status == 201

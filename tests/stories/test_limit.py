@@ -3,7 +3,7 @@
 import pytest
 from tests.stories.conftest import Make
 from tests.stories.rows import SCHEDULED, STARTED
-from tests.stories.world import World
+from tests.stories.world import ServiceHarness
 
 TEN = [
     *("web-0", "web-1", "web-2", "web-10", "db-0", "db-1", "db-2"),
@@ -12,7 +12,7 @@ TEN = [
 
 
 @pytest.fixture
-def full(make: Make) -> World:
+def full(make: Make) -> ServiceHarness:
     """Start a world whose limit of ten scheduled user operations is reached."""
     world = make(user_operations_limit=10)
     for vm in TEN:
@@ -20,7 +20,7 @@ def full(make: Make) -> World:
     return world
 
 
-def test_the_eleventh_operation_is_refused_with_the_limit(full: World) -> None:
+def test_the_eleventh_operation_is_refused_with_the_limit(full: ServiceHarness) -> None:
     for path in ("vms/gpu_1/restart", "vms/gpu_1/redeploy", "vms/gpu_1/reimage"):
         answer = full.post(path)
         assert answer.status == 409
@@ -30,24 +30,26 @@ def test_the_eleventh_operation_is_refused_with_the_limit(full: World) -> None:
     assert len(full.service.facts("Announced")) == 10
 
 
-def test_the_operator_is_not_limited(full: World) -> None:
+def test_the_operator_is_not_limited(full: ServiceHarness) -> None:
     assert full.does("hosts/host-a/maintain")["phase"] == SCHEDULED
     assert full.does("vms/pool_1/evict")["phase"] == SCHEDULED
 
 
-def test_operations_that_start_immediately_are_not_counted(full: World) -> None:
+def test_operations_that_start_immediately_are_not_counted(
+    full: ServiceHarness,
+) -> None:
     for path in ("vms/swift-0/restart", "vms/quiet-0/redeploy", "vms/pool_0/delete"):
         assert full.does(path)["phase"] == STARTED
 
 
-def test_a_started_operation_makes_room_for_another(full: World) -> None:
+def test_a_started_operation_makes_room_for_another(full: ServiceHarness) -> None:
     (event,) = [e["EventId"] for e in full.events("gpu_0")]
     assert full.service.approve_as("gpu_0", event).status == 200
     assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED
     assert full.post("vms/gpu_1/redeploy").status == 409
 
 
-def test_a_canceled_operation_makes_room_for_another(full: World) -> None:
+def test_a_canceled_operation_makes_room_for_another(full: ServiceHarness) -> None:
     first = full.service.get("/v1/maintenances?limit=1")["items"][0]
     full.tells(first, "cancel")
     assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import World
+from tests.stories.world import ServiceHarness
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from tests.stories.world import World
 )
 @pytest.mark.parametrize("phase", [SCHEDULED, STARTED])
 def test_a_vm_under_an_event_keeps_its_group_and_update_domain(
-    worked: World, phase: str, change: dict[str, object]
+    worked: ServiceHarness, phase: str, change: dict[str, object]
 ) -> None:
     maintenance = worked.does("maintenances", type="Reboot", vms=["web-0"])
     if phase == STARTED:
@@ -23,7 +23,9 @@ def test_a_vm_under_an_event_keeps_its_group_and_update_domain(
     assert worked.service.get("/v1/vms/web-0") == before
 
 
-def test_a_host_cannot_be_removed_while_its_maintenance_is_live(world: World) -> None:
+def test_a_host_cannot_be_removed_while_its_maintenance_is_live(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-c/maintain")
     answer = world.delete("hosts/host-c")
     assert answer.status == 409
@@ -36,7 +38,7 @@ def test_a_host_cannot_be_removed_while_its_maintenance_is_live(world: World) ->
 
 
 def test_a_failed_host_without_vms_cannot_be_removed_while_its_event_is_live(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     maintenance = world.does("hosts/host-c/failed")
     world.moves("FrontEnd_IN_0", host=None)
@@ -49,7 +51,9 @@ def test_a_failed_host_without_vms_cannot_be_removed_while_its_event_is_live(
     assert world.delete("hosts/host-c").status == 204
 
 
-def test_a_group_cannot_be_removed_while_its_event_is_live(worked: World) -> None:
+def test_a_group_cannot_be_removed_while_its_event_is_live(
+    worked: ServiceHarness,
+) -> None:
     maintenance = worked.does("maintenances", type="Reboot", vms=["gpu_0"])
     worked.approves("gpu_0", maintenance)
     assert worked.phase(maintenance) == STARTED
@@ -63,7 +67,9 @@ def test_a_group_cannot_be_removed_while_its_event_is_live(worked: World) -> Non
     assert worked.delete("groups/gpu").status == 204
 
 
-def test_a_fleet_without_a_group_under_an_event_is_refused(worked: World) -> None:
+def test_a_fleet_without_a_group_under_an_event_is_refused(
+    worked: ServiceHarness,
+) -> None:
     maintenance = worked.does("maintenances", type="Reboot", vms=["gpu_0"])
     worked.approves("gpu_0", maintenance)
     fleet = {
@@ -82,7 +88,7 @@ def test_a_fleet_without_a_group_under_an_event_is_refused(worked: World) -> Non
 
 
 def test_a_vm_removed_before_the_start_needs_no_approval(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     maintenance = world.does("hosts/host-c/maintain")
     world.approves("gpu_0", maintenance)
@@ -93,7 +99,7 @@ def test_a_vm_removed_before_the_start_needs_no_approval(
     assert (event["status"], event["resources"]) == (None, ["FrontEnd_IN_0"])
 
 
-def test_removing_the_only_vm_cancels_its_maintenance(world: World) -> None:
+def test_removing_the_only_vm_cancels_its_maintenance(world: ServiceHarness) -> None:
     maintenance = world.does("maintenances", type="Reboot", vms=["lone"])
     assert world.delete("vms/lone").status == 204
     assert world.phase(maintenance) == CANCELED
@@ -102,7 +108,7 @@ def test_removing_the_only_vm_cancels_its_maintenance(world: World) -> None:
 
 
 def test_a_vm_removed_after_the_start_stays_listed_until_the_end(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     maintenance = worked.does("maintenances", type="Reboot", vms=["web-0"])
     worked.approves("web-0", maintenance)
@@ -115,7 +121,7 @@ def test_a_vm_removed_after_the_start_stays_listed_until_the_end(
 
 
 def test_the_group_of_a_removed_standalone_vm_stays_until_the_end(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     maintenance = worked.does(
         "maintenances", type="Freeze", vms=["lone"], duration_seconds=60
@@ -129,7 +135,9 @@ def test_the_group_of_a_removed_standalone_vm_stays_until_the_end(
     assert worked.service.ask("GET", "/v1/groups/lone").status == 404
 
 
-def test_everything_else_may_change_while_an_event_is_live(world: World) -> None:
+def test_everything_else_may_change_while_an_event_is_live(
+    world: ServiceHarness,
+) -> None:
     world.does("maintenances", type="Reboot", vms=["web-0"])
     assert world.moves("web-1", update_domain=9).status == 200
     assert world.moves("web-0", zone="2", host="host-b").status == 200

@@ -9,7 +9,7 @@ from tests.stories import (
 )
 from tests.stories.rows import Row
 from tests.stories.runner import run
-from tests.stories.world import World
+from tests.stories.world import ServiceHarness
 
 ROWS = (
     *rows_of_hosts.ROWS,
@@ -21,6 +21,6 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_cause_is_shown_to_exactly_the_affected_groups(
-    world: World, row: Row
+    world: ServiceHarness, row: Row
 ) -> None:
     run(world, row)

@@ -8,13 +8,13 @@ from typing import Any
 
 from tests.server.support.service import be_away
 from tests.stories.rows import SCHEDULED, STARTED
-from tests.stories.world import NOON, World, a_world, rfc3339
+from tests.stories.world import NOON, ServiceHarness, a_world, rfc3339
 
 MINUTE = timedelta(minutes=1)
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[World]:
+def kept(folder: Path) -> Iterator[ServiceHarness]:
     """Start a world with a store that survives a restart."""
     with a_world(folder, store=f"sqlite:///{folder / 'kept.db'}") as world:
         yield world

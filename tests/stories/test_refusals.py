@@ -3,40 +3,44 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.stories.world import NOON, World, rfc3339
+from tests.stories.world import NOON, ServiceHarness, rfc3339
 
 VM_ROUTES = ("restart", "redeploy", "reimage", "evict", "delete")
 HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")
 
 
 @pytest.fixture
-def unchanged(shared: World) -> Iterator[World]:
+def unchanged(shared: ServiceHarness) -> Iterator[ServiceHarness]:
     """Check that the test changes nothing in a shared world; refusals are recorded."""
     before = facts_of(shared)
     yield shared
     assert facts_of(shared) == before
 
 
-def facts_of(world: World) -> list[object]:
+def facts_of(world: ServiceHarness) -> list[object]:
     return [fact for fact in world.service.facts() if fact["fact"] != "AccessRefused"]
 
 
 @pytest.mark.parametrize("what", VM_ROUTES)
-def test_an_operation_on_an_unknown_vm_gets_404(unchanged: World, what: str) -> None:
+def test_an_operation_on_an_unknown_vm_gets_404(
+    unchanged: ServiceHarness, what: str
+) -> None:
     answer = unchanged.post(f"vms/nobody/{what}")
     assert answer.status == 404
     assert "nobody" in answer.detail
 
 
 @pytest.mark.parametrize("what", HOST_ROUTES)
-def test_an_operation_on_an_unknown_host_gets_404(unchanged: World, what: str) -> None:
+def test_an_operation_on_an_unknown_host_gets_404(
+    unchanged: ServiceHarness, what: str
+) -> None:
     answer = unchanged.post(f"hosts/nowhere/{what}")
     assert answer.status == 404
     assert "nowhere" in answer.detail
 
 
 @pytest.mark.parametrize("vm", ["web-0", "batch_0", "lone"])
-def test_a_regular_vm_cannot_be_evicted(unchanged: World, vm: str) -> None:
+def test_a_regular_vm_cannot_be_evicted(unchanged: ServiceHarness, vm: str) -> None:
     answer = unchanged.post(f"vms/{vm}/evict")
     assert answer.status == 409
     assert vm in answer.detail
@@ -90,7 +94,7 @@ WRONG_BODIES = (
 
 @pytest.mark.parametrize(("path", "body"), WRONG_BODIES)
 def test_an_invalid_body_gets_422(
-    unchanged: World, path: str, body: dict[str, object]
+    unchanged: ServiceHarness, path: str, body: dict[str, object]
 ) -> None:
     answer = unchanged.post(path, body)
     assert (answer.status, bool(answer.detail)) == (422, True)
@@ -104,7 +108,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_unknown_key_gets_422(unchanged: World, path: str) -> None:
+def test_an_unknown_key_gets_422(unchanged: ServiceHarness, path: str) -> None:
     body = {"type": "Reboot", "vms": ["web-0"]} if path == "maintenances" else {}
     answer = unchanged.post(path, {**body, "colour": "red"})
     assert answer.status == 422
@@ -112,7 +116,7 @@ def test_an_unknown_key_gets_422(unchanged: World, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_that_is_not_json_gets_400(unchanged: World, path: str) -> None:
+def test_a_body_that_is_not_json_gets_400(unchanged: ServiceHarness, path: str) -> None:
     answer = unchanged.post(path, raw=b"{no")
     assert (answer.status, bool(answer.detail)) == (400, True)
 
@@ -120,20 +124,20 @@ def test_a_body_that_is_not_json_gets_400(unchanged: World, path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"7"])
 def test_a_body_that_is_not_an_object_gets_422(
-    unchanged: World, path: str, raw: bytes
+    unchanged: ServiceHarness, path: str, raw: bytes
 ) -> None:
     answer = unchanged.post(path, raw=raw)
     assert (answer.status, bool(answer.detail)) == (422, True)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_wrong_token_gets_401(unchanged: World, path: str) -> None:
+def test_a_wrong_token_gets_401(unchanged: ServiceHarness, path: str) -> None:
     answer = unchanged.post(path, Authorization="Bearer wrong")
     assert answer.status == 401
 
 
 def test_too_little_notice_is_refused_with_the_earliest_time(
-    unchanged: World,
+    unchanged: ServiceHarness,
 ) -> None:
     answer = unchanged.post("vms/web-0/restart", {"notice_seconds": 60})
     assert answer.status == 422

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.stories.world import NOON, World, rfc3339
+from tests.stories.world import NOON, ServiceHarness, rfc3339
 
 STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 
 
-def told(world: World, made: Any) -> Any:
+def told(world: ServiceHarness, made: Any) -> Any:
     """Return a story after checking its keys and the order of its entries."""
     story = world.story(made)
     assert [*story] == STORY
@@ -33,7 +33,9 @@ def at(**after: int) -> str:
     return rfc3339(NOON + timedelta(**after))
 
 
-def test_a_story_shows_who_saw_and_approved_an_event_and_how(world: World) -> None:
+def test_a_story_shows_who_saw_and_approved_an_event_and_how(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.wait(60)
     world.look("web-1")
@@ -61,7 +63,7 @@ def test_a_story_shows_who_saw_and_approved_an_event_and_how(world: World) -> No
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (900, 240)
 
 
-def test_entries_are_in_the_order_of_the_phases(world: World) -> None:
+def test_entries_are_in_the_order_of_the_phases(world: ServiceHarness) -> None:
     maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.look("web-1")
     world.approves("web-1", maintenance)
@@ -77,7 +79,7 @@ def test_entries_are_in_the_order_of_the_phases(world: World) -> None:
     assert places[-1] == len(entries) - 1
 
 
-def test_a_vm_that_approves_has_seen_the_event_before(world: World) -> None:
+def test_a_vm_that_approves_has_seen_the_event_before(world: ServiceHarness) -> None:
     maintenance = world.does("maintenances", type="Reboot", vms=["web-0"])
     world.look("web-0")
     world.approves("web-1", maintenance)
@@ -87,7 +89,7 @@ def test_a_vm_that_approves_has_seen_the_event_before(world: World) -> None:
     assert seen < approved
 
 
-def test_a_story_without_an_approval(world: World) -> None:
+def test_a_story_without_an_approval(world: ServiceHarness) -> None:
     maintenance = world.does(
         "maintenances", type="Reboot", vms=["web-0"], notice_seconds=1200
     )
@@ -98,7 +100,9 @@ def test_a_story_without_an_approval(world: World) -> None:
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (1200, 1200)
 
 
-def test_a_maintenance_that_has_not_started_has_used_no_notice(world: World) -> None:
+def test_a_maintenance_that_has_not_started_has_used_no_notice(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("maintenances", type="Redeploy", vms=["web-0"])
     world.wait(minutes=5)
     story = told(world, maintenance)
@@ -109,7 +113,9 @@ def test_a_maintenance_that_has_not_started_has_used_no_notice(world: World) -> 
     assert story["notice_used_seconds"] is None
 
 
-def test_a_maintenance_that_started_immediately_gave_no_notice(world: World) -> None:
+def test_a_maintenance_that_started_immediately_gave_no_notice(
+    world: ServiceHarness,
+) -> None:
     maintenance = world.does("hosts/host-a/failed")
     world.wait(minutes=1)
     assert world.post("hosts/host-a/recovered", {"reason": "new fuse"}).status == 200
@@ -119,7 +125,9 @@ def test_a_maintenance_that_started_immediately_gave_no_notice(world: World) -> 
     assert find(story, "completed") == [at(minutes=1)]
 
 
-def test_a_blocked_maintenance_uses_more_notice_than_given(worked: World) -> None:
+def test_a_blocked_maintenance_uses_more_notice_than_given(
+    worked: ServiceHarness,
+) -> None:
     first = worked.does("maintenances", type="Reboot", vms=["web-0"])
     maintenance = worked.does("maintenances", type="Reboot", vms=["web-1"])
     worked.wait(minutes=20)
@@ -129,7 +137,7 @@ def test_a_blocked_maintenance_uses_more_notice_than_given(worked: World) -> Non
     assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (900, 1200)
 
 
-def test_a_story_shows_which_vms_have_left(world: World) -> None:
+def test_a_story_shows_which_vms_have_left(world: ServiceHarness) -> None:
     maintenance = world.does("hosts/host-c/maintain", type="Reboot")
     world.wait(minutes=1)
     world.moves("FrontEnd_IN_0", host="host-d")

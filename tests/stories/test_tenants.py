@@ -5,13 +5,13 @@ from threading import Barrier
 from typing import Any
 
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import World
+from tests.stories.world import ServiceHarness
 
 ROUNDS = 40
 
 
 def test_a_tenant_who_never_approves_delays_the_others_until_not_before(
-    world: World,
+    world: ServiceHarness,
 ) -> None:
     maintenance = world.does("hosts/host-a/maintain", type="Reboot")
     world.wait(minutes=1)
@@ -31,7 +31,9 @@ def test_a_tenant_who_never_approves_delays_the_others_until_not_before(
     assert (lone["approved_by"], lone["approved_via"]) == (None, None)
 
 
-def test_a_user_operation_does_not_wait_for_host_maintenance(worked: World) -> None:
+def test_a_user_operation_does_not_wait_for_host_maintenance(
+    worked: ServiceHarness,
+) -> None:
     host = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.wait(minutes=15)
     restart = worked.does("vms/web-1/restart")
@@ -45,7 +47,7 @@ def test_a_user_operation_does_not_wait_for_host_maintenance(worked: World) -> N
     ]
 
 
-def test_host_maintenance_waits_for_a_user_operation(worked: World) -> None:
+def test_host_maintenance_waits_for_a_user_operation(worked: ServiceHarness) -> None:
     restart = worked.does("vms/web-1/restart")
     host = worked.does("hosts/host-a/maintain", type="Reboot")
     worked.approves("web-1", restart)
@@ -57,7 +59,7 @@ def test_host_maintenance_waits_for_a_user_operation(worked: World) -> None:
 
 
 def test_two_restarts_in_one_group_do_not_wait_for_each_other(
-    worked: World,
+    worked: ServiceHarness,
 ) -> None:
     first, other = (worked.does(f"vms/{vm}/restart") for vm in ("web-0", "web-1"))
     worked.approves("web-0", first)
@@ -65,13 +67,13 @@ def test_two_restarts_in_one_group_do_not_wait_for_each_other(
     assert (worked.phase(first), worked.phase(other)) == (STARTED, STARTED)
 
 
-def test_either_an_approval_or_a_cancellation_wins(world: World) -> None:
+def test_either_an_approval_or_a_cancellation_wins(world: ServiceHarness) -> None:
     winners = [_race(world) for _ in range(ROUNDS)]
     assert len(winners) == ROUNDS
     assert set(winners) <= {STARTED, CANCELED}
 
 
-def _race(world: World) -> str:
+def _race(world: ServiceHarness) -> str:
     """Approve as a VM while the operator cancels, and return the resulting phase."""
     maintenance = world.does("maintenances", type="Reboot", vms=["lone"])
     (event,) = maintenance["events"]
@@ -96,7 +98,7 @@ def _race(world: World) -> str:
     return won
 
 
-def _check_journal(world: World, made: Any, won: str) -> None:
+def _check_journal(world: ServiceHarness, made: Any, won: str) -> None:
     page = world.service.get("/v1/journal?limit=1000&after=0")
     entries = page["items"]
     while page["next"] is not None:

@@ -8,8 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.server.support.service import YEAR, Answer, RunningService, a_service
-from tests.stories.connection import Line, Seen, a_line
+from tests.server.support.service import (
+    YEAR,
+    ReceivedResponse,
+    RunningService,
+    a_service,
+)
+from tests.stories.connection import PollConnection, PollResponse, a_line
 
 FLEET = Path(__file__).with_name("fleet.toml")
 NOON = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
@@ -22,11 +27,11 @@ def rfc3339(moment: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class ServiceHarness:
     """A running service, and methods for what operators and VMs do."""
 
     service: RunningService
-    line: Line
+    line: PollConnection
 
     # --- time ----------------------------------------------------------------
 
@@ -47,14 +52,14 @@ class World:
 
     # --- VMs -----------------------------------------------------------------
 
-    def look(self, vm: str, tag: str | None = None) -> Seen:
+    def look(self, vm: str, tag: str | None = None) -> PollResponse:
         """Poll as `vm`, with `tag` as If-None-Match."""
         (seen,) = self.looks(vm, [NEWEST], tag)
         return seen
 
     def looks(
         self, vm: str, versions: Sequence[str], tag: str | None = None
-    ) -> Sequence[Seen]:
+    ) -> Sequence[PollResponse]:
         """Poll as `vm` in several API versions."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version="
         return self.line.ask([path + version for version in versions], tag)
@@ -71,7 +76,7 @@ class World:
         """Return the events that `vm` is shown."""
         return json.loads(self.look(vm).body)["Events"]
 
-    def approves(self, vm: str, made: Any) -> Answer:
+    def approves(self, vm: str, made: Any) -> ReceivedResponse:
         """Approve, as `vm`, all of its events of a maintenance."""
         ids = {event["id"] for event in made["events"]}
         mine = [e["EventId"] for e in self.events(vm) if e["EventId"] in ids]
@@ -88,15 +93,15 @@ class World:
         *,
         raw: bytes | None = None,
         **headers: str,
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Send a POST request to `path` below /v1."""
         return self.service.ask("POST", f"/v1/{path}", body, raw=raw, **headers)
 
-    def put(self, path: str, body: object) -> Answer:
+    def put(self, path: str, body: object) -> ReceivedResponse:
         """Create or change a part of the fleet."""
         return self.service.ask("PUT", f"/v1/{path}", body)
 
-    def delete(self, path: str) -> Answer:
+    def delete(self, path: str) -> ReceivedResponse:
         """Remove a part of the fleet."""
         return self.service.ask("DELETE", f"/v1/{path}")
 
@@ -113,7 +118,7 @@ class World:
         assert answer.status == 200, answer.body
         return answer.json
 
-    def moves(self, vm: str, **where: object) -> Answer:
+    def moves(self, vm: str, **where: object) -> ReceivedResponse:
         """Change some properties of `vm`."""
         current = self.service.get(f"/v1/vms/{vm}")
         return self.put(f"vms/{vm}", {**current, **where})
@@ -136,13 +141,15 @@ class World:
 
 
 @contextmanager
-def a_world(folder: Path, fleet: Path = FLEET, **flags: object) -> Iterator[World]:
+def a_world(
+    folder: Path, fleet: Path = FLEET, **flags: object
+) -> Iterator[ServiceHarness]:
     """Serve `fleet`; the clock continues where it was, or starts at noon."""
     with (
         a_service(folder, fleet=str(fleet), **flags) as service,
         a_line(service.metadata) as line,
     ):
-        world = World(service=service, line=line)
+        world = ServiceHarness(service=service, line=line)
         if world.now < NOON:
             world.wait_until(NOON)
         yield world

@@ -48,7 +48,7 @@ HAPPENINGS = st.one_of(
 
 
 @dataclass
-class World:
+class EventSimulation:
     """One event, its stored state, and the running hooks."""
 
     course: ResponsePlan
@@ -155,7 +155,9 @@ class World:
 def test_the_rules_hold_whatever_happens(
     happenings: list[object], parallel: bool, approve: ApprovalPolicy
 ) -> None:
-    world = World(a_response_plan(hooks=HOOKS, parallel=parallel, approve=approve))
+    world = EventSimulation(
+        a_response_plan(hooks=HOOKS, parallel=parallel, approve=approve)
+    )
     for happening in happenings:
         world.happen(happening)
     for _ in range(20):

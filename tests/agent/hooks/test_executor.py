@@ -8,7 +8,7 @@ from queue import SimpleQueue
 import pytest
 from tests.agent.support.agent_loop import Approver, going_on
 from tests.agent.support.events import MINUTE, NOON, a_run, a_state
-from tests.agent.support.hook_builders import LONG, Word, sh
+from tests.agent.support.hook_builders import LONG, ReadyPipe, sh
 
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.events.progress import BeginHook
@@ -24,7 +24,7 @@ from forewarn.client.service_clock import ClockEstimate, ServiceClock
 from forewarn.errors import Refused
 
 
-class Grip:
+class ExecutorHarness:
     """An executor and its reports."""
 
     def __init__(self, text: str) -> None:
@@ -53,7 +53,7 @@ class Grip:
 
 
 def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
-    grip = Grip("echo drained; exit 3")
+    grip = ExecutorHarness("echo drained; exit 3")
     grip.begin()
     assert grip.executor.running_tokens("e1") == {"run-0"}
     assert grip.executor.running_tokens("E2") == frozenset()
@@ -73,7 +73,7 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
 
 
 def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
-    grip = Grip("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
+    grip = ExecutorHarness("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
     grip.begin()
     report = grip.report()
     assert isinstance(report, HookEnded)
@@ -81,7 +81,7 @@ def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
 
 
 def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
-    grip = Grip("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+    grip = ExecutorHarness("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
     grip.begin(times=2)
     report = grip.report()
     assert isinstance(report, HookEnded)
@@ -89,7 +89,7 @@ def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
 
 
 def test_a_hook_removed_from_the_file_fails() -> None:
-    grip = Grip("exit 0")
+    grip = ExecutorHarness("exit 0")
     grip.begin("flush")
     report = grip.report()
     assert isinstance(report, HookEnded)
@@ -97,8 +97,8 @@ def test_a_hook_removed_from_the_file_fails() -> None:
     assert "there is no hook flush" in report.run.reason
 
 
-def test_a_hook_is_cut_with_a_reason(word: Word) -> None:
-    grip = Grip(going_on(word))
+def test_a_hook_is_cut_with_a_reason(word: ReadyPipe) -> None:
+    grip = ExecutorHarness(going_on(word))
     grip.begin()
     word.hear()
     grip.executor.cancel("run-of-another", "not this one")
@@ -109,8 +109,8 @@ def test_a_hook_is_cut_with_a_reason(word: Word) -> None:
     assert "the event has started" in report.run.reason
 
 
-def test_stopping_ends_every_hook_and_waits_for_it(word: Word) -> None:
-    grip = Grip(going_on(word))
+def test_stopping_ends_every_hook_and_waits_for_it(word: ReadyPipe) -> None:
+    grip = ExecutorHarness(going_on(word))
     grip.begin()
     word.hear()
     grip.executor.stop()
@@ -119,8 +119,8 @@ def test_stopping_ends_every_hook_and_waits_for_it(word: Word) -> None:
     assert "the agent is stopping" in report.run.reason
 
 
-def test_stopping_ends_a_readiness_check(word: Word) -> None:
-    grip = Grip(going_on(word))
+def test_stopping_ends_a_readiness_check(word: ReadyPipe) -> None:
+    grip = ExecutorHarness(going_on(word))
     grip.ask()
     word.hear()
     grip.executor.stop()
@@ -136,7 +136,7 @@ def test_stopping_ends_a_readiness_check(word: Word) -> None:
 def test_a_readiness_check_does_not_count_as_a_hook(
     text: str, is_ready: bool, why: str
 ) -> None:
-    grip = Grip(text)
+    grip = ExecutorHarness(text)
     grip.ask()
     assert grip.executor.running_count == 0
     report = grip.report()
@@ -146,14 +146,14 @@ def test_a_readiness_check_does_not_count_as_a_hook(
 
 
 def test_an_accepted_approval_is_reported() -> None:
-    grip = Grip("exit 0")
+    grip = ExecutorHarness("exit 0")
     grip.executor.send_approval(a_state())
     assert grip.report() == ApprovalResult(event="E1", error=None)
     assert grip.approver.approved == ["E1"]
 
 
 def test_a_refused_approval_is_reported() -> None:
-    grip = Grip("exit 0")
+    grip = ExecutorHarness("exit 0")
     refused = Refused("no such event", status=400)
     grip.approver.refusals = [refused]
     grip.executor.send_approval(replace(a_state()))
@@ -163,7 +163,7 @@ def test_a_refused_approval_is_reported() -> None:
 def test_an_unexpected_error_is_reported_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    grip = Grip("exit 0")
+    grip = ExecutorHarness("exit 0")
     grip.approver.refusals = [ZeroDivisionError("of all things")]
     grip.executor.send_approval(a_state())
     report = grip.report()

@@ -32,7 +32,7 @@ PLAN = Plan(
 )
 
 
-class Deaf:
+class UnresponsiveService:
     """A service that does not respond until it is released."""
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Deaf:
 
 
 @pytest.fixture
-def deaf() -> Iterator[Deaf]:
-    deaf = Deaf()
+def deaf() -> Iterator[UnresponsiveService]:
+    deaf = UnresponsiveService()
     yield deaf
     deaf.answers.set()
 
@@ -55,7 +55,9 @@ def reports() -> SimpleQueue[ExecutorResult]:
 
 
 @pytest.fixture
-def executor(deaf: Deaf, reports: SimpleQueue[ExecutorResult]) -> Executor:
+def executor(
+    deaf: UnresponsiveService, reports: SimpleQueue[ExecutorResult]
+) -> Executor:
     return Executor(PLAN, deaf, ServiceClock(), reports.put)
 
 

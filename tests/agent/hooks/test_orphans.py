@@ -10,7 +10,7 @@ from secrets import token_hex
 from subprocess import Popen
 
 import pytest
-from tests.agent.support.hook_builders import LONG, ON_AND_ON, Word, is_gone
+from tests.agent.support.hook_builders import LONG, ON_AND_ON, ReadyPipe, is_gone
 
 from forewarn.agent.hooks import orphans
 
@@ -24,14 +24,14 @@ def token() -> str:
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[Word]:
-    pipe = Word(tmp_path)
+def word(tmp_path: Path) -> Iterator[ReadyPipe]:
+    pipe = ReadyPipe(tmp_path)
     yield pipe
     pipe.close()
 
 
 @pytest.fixture
-def start(word: Word) -> Iterator[Start]:
+def start(word: ReadyPipe) -> Iterator[Start]:
     """Return a function that starts a shell with a token; end it after the test."""
     begun: list[Popen[bytes]] = []
 
@@ -52,7 +52,7 @@ def start(word: Word) -> Iterator[Start]:
 
 
 def test_a_process_with_the_token_is_terminated(
-    start: Start, word: Word, token: str
+    start: Start, word: ReadyPipe, token: str
 ) -> None:
     process = start(token, "UP; exec sleep 600")
     word.hear()
@@ -61,7 +61,7 @@ def test_a_process_with_the_token_is_terminated(
 
 
 def test_a_process_that_ignores_term_is_killed(
-    start: Start, word: Word, token: str
+    start: Start, word: ReadyPipe, token: str
 ) -> None:
     process = start(token, f"trap '' TERM; UP; {ON_AND_ON}")
     word.hear()
@@ -70,7 +70,7 @@ def test_a_process_that_ignores_term_is_killed(
 
 
 def test_its_child_processes_are_ended_in_any_session(
-    start: Start, word: Word, token: str
+    start: Start, word: ReadyPipe, token: str
 ) -> None:
     start(token, "setsid sh -c 'UP; exec sleep 600' & wait")
     pid = int(word.hear())
@@ -80,7 +80,7 @@ def test_its_child_processes_are_ended_in_any_session(
 
 @pytest.mark.parametrize("other", ["{}2", "x{}", "x {}", "FOREWARN_RUN={}", ""])
 def test_a_process_with_another_token_lives_on(
-    start: Start, word: Word, token: str, other: str
+    start: Start, word: ReadyPipe, token: str, other: str
 ) -> None:
     process = start(other.format(token), "UP; exec sleep 600")
     word.hear()
@@ -88,7 +88,7 @@ def test_a_process_with_another_token_lives_on(
     assert process.poll() is None
 
 
-def test_an_empty_token_matches_nothing(start: Start, word: Word) -> None:
+def test_an_empty_token_matches_nothing(start: Start, word: ReadyPipe) -> None:
     process = start("", "UP; exec sleep 600")
     word.hear()
     assert orphans.end_orphans("", kill_after=LONG) == 0
@@ -109,7 +109,7 @@ def test_it_never_ends_its_own_process(start: Start, token: str) -> None:
     assert process.wait(LONG) == 40
 
 
-def test_no_file_stays_open(start: Start, word: Word, token: str) -> None:
+def test_no_file_stays_open(start: Start, word: ReadyPipe, token: str) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     process = start(token, "UP; exec sleep 600")
     word.hear()

@@ -13,7 +13,7 @@ import pytest
 from tests.agent.support.hook_builders import (
     LONG,
     ON_AND_ON,
-    Word,
+    ReadyPipe,
     a_call,
     an_event,
     is_gone,
@@ -34,14 +34,14 @@ UNTIL_TERM = "while :; do :; done"
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[Word]:
-    pipe = Word(tmp_path)
+def word(tmp_path: Path) -> Iterator[ReadyPipe]:
+    pipe = ReadyPipe(tmp_path)
     yield pipe
     pipe.close()
 
 
 def cut_when_up(
-    text: str, word: Word, kill_after: float = LONG
+    text: str, word: ReadyPipe, kill_after: float = LONG
 ) -> tuple[HookResult, str]:
     """Run a hook, cut it once it reports; return its end and the message."""
     cut = Cancellation()
@@ -183,14 +183,14 @@ def test_a_character_cut_in_half_is_omitted() -> None:
 # --- termination -------------------------------------------------------------
 
 
-def test_a_cut_ends_it_immediately(word: Word) -> None:
+def test_a_cut_ends_it_immediately(word: ReadyPipe) -> None:
     ended, _ = cut_when_up(f"echo up > {word.path}; {ON_AND_ON}", word)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGTERM)
     assert ended.reason == "the event is gone"
     assert ended.seconds < LONG / 2
 
 
-def test_a_process_that_ignores_term_is_killed(word: Word) -> None:
+def test_a_process_that_ignores_term_is_killed(word: ReadyPipe) -> None:
     text = f"trap '' TERM; echo up > {word.path}; {ON_AND_ON}"
     ended, _ = cut_when_up(text, word, kill_after=0.05)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGKILL)
@@ -199,20 +199,20 @@ def test_a_process_that_ignores_term_is_killed(word: Word) -> None:
     )
 
 
-def test_a_clean_exit_after_term_still_counts_as_cut(word: Word) -> None:
+def test_a_clean_exit_after_term_still_counts_as_cut(word: ReadyPipe) -> None:
     text = f"trap 'echo tidy; exit 0' TERM; echo up > {word.path}; {UNTIL_TERM}"
     ended, _ = cut_when_up(text, word)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, 0)
     assert ended.output.endswith("tidy\n")
 
 
-def test_its_child_processes_are_terminated_with_it(word: Word) -> None:
+def test_its_child_processes_are_terminated_with_it(word: ReadyPipe) -> None:
     ended, pid = cut_when_up(f"sleep 600 & echo $! > {word.path}; wait", word)
     assert ended.outcome is HookOutcome.CUT
     assert is_gone(int(pid))
 
 
-def test_its_child_processes_are_killed_with_it(word: Word) -> None:
+def test_its_child_processes_are_killed_with_it(word: ReadyPipe) -> None:
     say = f"sh -c 'echo $PPID' > {word.path}"
     text = f"(trap '' TERM; {say}; {ON_AND_ON}) & wait"
     ended, pid = cut_when_up(text, word, kill_after=0.05)
@@ -220,14 +220,14 @@ def test_its_child_processes_are_killed_with_it(word: Word) -> None:
     assert ended.reason.endswith("and was killed")
 
 
-def test_no_file_stays_open_after_termination(word: Word) -> None:
+def test_no_file_stays_open_after_termination(word: ReadyPipe) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     text = f"(trap '' TERM; echo up > {word.path}; {ON_AND_ON}) & wait"
     cut_when_up(text, word, kill_after=0.05)
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-def test_child_processes_have_time_to_clean_up(word: Word, tmp_path: Path) -> None:
+def test_child_processes_have_time_to_clean_up(word: ReadyPipe, tmp_path: Path) -> None:
     tidy = tmp_path / "tidy"
     inner = f"trap 'sleep 0.1; : > {tidy}; exit' TERM; echo up > {word.path}"
     ended, _ = cut_when_up(f"({inner}; {UNTIL_TERM}) & wait", word)
@@ -253,7 +253,7 @@ def test_output_written_just_before_the_end_is_kept(
 # --- concurrency and resources -----------------------------------------------
 
 
-def test_hooks_run_concurrently(word: Word) -> None:
+def test_hooks_run_concurrently(word: ReadyPipe) -> None:
     """Run three hooks, each of which waits until all are up."""
     ended: dict[str, HookResult] = {}
     text = f"echo $FOREWARN_RUN > {word.path}; read -r _ < {word.path}.go; cat"
@@ -262,7 +262,7 @@ def test_hooks_run_concurrently(word: Word) -> None:
         event = an_event(EventId=token)
         ended[token] = ran(text, a_call(event, token=token))
 
-    go = Word(word.path.parent, "word.go")
+    go = ReadyPipe(word.path.parent, "word.go")
     threads = [Thread(target=run_one, args=(item,)) for item in ("a", "b", "c")]
     for thread in threads:
         thread.start()
@@ -277,7 +277,7 @@ def test_hooks_run_concurrently(word: Word) -> None:
     assert read == {"a": "a", "b": "b", "c": "c"}
 
 
-def test_one_cut_ends_all_hooks_that_share_it(word: Word) -> None:
+def test_one_cut_ends_all_hooks_that_share_it(word: ReadyPipe) -> None:
     cut = Cancellation()
     ended: list[HookResult] = []
 

@@ -8,7 +8,7 @@ import pytest
 from tests.agent.support.hook_builders import (
     LONG,
     ON_AND_ON,
-    Word,
+    ReadyPipe,
     a_call,
     ran,
     sh,
@@ -110,7 +110,7 @@ def test_a_hook_past_the_event_s_deadline_is_not_retried() -> None:
 
 
 def test_a_cut_ends_the_pause_between_two_tries(tmp_path: Path) -> None:
-    word, cut = Word(tmp_path), Cancellation()
+    word, cut = ReadyPipe(tmp_path), Cancellation()
 
     def cut_soon() -> None:
         word.hear()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.agent.support.power_cuts import Recorder, leftovers
+from tests.agent.support.power_cuts import PowerCutRecorder, leftovers
 from tests.agent.support.stored_states import ID, a_state
 
 from forewarn.agent.events.state import EventState
@@ -40,7 +40,7 @@ def loaded(folder: Path, files: Mapping[str, bytes]) -> LoadedStates:
 def test_a_power_cut_leaves_the_previous_state_or_the_new_one(
     tmp_path: Path, former: int
 ) -> None:
-    recorder = Recorder(saved(tmp_path, LIVES[:former]))
+    recorder = PowerCutRecorder(saved(tmp_path, LIVES[:former]))
     StateStore(tmp_path, recorder.disk()).save(NEW)
     allowed = [NEW, LIVES[former - 1] if former else None]
     for moment in recorder.moments:
@@ -52,7 +52,7 @@ def test_a_power_cut_leaves_the_previous_state_or_the_new_one(
 
 @pytest.mark.parametrize("former", range(3))
 def test_a_saved_state_survives_a_power_cut(tmp_path: Path, former: int) -> None:
-    recorder = Recorder(saved(tmp_path, LIVES[:former]))
+    recorder = PowerCutRecorder(saved(tmp_path, LIVES[:former]))
     StateStore(tmp_path, recorder.disk()).save(NEW)
     for files in leftovers(recorder.moments[-1]):
         assert loaded(tmp_path, files).states == {ID: NEW}
@@ -61,7 +61,7 @@ def test_a_saved_state_survives_a_power_cut(tmp_path: Path, former: int) -> None
 def test_a_state_being_deleted_does_not_revert_to_an_older_one(
     tmp_path: Path,
 ) -> None:
-    recorder = Recorder(saved(tmp_path, LIVES))
+    recorder = PowerCutRecorder(saved(tmp_path, LIVES))
     StateStore(tmp_path, recorder.disk()).delete(ID)
     for moment in recorder.moments[:2]:  # `older` is removed first
         for files in leftovers(moment):

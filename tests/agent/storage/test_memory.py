@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.agent.support.events import NOON, a_state, an_event
-from tests.agent.support.full_disk import Space
+from tests.agent.support.full_disk import LimitedDisk
 
 from forewarn.agent.events.state import LastStatus
 from forewarn.agent.storage.memory import StateMemory
@@ -16,12 +16,12 @@ from forewarn.errors import Unavailable
 
 
 @pytest.fixture
-def space() -> Space:
-    return Space()
+def space() -> LimitedDisk:
+    return LimitedDisk()
 
 
 @pytest.fixture
-def store(tmp_path: Path, space: Space) -> Iterator[StateStore]:
+def store(tmp_path: Path, space: LimitedDisk) -> Iterator[StateStore]:
     store = StateStore(tmp_path, Disk(write=space.write))
     store.open()
     yield store
@@ -36,7 +36,7 @@ def test_a_saved_state_is_restored(store: StateStore) -> None:
 
 
 def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
-    store: StateStore, space: Space
+    store: StateStore, space: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
@@ -49,7 +49,7 @@ def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
 
 
 def test_saving_is_retried_until_the_disk_accepts_it(
-    store: StateStore, space: Space
+    store: StateStore, space: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
@@ -86,7 +86,7 @@ def test_an_event_is_forgotten_a_week_after_its_end(store: StateStore) -> None:
 
 
 def test_the_warning_ends_only_when_everything_is_saved(
-    store: StateStore, space: Space
+    store: StateStore, space: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
@@ -102,7 +102,9 @@ def test_the_warning_ends_only_when_everything_is_saved(
     assert complaints[-1] is None
 
 
-def test_a_forgotten_event_is_not_saved_again(store: StateStore, space: Space) -> None:
+def test_a_forgotten_event_is_not_saved_again(
+    store: StateStore, space: LimitedDisk
+) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
     space.is_full = True

@@ -1,7 +1,7 @@
 """Agent under test: everything is real except the service and the clocks.
 
-The shell runs the hooks, and event states are on disk. `Stage.turn` waits for what a
-hook or an approval reports, never for time to pass.
+The shell runs the hooks, and event states are on disk. `AgentEnvironment.turn` waits
+for what a hook or an approval reports, never for time to pass.
 """
 
 import json
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tests.agent.support.events import NOON, an_event
-from tests.agent.support.full_disk import Space
-from tests.agent.support.hook_builders import LONG, ON_AND_ON, Word
+from tests.agent.support.full_disk import LimitedDisk
+from tests.agent.support.hook_builders import LONG, ON_AND_ON, ReadyPipe
 
 from forewarn.agent.agent import Agent, Message
 from forewarn.agent.audit.log import AuditLog
@@ -75,7 +75,7 @@ AWAY = ReadFailed(error=Unreachable("nobody is there"))
 STARTED = an_event(status=EventStatus.STARTED)
 
 
-def going_on(word: Word) -> str:
+def going_on(word: ReadyPipe) -> str:
     """Return a hook that reports that it is up and does not end on its own."""
     return f"echo up > {word.path}; {ON_AND_ON}"
 
@@ -93,7 +93,7 @@ class Approver:
         self.approved += events
 
 
-class Clocks:
+class ManualClocks:
     """Both clocks of the machine, moved by the test."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Clocks:
 
 
 @dataclass(kw_only=True)
-class Stage:
+class AgentEnvironment:
     """An agent and everything observable about it."""
 
     folder: Path
@@ -122,9 +122,9 @@ class Stage:
     name: str | None = "web-0"
 
     def __post_init__(self) -> None:
-        self.space = Space()
+        self.space = LimitedDisk()
         self.approver = Approver()
-        self.clocks = Clocks()
+        self.clocks = ManualClocks()
         self.metrics = AgentMetrics()
         self.conditions = Conditions(logging.getLogger("tests.agent"))
         self._store = StateStore(self.folder, Disk(write=self.space.write))
@@ -211,4 +211,4 @@ class Stage:
         self._store.close()
 
 
-Staging: TypeAlias = Callable[..., Stage]
+Staging: TypeAlias = Callable[..., AgentEnvironment]

@@ -4,7 +4,7 @@ import errno
 import os
 
 
-class Space:
+class LimitedDisk:
     """A disk that refuses writes while it is full."""
 
     def __init__(self) -> None:

@@ -97,7 +97,7 @@ def until(moment: float) -> Left:
     return lambda: moment - time.monotonic()
 
 
-class Word:
+class ReadyPipe:
     """A named pipe through which a hook reports that it is up."""
 
     def __init__(self, folder: Path, name: str = "word") -> None:

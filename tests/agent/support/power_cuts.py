@@ -30,7 +30,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
+class _DiskState:
     """The disk at one moment: certain content, and possible changes."""
 
     names: Names
@@ -39,11 +39,11 @@ class _Moment:
 
 
 @dataclass(slots=True)
-class Recorder:
+class PowerCutRecorder:
     """Makes calls in a folder and records what a power cut after each would leave."""
 
     folder: Path
-    moments: list[_Moment] = field(default_factory=list)
+    moments: list[_DiskState] = field(default_factory=list)
     _open: dict[int, int] = field(default_factory=dict)  # -1 for the folder itself
     _live: Names = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class Recorder:
         paths = sorted(self.folder.iterdir())
         self._live = {path.name: number for number, path in enumerate(paths)}
         files = {n: _File(path.read_bytes()) for n, path in enumerate(paths)}
-        self.moments.append(_Moment(dict(self._live), files))
+        self.moments.append(_DiskState(dict(self._live), files))
 
     def disk(self) -> Disk:
         """Return the recorded system calls."""
@@ -73,7 +73,7 @@ class Recorder:
         last = self.moments[-1]
         changes = (*last.changes, change) if change else last.changes
         files = {**last.files, **(files or {})}
-        self.moments.append(_Moment(last.names, files, changes))
+        self.moments.append(_DiskState(last.names, files, changes))
 
     def _opened(self, path: Path, flags: int, mode: int) -> int:
         opened = os.open(path, flags, mode)
@@ -98,7 +98,7 @@ class Recorder:
     def _synced(self, opened: int) -> None:
         number, last = self._open[opened], self.moments[-1]
         if number == -1:
-            self.moments.append(_Moment(dict(self._live), last.files))
+            self.moments.append(_DiskState(dict(self._live), last.files))
         else:
             existing = last.files[number]
             synced = existing.synced if existing.wet is None else existing.wet
@@ -120,7 +120,7 @@ class Recorder:
         self._note(change=("unlink", path.name, ""))
 
 
-def leftovers(moment: _Moment) -> Iterator[dict[str, bytes]]:
+def leftovers(moment: _DiskState) -> Iterator[dict[str, bytes]]:
     """Yield every content of the folder that a power cut at `moment` may leave."""
     changes = moment.changes
     for size in range(len(changes) + 1):

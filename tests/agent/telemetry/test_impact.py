@@ -54,7 +54,7 @@ def test_a_late_tick_measures_how_long_nothing_ran(
     assert gap(before, after) == pytest.approx(missed)
 
 
-class Stage:
+class DetectorEnvironment:
     """Clocks for a freeze detector, and a turn for each of its ticks."""
 
     def __init__(self, path: Path) -> None:
@@ -89,20 +89,20 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path / "alive")
+def stage(tmp_path: Path) -> Iterator[DetectorEnvironment]:
+    stage = DetectorEnvironment(tmp_path / "alive")
     yield stage
     stage.rest()
 
 
-def test_ticks_in_time_measure_nothing(stage: Stage) -> None:
+def test_ticks_in_time_measure_nothing(stage: DetectorEnvironment) -> None:
     stage.watch()
     for _ in range(8):
         stage.tick()
     assert stage.freeze_detector.take() == Impact()
 
 
-def test_interruptions_are_added_up(stage: Stage) -> None:
+def test_interruptions_are_added_up(stage: DetectorEnvironment) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.tick()
@@ -110,7 +110,7 @@ def test_interruptions_are_added_up(stage: Stage) -> None:
     assert stage.freeze_detector.take() == Impact(seconds=5.0, total=7.0)
 
 
-def test_a_reported_impact_is_not_reported_again(stage: Stage) -> None:
+def test_a_reported_impact_is_not_reported_again(stage: DetectorEnvironment) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.freeze_detector.take()
@@ -118,7 +118,9 @@ def test_a_reported_impact_is_not_reported_again(stage: Stage) -> None:
     assert stage.freeze_detector.take() == Impact()
 
 
-def test_a_freeze_is_reported_even_before_the_next_tick(stage: Stage) -> None:
+def test_a_freeze_is_reported_even_before_the_next_tick(
+    stage: DetectorEnvironment,
+) -> None:
     stage.watch()
     stage.now += 3.25
     assert stage.freeze_detector.take() == Impact(seconds=3.0, total=3.0)
@@ -126,7 +128,7 @@ def test_a_freeze_is_reported_even_before_the_next_tick(stage: Stage) -> None:
     assert stage.freeze_detector.take() == Impact()
 
 
-def test_nothing_ticks_while_nobody_watches(stage: Stage) -> None:
+def test_nothing_ticks_while_nobody_watches(stage: DetectorEnvironment) -> None:
     threads = threading.active_count()
     assert stage.freeze_detector.take() == Impact()
     stage.watch()
@@ -137,14 +139,14 @@ def test_nothing_ticks_while_nobody_watches(stage: Stage) -> None:
     assert threading.active_count() == threads
 
 
-def test_watching_twice_has_no_effect(stage: Stage) -> None:
+def test_watching_twice_has_no_effect(stage: DetectorEnvironment) -> None:
     stage.watch()
     stage.tick(after=2.25)
     stage.freeze_detector.start()
     assert stage.freeze_detector.take().total == 2.0
 
 
-def test_time_between_rest_and_watch_does_not_count(stage: Stage) -> None:
+def test_time_between_rest_and_watch_does_not_count(stage: DetectorEnvironment) -> None:
     stage.watch()
     stage.rest()
     stage.now += 100
@@ -227,7 +229,7 @@ def test_a_clock_set_back_is_not_downtime() -> None:
 
 
 def test_a_watched_pulse_gives_a_sign_of_life_once_a_second(
-    stage: Stage, tmp_path: Path
+    stage: DetectorEnvironment, tmp_path: Path
 ) -> None:
     path = tmp_path / "alive"
     stage.watch()

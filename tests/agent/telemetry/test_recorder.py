@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.agent.support.agent_loop import Clocks
+from tests.agent.support.agent_loop import ManualClocks
 from tests.agent.support.events import NOON, a_state, an_event
 
 from forewarn.agent.audit.entries import event_entry
@@ -27,13 +27,13 @@ READ = Reading(document=Document(incarnation=7), tag=None, is_held=False)
 
 
 @dataclass(kw_only=True)
-class Told:
+class RecorderOutputs:
     """A recorder, and the places it writes to."""
 
     recorder: AgentRecorder
     metrics: AgentMetrics
     record: Path
-    clocks: Clocks
+    clocks: ManualClocks
 
     def whats(self) -> list[str]:
         """Return the kind of each audit entry."""
@@ -41,8 +41,8 @@ class Told:
         return [json.loads(line)["what"] for line in lines]
 
 
-def telling(folder: Path) -> Told:
-    metrics, clock, clocks = AgentMetrics(), ServiceClock(), Clocks()
+def telling(folder: Path) -> RecorderOutputs:
+    metrics, clock, clocks = AgentMetrics(), ServiceClock(), ManualClocks()
     clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     record = folder / "audit.jsonl"
     recorder = AgentRecorder(
@@ -54,7 +54,9 @@ def telling(folder: Path) -> Told:
         blind_after=30.0,
         monotonic=lambda: clocks.seconds,
     )
-    return Told(recorder=recorder, metrics=metrics, record=record, clocks=clocks)
+    return RecorderOutputs(
+        recorder=recorder, metrics=metrics, record=record, clocks=clocks
+    )
 
 
 def warnings(log: Log) -> list[str]:

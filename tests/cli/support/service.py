@@ -13,7 +13,7 @@ Reply = Callable[[BaseHTTPRequestHandler], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReceivedRequest:
     """A request that the service received."""
 
     method: str
@@ -29,7 +29,7 @@ class Service:
 
     url: str
     replies: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
 
     def answers(self, method: str, path: str, plain: object, status: int = 200) -> None:
         """Reply with JSON; the last reply added for a path is repeated."""
@@ -53,7 +53,7 @@ class Service:
         """Report this time."""
         self.answers("GET", "/v1/clock", {"clock": clock, "now": now})
 
-    def only(self, method: str) -> Asked:
+    def only(self, method: str) -> ReceivedRequest:
         """Return the only request with that method."""
         [match] = [request for request in self.asked if request.method == method]
         return match
@@ -135,7 +135,7 @@ def _take(handler: BaseHTTPRequestHandler, service: Service) -> None:
     body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
     method = handler.command
     service.asked.append(
-        Asked(
+        ReceivedRequest(
             method=method,
             path=parts.path,
             query=parse_qsl(parts.query),

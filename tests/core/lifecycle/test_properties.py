@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from tests.core.support import model, order_model
 from tests.core.support.builders import HOUR, NOON, SECOND
-from tests.core.support.history import Course
+from tests.core.support.history import FleetStateMachine
 from tests.core.support.report_model import check_report
 from tests.core.support.strategies import (
     FLEET,
@@ -54,7 +54,7 @@ DOES: Mapping[str, tuple[Phase, Phase | None]] = {
 }
 
 
-class Machine(Course):
+class CommandStateMachine(FleetStateMachine):
     """A fleet, a manual clock, and arbitrary commands in any order."""
 
     @initialize(lead=st.integers(0, 9), microseconds=st.integers(0, 999_999))
@@ -162,7 +162,7 @@ class Machine(Course):
             or (vm.host == order.host and order.host is not None)
         ]
 
-    @precondition(Course.has_maintenances)
+    @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers, part=st.slices(3))
     def approve(self, number: int, part: slice) -> None:
         ids = [event.id for event in self.pick(number).events[part]]
@@ -202,7 +202,7 @@ class Machine(Course):
                     and other.events[0].id not in self.memory.approved
                 }
 
-    @precondition(Course.has_maintenances)
+    @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers, what=st.sampled_from(sorted(DOES)))
     def command(self, number: int, what: str) -> None:
         maintenance = self.pick(number)
@@ -246,7 +246,7 @@ class Machine(Course):
         }
         return does[what]()
 
-    @precondition(Course.has_maintenances)
+    @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers)
     def look_what_can_be_asked(self, number: int) -> None:
         """Check that exactly the available commands have an effect."""
@@ -260,7 +260,7 @@ class Machine(Course):
                 continue
             assert (step != idle) == (what in possible_commands(maintenance))
 
-    @precondition(Course.has_maintenances)
+    @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers, part=st.integers(1, 3), fails=st.booleans())
     def work(self, number: int, part: int, fails: bool) -> None:
         maintenance = self.pick(number)
@@ -349,7 +349,7 @@ class Machine(Course):
                 self.report(maintenance, maintenance.to_do, fails=False)
 
 
-TestAnyHistory = Machine.TestCase
+TestAnyHistory = CommandStateMachine.TestCase
 TestAnyHistory.settings = settings(
     max_examples=200,
     stateful_step_count=30,

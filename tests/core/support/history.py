@@ -26,7 +26,7 @@ from forewarn.core.outages import Outage
 from forewarn.errors import InUse
 
 
-class Course(RuleBasedStateMachine):
+class FleetStateMachine(RuleBasedStateMachine):
     """A slice that holds the whole fleet, and the facts that led to it."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Course(RuleBasedStateMachine):
         self.slice = Slice()
         self.replayed = Slice()
         self.facts: list[Fact] = []
-        self.memory = model.Memory()
+        self.memory = model.CommandHistory()
         self.new_id = counting()
         self.is_sound = True
 

@@ -28,7 +28,7 @@ LIVE = ("SCHEDULED", "STARTED")
 
 
 @dataclass
-class Memory:
+class CommandHistory:
     """Commands that the model has seen so far.
 
     Its clock stands still while the service is down.
@@ -60,7 +60,9 @@ class Memory:
 # --- one step ----------------------------------------------------------------
 
 
-def check_step(before: Slice, step: Step, now: datetime, memory: Memory) -> None:
+def check_step(
+    before: Slice, step: Step, now: datetime, memory: CommandHistory
+) -> None:
     """Check everything that one step may and may not do."""
     assert bool(step.facts) == (step.slice != before)
     assert all(fact.at == now for fact in step.facts)
@@ -93,7 +95,9 @@ def check_moves(before: Slice, after: Slice) -> None:
         assert old.phase is new.phase or moved in MOVES
 
 
-def check_starts(before: Slice, after: Slice, now: datetime, memory: Memory) -> None:
+def check_starts(
+    before: Slice, after: Slice, now: datetime, memory: CommandHistory
+) -> None:
     """Check that each start was due or approved, and that nothing blocked it."""
     ran = [item for item in before.maintenances.values() if runs(item)]
     still = [item for item in ran if runs(after.maintenances[item.id])]
@@ -212,7 +216,7 @@ def check_state(slice_: Slice) -> None:
             assert first.id == second.id or not clash(first, second)
 
 
-def check_withdrawn(slice_: Slice, memory: Memory) -> None:
+def check_withdrawn(slice_: Slice, memory: CommandHistory) -> None:
     """Check that an event is withdrawn when all its VMs left before it started."""
     for maintenance in slice_.maintenances.values():
         left = memory.left.get(maintenance.id, set())
@@ -243,7 +247,7 @@ def check_audiences(slice_: Slice) -> None:
     assert set(shared) == expected
 
 
-def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
+def check_nothing_is_left(slice_: Slice, now: datetime, memory: CommandHistory) -> None:
     """Check that, after a tick, everything due that has not started is blocked."""
     for maintenance in left(slice_, now, memory):
         held = is_held(slice_, maintenance, now, memory)
@@ -252,7 +256,7 @@ def check_nothing_is_left(slice_: Slice, now: datetime, memory: Memory) -> None:
         assert held or coupled or short, f"{maintenance.id} is due and nothing holds it"
 
 
-def left(slice_: Slice, now: datetime, memory: Memory) -> list[Maintenance]:
+def left(slice_: Slice, now: datetime, memory: CommandHistory) -> list[Maintenance]:
     """Return what is due and has not started, in starting order."""
     due = [
         maintenance
@@ -271,13 +275,15 @@ def is_before(one: Maintenance, other: Maintenance) -> bool:
     return is_planned(one) and not one.ignore_gates and older and bool(shared)
 
 
-def is_due(maintenance: Maintenance, now: datetime, memory: Memory) -> bool:
+def is_due(maintenance: Maintenance, now: datetime, memory: CommandHistory) -> bool:
     approved = {event.id for event in there(maintenance)} <= memory.approved
     scheduled = maintenance.phase.value == "SCHEDULED"
     return scheduled and (approved or now >= maintenance.not_before)
 
 
-def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
+def is_held(
+    slice_: Slice, one: Maintenance, now: datetime, memory: CommandHistory
+) -> bool:
     if not is_planned(one) or one.ignore_gates:
         return False
     running = [item for item in slice_.maintenances.values() if runs(item)]
@@ -292,7 +298,9 @@ def is_held(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> b
     )
 
 
-def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -> bool:
+def is_coupled(
+    slice_: Slice, one: Maintenance, now: datetime, memory: CommandHistory
+) -> bool:
     if one.type.value != "Terminate" or one.ignore_gates or now >= one.not_before:
         return False
     others = [slice_.maintenances[item] for item in memory.waits_for.get(one.id, ())]
@@ -302,7 +310,7 @@ def is_coupled(slice_: Slice, one: Maintenance, now: datetime, memory: Memory) -
     )
 
 
-def is_short_of_notice(slice_: Slice, one: Maintenance, memory: Memory) -> bool:
+def is_short_of_notice(slice_: Slice, one: Maintenance, memory: CommandHistory) -> bool:
     """Return whether a group has neither approved nor had its full notice."""
     if {event.id for event in there(one)} <= memory.approved:
         return False

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tests.core.support.model import Memory, promised, runs
+from tests.core.support.model import CommandHistory, promised, runs
 
 from forewarn.core.fleet import VM, Group
 from forewarn.core.lifecycle.announcements import Order
@@ -49,7 +49,7 @@ def check_announced(
     vms: list[VM],
     slice_: Slice,
     now: datetime,
-    memory: Memory,
+    memory: CommandHistory,
 ) -> None:
     """Check that each VM gets one event, of its own group and update domain."""
     listed = [
@@ -84,7 +84,7 @@ def check_notice(
     assert timedelta(0) <= made.not_before - (now + notice) < timedelta(seconds=1)
 
 
-def starts_at_once(order: Order, group: Group, memory: Memory) -> bool:
+def starts_at_once(order: Order, group: Group, memory: CommandHistory) -> bool:
     if order.emergency and order.notice is None:
         return True
     setting = {"Reboot": "user-reboot", "Redeploy": "user-redeploy"}

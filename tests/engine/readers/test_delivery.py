@@ -1,7 +1,13 @@
 """Notification delivery to one target: start position, order and filters."""
 
 import pytest
-from tests.engine.support.notified import Ear, a_delivery, a_target, end_of, kept
+from tests.engine.support.notified import (
+    RecordingNotifier,
+    a_delivery,
+    a_target,
+    end_of,
+    kept,
+)
 from tests.engine.support.system import (
     HOUR,
     NOON,
@@ -22,14 +28,14 @@ def test_a_new_target_starts_at_the_end_which_is_stored_immediately(
     system: System,
 ) -> None:
     system.announce(a_reboot("web-0"))
-    ear = Ear()
+    ear = RecordingNotifier()
     a_delivery(system.store, ear).catch_up()
     assert ear.told == []
     assert kept(system.store) == str(end_of(system.store))
 
 
 def test_new_facts_are_delivered_in_order(system: System) -> None:
-    ear, before = Ear(), end_of(system.store)
+    ear, before = RecordingNotifier(), end_of(system.store)
     delivery = a_delivery(system.store, ear)
     system.announce(an_emergency("web-0"))
     system.read_to_end()
@@ -39,7 +45,7 @@ def test_new_facts_are_delivered_in_order(system: System) -> None:
 
 
 def test_more_than_one_batch_is_delivered(system: System) -> None:
-    ear, before = Ear(), end_of(system.store)
+    ear, before = RecordingNotifier(), end_of(system.store)
     delivery = a_delivery(system.store, ear)
     for _ in range(60):
         maintenance = system.announce(a_reboot("web-0", minutes=60))
@@ -50,21 +56,21 @@ def test_more_than_one_batch_is_delivered(system: System) -> None:
 
 
 def test_after_a_restart_it_continues_where_it_was(system: System) -> None:
-    first = a_delivery(system.store, Ear())
+    first = a_delivery(system.store, RecordingNotifier())
     system.announce(a_reboot("web-0"))
     first.catch_up()
     first.keep()
     behind = end_of(system.store)
     system.announce(a_reboot("db-0"))
-    ear = Ear()
+    ear = RecordingNotifier()
     a_delivery(system.store, ear).catch_up()
     assert ear.positions == [*range(behind + 1, end_of(system.store) + 1)]
 
 
 def test_a_target_is_identified_by_name_in_any_case(system: System) -> None:
-    a_delivery(system.store, Ear())
+    a_delivery(system.store, RecordingNotifier())
     system.announce(a_reboot("web-0"))
-    ear = Ear()
+    ear = RecordingNotifier()
     a_delivery(system.store, ear, target=a_target("OPS")).catch_up()
     assert ear.told != []
 
@@ -74,7 +80,7 @@ def test_after_restoring_a_shorter_journal_new_facts_are_delivered(
 ) -> None:
     with system.store.transaction() as transaction:
         transaction.keep("notify:ops", "1000000")
-    ear = Ear()
+    ear = RecordingNotifier()
     delivery = a_delivery(system.store, ear)
     assert "as that of a restored backup does" in caplog.text
     system.announce(a_reboot("web-0"))
@@ -84,7 +90,7 @@ def test_after_restoring_a_shorter_journal_new_facts_are_delivered(
 
 def test_the_longest_name_can_be_stored(system: System) -> None:
     name = "x" * 50
-    a_delivery(system.store, Ear(), target=a_target(name))
+    a_delivery(system.store, RecordingNotifier(), target=a_target(name))
     assert kept(system.store, f"notify:{name}") is not None
     assert len(f"notify:{name}") <= 64  # the width of the column
 
@@ -93,7 +99,7 @@ def test_the_longest_name_can_be_stored(system: System) -> None:
 
 
 def test_a_notice_has_the_current_state_of_the_maintenance(system: System) -> None:
-    ear = Ear()
+    ear = RecordingNotifier()
     delivery = a_delivery(system.store, ear)
     maintenance = system.announce(a_reboot("web-0"))
     system.engine.cancel(maintenance.id, by="ops")
@@ -108,7 +114,7 @@ def test_a_notice_lists_who_has_seen_the_events(system: System) -> None:
     sight = f.Sight(event=maintenance.events[0].id, vm="web-1", at=NOON)
     with system.store.transaction() as transaction:
         transaction.save_observations({}, [sight], NOON)
-    ear = Ear()
+    ear = RecordingNotifier()
     delivery = a_delivery(system.store, ear)
     system.engine.cancel(maintenance.id, by="ops")
     delivery.catch_up()
@@ -116,7 +122,7 @@ def test_a_notice_lists_who_has_seen_the_events(system: System) -> None:
 
 
 def test_only_selected_facts_are_delivered(system: System) -> None:
-    ear = Ear()
+    ear = RecordingNotifier()
     target = a_target(facts=frozenset({"Started"}))
     delivery = a_delivery(system.store, ear, target=target)
     system.announce(an_emergency("web-0"))
@@ -126,7 +132,7 @@ def test_only_selected_facts_are_delivered(system: System) -> None:
 
 
 def test_the_usual_facts_cover_the_lifecycle_and_nothing_else(system: System) -> None:
-    ear = Ear()
+    ear = RecordingNotifier()
     delivery = a_delivery(system.store, ear, target=a_target(facts=USUAL))
     system.engine.listen(["web"])
     system.announce(a_reboot("web-0"))
@@ -142,7 +148,7 @@ def test_the_usual_facts_cover_the_lifecycle_and_nothing_else(system: System) ->
 def test_only_selected_groups_are_delivered(
     system: System, group: str, names: list[str]
 ) -> None:
-    ear = Ear()
+    ear = RecordingNotifier()
     target = a_target(facts=frozenset({"Announced"}), groups=frozenset({group}))
     delivery = a_delivery(system.store, ear, target=target)
     system.announce(a_reboot("web-2"))
@@ -154,7 +160,7 @@ def test_only_selected_groups_are_delivered(
 def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
     system: System,
 ) -> None:
-    ears = {group: Ear() for group in ("web", "db")}
+    ears = {group: RecordingNotifier() for group in ("web", "db")}
     deliveries = [
         a_delivery(system.store, ear, target=a_target(group, groups=frozenset({group})))
         for group, ear in ears.items()
@@ -169,7 +175,7 @@ def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
 def test_a_fact_without_a_group_is_delivered_to_all(
     open_store: OpenStore,
 ) -> None:
-    store, ear = open_store(), Ear()
+    store, ear = open_store(), RecordingNotifier()
     system = a_system(store)
     delivery = a_delivery(store, ear, target=a_target(groups=frozenset({"web"})))
     system.engine.beat()

@@ -7,8 +7,8 @@ import pytest
 from tests.engine.support.system import (
     HOUR,
     MINUTE,
+    DocumentSink,
     OpenStore,
-    Plane,
     System,
     a_reboot,
     a_system,
@@ -22,9 +22,9 @@ from forewarn.protocol.types import EventStatus
 ISO = Group(name="iso", kind=GroupKind.SCALE_SET, isolated=True)
 
 
-def a_second_plane(system: System) -> tuple[Plane, Documents]:
+def a_second_plane(system: System) -> tuple[DocumentSink, Documents]:
     """Return another reader of the same journal, opened now."""
-    plane = Plane()
+    plane = DocumentSink()
     documents = Documents(system.store, plane.hand_over)
     documents.open()
     return plane, documents
@@ -198,7 +198,7 @@ def test_catching_up_shows_the_newest_state(system: System) -> None:
 def test_a_failed_update_is_repeated(
     system: System,
 ) -> None:
-    plane, is_broken = Plane(), True
+    plane, is_broken = DocumentSink(), True
 
     def hand_over(update: DocumentUpdate) -> None:
         if is_broken:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from threading import Event
 
-from tests.engine.support.slow_driver import LONG, PatientDriver, at_once, begun, done
+from tests.engine.support.slow_driver import LONG, BlockingDriver, at_once, begun, done
 from tests.engine.support.system import OpenStore, RecordingDriver, System, a_system
 
 from forewarn.core.lifecycle.facts import WorkDone
@@ -13,7 +13,7 @@ from forewarn.ports import Report, Work
 
 
 def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
     ids = [at_once(system, vm).id for vm in ("web-0", "db-0", "lone")]
     system.works.catch_up()
@@ -26,7 +26,7 @@ def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> Non
     assert begun(system) == ids
 
 
-def driver_begins_next(system: System, driver: PatientDriver) -> Work:
+def driver_begins_next(system: System, driver: BlockingDriver) -> Work:
     """Catch up whenever a call ends, until the next has begun."""
     ended = system.works.bell
     system.works.catch_up()
@@ -39,7 +39,7 @@ def driver_begins_next(system: System, driver: PatientDriver) -> Work:
 def test_the_end_of_a_call_is_signaled(
     open_store: OpenStore,
 ) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
     ended = system.works.bell
     at_once(system, "web-0")
@@ -53,7 +53,7 @@ def test_the_end_of_a_call_is_signaled(
 def test_slow_work_is_handed_over_once(
     open_store: OpenStore,
 ) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
     at_once(system, "web-0")
     for _ in range(3):
@@ -64,7 +64,7 @@ def test_slow_work_is_handed_over_once(
 
 
 def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
     slow, quick = at_once(system, "web-0"), at_once(system, "lone")
     system.works.catch_up()
@@ -82,7 +82,7 @@ def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
 
 
 def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
     first, second = at_once(system, "web-0"), at_once(system, host="host-a")
     system.works.catch_up()
@@ -97,7 +97,7 @@ def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
 
 
 def test_a_call_waiting_for_a_vm_keeps_its_place(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
     first = at_once(system, "web-0")
     waiting = at_once(system, host="host-a")  # web-0 and db-0

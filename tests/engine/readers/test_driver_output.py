@@ -133,7 +133,7 @@ def test_reports_are_written_one_by_one_as_they_arrive(open_store: OpenStore) ->
     assert seen == [1, 2]
 
 
-class Together:
+class BatchDriver:
     """Driver that reports on all VMs at once, after some output."""
 
     def carry_out(self, work: Work) -> Iterator[Printed | list[Report]]:
@@ -142,7 +142,7 @@ class Together:
 
 
 def test_reports_that_arrive_together_are_one_fact(open_store: OpenStore) -> None:
-    (fact,) = after(open_store, Together()).facts(WorkDone)
+    (fact,) = after(open_store, BatchDriver()).facts(WorkDone)
     assert fact.vms == ("db-0", "web-0")
 
 
@@ -184,7 +184,7 @@ def test_the_traceback_is_only_in_the_log(
     assert "Traceback" not in repr(system.journal())
 
 
-class Mute:
+class InvalidDriver:
     """Driver that returns invalid values."""
 
     def __init__(self, answer: object) -> None:
@@ -198,13 +198,13 @@ class Mute:
 def test_a_driver_without_an_iterable_result_has_failed(
     open_store: OpenStore, answer: object
 ) -> None:
-    (fact,) = after(open_store, Mute(answer)).facts(WorkFailed)
+    (fact,) = after(open_store, InvalidDriver(answer)).facts(WorkFailed)
     assert fact.vms == ("db-0", "web-0")
 
 
 @pytest.mark.parametrize("answer", ["done", [], [None, "web-0"], iter([3, ["x"]])])
 def test_an_invalid_report_is_ignored(open_store: OpenStore, answer: object) -> None:
-    system = after(open_store, Mute(answer))
+    system = after(open_store, InvalidDriver(answer))
     assert [type(fact) for fact in told(system)] == [WorkBegan]
 
 

@@ -25,7 +25,7 @@ from forewarn.ports import Bell, Report, Work
 TWICE = Rules(retries=2)
 
 
-class StopWatch:
+class ManualStopwatch:
     """Real time that stands still until it is moved."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def test_an_operator_s_retry_resets_the_automatic_retries(
 
 
 def test_nothing_is_retried_early(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), StopWatch()
+    driver, watch = RecordingDriver(fail), ManualStopwatch()
     retries = RetrySchedule(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
     system.announce(an_emergency("web-0"))
@@ -114,7 +114,7 @@ def test_nothing_is_retried_early(open_store: OpenStore) -> None:
 
 
 def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), StopWatch()
+    driver, watch = RecordingDriver(fail), ManualStopwatch()
     retries = RetrySchedule(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
     system.announce(an_emergency("web-0"))
@@ -127,7 +127,7 @@ def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
 
 
 def test_a_closed_maintenance_is_not_retried(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), StopWatch()
+    driver, watch = RecordingDriver(fail), ManualStopwatch()
     retries = RetrySchedule(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
     maintenance = system.announce(an_emergency("web-0"))
@@ -140,7 +140,7 @@ def test_a_closed_maintenance_is_not_retried(open_store: OpenStore) -> None:
 
 
 def test_an_earlier_operator_retry_restarts_the_pause(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), StopWatch()
+    driver, watch = RecordingDriver(fail), ManualStopwatch()
     retries = RetrySchedule(5.0, watch)
     system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
     maintenance = system.announce(an_emergency("web-0"))

@@ -10,7 +10,7 @@ from tests.engine.support.system import (
     MINUTE,
     NOON,
     SECOND,
-    MoodyStore,
+    FailingStore,
     OpenStore,
     RecordingDriver,
     a_reboot,
@@ -343,7 +343,7 @@ def test_a_store_failure_is_not_a_driver_failure(
     open_store: OpenStore,
 ) -> None:
     driver = RecordingDriver()
-    store = MoodyStore(open_store())
+    store = FailingStore(open_store())
     system = a_system(store, driver=driver)
     maintenance = system.announce(an_emergency("web-0"))
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event, Thread
 
-from tests.engine.support.slow_driver import LONG, PatientDriver, at_once, begun, done
+from tests.engine.support.slow_driver import LONG, BlockingDriver, at_once, begun, done
 from tests.engine.support.system import (
     FLEET,
     HOUR,
     NOON,
-    MoodyStore,
+    FailingStore,
     OpenStore,
     RecordingDriver,
     a_system,
@@ -25,7 +25,7 @@ from forewarn.ports import Report, Work
 
 
 def test_complete_halts_the_driver(open_store: OpenStore) -> None:
-    driver = PatientDriver(fail)
+    driver = BlockingDriver(fail)
     system = a_system(open_store(), driver=driver, parallel=1)
     maintenance = at_once(system, "web-0")
     system.works.catch_up()
@@ -110,7 +110,7 @@ def test_a_driver_that_has_reported_everything_may_clean_up(
 
 
 def test_advance_waits_for_running_calls(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
     maintenance = at_once(system, "web-0")
     thread = Thread(target=lambda: system.advance.by(HOUR))
@@ -124,7 +124,7 @@ def test_advance_waits_for_running_calls(open_store: OpenStore) -> None:
 
 
 def test_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
-    driver, refused = PatientDriver(), Event()
+    driver, refused = BlockingDriver(), Event()
     system = a_system(open_store(), driver=driver, parallel=4)
     at_once(system, "web-0")
 
@@ -148,8 +148,8 @@ def test_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
 def test_a_report_that_cannot_be_written_is_kept_until_it_can(
     open_store: OpenStore,
 ) -> None:
-    store = MoodyStore(open_store())
-    driver = PatientDriver()
+    store = FailingStore(open_store())
+    driver = BlockingDriver()
     system = a_system(store, driver=driver, parallel=4)
     maintenance = at_once(system, "web-0")
     system.works.catch_up()
@@ -168,7 +168,7 @@ def test_a_report_that_cannot_be_written_is_kept_until_it_can(
 def test_a_stop_halts_all_drivers_and_starts_nothing(
     open_store: OpenStore,
 ) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
     for vm in ("web-0", "db-0", "lone"):
         at_once(system, vm)
@@ -189,7 +189,7 @@ def test_interrupted_work_is_not_a_failure_and_is_repeated(
         yield Report(vm="db-0")
         yield Report(vm="web-0", failed=True, detail="ended by signal 15 (TERM)")
 
-    store, driver = open_store(), PatientDriver(partly)
+    store, driver = open_store(), BlockingDriver(partly)
     system = a_system(store, driver=driver, parallel=2)
     maintenance = at_once(system, host="host-a")
     system.works.catch_up()
@@ -207,7 +207,7 @@ def test_interrupted_work_is_not_a_failure_and_is_repeated(
 
 
 def test_reports_after_the_stop_are_not_written(open_store: OpenStore) -> None:
-    driver = PatientDriver()
+    driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
     ended = system.works.bell
     at_once(system, "web-0")

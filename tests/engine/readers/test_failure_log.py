@@ -14,7 +14,7 @@ LONG = 60.0  # seconds
 
 
 @dataclass(slots=True)
-class Watch:
+class ManualStopwatch:
     """A stopwatch that the test moves."""
 
     seconds: float = 1000.0
@@ -29,12 +29,12 @@ def everything(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.fixture
-def watch() -> Watch:
-    return Watch()
+def watch() -> ManualStopwatch:
+    return ManualStopwatch()
 
 
 @pytest.fixture
-def failures(watch: Watch) -> FailureLog:
+def failures(watch: ManualStopwatch) -> FailureLog:
     return FailureLog("timers", monotonic=watch)
 
 
@@ -56,7 +56,7 @@ def test_alternating_failures_are_logged_once_each(
 
 
 def test_the_end_of_a_failure_is_logged_once(
-    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures.succeeded()
     failures.failed(FULL)
@@ -67,7 +67,7 @@ def test_the_end_of_a_failure_is_logged_once(
 
 
 def test_an_intermittent_failure_is_logged_once(
-    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
         failures.failed(FULL)
@@ -77,7 +77,7 @@ def test_an_intermittent_failure_is_logged_once(
 
 
 def test_a_failure_that_returns_is_logged_again(
-    failures: FailureLog, watch: Watch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
         failures.failed(FULL)

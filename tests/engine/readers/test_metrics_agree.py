@@ -65,7 +65,7 @@ def a_fleet() -> Fleet:
 
 
 @dataclass(slots=True)
-class History:
+class RandomWorkload:
     """A service to which random things happen."""
 
     store: Store
@@ -225,7 +225,7 @@ def test_metrics_and_reports_match_the_journal(
 ) -> None:
     store = open_store()
     counting = MetricsReader(store)
-    history = History(store, Random(seed))
+    history = RandomWorkload(store, Random(seed))
     counting.open()
     begun = len(history.system.journal())
     for _ in range(STEPS):

@@ -6,7 +6,13 @@ from contextlib import contextmanager
 from threading import Condition, Event
 
 import pytest
-from tests.engine.support.notified import Ear, Watch, a_target, end_of, kept
+from tests.engine.support.notified import (
+    ManualStopwatch,
+    RecordingNotifier,
+    a_target,
+    end_of,
+    kept,
+)
 from tests.engine.support.system import HOUR, MINUTE, System, a_reboot, an_emergency
 from tests.patience import PATIENCE
 
@@ -24,7 +30,7 @@ from forewarn.ports import Notice, Notifier
 LONG = PATIENCE
 
 
-class Listener:
+class WaitableNotifier:
     """Notifier that records positions and can be waited for."""
 
     def __init__(self) -> None:
@@ -41,7 +47,7 @@ class Listener:
             assert self._came.wait_for(lambda: position in self.positions, LONG)
 
 
-class Hanging:
+class HangingNotifier:
     """Notifier that hangs until the test is over, or until `close` if `closes`."""
 
     def __init__(self, *, closes: bool = False) -> None:
@@ -56,7 +62,7 @@ class Hanging:
         raise Undelivered("it was cut off")
 
 
-class Refusing:
+class RefusingNotifier:
     """Notifier that refuses everything."""
 
     def __init__(self) -> None:
@@ -104,7 +110,11 @@ def telling(system: System, *notifiers: Notifier) -> Iterator[Notifications]:
 def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
     system: System,
 ) -> None:
-    listener, hanging, refusing = Listener(), Hanging(), Refusing()
+    listener, hanging, refusing = (
+        WaitableNotifier(),
+        HangingNotifier(),
+        RefusingNotifier(),
+    )
     with telling(system, hanging, listener, refusing):
         maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
@@ -116,7 +126,7 @@ def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
 
 
 def test_an_advance_does_not_wait_for_targets(system: System) -> None:
-    hanging = Hanging()
+    hanging = HangingNotifier()
     with telling(system, hanging):
         maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
@@ -129,7 +139,7 @@ def test_an_advance_does_not_wait_for_targets(system: System) -> None:
 def test_a_hanging_target_does_not_delay_the_shutdown(
     system: System, closes: bool
 ) -> None:
-    hanging = [Hanging(closes=closes) for _ in range(5)]
+    hanging = [HangingNotifier(closes=closes) for _ in range(5)]
     with telling(system, *hanging) as notifying:
         system.announce(a_reboot("web-0"))
         for target in hanging:
@@ -143,7 +153,7 @@ def test_a_hanging_target_does_not_delay_the_shutdown(
 
 
 def test_a_target_waiting_to_retry_does_not_delay_the_shutdown(system: System) -> None:
-    refusing = Refusing()
+    refusing = RefusingNotifier()
     with telling(system, refusing) as notifying:
         system.announce(a_reboot("web-0"))
         assert refusing.refused.wait(LONG)
@@ -153,7 +163,11 @@ def test_a_target_waiting_to_retry_does_not_delay_the_shutdown(system: System) -
 
 
 def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
-    listener, hanging, before = Listener(), Hanging(), end_of(system.store)
+    listener, hanging, before = (
+        WaitableNotifier(),
+        HangingNotifier(),
+        end_of(system.store),
+    )
     with telling(system, listener, hanging):
         system.announce(a_reboot("web-0"))
         listener.wait_for(end_of(system.store))
@@ -164,14 +178,14 @@ def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
 
 
 def test_it_can_be_stopped_without_being_started(system: System) -> None:
-    made_of(system, Ear()).stop()
+    made_of(system, RecordingNotifier()).stop()
 
 
 # --- status ------------------------------------------------------------------
 
 
 def by_hand(
-    system: System, notifier: Notifier, watch: Watch
+    system: System, notifier: Notifier, watch: ManualStopwatch
 ) -> tuple[Notifications, Delivery]:
     delivery = Delivery(a_target(), notifier, system.store, system.clock, watch.pace())
     delivery.open()
@@ -179,7 +193,7 @@ def by_hand(
 
 
 def test_a_target_that_is_up_to_date_is_idle(system: System) -> None:
-    notifying, delivery = by_hand(system, Ear(), Watch())
+    notifying, delivery = by_hand(system, RecordingNotifier(), ManualStopwatch())
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     (target,) = notifying.targets()
@@ -190,8 +204,8 @@ def test_a_target_that_is_up_to_date_is_idle(system: System) -> None:
 
 
 def test_a_target_that_failed_is_waiting(system: System) -> None:
-    watch = Watch()
-    notifying, delivery = by_hand(system, Ear(failures=1), watch)
+    watch = ManualStopwatch()
+    notifying, delivery = by_hand(system, RecordingNotifier(failures=1), watch)
     before = end_of(system.store)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
@@ -206,7 +220,7 @@ def test_a_target_that_failed_is_waiting(system: System) -> None:
 
 
 def test_a_target_being_notified_is_delivering(system: System) -> None:
-    hanging = Hanging()
+    hanging = HangingNotifier()
     with telling(system, hanging) as notifying:
         system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
@@ -216,7 +230,7 @@ def test_a_target_being_notified_is_delivering(system: System) -> None:
 
 
 def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
-    notifying, _ = by_hand(system, Ear(), Watch())
+    notifying, _ = by_hand(system, RecordingNotifier(), ManualStopwatch())
     system.announce(a_reboot("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)
     (target,) = notifying.targets()
@@ -225,7 +239,7 @@ def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
 
 def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
     target = a_target(facts=frozenset({"Closed"}))
-    delivery = Delivery(target, Ear(), system.store, system.clock)
+    delivery = Delivery(target, RecordingNotifier(), system.store, system.clock)
     delivery.open()
     system.announce(an_emergency("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)
@@ -235,6 +249,6 @@ def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
 
 
 def test_the_url_is_shown_without_secrets(system: System) -> None:
-    shown: Sequence[object] = made_of(system, Ear()).targets()
+    shown: Sequence[object] = made_of(system, RecordingNotifier()).targets()
     assert "hush" not in repr(shown)
     assert "https://ops.example/hook" in repr(shown)

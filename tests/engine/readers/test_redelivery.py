@@ -4,8 +4,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
-from tests.engine.support.notified import Ear, Watch, a_delivery, end_of, kept
-from tests.engine.support.system import MoodyStore, System, a_reboot
+from tests.engine.support.notified import (
+    ManualStopwatch,
+    RecordingNotifier,
+    a_delivery,
+    end_of,
+    kept,
+)
+from tests.engine.support.system import FailingStore, System, a_reboot
 
 from forewarn.engine.readers.notifications import backoff
 from forewarn.errors import Unavailable, Undelivered
@@ -34,7 +40,7 @@ def test_the_pause_after_many_failures_is_the_maximum() -> None:
 def test_a_refused_notice_is_repeated_and_nothing_before_it(
     system: System,
 ) -> None:
-    ear, watch = Ear(failures=2), Watch()
+    ear, watch = RecordingNotifier(failures=2), ManualStopwatch()
     delivery = a_delivery(system.store, ear, watch)
     system.announce(a_reboot("web-0"))
     for _ in range(3):
@@ -46,7 +52,7 @@ def test_a_refused_notice_is_repeated_and_nothing_before_it(
 
 
 def test_a_ring_does_not_shorten_the_pause(system: System) -> None:
-    ear, watch = Ear(failures=1), Watch()
+    ear, watch = RecordingNotifier(failures=1), ManualStopwatch()
     delivery = a_delivery(system.store, ear, watch)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
@@ -60,7 +66,7 @@ def test_a_ring_does_not_shorten_the_pause(system: System) -> None:
 
 
 def test_a_success_resets_the_failures(system: System) -> None:
-    ear, watch = Ear(failures=5), Watch()
+    ear, watch = RecordingNotifier(failures=5), ManualStopwatch()
     delivery = a_delivery(system.store, ear, watch)
     system.announce(a_reboot("web-0"))
     for _ in range(6):
@@ -74,7 +80,11 @@ def test_a_success_resets_the_failures(system: System) -> None:
 
 
 def test_a_target_that_refuses_for_days_loses_nothing(system: System) -> None:
-    ear, watch, before = Ear(failures=1000), Watch(), end_of(system.store)
+    ear, watch, before = (
+        RecordingNotifier(failures=1000),
+        ManualStopwatch(),
+        end_of(system.store),
+    )
     delivery = a_delivery(system.store, ear, watch)
     for number in range(1001):
         if number % 100 == 0:
@@ -101,11 +111,11 @@ def test_the_last_error_is_kept(
     words: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class Broken:
+    class FailingNotifier:
         def notify(self, notice: Notice) -> None:
             raise error
 
-    delivery = a_delivery(system.store, Broken())
+    delivery = a_delivery(system.store, FailingNotifier())
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     assert delivery.progress.last_error == words
@@ -116,7 +126,7 @@ def test_a_failure_and_its_end_are_logged_once(
     system: System, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    ear, watch = Ear(failures=50), Watch()
+    ear, watch = RecordingNotifier(failures=50), ManualStopwatch()
     delivery = a_delivery(system.store, ear, watch)
     system.announce(a_reboot("web-0"))
     for _ in range(51):
@@ -132,7 +142,7 @@ def test_a_failure_and_its_end_are_logged_once(
 # --- storing the position ----------------------------------------------------
 
 
-class CountingStore(MoodyStore):
+class CountingStore(FailingStore):
     """Store that counts its transactions."""
 
     written = 0
@@ -143,8 +153,8 @@ class CountingStore(MoodyStore):
 
 
 def test_the_position_is_written_at_most_once_a_second(system: System) -> None:
-    store, watch = CountingStore(system.store), Watch()
-    delivery = a_delivery(store, Ear(), watch)
+    store, watch = CountingStore(system.store), ManualStopwatch()
+    delivery = a_delivery(store, RecordingNotifier(), watch)
     before = store.written
     for _ in range(50):
         system.announce(a_reboot("web-0", minutes=60))
@@ -154,8 +164,8 @@ def test_the_position_is_written_at_most_once_a_second(system: System) -> None:
 
 
 def test_the_last_position_is_written_when_idle(system: System) -> None:
-    watch = Watch()
-    delivery = a_delivery(system.store, Ear(), watch)
+    watch = ManualStopwatch()
+    delivery = a_delivery(system.store, RecordingNotifier(), watch)
     for _ in range(2):
         system.announce(a_reboot("web-0", minutes=60))
         delivery.catch_up()
@@ -166,25 +176,29 @@ def test_the_last_position_is_written_when_idle(system: System) -> None:
 
 
 def test_it_waits_no_longer_than_until_the_next_attempt(system: System) -> None:
-    delivery = a_delivery(system.store, Ear(failures=1))
+    delivery = a_delivery(system.store, RecordingNotifier(failures=1))
     waited: list[float] = []
 
-    class Watched(Bell):
+    class WatchedBell(Bell):
         def wait(self, timeout: float | None = None) -> bool:
             waited.append(timeout or 0.0)
             return True
 
-    delivery.wait(Watched())
+    delivery.wait(WatchedBell())
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
-    delivery.wait(Watched())
+    delivery.wait(WatchedBell())
     assert waited == [60, 1]
 
 
 def test_delivery_continues_while_the_store_cannot_be_written(
     system: System,
 ) -> None:
-    store, ear, watch = MoodyStore(system.store), Ear(), Watch()
+    store, ear, watch = (
+        FailingStore(system.store),
+        RecordingNotifier(),
+        ManualStopwatch(),
+    )
     delivery = a_delivery(store, ear, watch)
     system.announce(a_reboot("web-0"))
     store.failures = [Unavailable("the disk is full")]
@@ -199,7 +213,7 @@ def test_delivery_continues_while_the_store_cannot_be_written(
 def test_after_a_crash_the_last_notices_are_repeated_and_none_is_skipped(
     system: System,
 ) -> None:
-    ear, before = Ear(), end_of(system.store)
+    ear, before = RecordingNotifier(), end_of(system.store)
     delivery = a_delivery(system.store, ear)
     for _ in range(3):
         system.announce(a_reboot("web-0", minutes=60))
@@ -212,7 +226,7 @@ def test_after_a_crash_the_last_notices_are_repeated_and_none_is_skipped(
 
 
 def test_nothing_is_delivered_after_leave(system: System) -> None:
-    ear = Ear()
+    ear = RecordingNotifier()
     delivery = a_delivery(system.store, ear)
     delivery.leave()
     system.announce(a_reboot("web-0"))
@@ -223,12 +237,12 @@ def test_nothing_is_delivered_after_leave(system: System) -> None:
 def test_an_error_while_leaving_is_not_a_failure(system: System) -> None:
     leave: list[Callable[[], None]] = []
 
-    class Cut:
+    class LeavingNotifier:
         def notify(self, notice: Notice) -> None:
             leave[0]()
             raise Undelivered("cut off")
 
-    delivery = a_delivery(system.store, Cut())
+    delivery = a_delivery(system.store, LeavingNotifier())
     leave.append(delivery.leave)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()

@@ -12,7 +12,7 @@ class Crash(BaseException):
     """The process has died; uncommitted changes are lost."""
 
 
-class Fuse:
+class CrashCountdown:
     """Counts statements and crashes before the one after the next `left`."""
 
     def __init__(self, left: int | None = None) -> None:
@@ -41,11 +41,11 @@ class Fuse:
             self._is_out = False
 
 
-class Machine:
+class CrashingMachine:
     """A store in a file, on a machine that dies when its fuse blows."""
 
     def __init__(self, path: Path) -> None:
         """Keep the store in `path`."""
         self.path = path
-        self.fuse = Fuse()
+        self.fuse = CrashCountdown()
         self.store = sqlite_store(path, watched(lambda sql: self.fuse.burn(sql)))

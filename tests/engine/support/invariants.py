@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from tests.engine.support.system import Plane, System
+from tests.engine.support.system import DocumentSink, System
 
 from forewarn.core.fleet import Group
 from forewarn.core.lifecycle import facts as f
@@ -43,7 +43,7 @@ BySomebody = (
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ExpectedFacts:
     """Facts that a successful command must leave: `count` of a `kind`."""
 
     kind: type[BySomebody]
@@ -52,7 +52,7 @@ class Promise:
 
 
 def check(
-    system: System, promises: Sequence[Promise], works: Sequence[Work], story: str
+    system: System, promises: Sequence[ExpectedFacts], works: Sequence[Work], story: str
 ) -> None:
     """Assert every invariant; `story` is named in failures."""
     entries = system.store.facts(0, 1_000_000)
@@ -128,7 +128,7 @@ def check_moments(system: System, story: str) -> None:
 
 def check_documents(system: System, story: str) -> None:
     """Check that current documents equal those of a new reader."""
-    plane = Plane()
+    plane = DocumentSink()
     Documents(system.store, plane.hand_over).open()
     system.documents.catch_up()
     assert system.plane.seen_by_all() == plane.seen_by_all(), f"{story}: documents"

@@ -14,7 +14,7 @@ ALL = frozenset(KINDS)
 
 
 @dataclass(slots=True)
-class Ear:
+class RecordingNotifier:
     """Notifier that records notices; its next `failures` calls fail."""
 
     failures: int = 0
@@ -38,7 +38,7 @@ class Ear:
 
 
 @dataclass(slots=True)
-class Watch:
+class ManualStopwatch:
     """Real time, moved by the test."""
 
     now: float = 1000.0
@@ -63,11 +63,11 @@ def a_target(
 def a_delivery(
     store: Store,
     notifier: Notifier,
-    watch: Watch | None = None,
+    watch: ManualStopwatch | None = None,
     target: Target | None = None,
 ) -> Delivery:
     clock = a_system(store, fleet=None).clock
-    pace = (watch or Watch()).pace()
+    pace = (watch or ManualStopwatch()).pace()
     delivery = Delivery(target or a_target(), notifier, store, clock, pace)
     delivery.open()
     return delivery

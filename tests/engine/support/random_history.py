@@ -13,8 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from tests.engine.support.crashes import Crash, Fuse, Machine
-from tests.engine.support.invariants import Promise, check
+from tests.engine.support.crashes import Crash, CrashCountdown, CrashingMachine
+from tests.engine.support.invariants import ExpectedFacts, check
 from tests.engine.support.system import (
     FLEET,
     HOUR,
@@ -43,11 +43,11 @@ from forewarn.protocol.types import EventSource, EventType
 LONGEST_FUSE = 150  # statements
 MOST_CRASHES = 3
 
-Command = Callable[[System], Promise | None]
+Command = Callable[[System], ExpectedFacts | None]
 
 
 @dataclass(frozen=True, slots=True)
-class OnOne:
+class MaintenanceCommand:
     """A command on one maintenance, and the kind of fact it leaves."""
 
     kind: type[f.Approved | f.Canceled | f.WorkEnded | f.WorkRetried | f.Closed]
@@ -56,27 +56,27 @@ class OnOne:
 
 
 ON_ONE = (
-    OnOne(
+    MaintenanceCommand(
         f.Approved,
         lambda s, m, by, once: s.engine.approve(m.events[0].id, by=by, once=once),
         lambda m: m.phase is Phase.SCHEDULED and m.events[0].approved_at is None,
     ),
-    OnOne(
+    MaintenanceCommand(
         f.Canceled,
         lambda s, m, by, once: s.engine.cancel(m.id, by=by, once=once),
         lambda m: m.phase is Phase.SCHEDULED,
     ),
-    OnOne(
+    MaintenanceCommand(
         f.WorkEnded,
         lambda s, m, by, once: s.engine.complete(m.id, by=by, once=once),
         lambda m: m.phase is Phase.STARTED and m.completed_by is None,
     ),
-    OnOne(
+    MaintenanceCommand(
         f.WorkRetried,
         lambda s, m, by, once: s.engine.retry(m.id, by=by, once=once),
         lambda m: True,
     ),
-    OnOne(
+    MaintenanceCommand(
         f.Closed,
         lambda s, m, by, once: s.engine.close(m.id, by=by, once=once),
         lambda m: True,
@@ -102,7 +102,7 @@ def orders(random: Random) -> Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class HistoryBatch:
     """Stories to run one after another, each from the same `beginning`."""
 
     seeds: range
@@ -110,14 +110,14 @@ class Chapter:
     folder: Path
 
 
-def tell(chapter: Chapter) -> list[list[str]]:
+def tell(chapter: HistoryBatch) -> list[list[str]]:
     """Run all stories of `chapter` and return the crashes of each."""
     logging.disable(logging.CRITICAL)  # drivers fail a thousand times and log it
-    machine = Machine(chapter.folder / f"{chapter.seeds.start}.db")
+    machine = CrashingMachine(chapter.folder / f"{chapter.seeds.start}.db")
     crashes: list[list[str]] = []
     for seed in chapter.seeds:
         shutil.copy(chapter.beginning, machine.path)
-        story = Story(seed, machine)
+        story = RandomHistory(seed, machine)
         try:
             story.tell()
         except Exception as error:
@@ -127,16 +127,16 @@ def tell(chapter: Chapter) -> list[list[str]]:
     return crashes
 
 
-class Story:
+class RandomHistory:
     """One story, from the first command to the end of every maintenance."""
 
-    def __init__(self, seed: int, machine: Machine) -> None:
+    def __init__(self, seed: int, machine: CrashingMachine) -> None:
         """Prepare story `seed` on a `machine` whose store contains `FLEET`."""
         self.crashes: list[str] = []  # statements that were never executed
         self._name = f"seed {seed}"
         self._random = Random(seed)
         self._machine = machine
-        self._promises: list[Promise] = []
+        self._promises: list[ExpectedFacts] = []
         self._driver = RecordingDriver(self._act)
         self._new_id = counted(100)
         self._now = NOON
@@ -207,10 +207,10 @@ class Story:
     def _replace_fuse(self) -> None:
         length = self._random.randint(1, LONGEST_FUSE)
         is_last = len(self.crashes) >= MOST_CRASHES
-        self._machine.fuse = Fuse(None if is_last else length)
+        self._machine.fuse = CrashCountdown(None if is_last else length)
 
     @property
-    def _fuse(self) -> Fuse:
+    def _fuse(self) -> CrashCountdown:
         return self._machine.fuse
 
     # --- commands ------------------------------------------------------------
@@ -236,15 +236,15 @@ class Story:
     def _announce(self) -> Command:
         order, key = orders(self._random), next(self._keys)
 
-        def command(system: System) -> Promise:
+        def command(system: System) -> ExpectedFacts:
             once: IdempotencyKey[Sequence[Maintenance]] = IdempotencyKey(
                 key=key, digest="", render=_how_many
             )
             try:
                 maintenances = system.engine.announce(order, by=key, once=once)
             except Repeated as repeated:
-                return Promise(f.Announced, key, int(repeated.answer))
-            return Promise(f.Announced, key, len(maintenances))
+                return ExpectedFacts(f.Announced, key, int(repeated.answer))
+            return ExpectedFacts(f.Announced, key, len(maintenances))
 
         return command
 
@@ -253,7 +253,7 @@ class Story:
         key = next(self._keys)
         changes: list[bool] = []
 
-        def command(system: System) -> Promise:
+        def command(system: System) -> ExpectedFacts:
             with self._fuse.taken_out():
                 changes.append(what.changes(system.maintenance(which.id)))
             once: IdempotencyKey[Maintenance] = IdempotencyKey(
@@ -262,8 +262,8 @@ class Story:
             try:
                 what.call(system, which, key, once)
             except Repeated:  # done before a crash; nothing changed until then
-                return Promise(what.kind, key, int(changes[0]))
-            return Promise(what.kind, key, int(changes[-1]))
+                return ExpectedFacts(what.kind, key, int(changes[0]))
+            return ExpectedFacts(what.kind, key, int(changes[-1]))
 
         return command
 

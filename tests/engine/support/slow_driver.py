@@ -20,7 +20,7 @@ def done(work: Work) -> list[Report]:
     return [Report(vm=vm.name) for vm in work.vms]
 
 
-class PatientDriver:
+class BlockingDriver:
     """Reports each call that begins, and waits for permission to end it."""
 
     def __init__(

@@ -73,7 +73,7 @@ def counted(start: int = 1) -> Callable[[], str]:
     return lambda: f"{next(numbers):08X}-FEED-4ABC-8DEF-0000DECADE00"
 
 
-class Plane:
+class DocumentSink:
     """Sink of updates that knows what each VM would be shown."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ def fail(work: Work) -> Iterable[Report]:
     raise ConnectionError(f"no way to {work.maintenance}")
 
 
-class MoodyStore:
+class FailingStore:
     """Store whose next transactions raise `failures`."""
 
     def __init__(self, store: Store) -> None:
@@ -154,7 +154,7 @@ class System:
     observations: PendingObservations
     engine: Engine
     fleets: FleetCommands
-    plane: Plane
+    plane: DocumentSink
     documents: Documents
     works: DriverRunner
     advance: ClockAdvance
@@ -213,7 +213,7 @@ def a_system(
     on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
 ) -> System:
     """Start a service on `store`; without a driver, all work is done immediately."""
-    clock, observations, plane = ManualClock(at), PendingObservations(), Plane()
+    clock, observations, plane = ManualClock(at), PendingObservations(), DocumentSink()
     engine = Engine(
         store,
         clock,

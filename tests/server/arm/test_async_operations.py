@@ -17,7 +17,7 @@ from tests.server.support.arm_client import (
     error_of,
     event_of,
 )
-from tests.server.support.service import Answer, RunningService, a_service
+from tests.server.support.service import ReceivedResponse, RunningService, a_service
 
 from forewarn.clocks import FastClock, ManualClock, SystemClock
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
@@ -33,20 +33,24 @@ def service(serve: Serve, tmp_path: Path) -> RunningService:
     return serve(fleet=a_fleet(tmp_path))
 
 
-def begun(service: RunningService, path: str = f"{VMS}/web-0/restart") -> Answer:
+def begun(
+    service: RunningService, path: str = f"{VMS}/web-0/restart"
+) -> ReceivedResponse:
     answer = arm(service, "POST", path)
     assert answer.status == 202, answer.body
     return answer
 
 
-def followed(service: RunningService, begun: Answer, header: str) -> Answer:
+def followed(
+    service: RunningService, begun: ReceivedResponse, header: str
+) -> ReceivedResponse:
     """Send a GET to the URL in `header` of an earlier response."""
     address = begun.headers[header]
     assert address.startswith(f"{service.control}/subscriptions/{SUBSCRIPTION}/")
     return service.ask("GET", address.removeprefix(service.control))
 
 
-def status_of(service: RunningService, begun: Answer) -> Any:
+def status_of(service: RunningService, begun: ReceivedResponse) -> Any:
     answer = followed(service, begun, "Azure-AsyncOperation")
     assert answer.status == 200, answer.body
     return answer.json

@@ -24,7 +24,7 @@ LOCATION = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class TokenClients:
     """A service with clients for an admin, a viewer and the team of group web."""
 
     admin: RunningService
@@ -33,17 +33,17 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenClients]:
     folder = tmp_path_factory.mktemp("scene")
     with a_service(folder, fleet=a_fleet(folder)) as service:
-        yield Scene(
+        yield TokenClients(
             admin=service,
             viewer=holding(service, "somebody", "viewer"),
             web=holding(service, "web-team", "group", group="web"),
         )
 
 
-def count(scene: Scene) -> int:
+def count(scene: TokenClients) -> int:
     """Return the number of announcements so far."""
     return len(scene.admin.facts("Announced"))
 
@@ -61,19 +61,21 @@ def count(scene: Scene) -> int:
         ("PUT", f"{VMS}/web-0"),
     ],
 )
-def test_viewer_may_not_change_anything(scene: Scene, method: str, path: str) -> None:
+def test_viewer_may_not_change_anything(
+    scene: TokenClients, method: str, path: str
+) -> None:
     before = count(scene)
     answer = arm(scene.viewer, method, path)
     assert error_of(answer) == (403, "AuthorizationFailed")
     assert count(scene) == before
 
 
-def test_viewer_sees_everything(scene: Scene) -> None:
+def test_viewer_sees_everything(scene: TokenClients) -> None:
     assert shown(scene.viewer, VMS) == shown(scene.admin, VMS)
     assert shown(scene.viewer, f"{VMS}/web-0/instanceView")["assignedHost"] == "host-a"
 
 
-def test_too_many_wrong_tokens_get_429_in_arm_format(scene: Scene) -> None:
+def test_too_many_wrong_tokens_get_429_in_arm_format(scene: TokenClients) -> None:
     url = f"{scene.admin.control}{VMS}/web-0?{VERSION}"
     for _ in range(20):
         assert ask("GET", url, Authorization="Bearer wrong").status == 401
@@ -86,7 +88,7 @@ def test_too_many_wrong_tokens_get_429_in_arm_format(scene: Scene) -> None:
 # --- group tokens ------------------------------------------------------------
 
 
-def test_group_sees_its_own_vms_and_set(scene: Scene) -> None:
+def test_group_sees_its_own_vms_and_set(scene: TokenClients) -> None:
     assert shown(scene.web, f"{VMS}/web-0")["name"] == "web-0"
     assert shown(scene.web, f"/{VMS}/web-0")["name"] == "web-0"
     assert [vm["name"] for vm in shown(scene.web, VMS)["value"]] == [
@@ -96,7 +98,7 @@ def test_group_sees_its_own_vms_and_set(scene: Scene) -> None:
     assert shown(scene.web, f"{COMPUTE}/availabilitySets/web")["name"] == "web"
 
 
-def test_group_does_not_see_the_hosts_of_its_vms(scene: Scene) -> None:
+def test_group_does_not_see_the_hosts_of_its_vms(scene: TokenClients) -> None:
     assert "assignedHost" not in shown(scene.web, f"{VMS}/web-0/instanceView")
     whole = shown(scene.web, f"{VMS}/web-0?{VERSION}&$expand=instanceView")
     assert "host-a" not in str(whole)
@@ -113,7 +115,9 @@ def test_group_does_not_see_the_hosts_of_its_vms(scene: Scene) -> None:
         f"{SETS}/{{set}}/virtualMachines/{{i}}/instanceView",
     ],
 )
-def test_resources_of_other_groups_look_nonexistent(scene: Scene, path: str) -> None:
+def test_resources_of_other_groups_look_nonexistent(
+    scene: TokenClients, path: str
+) -> None:
     theirs = path.format("pool_0", set="pool", i="0")
     nobodys = path.format("none_0", set="none", i="0")
     assert arm(scene.admin, "GET", theirs).status == 200
@@ -139,7 +143,7 @@ def test_resources_of_other_groups_look_nonexistent(scene: Scene, path: str) -> 
     ],
 )
 def test_group_cannot_change_vms_of_other_groups(
-    scene: Scene, method: str, path: str, status: int
+    scene: TokenClients, method: str, path: str, status: int
 ) -> None:
     before = count(scene)
     assert arm(scene.web, method, path).status == status
@@ -148,7 +152,7 @@ def test_group_cannot_change_vms_of_other_groups(
 
 @pytest.mark.parametrize("slashes", ["", "//"])
 def test_group_can_restart_its_own_vms_and_poll_the_operation(
-    scene: Scene, slashes: str
+    scene: TokenClients, slashes: str
 ) -> None:
     answer = arm(scene.web, "POST", f"{slashes}{VMS}/web-0/restart")
     assert answer.status == 202
@@ -157,14 +161,14 @@ def test_group_can_restart_its_own_vms_and_poll_the_operation(
     assert scene.web.ask("GET", path).status == 202
 
 
-def test_operation_of_another_group_gets_404(scene: Scene) -> None:
+def test_operation_of_another_group_gets_404(scene: TokenClients) -> None:
     theirs = scene.admin.announce(vms=["lone"])["id"]
     assert arm(scene.admin, "GET", f"{LOCATION}/operations/{theirs}").status == 200
     answer = arm(scene.web, "GET", f"{LOCATION}/operations/{theirs}")
     assert error_of(answer) == (404, "NotFound")
 
 
-def test_group_reads_only_its_share_of_a_cancellation(scene: Scene) -> None:
+def test_group_reads_only_its_share_of_a_cancellation(scene: TokenClients) -> None:
     scene.admin.ask("PUT", "/v1/vms/other", {"host": "host-a"})
     shared = scene.admin.announce(host="host-a")["id"]
     cancel = f"/v1/maintenances/{shared}/cancel"
@@ -178,7 +182,7 @@ def test_group_reads_only_its_share_of_a_cancellation(scene: Scene) -> None:
     )
 
 
-def test_group_can_approve_only_its_own_events(scene: Scene) -> None:
+def test_group_can_approve_only_its_own_events(scene: TokenClients) -> None:
     theirs = scene.admin.announce(vms=["pool_0"])["events"][0]["id"]
     own = scene.admin.announce(vms=["web-1"])["events"][0]["id"]
     approval_path = f"{{}}/{EVENTS}/{theirs}/acknowledge"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.server.support.service import YEAR, Answer, RunningService
+from tests.server.support.service import YEAR, ReceivedResponse, RunningService
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_preview_changes_nothing(noon: RunningService) -> None:
 # --- refusals ----------------------------------------------------------------
 
 
-def announce(service: RunningService, **body: object) -> Answer:
+def announce(service: RunningService, **body: object) -> ReceivedResponse:
     return service.ask("POST", "/v1/maintenances", body)
 
 

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
 from tests.server.control.test_security_headers import ALWAYS
-from tests.server.support.certificates import Authority
+from tests.server.support.certificates import CertificateAuthority
 
 from forewarn.server.control.http.connection import ConnectionTimeouts
 from forewarn.server.control.http.server import ControlPlane
@@ -80,17 +80,17 @@ def all_of(client: socket.socket) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def tls(authority: Authority) -> ssl.SSLContext:
+def tls(authority: CertificateAuthority) -> ssl.SSLContext:
     pair = authority.sign("127.0.0.1")
     return tls_context(pair.cert, pair.key)
 
 
-def ask_secretly(place: Place, authority: Authority) -> bytes:
+def ask_secretly(place: Place, authority: CertificateAuthority) -> bytes:
     context = ssl.create_default_context(cafile=authority.file)
     try:
         with (
@@ -104,7 +104,7 @@ def ask_secretly(place: Place, authority: Authority) -> bytes:
 
 
 def test_unfinished_handshakes_count_as_connections(
-    tls: ssl.SSLContext, authority: Authority
+    tls: ssl.SSLContext, authority: CertificateAuthority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
         assert ask_secretly(place, authority) == OK
@@ -116,7 +116,7 @@ def test_unfinished_handshakes_count_as_connections(
 
 
 def test_failed_handshakes_free_their_connections(
-    tls: ssl.SSLContext, authority: Authority
+    tls: ssl.SSLContext, authority: CertificateAuthority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place:
         for _ in range(5):

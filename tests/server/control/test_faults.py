@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.patience import PATIENCE
-from tests.server.support.service import Answer, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, ask
 
 FAULTS = "/v1/faults"
 
 
-def set_fault(service: RunningService, **body: object) -> Answer:
+def set_fault(service: RunningService, **body: object) -> ReceivedResponse:
     return service.ask("POST", FAULTS, body)
 
 

@@ -12,7 +12,7 @@ from tests.server.arm.test_tokens import LOCATION
 from tests.server.control.test_control import PATHS
 from tests.server.control.test_tokens import holding
 from tests.server.support.arm_client import VERSION
-from tests.server.support.service import Answer, RunningService, a_service
+from tests.server.support.service import ReceivedResponse, RunningService, a_service
 
 #: The only routes that a group token may use.
 FOR_GROUPS = {
@@ -52,7 +52,7 @@ ALL = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class GroupTokenEnvironment:
     """A service with maintenance of several groups, and a client with web's token."""
 
     service: RunningService
@@ -69,7 +69,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupTokenEnvironment]:
     with a_service(tmp_path_factory.mktemp("scene")) as service:
         web = holding(service, "web-team", "group", group="WEB")
         holding(service, "db-team", "group", group="db")
@@ -95,12 +95,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             theirs["events"][0]["id"],
             db_event,
         )
-        yield Scene(
+        yield GroupTokenEnvironment(
             service=service, web=web, shared=shared, theirs=theirs, secrets=secrets
         )
 
 
-def leaks(scene: Scene, answer: Answer, *said: str) -> list[str]:
+def leaks(
+    scene: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
+) -> list[str]:
     """Return the secrets in `answer`, apart from those `said` in the request."""
     text = answer.body.decode()
     for word in said:
@@ -115,7 +117,7 @@ def leaks(scene: Scene, answer: Answer, *said: str) -> list[str]:
     ("method", "path"), [each for each in ALL if each not in FOR_GROUPS]
 )
 def test_other_routes_are_forbidden_for_any_body(
-    scene: Scene, method: str, path: str
+    scene: GroupTokenEnvironment, method: str, path: str
 ) -> None:
     answer = scene.web.ask(method, path, raw=b"nonsense")
     assert answer.status == 403
@@ -126,7 +128,7 @@ def test_other_routes_are_forbidden_for_any_body(
 # --- resources of other groups -----------------------------------------------
 
 
-def others(scene: Scene, path: str) -> Iterator[tuple[str, str]]:
+def others(scene: GroupTokenEnvironment, path: str) -> Iterator[tuple[str, str]]:
     """Fill the placeholder of `path` with names and ids of other groups."""
     if "{id}" in path:
         db_event = scene.event_of(scene.shared, "db")
@@ -144,7 +146,7 @@ def others(scene: Scene, path: str) -> Iterator[tuple[str, str]]:
     ("method", "path"), sorted(each for each in FOR_GROUPS if "{" in each[1])
 )
 def test_resources_of_other_groups_get_404(
-    scene: Scene, method: str, path: str
+    scene: GroupTokenEnvironment, method: str, path: str
 ) -> None:
     before = scene.service.get("/v1/journal?limit=1000")["items"]
     for target, name in others(scene, path):
@@ -154,7 +156,9 @@ def test_resources_of_other_groups_get_404(
     assert scene.service.get("/v1/journal?limit=1000")["items"] == before
 
 
-def test_404_does_not_reveal_whether_the_resource_exists(scene: Scene) -> None:
+def test_404_does_not_reveal_whether_the_resource_exists(
+    scene: GroupTokenEnvironment,
+) -> None:
     def said(path: str, name: str) -> str:
         return scene.web.ask("GET", path + name).detail.replace(name, "NAME")
 
@@ -189,13 +193,15 @@ def test_404_does_not_reveal_whether_the_resource_exists(scene: Scene) -> None:
         "/v1/clock",
     ],
 )
-def test_lists_reveal_nothing_of_other_groups(scene: Scene, path: str) -> None:
+def test_lists_reveal_nothing_of_other_groups(
+    scene: GroupTokenEnvironment, path: str
+) -> None:
     answer = scene.web.ask("GET", path)
     assert answer.status == 200
     assert leaks(scene, answer) == []
 
 
-def test_lists_show_the_groups_own_resources(scene: Scene) -> None:
+def test_lists_show_the_groups_own_resources(scene: GroupTokenEnvironment) -> None:
     web = scene.web
     names = [item["name"] for item in web.get("/v1/vms")["items"]]
     assert names == ["web-0", "web-1", "web-2"]
@@ -209,19 +215,21 @@ def test_lists_show_the_groups_own_resources(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "/explain", "/story"])
-def test_shared_maintenance_is_redacted(scene: Scene, what: str) -> None:
+def test_shared_maintenance_is_redacted(
+    scene: GroupTokenEnvironment, what: str
+) -> None:
     answer = scene.web.ask("GET", f"/v1/maintenances/{scene.shared['id']}{what}")
     assert answer.status == 200
     assert leaks(scene, answer) == []
 
 
-def test_vm_list_of_a_group_can_be_paged(scene: Scene) -> None:
+def test_vm_list_of_a_group_can_be_paged(scene: GroupTokenEnvironment) -> None:
     page = scene.web.get("/v1/vms?limit=2")
     rest = scene.web.get(f"/v1/vms?limit=2&after={page['next']}")
     assert [vm["name"] for vm in rest["items"]] == ["web-2"]
 
 
-def test_stream_reveals_nothing_of_other_groups(scene: Scene) -> None:
+def test_stream_reveals_nothing_of_other_groups(scene: GroupTokenEnvironment) -> None:
     headers = {
         "Authorization": f"Bearer {scene.web.token}",
         "Last-Event-ID": "0",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.server.conftest import Serve
-from tests.server.support.service import Answer, RunningService
+from tests.server.support.service import ReceivedResponse, RunningService
 
 SCHEDULED, STARTED, COMPLETED, CANCELED = (
     "SCHEDULED",
@@ -28,15 +28,19 @@ def a_maintenance(service: RunningService, phase: str) -> Any:
     return now
 
 
-def command(service: RunningService, made: Any, name: str, **body: object) -> Answer:
+def command(
+    service: RunningService, made: Any, name: str, **body: object
+) -> ReceivedResponse:
     return service.ask("POST", f"/v1/maintenances/{made['id']}/{name}", body or None)
 
 
-def approve(service: RunningService, made: Any) -> Answer:
+def approve(service: RunningService, made: Any) -> ReceivedResponse:
     return service.ask("POST", f"/v1/events/{made['events'][0]['id']}/approve")
 
 
-def approve_as_vm(service: RunningService, made: Any, vm: str = "web-0") -> Answer:
+def approve_as_vm(
+    service: RunningService, made: Any, vm: str = "web-0"
+) -> ReceivedResponse:
     return service.approve_as(vm, made["events"][0]["id"])
 
 

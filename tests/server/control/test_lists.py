@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.server.support.service import Answer, RunningService, a_service
+from tests.server.support.service import ReceivedResponse, RunningService, a_service
 
 LISTS = ("vms", "groups", "hosts", "maintenances", "events", "journal")
 
@@ -142,7 +142,7 @@ def test_request_with_a_key_is_carried_out_once(service: RunningService) -> None
 def test_concurrent_requests_with_one_key_are_carried_out_once(
     service: RunningService,
 ) -> None:
-    def announce(_: int) -> Answer:
+    def announce(_: int) -> ReceivedResponse:
         return service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
 
     with ThreadPoolExecutor(8) as pool:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.support.service import Answer, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, ask
 
 from forewarn.server.control.routes.portal import FOLDER, read_portal
 
@@ -31,7 +31,7 @@ SERVED = sorted(read_portal(FOLDER).files)
 EDITION = read_portal(FOLDER).edition
 
 
-def get(service: RunningService, path: str, **headers: Any) -> Answer:
+def get(service: RunningService, path: str, **headers: Any) -> ReceivedResponse:
     """Request a file without a token."""
     return ask("GET", service.control + path, **headers)
 

@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_tokens import holding
 from tests.server.support.browser_headers import Browser, kept, session_of, sign_in
-from tests.server.support.certificates import Authority
+from tests.server.support.certificates import CertificateAuthority
 from tests.server.support.service import TOKEN, RunningService, ask
 
 from forewarn.clocks import SystemClock
@@ -66,7 +66,7 @@ def test_cookie_is_http_only_and_same_site(
 
 
 def test_cookie_is_secure_over_tls(serve: Serve, tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
+    authority = CertificateAuthority(tmp_path)
     service = serve(**authority.sign("127.0.0.1").flags)
     context = ssl.create_default_context(cafile=authority.file)
 

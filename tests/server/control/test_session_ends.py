@@ -11,7 +11,12 @@ from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_tokens import holding, refusals
 from tests.server.support.browser_headers import Browser, sign_in
-from tests.server.support.service import TOKEN, Answer, RunningService, a_service
+from tests.server.support.service import (
+    TOKEN,
+    ReceivedResponse,
+    RunningService,
+    a_service,
+)
 
 from forewarn.clocks import SystemClock
 from forewarn.engine.sessions import PortalSession, key_for, root_key, seal
@@ -34,7 +39,7 @@ def sealed(first: str, *, lasts: int) -> str:
 # --- end of a session --------------------------------------------------------
 
 
-def is_removed(browser: Browser, answer: Answer) -> bool:
+def is_removed(browser: Browser, answer: ReceivedResponse) -> bool:
     """Return whether a response deletes the browser's cookie."""
     deletion = f"{browser.name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
     return answer.headers.get_all("Set-Cookie") == [deletion]

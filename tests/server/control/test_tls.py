@@ -9,7 +9,12 @@ import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
-from tests.server.support.certificates import FUTURE, PAST, Authority, Pair
+from tests.server.support.certificates import (
+    FUTURE,
+    PAST,
+    CertificateAuthority,
+    CertificateFiles,
+)
 from tests.server.support.service import RunningService
 
 from forewarn.errors import CannotStart
@@ -17,12 +22,12 @@ from forewarn.server.control.http.tls import tls_context
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
-def service(serve: Serve, authority: Authority) -> RunningService:
+def service(serve: Serve, authority: CertificateAuthority) -> RunningService:
     return serve(**authority.sign("127.0.0.1").flags)
 
 
@@ -32,7 +37,7 @@ def place(service: RunningService) -> tuple[str, int]:
 
 
 def shake_hands(
-    service: RunningService, authority: Authority, version: ssl.TLSVersion
+    service: RunningService, authority: CertificateAuthority, version: ssl.TLSVersion
 ) -> str | None:
     """Connect with one TLS version and return the negotiated version."""
     context = ssl.create_default_context(cafile=authority.file)
@@ -50,7 +55,7 @@ def test_control_url_is_https(service: RunningService) -> None:
 
 
 def test_client_that_trusts_the_authority_is_served(
-    service: RunningService, authority: Authority
+    service: RunningService, authority: CertificateAuthority
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
     with urlopen(
@@ -63,7 +68,10 @@ def test_client_that_trusts_the_authority_is_served(
     ("host", "told"), [("127.0.0.1", "max-age=31536000"), ("localhost", None)]
 )
 def test_hsts_is_sent_except_on_localhost(
-    service: RunningService, authority: Authority, host: str, told: str | None
+    service: RunningService,
+    authority: CertificateAuthority,
+    host: str,
+    told: str | None,
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
     request = Request(f"{service.control}/healthz", headers={"Host": host})
@@ -73,14 +81,16 @@ def test_hsts_is_sent_except_on_localhost(
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_tls_1_2_and_1_3_are_supported(
-    service: RunningService, authority: Authority, version: str
+    service: RunningService, authority: CertificateAuthority, version: str
 ) -> None:
     negotiated = shake_hands(service, authority, ssl.TLSVersion[version])
     assert negotiated == version.replace("_", ".")
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-def test_tls_1_1_is_refused(service: RunningService, authority: Authority) -> None:
+def test_tls_1_1_is_refused(
+    service: RunningService, authority: CertificateAuthority
+) -> None:
     with pytest.raises(ssl.SSLError):
         shake_hands(service, authority, ssl.TLSVersion.TLSv1_1)
 
@@ -94,63 +104,69 @@ def test_plain_http_gets_no_response(service: RunningService) -> None:
 # --- files -------------------------------------------------------------------
 
 
-def refusal(pair: Pair) -> str:
+def refusal(pair: CertificateFiles) -> str:
     with pytest.raises(CannotStart) as caught:
         tls_context(pair.cert, pair.key)
     return str(caught.value)
 
 
-def test_certificate_chain_is_accepted(authority: Authority, tmp_path: Path) -> None:
+def test_certificate_chain_is_accepted(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
     pair = authority.sign("localhost")
     chain = tmp_path / "chain.pem"
     chain.write_bytes(Path(pair.cert).read_bytes() + Path(authority.file).read_bytes())
     assert isinstance(tls_context(str(chain), pair.key), ssl.SSLContext)
 
 
-def test_missing_file_is_named(authority: Authority) -> None:
+def test_missing_file_is_named(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
     assert "gone.pem cannot be read: No such" in refusal(
-        Pair(cert="gone.pem", key=pair.key)
+        CertificateFiles(cert="gone.pem", key=pair.key)
     )
     assert "gone.key cannot be read: No such" in refusal(
-        Pair(cert=pair.cert, key="gone.key")
+        CertificateFiles(cert=pair.cert, key="gone.key")
     )
 
 
-def test_swapped_files_are_recognized(authority: Authority) -> None:
+def test_swapped_files_are_recognized(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
-    message = refusal(Pair(cert=pair.key, key=pair.cert))
+    message = refusal(CertificateFiles(cert=pair.key, key=pair.cert))
     assert message == f"there is no certificate in PEM in {pair.key}"
 
 
-def test_key_of_another_certificate_is_refused(authority: Authority) -> None:
+def test_key_of_another_certificate_is_refused(authority: CertificateAuthority) -> None:
     first, second = authority.sign("localhost"), authority.sign("localhost")
-    message = refusal(Pair(cert=first.cert, key=second.key))
+    message = refusal(CertificateFiles(cert=first.cert, key=second.key))
     assert message.endswith("they do not belong together")
 
 
-def test_malformed_certificate_is_refused(authority: Authority, tmp_path: Path) -> None:
+def test_malformed_certificate_is_refused(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
     key = authority.sign("localhost").key
-    assert "cannot be used" in refusal(Pair(cert=str(broken), key=key))
+    assert "cannot be used" in refusal(CertificateFiles(cert=str(broken), key=key))
 
 
-def test_encrypted_key_is_refused(authority: Authority) -> None:
+def test_encrypted_key_is_refused(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost", passphrase=b"secret")
     assert "is encrypted; write it without a passphrase" in refusal(pair)
 
 
-def test_expired_certificate_is_refused(authority: Authority) -> None:
+def test_expired_certificate_is_refused(authority: CertificateAuthority) -> None:
     message = refusal(authority.sign("localhost", ends=PAST))
     assert message.endswith("has expired; get a new one")
 
 
-def test_certificate_that_is_not_yet_valid_is_refused(authority: Authority) -> None:
+def test_certificate_that_is_not_yet_valid_is_refused(
+    authority: CertificateAuthority,
+) -> None:
     message = refusal(authority.sign("localhost", begins=FUTURE))
     assert "is not valid yet" in message
 
 
-def test_client_certificate_is_refused(authority: Authority) -> None:
+def test_client_certificate_is_refused(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost", usage=ExtendedKeyUsageOID.CLIENT_AUTH)
     assert "is not for servers" in refusal(pair)

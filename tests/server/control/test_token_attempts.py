@@ -5,7 +5,7 @@ import pytest
 from forewarn.server.control.auth.credentials import TokenAttempts
 
 
-class Watch:
+class ManualStopwatch:
     """A manually set clock."""
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class Watch:
 
 
 def test_twenty_attempts_are_allowed_then_one_every_three_seconds() -> None:
-    watch = Watch()
+    watch = ManualStopwatch()
     attempts = TokenAttempts(watch)
     assert [attempts.add("a") for _ in range(20)] == [0.0] * 20
     assert attempts.add("a") == 3.0
@@ -28,14 +28,14 @@ def test_twenty_attempts_are_allowed_then_one_every_three_seconds() -> None:
 
 
 def test_attempts_are_counted_per_address() -> None:
-    attempts = TokenAttempts(Watch())
+    attempts = TokenAttempts(ManualStopwatch())
     for _ in range(21):
         attempts.add("a")
     assert attempts.add("b") == 0.0
 
 
 def test_limit_resets_after_a_minute() -> None:
-    watch = Watch()
+    watch = ManualStopwatch()
     attempts = TokenAttempts(watch)
     for _ in range(30):
         attempts.add("a")
@@ -44,7 +44,7 @@ def test_limit_resets_after_a_minute() -> None:
 
 
 def test_number_of_remembered_addresses_is_limited() -> None:
-    attempts = TokenAttempts(Watch())
+    attempts = TokenAttempts(ManualStopwatch())
     for _ in range(21):
         attempts.add("first")
     for number in range(10_000):

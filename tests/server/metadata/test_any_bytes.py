@@ -25,13 +25,13 @@ from tests.server.support.stream_differences import (
     Difference,
 )
 from tests.server.support.stream_driver import drive
-from tests.server.support.stream_judge import Judgement, judge, judge_good, shortest
+from tests.server.support.stream_judge import StreamResult, judge, judge_good, shortest
 from tests.server.support.valid_streams import good_requests
 
 seeds = st.integers(min_value=0, max_value=2**64 - 1)
 
 
-def check(stream: bytes, random: Random) -> Judgement:
+def check(stream: bytes, random: Random) -> StreamResult:
     """Judge `stream` and fail on any complaint."""
     judgement = judge(stream, random)
     assert judgement.complaints == (), shortest(stream, is_wrong)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from tests.server.support.dialogs import (
-    Echo,
+    EchoHandler,
     a_connection,
     a_post,
     a_request,
@@ -23,7 +23,7 @@ def seconds(pieces: Iterable[bytes]) -> float:
     """Return the shortest of three processing times for `pieces`, in seconds."""
     chunks, measured = [*pieces], list[float]()
     for _ in range(3):
-        connection = a_connection(Echo())
+        connection = a_connection(EchoHandler())
         started = time.process_time()
         for piece in chunks:
             connection.receive(piece)
@@ -68,7 +68,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize(("begin", "more"), ENDLESS.values(), ids=ENDLESS.keys())
 def test_endless_stream_is_dropped_and_not_stored(begin: bytes, more: bytes) -> None:
-    connection = a_connection(Echo())
+    connection = a_connection(EchoHandler())
     piece = more * (_PIECE // len(more))
     connection.receive(begin)
     tracemalloc.start()

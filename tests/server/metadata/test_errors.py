@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 from tests.server.metadata.test_handler import VERSIONS
-from tests.server.support.dialogs import Said
+from tests.server.support.dialogs import ParsedResponse
 from tests.server.support.handlers import EVENTS, a_reception
 
 from forewarn.server.metadata.handler import ApproveFirst
@@ -29,7 +29,7 @@ NEWEST_OF_EVENTS = newest("2020-07-01", "2019-08-01", "2019-04-01")
 NEWEST_OF_INSTANCE = newest("2025-04-07", "2024-07-17", "2024-03-15")
 
 
-def error_of(said: Said) -> str:
+def error_of(said: ParsedResponse) -> str:
     """Return the text of an error in the documented format."""
     assert said.header(b"content-type") == b"application/json; charset=utf-8"
     text = json.loads(said.body)["error"]
@@ -226,7 +226,7 @@ def test_malformed_body_gets_400(body: bytes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RequestError:
     """One error in a request, and the status and text that identify it."""
 
     status: int
@@ -235,13 +235,13 @@ class Problem:
 
 #: In order of precedence.
 PROBLEMS = {
-    "forwarded": Problem(400, "proxy"),
-    "unmarked": Problem(400, "Required metadata header"),
-    "path": Problem(404, "Not found"),
-    "method": Problem(405, "Method not allowed"),
-    "version": Problem(400, "api-version is invalid"),
-    "caller": Problem(404, "10.9.9.9"),
-    "body": Problem(400, "JSON"),
+    "forwarded": RequestError(400, "proxy"),
+    "unmarked": RequestError(400, "Required metadata header"),
+    "path": RequestError(404, "Not found"),
+    "method": RequestError(405, "Method not allowed"),
+    "version": RequestError(400, "api-version is invalid"),
+    "caller": RequestError(404, "10.9.9.9"),
+    "body": RequestError(400, "JSON"),
 }
 
 

@@ -1,7 +1,7 @@
 """Fault injection: which requests are affected, and error responses."""
 
 import pytest
-from tests.server.support.connections import Line
+from tests.server.support.connections import ClientConnection
 from tests.server.support.dialogs import a_request
 from tests.server.support.faulted_requests import GET, POST, a_line, heard
 from tests.server.support.handlers import EVENTS
@@ -73,14 +73,14 @@ def test_requests_not_about_events_are_unaffected(data: bytes, status: int) -> N
 
 
 def test_unknown_client_still_gets_404() -> None:
-    line = Line(a_line(fault_of("503")).plane, peer="10.9.9.9")
+    line = ClientConnection(a_line(fault_of("503")).plane, peer="10.9.9.9")
     line.send(GET)
     assert line.statuses == [404]
 
 
 def test_fault_for_another_vm_is_ignored() -> None:
     line = a_line(fault_of("503", vms=["WEB-1"]))
-    other = Line(line.plane, peer="10.0.0.2")
+    other = ClientConnection(line.plane, peer="10.0.0.2")
     line.send(GET)
     other.send(GET)
     assert (line.statuses, other.statuses) == ([200], [503])

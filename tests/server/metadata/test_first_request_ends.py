@@ -1,7 +1,7 @@
 """Delayed first requests: approvals, clients that leave, and a stopping service."""
 
 import pytest
-from tests.server.support.connections import Line, Plane
+from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post
 from tests.server.support.first_requests import (
     DELAY,
@@ -141,7 +141,9 @@ def test_stopping_service_does_not_delay_an_approving_first_request() -> None:
 
 
 def test_delayed_request_does_not_count_as_idle() -> None:
-    line = Line(Plane(a_reception(first_call_delay=120)), peer="10.0.0.3")
+    line = ClientConnection(
+        FakePlane(a_reception(first_call_delay=120)), peer="10.0.0.3"
+    )
     line.send(GET)
     listen(line)
     line.wait(120)

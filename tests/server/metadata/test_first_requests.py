@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.server.support.connections import Line, Plane, a_poll
+from tests.server.support.connections import ClientConnection, FakePlane, a_poll
 from tests.server.support.dialogs import a_request
 from tests.server.support.first_requests import (
     DELAY,
@@ -100,7 +100,7 @@ def test_every_enabling_has_a_delay() -> None:
 def test_other_groups_are_not_delayed() -> None:
     plane = a_plane()
     a_first_call(plane)
-    other = Line(plane, peer="10.0.0.1")
+    other = ClientConnection(plane, peer="10.0.0.1")
     other.send(GET)
     assert other.statuses == [200]
 
@@ -121,7 +121,7 @@ def test_group_enabled_before_the_service_started_is_not_delayed() -> None:
 
 
 def test_without_a_configured_delay_nobody_waits() -> None:
-    line = a_first_call(Plane(a_reception()))
+    line = a_first_call(FakePlane(a_reception()))
     assert line.statuses == [200]
     assert line.plane.loop.alarms == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.server.support.dialogs import (
-    Echo,
+    EchoHandler,
     a_connection,
     a_post,
     a_request,
@@ -96,7 +96,7 @@ def test_request_is_unavailable_without_a_deferred_response() -> None:
 
 
 def test_requests_after_a_deferred_response_wait_for_it() -> None:
-    echo = Echo()
+    echo = EchoHandler()
     connection = a_connection(echo)
     assert connection.receive(a_request("/later")) == b""
     assert connection.receive(a_request("/b")) == b""
@@ -104,7 +104,7 @@ def test_requests_after_a_deferred_response_wait_for_it() -> None:
 
 
 def test_responses_keep_their_order_if_one_is_deferred() -> None:
-    echo = Echo()
+    echo = EchoHandler()
     connection = a_connection(echo)
     written = connection.receive(a_request("/a") + a_request("/later"))
     written += connection.receive(a_request("/b"))
@@ -114,7 +114,7 @@ def test_responses_keep_their_order_if_one_is_deferred() -> None:
 
 
 def test_two_deferred_responses_are_sent_in_order() -> None:
-    echo = Echo()
+    echo = EchoHandler()
     connection = a_connection(echo)
     connection.receive(a_request("/later") + a_request("/later"))
     first = connection.resume(echo.say(connection.request, b"1"))
@@ -132,7 +132,7 @@ def test_deferred_response_may_be_deferred_again() -> None:
 
 
 def test_many_pipelined_requests_are_processed_in_batches() -> None:
-    echo = Echo()
+    echo = EchoHandler()
     connection = a_connection(echo)
     written = connection.receive(a_post(b"x" * 20_000) * 10)
     assert len(echo.asked) == 4

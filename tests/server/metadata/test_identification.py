@@ -6,7 +6,7 @@ import pytest
 from tests.server.support.handlers import (
     VMS,
     WEB,
-    Reception,
+    HandlerHarness,
     a_reception,
     an_event,
     shown,
@@ -19,7 +19,9 @@ from forewarn.server.metadata.directory import normalize_address
 INSTANCE = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 
 
-def caller(reception: Reception, address: str, prefix: str = "") -> tuple[int, str]:
+def caller(
+    reception: HandlerHarness, address: str, prefix: str = ""
+) -> tuple[int, str]:
     """Return the status and the name of the VM that the service identifies."""
     response = reception.ask(f"{prefix}{INSTANCE}", address=address)
     return response.status, response.body.decode()
@@ -115,7 +117,9 @@ def test_every_client_is_unknown_without_a_fleet() -> None:
 # --- a changing fleet --------------------------------------------------------
 
 
-def change(reception: Reception, *placed: VM, removed: tuple[str, ...] = ()) -> None:
+def change(
+    reception: HandlerHarness, *placed: VM, removed: tuple[str, ...] = ()
+) -> None:
     update = DocumentUpdate(position=1, shown=[shown()], placed=placed, removed=removed)
     reception.handler.directory.update(update)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.server.support.handlers import Reception, a_reception
+from tests.server.support.handlers import HandlerHarness, a_reception
 
 from forewarn.core.fleet import VM, Group, GroupKind, Listening
 from forewarn.protocol.versions import INSTANCE_VERSIONS
@@ -30,7 +30,7 @@ SET = Group(name="set", kind=GroupKind.SCALE_SET, listening=Listening.ALWAYS)
 LONE = Group(name="bare")
 
 
-def the_plane() -> Reception:
+def the_plane() -> HandlerHarness:
     return a_reception(vms=(FULL, BARE), groups=(SET, LONE))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.server.support.dialogs import Said
+from tests.server.support.dialogs import ParsedResponse
 from tests.server.support.handlers import a_reception
 
 from forewarn.core.fleet import VM, Group, GroupKind
@@ -24,7 +24,7 @@ NODE = VM(
 )
 
 
-def ask(path: str) -> Said:
+def ask(path: str) -> ParsedResponse:
     group = Group(name="pool", kind=GroupKind.SCALE_SET)
     return a_reception(vms=(NODE,), groups=(group,)).ask(f"/metadata/{path}")
 

@@ -5,7 +5,7 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
-from tests.server.support.connections import Line, Plane
+from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import EVENTS, VMS, a_reception, shown
 
@@ -19,9 +19,9 @@ OTHER = "10.0.0.2"
 
 
 def test_connection_over_the_vm_limit_gets_503() -> None:
-    plane = Plane(per_vm=2)
-    admitted = [Line(plane) for _ in range(2)]
-    more = Line(plane)
+    plane = FakePlane(per_vm=2)
+    admitted = [ClientConnection(plane) for _ in range(2)]
+    more = ClientConnection(plane)
     (response,) = more.said
     assert response.status == 503
     assert response.header(b"retry-after") == b"1"
@@ -34,9 +34,9 @@ def test_connection_over_the_vm_limit_gets_503() -> None:
 
 
 def test_refused_connection_is_closed_after_two_seconds() -> None:
-    plane = Plane(per_vm=1)
-    Line(plane)
-    more = Line(plane)
+    plane = FakePlane(per_vm=1)
+    ClientConnection(plane)
+    more = ClientConnection(plane)
     more.send(GET)
     more.wait(3)
     assert more.statuses == [503]
@@ -44,8 +44,8 @@ def test_refused_connection_is_closed_after_two_seconds() -> None:
 
 
 def test_all_addresses_of_a_vm_count_together() -> None:
-    plane = Plane(per_vm=1)
-    lines = [Line(plane, peer) for peer in (OTHER, "fd00::2", "10.0.0.1")]
+    plane = FakePlane(per_vm=1)
+    lines = [ClientConnection(plane, peer) for peer in (OTHER, "fd00::2", "10.0.0.1")]
     assert [line.statuses for line in lines] == [[], [503], []]
 
 
@@ -53,48 +53,50 @@ def test_all_addresses_of_a_vm_count_together() -> None:
 def test_unknown_clients_are_limited_only_on_a_closed_plane(
     is_open: bool, refused: list[int]
 ) -> None:
-    plane = Plane(a_reception(is_open=is_open), per_vm=1)
-    lines = [Line(plane, peer) for peer in ("10.9.9.1", "10.9.9.1", "10.9.9.2")]
+    plane = FakePlane(a_reception(is_open=is_open), per_vm=1)
+    lines = [
+        ClientConnection(plane, peer) for peer in ("10.9.9.1", "10.9.9.1", "10.9.9.2")
+    ]
     assert [line.statuses for line in lines] == [[], refused, []]
 
 
 def test_closed_connection_makes_room_for_another() -> None:
-    plane = Plane(per_vm=2)
-    lines = [Line(plane) for _ in range(2)]
+    plane = FakePlane(per_vm=2)
+    lines = [ClientConnection(plane) for _ in range(2)]
     for _ in range(10):
-        assert Line(plane).statuses == [503]
+        assert ClientConnection(plane).statuses == [503]
         lines.pop(0).hang_up()
-        lines.append(Line(plane))
+        lines.append(ClientConnection(plane))
         lines[-1].send(GET)
         assert lines[-1].statuses == [200]
 
 
 def test_closing_a_refused_connection_makes_no_room() -> None:
-    plane = Plane(per_vm=1)
-    Line(plane)
-    Line(plane).hang_up()
-    assert Line(plane).statuses == [503]
+    plane = FakePlane(per_vm=1)
+    ClientConnection(plane)
+    ClientConnection(plane).hang_up()
+    assert ClientConnection(plane).statuses == [503]
 
 
 def test_connection_counts_for_its_vm_at_arrival() -> None:
-    plane = Plane(per_vm=1)
-    line = Line(plane, "10.0.0.7")
+    plane = FakePlane(per_vm=1)
+    line = ClientConnection(plane, "10.0.0.7")
     moved = replace(VMS[0], addresses=("10.0.0.7",))
     plane.change(DocumentUpdate(position=1, shown=[shown()], placed=[moved]))
-    lines = [Line(plane, "10.0.0.7") for _ in range(2)]
+    lines = [ClientConnection(plane, "10.0.0.7") for _ in range(2)]
     assert [new_line.statuses for new_line in lines] == [[], [503]]
     line.hang_up()
-    assert Line(plane, "10.0.0.7").statuses == [503]
+    assert ClientConnection(plane, "10.0.0.7").statuses == [503]
 
 
 def test_connection_over_the_total_limit_is_dropped() -> None:
-    plane = Plane(total=2)
-    admitted = [Line(plane), Line(plane, OTHER)]
-    more = Line(plane, "10.0.0.3")
+    plane = FakePlane(total=2)
+    admitted = [ClientConnection(plane), ClientConnection(plane, OTHER)]
+    more = ClientConnection(plane, "10.0.0.3")
     assert (more.socket.written, more.socket.done) == (b"", ["abort"])
     more.hang_up()
     admitted[0].hang_up()
-    again = Line(plane, "10.0.0.3")
+    again = ClientConnection(plane, "10.0.0.3")
     assert again.socket.done == []
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.server.support.connections import Line, Plane, a_poll
-from tests.server.support.dialogs import Said
+from tests.server.support.connections import ClientConnection, FakePlane, a_poll
+from tests.server.support.dialogs import ParsedResponse
 from tests.server.support.handlers import (
     NOON,
     QUIET,
@@ -27,7 +27,7 @@ def a_change(*what: AudienceView) -> DocumentUpdate:
     return DocumentUpdate(position=1, shown=what or [shown(WEB, an_event())])
 
 
-def applied(said: Said) -> bytes | None:
+def applied(said: ParsedResponse) -> bytes | None:
     return said.header(b"preference-applied")
 
 
@@ -35,7 +35,7 @@ def applied(said: Said) -> bytes | None:
 
 
 def test_long_poll_is_held_until_the_document_changes() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     line.wait(29)
     assert line.socket.written == b""
@@ -47,7 +47,7 @@ def test_long_poll_is_held_until_the_document_changes() -> None:
 
 
 def test_long_poll_is_held_for_the_requested_time() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     line.wait(29)
     assert line.socket.written == b""
@@ -59,7 +59,7 @@ def test_long_poll_is_held_for_the_requested_time() -> None:
 
 @pytest.mark.parametrize("wait", ["61", "3600", "99999999999999999999"])
 def test_long_poll_is_held_for_at_most_a_minute(wait: str) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(f"wait={wait}"))
     line.wait(59)
     assert line.socket.written == b""
@@ -69,7 +69,7 @@ def test_long_poll_is_held_for_at_most_a_minute(wait: str) -> None:
 
 
 def test_changed_document_is_returned_immediately() -> None:
-    line = Line(Plane(a_reception(shown(WEB, an_event()))))
+    line = ClientConnection(FakePlane(a_reception(shown(WEB, an_event()))))
     line.send(a_poll())
     (response,) = line.said
     assert (response.status, applied(response)) == (200, b"wait=30")
@@ -77,7 +77,7 @@ def test_changed_document_is_returned_immediately() -> None:
 
 
 def test_each_change_ends_one_long_poll() -> None:
-    line = Line()
+    line = ClientConnection()
     for number in range(3):
         line.send(a_poll(tag=f'"e0.{number}"'))
         assert len(line.said) == number
@@ -86,7 +86,7 @@ def test_each_change_ends_one_long_poll() -> None:
 
 
 def test_connection_close_applies_after_the_long_poll() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=1", "Connection: close"))
     assert line.socket.done == []
     line.wait(1)
@@ -98,14 +98,14 @@ def test_connection_close_applies_after_the_long_poll() -> None:
 
 
 def test_request_without_an_etag_is_not_held() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(tag=None))
     (response,) = line.said
     assert (response.status, applied(response)) == (200, None)
 
 
 def test_wait_of_zero_is_not_held() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=0"))
     (response,) = line.said
     assert (response.status, applied(response)) == (304, b"wait=0")
@@ -115,8 +115,10 @@ def test_wait_of_zero_is_not_held() -> None:
 
 
 def test_change_wakes_all_waiters_of_the_document() -> None:
-    plane = Plane()
-    lines = [Line(plane, peer) for peer in ("10.0.0.1", "10.0.0.2", "fd00::2")]
+    plane = FakePlane()
+    lines = [
+        ClientConnection(plane, peer) for peer in ("10.0.0.1", "10.0.0.2", "fd00::2")
+    ]
     for line in lines:
         line.send(a_poll())
     plane.change(a_change())
@@ -125,7 +127,7 @@ def test_change_wakes_all_waiters_of_the_document() -> None:
 
 def test_change_of_another_group_wakes_nobody() -> None:
     listening = replace(QUIET, last_request=NOON)
-    line = Line(Plane(a_reception(shown(WEB), shown(listening))))
+    line = ClientConnection(FakePlane(a_reception(shown(WEB), shown(listening))))
     line.send(a_poll())
     woken = line.plane.handler.directory.update(a_change(shown(listening, an_event())))
     assert list(woken) == []
@@ -135,8 +137,11 @@ def test_change_of_another_group_wakes_nobody() -> None:
 def test_change_in_an_isolated_group_wakes_only_the_affected_vm() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
-    plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
-    web_0, web_1 = Line(plane, "10.0.0.1"), Line(plane, "10.0.0.2")
+    plane = FakePlane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
+    web_0, web_1 = (
+        ClientConnection(plane, "10.0.0.1"),
+        ClientConnection(plane, "10.0.0.2"),
+    )
     for line in (web_0, web_1):
         line.send(a_poll())
     plane.change(a_change(shown(alone, an_event(), vm="web-0"), before[1]))
@@ -144,7 +149,7 @@ def test_change_in_an_isolated_group_wakes_only_the_affected_vm() -> None:
 
 
 def test_unchanged_etag_does_not_extend_the_wait() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     more = VM(name="web-9", group="web", addresses=("10.0.0.9",))
     for _ in range(29):
@@ -162,7 +167,7 @@ def test_unchanged_etag_does_not_extend_the_wait() -> None:
 
 
 def test_long_poll_is_recorded_at_start_and_end() -> None:
-    line = Line()
+    line = ClientConnection()
     reception = line.plane.reception
     line.send(a_poll())
     assert reception.asked() == {"web": NOON}
@@ -172,7 +177,7 @@ def test_long_poll_is_recorded_at_start_and_end() -> None:
 
 
 def test_long_poll_records_seen_events_at_start_and_end() -> None:
-    line = Line(Plane(a_reception(shown(WEB, an_event()))))
+    line = ClientConnection(FakePlane(a_reception(shown(WEB, an_event()))))
     reception = line.plane.reception
     line.send(a_poll(tag='"e0.1"'))
     assert reception.seen() == [("web-0", "E0")]
@@ -181,7 +186,7 @@ def test_long_poll_records_seen_events_at_start_and_end() -> None:
 
 
 def test_first_long_poll_of_a_disabled_group_enables_it() -> None:
-    line = Line(peer="10.0.0.3")
+    line = ClientConnection(peer="10.0.0.3")
     line.send(a_poll())
     assert line.plane.deferred == [EnableFirst(group="quiet")]
     enabled = replace(QUIET, last_request=NOON)
@@ -193,7 +198,7 @@ def test_first_long_poll_of_a_disabled_group_enables_it() -> None:
 
 
 def test_first_long_poll_with_any_etag_is_held_after_enabling() -> None:
-    line = Line(peer="10.0.0.3")
+    line = ClientConnection(peer="10.0.0.3")
     line.send(a_poll(tag="*"))
     line.plane.change(a_change(shown(replace(QUIET, last_request=NOON), epoch="e1")))
     line.wire.enabled(None)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.server.support.connections import Line, Plane, a_poll
+from tests.server.support.connections import ClientConnection, FakePlane, a_poll
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import EVENTS, NOON, QUIET, WEB, an_event, shown
 
@@ -19,7 +19,7 @@ CHANGE = DocumentUpdate(position=1, shown=[shown(WEB, an_event())])
 
 @pytest.mark.parametrize("problem", [None, ConnectionResetError()])
 def test_closed_connection_leaves_nothing_behind(problem: Exception | None) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     line.hang_up(problem)
     assert line.plane.waiters() == 0
@@ -32,7 +32,7 @@ def test_closed_connection_leaves_nothing_behind(problem: Exception | None) -> N
 
 
 def test_half_closed_client_gets_its_response_immediately() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     assert line.wire.eof_received() is True
     assert line.statuses == [304]
@@ -42,7 +42,7 @@ def test_half_closed_client_gets_its_response_immediately() -> None:
 
 @pytest.mark.parametrize("count", [2, 1500])
 def test_half_closed_client_gets_all_its_responses(count: int) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     for _ in range(count - 1):
         line.send(a_poll())
@@ -52,7 +52,7 @@ def test_half_closed_client_gets_all_its_responses(count: int) -> None:
 
 
 def test_half_closed_client_is_not_held_after_enabling() -> None:
-    line = Line(peer="10.0.0.3")
+    line = ClientConnection(peer="10.0.0.3")
     line.send(a_poll(tag="*"))
     assert line.wire.eof_received() is True
     enabled = shown(replace(QUIET, last_request=NOON), epoch="e1")
@@ -63,8 +63,8 @@ def test_half_closed_client_is_not_held_after_enabling() -> None:
 
 
 def test_client_that_leaves_during_a_wake_up_is_skipped() -> None:
-    plane = Plane()
-    lines = [Line(plane) for _ in range(3)]
+    plane = FakePlane()
+    lines = [ClientConnection(plane) for _ in range(3)]
     for line in lines:
         line.send(a_poll())
     woken = plane.handler.directory.update(CHANGE)
@@ -75,7 +75,7 @@ def test_client_that_leaves_during_a_wake_up_is_skipped() -> None:
 
 
 def test_client_that_timed_out_before_its_wake_up_may_wait_again() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=1"))
     (waiter,) = line.plane.handler.directory.update(CHANGE)
     line.wait(1)
@@ -89,7 +89,7 @@ def test_client_that_timed_out_before_its_wake_up_may_wait_again() -> None:
 
 
 def test_long_poll_does_not_end_with_an_earlier_timer() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=5"))
     line.plane.change(CHANGE)
     line.send(a_poll("wait=30", tag='"e0.1"'))
@@ -103,7 +103,7 @@ def test_long_poll_does_not_end_with_an_earlier_timer() -> None:
 
 
 def test_pipelined_requests_follow_the_long_poll() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(GET + a_poll() + a_request("/nowhere", "Metadata: true") + GET)
     assert line.statuses == [200]
     line.plane.change(CHANGE)
@@ -117,7 +117,7 @@ def test_pipelined_requests_follow_the_long_poll() -> None:
 
 
 def test_pipelined_long_polls_wait_one_after_the_other() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=2") + a_poll("wait=3") + a_poll("wait=2"))
     response_counts = []
     for _ in range(8):
@@ -128,7 +128,7 @@ def test_pipelined_long_polls_wait_one_after_the_other() -> None:
 
 
 def test_client_that_sends_too_much_while_held_is_closed() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     for _ in range(5):
         line.send(b"x" * 64 * 1024)
@@ -140,7 +140,7 @@ def test_client_that_sends_too_much_while_held_is_closed() -> None:
 
 
 def test_held_connection_does_not_count_as_idle() -> None:
-    line = Line()
+    line = ClientConnection()
     for _ in range(3):
         line.send(a_poll("wait=60"))
         line.wait(60)
@@ -153,7 +153,7 @@ def test_held_connection_does_not_count_as_idle() -> None:
 
 
 def test_stopping_service_ends_long_polls_and_connections() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     line.wire.leave()
     (response,) = line.said
@@ -163,7 +163,7 @@ def test_stopping_service_ends_long_polls_and_connections() -> None:
 
 
 def test_stopping_service_ignores_pipelined_requests() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll() + a_poll() + GET)
     line.wire.leave()
     assert line.statuses == [304]
@@ -171,7 +171,7 @@ def test_stopping_service_ignores_pipelined_requests() -> None:
 
 
 def test_stopping_service_finishes_requests_in_progress() -> None:
-    line = Line(peer="10.0.0.3")
+    line = ClientConnection(peer="10.0.0.3")
     line.send(GET)
     line.wire.leave()
     assert (line.socket.written, line.socket.done) == (b"", [])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.server.support.connections import Line, Plane, a_poll
+from tests.server.support.connections import ClientConnection, FakePlane, a_poll
 from tests.server.support.handlers import (
     EVENTS,
     NOON,
@@ -24,21 +24,23 @@ DB_0 = VM(name="db-0", group="db", addresses=("10.0.0.5",))
 DB_DOCUMENT = shown(DB, an_event("D0"), epoch="d0")
 
 
-def a_plane(*, is_open: bool = False) -> Plane:
+def a_plane(*, is_open: bool = False) -> FakePlane:
     """Return a plane with the groups web and db, and an event in db."""
     groups = (WEB, DB)
     vms = (*VMS[:2], DB_0)
-    return Plane(a_reception(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
+    return FakePlane(a_reception(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
 
 
-def waiting(plane: Plane, peer: str = "10.0.0.1", *, tag: str = '"e0.0"') -> Line:
-    line = Line(plane, peer)
+def waiting(
+    plane: FakePlane, peer: str = "10.0.0.1", *, tag: str = '"e0.0"'
+) -> ClientConnection:
+    line = ClientConnection(plane, peer)
     line.send(a_poll(tag=tag))
     assert line.socket.written == b""
     return line
 
 
-def place(plane: Plane, *vms: VM) -> None:
+def place(plane: FakePlane, *vms: VM) -> None:
     update = DocumentUpdate(position=1, shown=[shown(), DB_DOCUMENT], placed=vms)
     plane.change(update)
 
@@ -56,7 +58,7 @@ def test_moved_vm_gets_the_document_of_its_new_group(tag: str) -> None:
 
 
 def test_vm_moved_to_a_disabled_group_enables_it() -> None:
-    plane = Plane()
+    plane = FakePlane()
     line = waiting(plane)
     moved = replace(VMS[0], group="quiet")
     plane.change(
@@ -80,7 +82,7 @@ def test_removed_vm_gets_404() -> None:
 
 def test_removed_vm_given_by_name_gets_404() -> None:
     plane = a_plane(is_open=True)
-    line = Line(plane, "127.0.0.1")
+    line = ClientConnection(plane, "127.0.0.1")
     line.send(a_poll(target=f"/vm/web-1{EVENTS}"))
     plane.change(DocumentUpdate(position=1, shown=[shown()], removed=["web-1"]))
     assert line.statuses == [404]
@@ -108,7 +110,7 @@ def test_isolating_a_group_gives_each_vm_its_own_document() -> None:
 def test_ending_isolation_gives_all_vms_the_same_document() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
-    plane = Plane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
+    plane = FakePlane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
     lines = [waiting(plane), waiting(plane, "10.0.0.2")]
     together = DocumentUpdate(
         position=1,

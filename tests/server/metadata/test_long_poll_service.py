@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 
 from tests.server.conftest import Serve
-from tests.server.support.dialogs import Said
+from tests.server.support.dialogs import ParsedResponse
 from tests.server.support.pollers import Poller
 from tests.server.support.service import RunningService
 
 
-def shown_by(said: Said) -> list[str]:
+def shown_by(said: ParsedResponse) -> list[str]:
     """Return the status of each event of a document."""
     assert said.status == 200, said
     return [event["EventStatus"] for event in json.loads(said.body)["Events"]]
@@ -149,7 +149,7 @@ def test_events_shown_by_long_polls_are_recorded(
 
 def changed(
     service: RunningService, change: Callable[[], object], vm: str = "web-0"
-) -> Said:
+) -> ParsedResponse:
     """Hold a long poll as `vm` during a fleet change and return its response."""
     with Poller(service.metadata, vm) as poller:
         poller.hold()

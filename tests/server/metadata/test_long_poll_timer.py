@@ -1,11 +1,11 @@
 """Long-poll timer: one event-loop timer for all waiters."""
 
-from tests.server.support.connections import Loop
+from tests.server.support.connections import ManualLoop
 
 from forewarn.server.metadata.waits import LongPollTimer
 
 
-class Guest:
+class CountingWaiter:
     """A waiter that counts its timeouts."""
 
     def __init__(self) -> None:
@@ -16,9 +16,9 @@ class Guest:
 
 
 def test_every_waiter_waits_for_its_own_time() -> None:
-    loop = Loop()
+    loop = ManualLoop()
     timer = LongPollTimer(loop)
-    guests = {seconds: Guest() for seconds in (7, 3, 60, 1, 30)}
+    guests = {seconds: CountingWaiter() for seconds in (7, 3, 60, 1, 30)}
     for seconds, guest in guests.items():
         timer.hold(guest, seconds)
     for second in range(1, 61):
@@ -28,7 +28,7 @@ def test_every_waiter_waits_for_its_own_time() -> None:
 
 
 def test_wait_is_not_rounded_to_whole_seconds() -> None:
-    loop, guest = Loop(), Guest()
+    loop, guest = ManualLoop(), CountingWaiter()
     timer = LongPollTimer(loop)
     loop.wait(0.6)
     timer.hold(guest, 1)
@@ -39,7 +39,7 @@ def test_wait_is_not_rounded_to_whole_seconds() -> None:
 
 
 def test_waiter_that_left_is_not_called() -> None:
-    loop, guest, other = Loop(), Guest(), Guest()
+    loop, guest, other = ManualLoop(), CountingWaiter(), CountingWaiter()
     timer = LongPollTimer(loop)
     for waiter in (guest, other):
         timer.hold(waiter, 5)
@@ -49,7 +49,7 @@ def test_waiter_that_left_is_not_called() -> None:
 
 
 def test_leaving_twice_is_harmless() -> None:
-    loop, guest = Loop(), Guest()
+    loop, guest = ManualLoop(), CountingWaiter()
     timer = LongPollTimer(loop)
     timer.hold(guest, 5)
     timer.forget(guest, 5)
@@ -59,7 +59,7 @@ def test_leaving_twice_is_harmless() -> None:
 
 
 def test_returning_waiter_waits_its_full_time() -> None:
-    loop, guest = Loop(), Guest()
+    loop, guest = ManualLoop(), CountingWaiter()
     timer = LongPollTimer(loop)
     timer.hold(guest, 5)
     loop.wait(3)
@@ -72,7 +72,7 @@ def test_returning_waiter_waits_its_full_time() -> None:
 
 
 def test_waiter_is_called_only_once() -> None:
-    loop, guest = Loop(), Guest()
+    loop, guest = ManualLoop(), CountingWaiter()
     LongPollTimer(loop).hold(guest, 1)
     loop.wait(100)
     assert guest.times_stopped == 1
@@ -80,19 +80,19 @@ def test_waiter_is_called_only_once() -> None:
 
 
 def test_one_timer_serves_all_waiters() -> None:
-    loop = Loop()
+    loop = ManualLoop()
     timer = LongPollTimer(loop)
     for seconds in (60, 30, 45, 30, 1):
-        timer.hold(Guest(), seconds)
+        timer.hold(CountingWaiter(), seconds)
     assert loop.alarms == [1]
     loop.wait(1)
     assert loop.alarms == [29]
 
 
 def test_many_simultaneous_timeouts_are_handled_in_batches() -> None:
-    loop = Loop()
+    loop = ManualLoop()
     timer = LongPollTimer(loop)
-    guests = [Guest() for _ in range(1200)]
+    guests = [CountingWaiter() for _ in range(1200)]
     for guest in guests:
         timer.hold(guest, 1)
     loop.now += 1

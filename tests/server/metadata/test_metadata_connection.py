@@ -1,7 +1,7 @@
 """Socket of a metadata connection: timeouts, back pressure and closing."""
 
 import pytest
-from tests.server.support.connections import Line, a_poll
+from tests.server.support.connections import ClientConnection, a_poll
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import EVENTS
 
@@ -9,13 +9,13 @@ GET = a_request(EVENTS, "Metadata: true")
 
 
 def test_client_is_identified_by_its_address() -> None:
-    line = Line(peer="10.9.9.9")
+    line = ClientConnection(peer="10.9.9.9")
     line.send(GET)
     assert b"10.9.9.9" in line.socket.written
 
 
 def test_ipv4_mapped_ipv6_address_is_the_ipv4_address() -> None:
-    line = Line(peer="::ffff:10.0.0.1")
+    line = ClientConnection(peer="::ffff:10.0.0.1")
     line.send(GET)
     assert line.statuses == [200]
 
@@ -25,7 +25,7 @@ def test_ipv4_mapped_ipv6_address_is_the_ipv4_address() -> None:
 
 @pytest.mark.parametrize("part", [GET[:1], GET[:-1], a_post(b"abc")[:-1]])
 def test_request_must_arrive_within_ten_seconds(part: bytes) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(part)
     line.wait(9)
     assert line.socket.written == b""
@@ -34,7 +34,7 @@ def test_request_must_arrive_within_ten_seconds(part: bytes) -> None:
 
 
 def test_slow_trickle_does_not_extend_the_time_limit() -> None:
-    line = Line()
+    line = ClientConnection()
     for byte in GET[:12]:
         line.send(bytes([byte]))
         line.wait(1)
@@ -42,7 +42,7 @@ def test_slow_trickle_does_not_extend_the_time_limit() -> None:
 
 
 def test_each_request_has_its_own_ten_seconds() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(GET + GET[:20])
     line.wait(6)
     line.send(GET[20:] + GET[:20])
@@ -51,7 +51,7 @@ def test_each_request_has_its_own_ten_seconds() -> None:
 
 
 def test_client_that_timed_out_is_not_read_any_more() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(GET[:1])
     line.wait(12)
     line.send(GET)
@@ -60,7 +60,7 @@ def test_client_that_timed_out_is_not_read_any_more() -> None:
 
 
 def test_idle_connection_is_kept_for_75_seconds() -> None:
-    line = Line()
+    line = ClientConnection()
     line.wait(74)
     assert line.socket.done == []
     line.wait(3)
@@ -69,7 +69,7 @@ def test_idle_connection_is_kept_for_75_seconds() -> None:
 
 
 def test_every_request_restarts_the_75_seconds() -> None:
-    line = Line()
+    line = ClientConnection()
     for _ in range(5):
         line.send(GET)
         line.wait(60)
@@ -81,21 +81,21 @@ def test_every_request_restarts_the_75_seconds() -> None:
 
 
 def test_socket_is_closed_after_the_last_request() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_request(EVENTS, "Metadata: true", version="1.0"))
     assert line.statuses == [200]
     assert line.socket.done == ["close"]
 
 
 def test_client_can_still_read_the_response_to_an_error() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_post(b"x" * 70_000))
     assert line.statuses == [413]
     assert line.socket.done == ["write_eof"]
 
 
 def test_data_after_an_error_is_discarded_for_two_seconds() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_post(b"x" * 70_000))
     for _ in range(2):
         line.send(b"x" * 1000)
@@ -106,7 +106,7 @@ def test_data_after_an_error_is_discarded_for_two_seconds() -> None:
 
 
 def test_at_most_a_megabyte_is_discarded_after_an_error() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_post(b"x" * 70_000))
     for _ in range(17):
         line.send(b"x" * 64 * 1024)
@@ -116,13 +116,13 @@ def test_at_most_a_megabyte_is_discarded_after_an_error() -> None:
 
 
 def test_half_closed_idle_connection_is_closed() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(GET)
     assert line.wire.eof_received() is False
 
 
 def test_nothing_is_written_after_the_connection_is_lost() -> None:
-    line = Line()
+    line = ClientConnection()
     line.wire.connection_lost(None)
     line.send(GET)
     line.wait(100)
@@ -134,14 +134,14 @@ def test_nothing_is_written_after_the_connection_is_lost() -> None:
 
 
 def test_reading_pauses_while_the_client_does_not_read() -> None:
-    line = Line()
+    line = ClientConnection()
     line.wire.pause_writing()
     line.wire.resume_writing()
     assert line.socket.done == ["pause", "resume"]
 
 
 def test_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
-    line = Line()
+    line = ClientConnection()
     line.wire.pause_writing()
     line.wait(10)
     assert line.socket.done == ["pause"]
@@ -150,7 +150,7 @@ def test_client_that_does_not_read_for_ten_seconds_is_dropped() -> None:
 
 
 def test_client_that_reads_occasionally_is_kept() -> None:
-    line = Line()
+    line = ClientConnection()
     for _ in range(4):
         line.wire.pause_writing()
         line.wait(9)
@@ -159,7 +159,7 @@ def test_client_that_reads_occasionally_is_kept() -> None:
 
 
 def test_held_client_that_does_not_read_is_dropped() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll())
     line.wire.pause_writing()
     line.wait(11)
@@ -167,7 +167,7 @@ def test_held_client_that_does_not_read_is_dropped() -> None:
 
 
 def test_last_response_must_be_read_within_ten_seconds() -> None:
-    line = Line()
+    line = ClientConnection()
     line.socket.is_read = False
     line.send(a_request(EVENTS, "Metadata: true", "Connection: close"))
     line.wait(10)
@@ -177,7 +177,7 @@ def test_last_response_must_be_read_within_ten_seconds() -> None:
 
 
 def test_unread_responses_are_not_generated() -> None:
-    line = Line()
+    line = ClientConnection()
     line.socket.is_read = False
     line.send(GET * 2000)
     assert line.socket.done == ["pause"]
@@ -185,7 +185,7 @@ def test_unread_responses_are_not_generated() -> None:
 
 
 def test_slow_reader_gets_all_responses() -> None:
-    line = Line()
+    line = ClientConnection()
     line.socket.is_read = False
     line.send(GET * 3999 + a_request(EVENTS, "Metadata: true", "Connection: close"))
     while "close" not in line.socket.done:
@@ -196,7 +196,7 @@ def test_slow_reader_gets_all_responses() -> None:
 
 
 def test_fast_reader_gets_all_responses_immediately() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(GET * 2000 + GET[:20])
     assert line.statuses == [200] * 2000
     line.send(GET[20:])
@@ -204,7 +204,7 @@ def test_fast_reader_gets_all_responses_immediately() -> None:
 
 
 def test_long_poll_of_a_slow_reader_is_held() -> None:
-    line = Line()
+    line = ClientConnection()
     line.socket.is_read = False
     line.send(GET * 300 + a_poll() + GET)
     line.socket.read_all()

@@ -15,7 +15,7 @@ from tests.server.support.handlers import (
     NOON,
     QUIET,
     SECOND,
-    Reception,
+    HandlerHarness,
     a_reception,
     shown,
 )
@@ -49,7 +49,7 @@ def now(service: RunningService) -> str:
 # --- metadata handler --------------------------------------------------------
 
 
-def away(reception: Reception, since: timedelta, until: timedelta) -> None:
+def away(reception: HandlerHarness, since: timedelta, until: timedelta) -> None:
     """Report an outage between two times after noon to the plane."""
     outage = Outage(since=NOON + since, until=NOON + until)
     reception.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))

@@ -1,7 +1,7 @@
 """Prefer header: parsing of `wait` and the ETags of a long poll."""
 
 import pytest
-from tests.server.support.connections import Line, a_poll
+from tests.server.support.connections import ClientConnection, a_poll
 from tests.server.support.handlers import WEB, an_event, shown
 
 from forewarn.engine.readers.documents import DocumentUpdate
@@ -29,7 +29,7 @@ from forewarn.engine.readers.documents import DocumentUpdate
     ],
 )
 def test_invalid_wait_is_ignored(prefer: str | None) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(prefer))
     (response,) = line.said
     assert (response.status, response.header(b"preference-applied")) == (304, None)
@@ -59,7 +59,7 @@ def test_invalid_wait_is_ignored(prefer: str | None) -> None:
     ],
 )
 def test_wait_is_found_among_other_preferences(prefer: str) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(prefer))
     line.wait(6)
     assert line.socket.written == b""
@@ -69,7 +69,7 @@ def test_wait_is_found_among_other_preferences(prefer: str) -> None:
 
 @pytest.mark.parametrize("tag", ['W/"e0.0"', "e0.0", '"x", "e0.0"', "*"])
 def test_etag_is_accepted_in_any_form(tag: str) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(tag=tag))
     assert line.socket.written == b""
     assert line.plane.waiters() == 1
@@ -77,7 +77,7 @@ def test_etag_is_accepted_in_any_form(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", ["*", '"e0.0", "e0.1"'])
 def test_client_that_accepts_the_next_etag_gets_304(tag: str) -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll(tag=tag))
     line.plane.change(DocumentUpdate(position=1, shown=[shown(WEB, an_event())]))
     (response,) = line.said

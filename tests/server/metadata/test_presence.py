@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.server.support.connections import Line, Plane
+from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import (
     EVENTS,
@@ -11,7 +11,7 @@ from tests.server.support.handlers import (
     QUIET,
     SECOND,
     WEB,
-    Reception,
+    HandlerHarness,
     a_reception,
 )
 
@@ -24,7 +24,7 @@ from forewarn.server.metadata.stats import Presence, presence
 DAY = 24 * HOUR
 
 
-def after(reception: Reception, time: timedelta) -> Presence:
+def after(reception: HandlerHarness, time: timedelta) -> Presence:
     return presence(reception.handler.directory, NOON + time)
 
 
@@ -62,9 +62,9 @@ def test_vms_of_a_group_are_counted_individually() -> None:
 
 
 def test_second_vm_of_a_group_is_seen_in_the_same_second() -> None:
-    plane = Plane()
+    plane = FakePlane()
     for address in ("10.0.0.1", "10.0.0.2"):
-        Line(plane, address).send(a_request(EVENTS, "Metadata: true"))
+        ClientConnection(plane, address).send(a_request(EVENTS, "Metadata: true"))
     assert after(plane.reception, SECOND).never == 1
 
 
@@ -100,7 +100,7 @@ def test_always_enabled_groups_are_never_disabled() -> None:
     assert (counts.enabled, counts.disabled) == (1, 1)
 
 
-def heard(reception: Reception) -> None:
+def heard(reception: HandlerHarness) -> None:
     """Set the last request of the quiet group to noon."""
     enabled_state = reception.handler.directory.group_state("quiet")
     assert enabled_state is not None

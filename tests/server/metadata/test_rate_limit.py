@@ -1,12 +1,12 @@
 """Rate limit of requests per VM."""
 
 import pytest
-from tests.server.support.connections import Line, Plane, a_poll
+from tests.server.support.connections import ClientConnection, FakePlane, a_poll
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import (
     EVENTS,
     NOON,
-    Reception,
+    HandlerHarness,
     a_reception,
     an_event,
     shown,
@@ -24,7 +24,7 @@ APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
 OTHER = "10.0.0.2"
 
 
-class Watch:
+class ManualStopwatch:
     """A manually set clock."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Watch:
         return self.now
 
 
-def limited(per_second: float) -> tuple[Reception, Watch]:
-    watch = Watch()
+def limited(per_second: float) -> tuple[HandlerHarness, ManualStopwatch]:
+    watch = ManualStopwatch()
     event = shown(incarnation=0)
     return a_reception(event, rate=RateLimit(per_second, watch)), watch
 
@@ -128,7 +128,7 @@ def test_refused_request_is_not_recorded() -> None:
 
 def test_refused_approval_approves_nothing() -> None:
     reception, _ = limited(1)
-    line = Line(Plane(reception))
+    line = ClientConnection(FakePlane(reception))
     post = a_post(APPROVAL, "Metadata: true", target=EVENTS)
     line.send(GET + post)
     assert line.statuses == [200, 429]
@@ -137,7 +137,7 @@ def test_refused_approval_approves_nothing() -> None:
 
 def test_long_poll_counts_once() -> None:
     reception, _ = limited(2)
-    line = Line(Plane(reception))
+    line = ClientConnection(FakePlane(reception))
     line.send(a_poll())
     more = VM(name="web-9", group="web")
     for _ in range(5):  # removing a VM wakes the others of its group

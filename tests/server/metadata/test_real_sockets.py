@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.patience import PATIENCE
-from tests.server.support.dialogs import Said, a_post, a_request, read
+from tests.server.support.dialogs import ParsedResponse, a_post, a_request, read
 from tests.server.support.service import RunningService
 from tests.server.support.stream_driver import cut_anywhere
 
@@ -25,7 +25,7 @@ seeds = st.integers(min_value=0, max_value=2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Exchange:
     """A request and its expected response."""
 
     wire: bytes
@@ -34,7 +34,7 @@ class Asked:
     name: str  # appears in the response
 
 
-def ask(random: Random, number: int) -> Asked:
+def ask(random: Random, number: int) -> Exchange:
     """Draw a request that is handled at once or needs the engine."""
     name = f"N{number:03}"
     body = json.dumps({"StartRequests": [{"EventId": name}]}).encode()
@@ -49,10 +49,10 @@ def ask(random: Random, number: int) -> Asked:
         ("GET", 404, a_request(nobodys, MARK, "Connection: keep-alive", version="1.0")),
     )
     method, status, wire = random.choice(drawn)
-    return Asked(wire=wire, method=method, status=status, name=name)
+    return Exchange(wire=wire, method=method, status=status, name=name)
 
 
-class Client:
+class SocketClient:
     """A connection, the data sent over it, and how it ends."""
 
     def __init__(self, service: RunningService, random: Random) -> None:
@@ -73,7 +73,7 @@ class Client:
         if self.pieces:
             self.socket.sendall(self.pieces.pop(0))
 
-    def receive(self) -> list[Said]:
+    def receive(self) -> list[ParsedResponse]:
         """Read all responses until the service closes the connection."""
         written = b"".join(iter(lambda: self.socket.recv(65536), b""))
         return read(written, [request.method for request in self.asked])
@@ -90,45 +90,45 @@ class Client:
 # --- ends of a connection ----------------------------------------------------
 
 
-def half_close(client: Client) -> None:
+def half_close(client: SocketClient) -> None:
     """Half-close the connection; earlier requests still get responses."""
     client.socket.shutdown(socket.SHUT_WR)
     client.check()
 
 
-def leave_unfinished(client: Client) -> None:
+def leave_unfinished(client: SocketClient) -> None:
     """Half-close the connection in the middle of a request."""
     half_close(client)
 
 
-def ask_to_close(client: Client) -> None:
+def ask_to_close(client: SocketClient) -> None:
     """Send a last request and data after it."""
     client.check(200)
 
 
-def talk_nonsense(client: Client) -> None:
+def talk_nonsense(client: SocketClient) -> None:
     """Send invalid data and a request after it."""
     client.check(400)
 
 
-def reset(client: Client) -> None:
+def reset(client: SocketClient) -> None:
     """Reset the connection, so that the service sees an error."""
     linger = struct.pack("ii", 1, 0)
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
-def go(client: Client) -> None:
+def go(client: SocketClient) -> None:
     """Close the connection without reading."""
     del client
 
 
 VERSIONS = "/metadata/versions"
-TAILS: dict[Callable[[Client], None], bytes] = {
+TAILS: dict[Callable[[SocketClient], None], bytes] = {
     leave_unfinished: a_post(b"abc", MARK, target=EVENTS)[:-1],
     ask_to_close: a_request(VERSIONS, MARK, "Connection: close") + a_request("/x"),
     talk_nonsense: b"nonsense\r\n\r\n" + a_request("/x"),
 }
-ENDS: Sequence[Callable[[Client], None]] = (
+ENDS: Sequence[Callable[[SocketClient], None]] = (
     half_close,
     leave_unfinished,
     ask_to_close,
@@ -145,7 +145,9 @@ def test_responses_keep_their_order_for_any_use_and_end(
 ) -> None:
     random = Random(seed)
     with ExitStack() as stack:
-        clients = [Client(shared, random) for _ in range(random.choice((1, 2, 4)))]
+        clients = [
+            SocketClient(shared, random) for _ in range(random.choice((1, 2, 4)))
+        ]
         for client in clients:
             stack.enter_context(client.socket)
         while waiting := [

@@ -1,9 +1,9 @@
 """Response counters of the metadata plane by route, version and status."""
 
 import pytest
-from tests.server.support.connections import Line, a_poll
+from tests.server.support.connections import ClientConnection, a_poll
 from tests.server.support.dialogs import a_post
-from tests.server.support.handlers import EVENTS, Reception, a_reception
+from tests.server.support.handlers import EVENTS, HandlerHarness, a_reception
 
 from forewarn.errors import Unavailable
 from forewarn.protocol.versions import VERSIONS
@@ -14,7 +14,7 @@ NEWEST = "2020-07-01"
 APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
 
 
-def counted(reception: Reception) -> dict[tuple[str, str, int], int]:
+def counted(reception: HandlerHarness) -> dict[tuple[str, str, int], int]:
     """Return the nonzero counters."""
     return {(*kind,): n for kind, n in reception.handler.counts.all().items() if n}
 
@@ -38,7 +38,7 @@ def test_304_is_counted_separately() -> None:
 
 
 def test_long_poll_is_counted_when_it_ends() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_poll("wait=30"))
     assert counted(line.plane.reception) == {}
     assert line.plane.long_polls.count == 1
@@ -76,13 +76,13 @@ def test_rate_limited_request_is_counted() -> None:
 
 
 def test_invalid_request_is_counted_as_other() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(b"nonsense\r\n\r\n")
     assert counted(line.plane.reception) == {("other", "none", 400): 1}
 
 
 def test_approval_is_counted_when_it_ends() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
     assert counted(line.plane.reception) == {}
     line.wire.approved(None)
@@ -90,7 +90,7 @@ def test_approval_is_counted_when_it_ends() -> None:
 
 
 def test_failed_approval_is_counted_with_its_status() -> None:
-    line = Line()
+    line = ClientConnection()
     line.send(a_post(APPROVAL, "Metadata: true", target=EVENTS))
     line.wire.approved(Unavailable("the disk is full"))
     assert counted(line.plane.reception) == {("scheduledevents", NEWEST, 503): 1}

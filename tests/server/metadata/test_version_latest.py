@@ -13,7 +13,7 @@ from tests.server.metadata.test_handler import VERSIONS
 from tests.server.support.handlers import (
     EVENTS,
     WEB,
-    Reception,
+    HandlerHarness,
     a_reception,
     an_event,
     shown,
@@ -29,7 +29,7 @@ PATH = "/metadata/latest/scheduledevents"
 WAYS = (QUERY, PATH)
 
 
-def a_lenient_reception(*, date_form: DateForm | None = None) -> Reception:
+def a_lenient_reception(*, date_form: DateForm | None = None) -> HandlerHarness:
     """Return a reception that accepts `latest` and shows a Reboot and a Terminate."""
     events = (an_event("E0"), an_event("E1", type_=EventType.TERMINATE))
     return a_reception(shown(WEB, *events), date_form=date_form, takes_latest=True)

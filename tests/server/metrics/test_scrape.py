@@ -28,7 +28,7 @@ from forewarn.server.metrics.sources import MetricSources, Traffic
 from forewarn.stores.sqlite import MEMORY
 
 
-class ReadOnly:
+class ReadOnlyStore:
     """A store that can be unavailable and fails on writes."""
 
     def __init__(self, store: Store) -> None:
@@ -57,12 +57,12 @@ class ReadOnly:
             raise Unavailable("the disk has gone")
 
 
-class Scene:
+class ScrapeEnvironment:
     """A service in which only the engine is real."""
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.store = ReadOnly(system.store)
+        self.store = ReadOnlyStore(system.store)
         self.reached = 0  # position of a slow reader
         self.heartbeat = 3.5
         handler = a_reception().handler
@@ -92,17 +92,17 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Iterator[Scene]:
+def scene() -> Iterator[ScrapeEnvironment]:
     store = sqlite_store(MEMORY)
     store.open()
     system = a_system(store)
     system.announce(a_reboot("lone"))
-    yield Scene(system)
+    yield ScrapeEnvironment(system)
     store.close()
 
 
 def test_other_metrics_are_exported_while_the_store_is_unavailable(
-    scene: Scene,
+    scene: ScrapeEnvironment,
 ) -> None:
     scene.scrape()
     scene.store.is_away = True
@@ -116,7 +116,7 @@ def test_other_metrics_are_exported_while_the_store_is_unavailable(
         assert metrics.all(missing) == {}
 
 
-def test_scrape_does_not_wait_for_a_hanging_store(scene: Scene) -> None:
+def test_scrape_does_not_wait_for_a_hanging_store(scene: ScrapeEnvironment) -> None:
     scene.scrape()
     scene.store.hangs.clear()
     metrics = scene.scrape(patience=0.01)
@@ -125,7 +125,7 @@ def test_scrape_does_not_wait_for_a_hanging_store(scene: Scene) -> None:
     assert metrics.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
 
 
-def test_nothing_is_missed_when_the_store_is_back(scene: Scene) -> None:
+def test_nothing_is_missed_when_the_store_is_back(scene: ScrapeEnvironment) -> None:
     scene.store.is_away = True
     scene.scrape()
     scene.system.announce(a_reboot("web-0"))
@@ -137,7 +137,7 @@ def test_nothing_is_missed_when_the_store_is_back(scene: Scene) -> None:
 
 
 def test_reader_lag_is_the_age_of_the_first_unread_fact(
-    scene: Scene,
+    scene: ScrapeEnvironment,
 ) -> None:
     scene.reached = len(scene.system.journal())
     assert scene.scrape().value("forewarn_reader_lag_seconds", reader="slow") == 0
@@ -151,14 +151,14 @@ def test_reader_lag_is_the_age_of_the_first_unread_fact(
     assert metrics.value("forewarn_reader_lag_seconds", reader="slow") == 61
 
 
-def test_lag_is_real_time_whatever_the_clock(scene: Scene) -> None:
+def test_lag_is_real_time_whatever_the_clock(scene: ScrapeEnvironment) -> None:
     clock = FastClock(600, NOON + timedelta(hours=1))
     metrics = scene.scrape(clock=clock)
     lag = metrics.value("forewarn_reader_lag_seconds", reader="slow")
     assert 6 <= lag < 60
 
 
-def test_values_of_other_components_are_exported(scene: Scene) -> None:
+def test_values_of_other_components_are_exported(scene: ScrapeEnvironment) -> None:
     metrics = scene.scrape()
     assert metrics.value("forewarn_metadata_connections") == 7
     assert metrics.value("forewarn_driver_calls_running") == 4
@@ -168,7 +168,7 @@ def test_values_of_other_components_are_exported(scene: Scene) -> None:
     assert metrics.value(name, how="dropped") == 3
 
 
-def test_notifier_metrics_are_labeled_by_name(scene: Scene) -> None:
+def test_notifier_metrics_are_labeled_by_name(scene: ScrapeEnvironment) -> None:
     hook = TargetStatus(
         name="hook",
         kind="webhook",
@@ -188,6 +188,8 @@ def test_notifier_metrics_are_labeled_by_name(scene: Scene) -> None:
     assert metrics.value("forewarn_notifier_failures", target="hook") == 2
 
 
-def test_heartbeat_age_is_omitted_before_the_first_heartbeat(scene: Scene) -> None:
+def test_heartbeat_age_is_omitted_before_the_first_heartbeat(
+    scene: ScrapeEnvironment,
+) -> None:
     scene.heartbeat = inf
     assert scene.scrape().all("forewarn_heartbeat_age_seconds") == {}

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.server.support.service import Answer, RunningService
+from tests.server.support.service import ReceivedResponse, RunningService
 
 SUBSCRIPTION = "5ab5c419-1b63-4bd6-b2b1-93b2f4b5f5d8"
 COMPUTE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.Compute"
@@ -92,7 +92,7 @@ def arm(
     *,
     raw: bytes | None = None,
     **headers: str,
-) -> Answer:
+) -> ReceivedResponse:
     """Send a request below /subscriptions; add an api-version if there is no query."""
     full = path if "?" in path else f"{path}?{VERSION}"
     return service.ask(method, full, body, raw=raw, **headers)
@@ -105,7 +105,7 @@ def shown(service: RunningService, path: str) -> Any:
     return answer.json
 
 
-def error_of(answer: Answer) -> tuple[int, str]:
+def error_of(answer: ReceivedResponse) -> tuple[int, str]:
     """Return status and code of an error, which must be in ARM format."""
     assert answer.headers.get_content_type() == "application/json", answer.body
     assert answer.headers["x-ms-request-id"]

@@ -6,7 +6,7 @@ from http.cookies import Morsel, SimpleCookie
 from typing import Any
 
 from tests.server.support.api_description import faults
-from tests.server.support.service import Answer, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Browser:
 
     def ask(
         self, method: str, path: str, body: object = None, **headers: str
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Send a request as the portal's page does, unless `headers` override it."""
         data = None if body is None else json.dumps(body).encode()
         own = {"Cookie": self.cookie, "Content_Type": "application/json"}
@@ -36,7 +36,7 @@ class Browser:
         return answer
 
 
-def kept(answer: Answer) -> Morsel[str]:
+def kept(answer: ReceivedResponse) -> Morsel[str]:
     """Return the only cookie that a response sets."""
     cookies = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", [])))
     (cookie,) = cookies.values()

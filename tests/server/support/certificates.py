@@ -18,7 +18,7 @@ FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class CertificateFiles:
     """Paths of a certificate and its key."""
 
     cert: str
@@ -30,7 +30,7 @@ class Pair:
         return {"tls_cert": self.cert, "tls_key": self.key}
 
 
-class Authority:
+class CertificateAuthority:
     """A certificate authority that writes all files to one folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class Authority:
         ends: datetime = FUTURE,
         usage: x509.ObjectIdentifier = _SERVER,
         passphrase: bytes | None = None,
-    ) -> Pair:
+    ) -> CertificateFiles:
         """Sign a certificate for `names`, which may be host names or addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name("a service"), self._name, key, begins, ends)
@@ -70,7 +70,7 @@ class Authority:
             if passphrase is None
             else serialization.BestAvailableEncryption(passphrase),
         )
-        return Pair(
+        return CertificateFiles(
             cert=self._write(f"{stem}.pem", signed.public_bytes(_PEM)),
             key=self._write(f"{stem}.key", private),
         )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
-from tests.server.support.dialogs import Said, a_request, read
-from tests.server.support.handlers import EVENTS, Reception, a_reception
+from tests.server.support.dialogs import ParsedResponse, a_request, read
+from tests.server.support.handlers import EVENTS, HandlerHarness, a_reception
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.directory import Waiter
@@ -23,7 +23,7 @@ from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 
 
-class Options:
+class SocketOptions:
     """The only socket option that is ever set, SO_LINGER."""
 
     def __init__(self, done: list[str]) -> None:
@@ -36,13 +36,15 @@ class Options:
         self._done.append(f"linger {seconds}")
 
 
-class Socket(asyncio.Transport):
+class RecordingTransport(asyncio.Transport):
     """A transport that records calls; its client reads unless `is_read` is off."""
 
     def __init__(self, peer: str, wire: MetadataConnection) -> None:
         self.written = b""
         self.done: list[str] = []
-        super().__init__({"peername": (peer, 12345), "socket": Options(self.done)})
+        super().__init__(
+            {"peername": (peer, 12345), "socket": SocketOptions(self.done)}
+        )
         self.is_read = True
         self.unread = 0  # bytes
         self._wire = wire
@@ -85,7 +87,7 @@ class Socket(asyncio.Transport):
         self.done.append("resume")
 
 
-class Loop:
+class ManualLoop:
     """An event loop whose time passes only in `wait` and `step`."""
 
     def __init__(self) -> None:
@@ -100,7 +102,7 @@ class Loop:
     ) -> asyncio.TimerHandle:
         call = (when, callback)
         self._calls.append(call)
-        return cast(asyncio.TimerHandle, Cancel(lambda: self._calls.remove(call)))
+        return cast(asyncio.TimerHandle, TimerHandle(lambda: self._calls.remove(call)))
 
     @property
     def alarms(self) -> list[float]:
@@ -121,23 +123,27 @@ class Loop:
         first[1]()
 
 
-class Cancel:
+class TimerHandle:
     """Handle of a timer that can be canceled."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self.cancel = cancel
 
 
-class Plane:
+class FakePlane:
     """A metadata plane whose time and documents are changed by the test."""
 
     def __init__(
-        self, reception: Reception | None = None, *, per_vm: int = 9, total: int = 99
+        self,
+        reception: HandlerHarness | None = None,
+        *,
+        per_vm: int = 9,
+        total: int = 99,
     ) -> None:
         self.reception = reception or a_reception()
         self.handler = self.reception.handler
         self.head_cache = HeadCache()
-        self.loop = Loop()
+        self.loop = ManualLoop()
         self.long_polls = LongPollTimer(self.loop)
         self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
         self.observer: RequestObserver | None = None
@@ -199,13 +205,13 @@ class Plane:
         return len(seat.cached.waiters)
 
 
-class Line:
+class ClientConnection:
     """A client's connection to the plane."""
 
-    def __init__(self, plane: Plane | None = None, peer: str = "10.0.0.1") -> None:
-        self.plane = plane or Plane()
+    def __init__(self, plane: FakePlane | None = None, peer: str = "10.0.0.1") -> None:
+        self.plane = plane or FakePlane()
         self.wire = MetadataConnection(self.plane)
-        self.socket = Socket(peer, self.wire)
+        self.socket = RecordingTransport(peer, self.wire)
         self.wire.connection_made(self.socket)
 
     def send(self, data: bytes) -> None:
@@ -219,7 +225,7 @@ class Line:
         self.plane.wait(seconds)
 
     @property
-    def said(self) -> list[Said]:
+    def said(self) -> list[ParsedResponse]:
         return read(self.socket.written, [])
 
     @property

@@ -14,7 +14,7 @@ STAMP = ResponseHead(datetime(2026, 1, 1, 12, tzinfo=UTC), "system")
 
 
 @dataclass(slots=True)
-class Echo:
+class EchoHandler:
     """Responds to each request with its path and body; /later is deferred."""
 
     asked: list[tuple[Request, bytes]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Echo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ParsedResponse:
     """One response as a client reads it."""
 
     status: int
@@ -50,33 +50,33 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ConnectionResult:
     """A connection, its handler, and all responses."""
 
     connection: Http1Connection[str]
-    echo: Echo
-    said: list[Said]
+    echo: EchoHandler
+    said: list[ParsedResponse]
 
     @property
     def statuses(self) -> list[int]:
         return [response.status for response in self.said]
 
     @property
-    def final(self) -> list[Said]:
+    def final(self) -> list[ParsedResponse]:
         """Return all responses except 100, which depends on what has arrived."""
         return [response for response in self.said if response.status != 100]
 
 
-def a_connection(echo: Echo) -> Http1Connection[str]:
+def a_connection(echo: EchoHandler) -> Http1Connection[str]:
     return Http1Connection(echo, HeadCache())
 
 
-def talk(*pieces: bytes) -> Talk:
+def talk(*pieces: bytes) -> ConnectionResult:
     """Send `pieces` over one connection and parse the responses."""
-    echo = Echo()
+    echo = EchoHandler()
     connection = a_connection(echo)
     written = b"".join(connection.receive(piece) for piece in pieces)
-    return Talk(connection, echo, read(written, echo.methods))
+    return ConnectionResult(connection, echo, read(written, echo.methods))
 
 
 def byte_by_byte(data: bytes) -> Iterable[bytes]:
@@ -109,9 +109,9 @@ def in_chunks(body: bytes, *headers: str) -> bytes:
     return a_request("/a", coding, *headers, method="POST", body=body)
 
 
-def read(written: bytes, methods: Sequence[str]) -> list[Said]:
+def read(written: bytes, methods: Sequence[str]) -> list[ParsedResponse]:
     """Parse responses to requests with `methods`; fail if they are not valid HTTP."""
-    responses: list[Said] = []
+    responses: list[ParsedResponse] = []
     pending = list(methods)
     while written:
         method = pending.pop(0) if pending else "GET"
@@ -120,13 +120,13 @@ def read(written: bytes, methods: Sequence[str]) -> list[Said]:
     return responses
 
 
-def _read_one(written: bytes, method: str) -> tuple[list[Said], bytes]:
+def _read_one(written: bytes, method: str) -> tuple[list[ParsedResponse], bytes]:
     """Parse one response with the informational ones before it, or only those."""
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method=method, target="/", headers=[("Host", "vm")]))
     client.send(h11.EndOfMessage())
     client.receive_data(written)
-    responses: list[Said] = []
+    responses: list[ParsedResponse] = []
     while isinstance(event := client.next_event(), h11.InformationalResponse):
         responses.append(_said(event, b""))
     if event is h11.NEED_DATA and responses:
@@ -140,6 +140,8 @@ def _read_one(written: bytes, method: str) -> tuple[list[Said], bytes]:
     return [*responses, _said(head, body)], client.trailing_data[0]
 
 
-def _said(head: h11.Response | h11.InformationalResponse, body: bytes) -> Said:
+def _said(
+    head: h11.Response | h11.InformationalResponse, body: bytes
+) -> ParsedResponse:
     headers = tuple((bytes(name), bytes(value)) for name, value in head.headers)
-    return Said(status=head.status_code, body=body, headers=headers)
+    return ParsedResponse(status=head.status_code, body=body, headers=headers)

@@ -1,6 +1,6 @@
 """Requests under fault injection, with an observer of their outcomes."""
 
-from tests.server.support.connections import Line, Plane
+from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import EVENTS, WEB, a_reception, an_event, shown
 
@@ -16,7 +16,7 @@ POST = a_post(b'{"StartRequests":[{"EventId":"E0"}]}', "Metadata: true", target=
 WRONG_POST = a_post(b"nonsense", "Metadata: true", target=EVENTS)
 
 
-class Notebook:
+class RecordingRequestObserver:
     """A request observer that records finished requests."""
 
     def __init__(self) -> None:
@@ -32,27 +32,27 @@ class Notebook:
         self.heard.append(record)
 
 
-def a_line(*faults: Fault) -> Line:
+def a_line(*faults: Fault) -> ClientConnection:
     """Return a connection of web-0 to a plane with `faults` active."""
-    plane = Plane(a_reception(shown(WEB, an_event())))
+    plane = FakePlane(a_reception(shown(WEB, an_event())))
     for fault in faults:
         plane.injector.add(fault, by="admin", at=plane.handler.head.now)
-    plane.observer = Notebook()
-    return Line(plane)
+    plane.observer = RecordingRequestObserver()
+    return ClientConnection(plane)
 
 
-def heard(line: Line) -> list[tuple[int, str | None]]:
-    assert isinstance(line.plane.observer, Notebook)
+def heard(line: ClientConnection) -> list[tuple[int, str | None]]:
+    assert isinstance(line.plane.observer, RecordingRequestObserver)
     return [(record.status, record.fault) for record in line.plane.observer.heard]
 
 
-def approve(line: Line) -> None:
+def approve(line: ClientConnection) -> None:
     """Carry out the approval requested over `line`."""
     assert isinstance(line.plane.deferred[-1], ApproveFirst)
     line.wire.approved(None)
 
 
-def announce(line: Line) -> None:
+def announce(line: ClientConnection) -> None:
     """Change the document of web-0."""
     update = DocumentUpdate(position=2, shown=[shown(WEB, an_event(), an_event("E1"))])
     line.plane.change(update)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from tests.server.support.connections import Line, Plane
+from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import EVENTS, NOON, QUIET, a_reception, shown
 
@@ -16,12 +16,12 @@ GET = a_request(EVENTS, "Metadata: true")
 POST = a_post(b'{"StartRequests":[{"EventId":"e0"}]}', "Metadata: true", target=EVENTS)
 
 
-def a_plane(*documents: AudienceView, rate: RateLimit | None = None) -> Plane:
-    return Plane(a_reception(*documents, first_call_delay=DELAY, rate=rate))
+def a_plane(*documents: AudienceView, rate: RateLimit | None = None) -> FakePlane:
+    return FakePlane(a_reception(*documents, first_call_delay=DELAY, rate=rate))
 
 
-def a_caller(plane: Plane) -> Line:
-    return Line(plane, peer="10.0.0.3")
+def a_caller(plane: FakePlane) -> ClientConnection:
+    return ClientConnection(plane, peer="10.0.0.3")
 
 
 def began(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
@@ -29,7 +29,7 @@ def began(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
     return shown(replace(QUIET, listening_since=at, last_request=at), epoch=epoch)
 
 
-def listen(*lines: Line, at: datetime = NOON) -> None:
+def listen(*lines: ClientConnection, at: datetime = NOON) -> None:
     """Enable the group and notify the connections that wait for it."""
     plane = lines[0].plane
     assert isinstance(plane.deferred[-1], EnableFirst)
@@ -38,7 +38,7 @@ def listen(*lines: Line, at: datetime = NOON) -> None:
         line.wire.enabled(None)
 
 
-def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:
+def a_first_call(plane: FakePlane | None = None, data: bytes = GET) -> ClientConnection:
     """Return a connection whose first request enabled the group and is delayed."""
     line = a_caller(plane or a_plane())
     line.send(data)
@@ -46,7 +46,7 @@ def a_first_call(plane: Plane | None = None, data: bytes = GET) -> Line:
     return line
 
 
-def approve(line: Line, problem: Exception | None = None) -> None:
+def approve(line: ClientConnection, problem: Exception | None = None) -> None:
     """Carry out the approval requested over `line`."""
     deferred = line.plane.deferred[-1]
     assert isinstance(deferred, ApproveFirst)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from tests.server.support.dialogs import Said, a_request, read
+from tests.server.support.dialogs import ParsedResponse, a_request, read
 
 from forewarn.core.fleet import VM, Audience, Group, GroupKind, Listening
 from forewarn.engine.observations import PendingObservations
@@ -83,7 +83,7 @@ def shown(
 
 
 @dataclass(frozen=True, slots=True)
-class Reception:
+class HandlerHarness:
     """A handler that is easy to send requests to."""
 
     handler: MetadataHandler
@@ -111,7 +111,7 @@ class Reception:
         marked: bool = True,
         body: bytes = b"",
         address: str = "10.0.0.1",
-    ) -> Said:
+    ) -> ParsedResponse:
         """Send a request that gets an immediate response, and parse it."""
         answer = self.send(
             target, *headers, method=method, marked=marked, body=body, address=address
@@ -147,7 +147,7 @@ def a_reception(
     rate: RateLimit | None = None,
     first_call_delay: float = 0,
     takes_latest: bool = False,
-) -> Reception:
+) -> HandlerHarness:
     """Create a reception for `vms`; groups without `documents` have an empty one."""
     notes = PendingObservations()
     directory = Directory(is_open=is_open, default_vm=default_vm)
@@ -171,4 +171,4 @@ def a_reception(
         first_call_delay=first_call_delay,
         takes_latest=takes_latest,
     )
-    return Reception(handler, notes)
+    return HandlerHarness(handler, notes)

@@ -30,7 +30,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ParseResult:
     """Result of parsing a stream: requests, then a refusal or a wait for more data."""
 
     messages: tuple[Message, ...]
@@ -91,7 +91,7 @@ class _Calls:
         )
 
 
-def by_llhttp(stream: bytes) -> Reading:
+def by_llhttp(stream: bytes) -> ParseResult:
     """Parse `stream` byte by byte, as if every connection were kept.
 
     httptools accepts every Upgrade header and then reads no body.
@@ -103,13 +103,13 @@ def by_llhttp(stream: bytes) -> Reading:
         except httptools.HttpParserUpgrade:
             if calls.has_body:
                 last = replace(calls.message(ends), is_cut_off=True)
-                return Reading(messages=(*messages, last), refusal="an offer")
+                return ParseResult(messages=(*messages, last), refusal="an offer")
         except httptools.HttpParserError as problem:
-            return Reading(messages=tuple(messages), refusal=str(problem))
+            return ParseResult(messages=tuple(messages), refusal=str(problem))
         if calls.is_whole:
             messages.append(calls.message(ends))
             calls = _Calls()
-    return Reading(messages=tuple(messages))
+    return ParseResult(messages=tuple(messages))
 
 
 # --- h11 ---------------------------------------------------------------------
@@ -117,7 +117,7 @@ def by_llhttp(stream: bytes) -> Reading:
 _MOST = 1 << 20  # bytes h11 keeps of an incomplete event; our limits are lower
 
 
-def by_h11(stream: bytes) -> Reading:
+def by_h11(stream: bytes) -> ParseResult:
     """Parse `stream` as if every connection were kept.
 
     h11 refuses empty lines before a request. RFC 9112, 2.2, says to ignore them, so as
@@ -132,8 +132,8 @@ def by_h11(stream: bytes) -> Reading:
                 break
             messages.append(message)
     except h11.RemoteProtocolError as problem:
-        return Reading(messages=tuple(messages), refusal=str(problem))
-    return Reading(messages=tuple(messages))
+        return ParseResult(messages=tuple(messages), refusal=str(problem))
+    return ParseResult(messages=tuple(messages))
 
 
 def _without_empty_lines(left: bytes) -> bytes:

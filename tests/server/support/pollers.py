@@ -8,7 +8,7 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from tests.patience import PATIENCE
-from tests.server.support.dialogs import Said, a_request, read
+from tests.server.support.dialogs import ParsedResponse, a_request, read
 
 LONG = PATIENCE
 _LENGTH = re.compile(rb"\r\nContent-Length: ([0-9]+)\r\n")
@@ -38,7 +38,7 @@ class Poller:
     ) -> None:
         self.socket.close()
 
-    def ask(self, *headers: str) -> Said:
+    def ask(self, *headers: str) -> ParsedResponse:
         """Send a request that gets an immediate response, and return it."""
         self.socket.sendall(a_request(self._target, "Metadata: true", *headers))
         return self.answer()
@@ -77,7 +77,7 @@ class Poller:
         watched.register(self.socket, select.POLLIN)
         return bool(self._got or watched.poll(0))
 
-    def answer(self) -> Said:
+    def answer(self) -> ParsedResponse:
         """Read the next response."""
         while b"\r\n\r\n" not in self._got:
             self._receive()

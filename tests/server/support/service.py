@@ -68,7 +68,7 @@ tags = { role = "spare" }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReceivedResponse:
     """An HTTP response."""
 
     status: int
@@ -89,18 +89,22 @@ class Answer:
         return str(problem["detail"])
 
 
-def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Answer:
+def ask(
+    method: str, url: str, body: bytes | None = None, **headers: str
+) -> ReceivedResponse:
     """Send a request; underscores in the names of `headers` become dashes."""
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
     request = Request(url, body, renamed, method=method)
     try:
         with urlopen(request, timeout=PATIENCE) as response:
-            return Answer(
+            return ReceivedResponse(
                 status=response.status, headers=response.headers, body=response.read()
             )
     except HTTPError as error:
         with error:
-            return Answer(status=error.code, headers=error.headers, body=error.read())
+            return ReceivedResponse(
+                status=error.code, headers=error.headers, body=error.read()
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +123,7 @@ class RunningService:
         *,
         raw: bytes | None = None,
         **headers: str,
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Send a request to the control plane; `body` is sent as JSON, `raw` unchanged.
 
         The response must match the OpenAPI description.
@@ -163,13 +167,15 @@ class RunningService:
         *,
         version: str = "2020-07-01",
         **headers: str,
-    ) -> Answer:
+    ) -> ReceivedResponse:
         """Read the document of `vm`, or approve with `body`."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version={version}"
         method = "GET" if body is None else "POST"
         return ask(method, self.metadata + path, body, Metadata="true", **headers)
 
-    def approve_as(self, vm: str, *events: str, version: str = "2020-07-01") -> Answer:
+    def approve_as(
+        self, vm: str, *events: str, version: str = "2020-07-01"
+    ) -> ReceivedResponse:
         """Approve `events` as `vm`."""
         requests = [{"EventId": event} for event in events]
         body = json.dumps({"StartRequests": requests}).encode()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from tests.server.support.dialogs import Echo
+from tests.server.support.dialogs import EchoHandler
 
 from forewarn.server.metadata.transport.http1 import (
     ConnectionState,
@@ -18,7 +18,7 @@ from forewarn.server.metadata.transport.responses import CONTINUE
 OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 
-class Heads(HeadCache):
+class RecordingHeadCache(HeadCache):
     """A head cache that records the parsed heads and caches none."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Heads(HeadCache):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ConnectionOutcome:
     """What a connection did with a stream."""
 
     asked: Sequence[tuple[Request, bytes]]
@@ -48,9 +48,9 @@ class Outcome:
 
 def drive(
     pieces: Iterable[bytes], memo: HeadCache | None = None, *, is_lazy: bool = False
-) -> Outcome:
+) -> ConnectionOutcome:
     """Send `pieces`; send deferred responses at once or, if lazy, at the end."""
-    echo, sent, written, ends = Echo(), 0, b"", list[int]()
+    echo, sent, written, ends = EchoHandler(), 0, b"", list[int]()
     connection = Http1Connection(echo, memo or HeadCache())
     for piece in pieces:
         sent += len(piece)
@@ -68,7 +68,7 @@ def drive(
         connection.state in OVER,
     )
     more = connection.receive(b"GET / HTTP/1.0\r\n\r\n") if is_over else b""
-    return Outcome(
+    return ConnectionOutcome(
         asked=requests,
         ends=ends,
         written=written.replace(CONTINUE, b""),
@@ -78,7 +78,7 @@ def drive(
     )
 
 
-def catch_up(connection: Http1Connection[str], echo: Echo) -> bytes:
+def catch_up(connection: Http1Connection[str], echo: EchoHandler) -> bytes:
     """Return the deferred responses and those held back for lack of room."""
     written = b""
     while connection.state is ConnectionState.BUSY or connection.is_behind:

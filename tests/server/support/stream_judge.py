@@ -6,8 +6,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
-from tests.server.support.dialogs import Said, byte_by_byte, read
-from tests.server.support.http_oracles import Message, Reading, by_h11, by_llhttp, field
+from tests.server.support.dialogs import ParsedResponse, byte_by_byte, read
+from tests.server.support.http_oracles import (
+    Message,
+    ParseResult,
+    by_h11,
+    by_llhttp,
+    field,
+)
 from tests.server.support.stream_differences import (
     H11_LEAVES_OTHERWISE,
     LLHTTP_LEAVES_OTHERWISE,
@@ -15,8 +21,14 @@ from tests.server.support.stream_differences import (
     Difference,
     known,
 )
-from tests.server.support.stream_driver import Heads, Outcome, cut, cut_anywhere, drive
-from tests.server.support.valid_streams import Sent
+from tests.server.support.stream_driver import (
+    ConnectionOutcome,
+    RecordingHeadCache,
+    cut,
+    cut_anywhere,
+    drive,
+)
+from tests.server.support.valid_streams import ValidRequest
 
 from forewarn.server.metadata.transport.http1 import HeadCache
 
@@ -25,7 +37,7 @@ _LARGE = 4096  # bytes; larger streams are not sent byte by byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class StreamResult:
     """Result for a stream, and everything that is wrong with it."""
 
     accepted: int
@@ -33,9 +45,9 @@ class Judgement:
     complaints: tuple[str, ...]
 
 
-def judge(stream: bytes, random: Random) -> Judgement:
+def judge(stream: bytes, random: Random) -> StreamResult:
     """Send `stream` to a connection, split in several ways, and to the oracles."""
-    strict, lax, heads = by_llhttp(stream), by_h11(stream), Heads()
+    strict, lax, heads = by_llhttp(stream), by_h11(stream), RecordingHeadCache()
     messages = (*strict.messages, *lax.messages)
     ends = [at for message in messages for at in (message.ends - 1, message.ends)]
     is_slow = len(stream) < _LARGE and random.random() < 0.3
@@ -50,14 +62,14 @@ def judge(stream: bytes, random: Random) -> Judgement:
         *_not_accepted(stream, ours, responses, strict, lax),
     )
     refused = len(responses) > len(accepted)
-    return Judgement(
+    return StreamResult(
         accepted=len(accepted),
         refusal=responses[-1].status if refused else None,
         complaints=complaints,
     )
 
 
-def judge_good(sent: Sequence[Sent], random: Random) -> Judgement:
+def judge_good(sent: Sequence[ValidRequest], random: Random) -> StreamResult:
     """Judge requests that must be accepted with their intended meaning."""
     stream = b"".join(request_sent.wire for request_sent in sent)
     judgement = judge(stream, random)
@@ -75,7 +87,7 @@ def judge_good(sent: Sequence[Sent], random: Random) -> Judgement:
 
 
 @lru_cache(maxsize=4096)
-def _read(written: bytes, methods: tuple[str, ...]) -> tuple[Said, ...]:
+def _read(written: bytes, methods: tuple[str, ...]) -> tuple[ParsedResponse, ...]:
     return tuple(read(written, methods))
 
 
@@ -97,7 +109,9 @@ def shortest(stream: bytes, is_wrong: Callable[[bytes], bool]) -> bytes:
 # --- on its own --------------------------------------------------------------
 
 
-def _depends_on_cuts(stream: bytes, ours: Outcome, random: Random) -> Iterator[str]:
+def _depends_on_cuts(
+    stream: bytes, ours: ConnectionOutcome, random: Random
+) -> Iterator[str]:
     memo = HeadCache()
     ways = {
         "whole": drive([stream], memo),
@@ -117,7 +131,7 @@ def _depends_on_cuts(stream: bytes, ours: Outcome, random: Random) -> Iterator[s
 
 
 def _answered_wrongly(
-    stream: bytes, ours: Outcome, said: Sequence[Said]
+    stream: bytes, ours: ConnectionOutcome, said: Sequence[ParsedResponse]
 ) -> Iterator[str]:
     answers, refusals = said[: len(ours.asked)], said[len(ours.asked) :]
     if [answer.status for answer in answers] != [200] * len(ours.asked):
@@ -138,7 +152,9 @@ def _answered_wrongly(
 # --- against the oracles -----------------------------------------------------
 
 
-def _message(heads: Heads, ours: Outcome, number: int) -> Message:
+def _message(
+    heads: RecordingHeadCache, ours: ConnectionOutcome, number: int
+) -> Message:
     """Return an accepted request in the form of the oracles."""
     request, body = ours.asked[number]
     head = heads.read_so_far[number].removesuffix(b"\r\n\r\n")
@@ -160,7 +176,7 @@ def _differs(
     name: str,
     stream: bytes,
     ours: Sequence[Message],
-    theirs: Reading,
+    theirs: ParseResult,
     leaves_otherwise: Sequence[Difference],
 ) -> Iterator[str]:
     begins = 0
@@ -185,7 +201,11 @@ def _differs(
 
 
 def _not_accepted(
-    stream: bytes, ours: Outcome, said: Sequence[Said], strict: Reading, lax: Reading
+    stream: bytes,
+    ours: ConnectionOutcome,
+    said: Sequence[ParsedResponse],
+    strict: ParseResult,
+    lax: ParseResult,
 ) -> Iterator[str]:
     """Check the first request that we did not accept, if any."""
     count = len(ours.asked)

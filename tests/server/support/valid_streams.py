@@ -61,7 +61,7 @@ TRAILERS = (b"A: b\r\n", b"C:\r\n", b"Host: x\r\n", b"Connection: close\r\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class ValidRequest:
     """A request on the wire and its meaning."""
 
     wire: bytes
@@ -77,14 +77,14 @@ class Sent:
         return self.method, self.path, self.query, self.body, self.is_last
 
 
-def good_requests(random: Random) -> list[Sent]:
+def good_requests(random: Random) -> list[ValidRequest]:
     """Draw requests for one connection; only the last one may close it."""
     drawn = [good_request(random) for _ in range(random.choice((1, 1, 2, 2, 3, 5)))]
     ends = next((i for i, request in enumerate(drawn) if request.is_last), len(drawn))
     return drawn[: ends + 1]
 
 
-def good_request(random: Random) -> Sent:
+def good_request(random: Random) -> ValidRequest:
     """Draw a request that RFC 9112 allows and both oracles accept."""
     method = random.choice(METHODS)
     target, path, query = _target(random, method)
@@ -102,7 +102,7 @@ def good_request(random: Random) -> Sent:
     empty = b"\r\n" * random.choice((0, 0, 0, 0, 0, 0, 1, 2))
     stays = not is_old or "Connection: keep-alive" in lines
     is_chunked = any("chunked" in line.lower() for line in framing)
-    return Sent(
+    return ValidRequest(
         wire=empty + head + wire,
         method=method,
         path=path,

@@ -78,13 +78,13 @@ approve = "after-hooks"
 """
 
 
-class Unheard:
+class NullObserver:
     def begin(self, part: CoursePart) -> None:
         pass
 
 
 def linted(command: Sequence[str]) -> LintResult:
-    return lint(LintTrial(command=command, pace=FAST), Unheard())
+    return lint(LintTrial(command=command, pace=FAST), NullObserver())
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ FAR = 1e6  # seconds into a recording, later than anything else
 
 
 @dataclass(slots=True)
-class Seen:
+class RecordedProgress:
     """The progress that a replay reports."""
 
     lines: list[Line] = field(default_factory=list)
@@ -54,9 +54,9 @@ def playing(
     lines: int = 1,
     speed: float = 1.0,
     **options: bool | str,
-) -> Iterator[tuple[Replay, Seen]]:
+) -> Iterator[tuple[Replay, RecordedProgress]]:
     """Replay `recording`; if it starts at once, wait until `lines` lines were shown."""
-    seen = Seen(count=lines)
+    seen = RecordedProgress(count=lines)
     replay = Replay(
         recording,
         speed=speed,

@@ -27,7 +27,7 @@ START = s.AdvanceToStep(event="reboot")
 END = s.AdvanceToStep(event="reboot", is_end=True)
 
 
-class Heard:
+class RecordingProgressObserver:
     """An observer that records progress."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ def played(
     throughout: s.Throughout | None = None,
     seed: int | None = None,
     timeout: float = 60.0,
-    heard: Heard | None = None,
+    heard: RecordingProgressObserver | None = None,
 ) -> ScenarioResult:
     assert isinstance(by, list)
     scenario = s.Scenario(
@@ -60,7 +60,7 @@ def played(
         throughout=throughout or s.Throughout(),
     )
     production = ScenarioRun(command=by, seed=seed, timeout=timeout)
-    return play(scenario, production, heard or Heard())
+    return play(scenario, production, heard or RecordingProgressObserver())
 
 
 def failure(found: ScenarioResult) -> StepResult:
@@ -69,7 +69,7 @@ def failure(found: ScenarioResult) -> StepResult:
 
 
 def test_program_that_approves_passes_a_complete_scenario() -> None:
-    heard = Heard()
+    heard = RecordingProgressObserver()
     steps = (REBOOT, SEEN, APPROVED, START, POLLED, END, POLLED)
     outcome = played(*steps, heard=heard)
     assert outcome.has_passed, outcome.failed

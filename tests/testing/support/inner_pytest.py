@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 _SHORT = 6.0  # seconds, for handlers that poll ten times a second
 
 
-class Unheard:
+class NullObserver:
     """An observer that ignores progress."""
 
     def begin(self, number: int, what: str) -> None:
@@ -26,7 +26,9 @@ class Unheard:
 
 def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
     """Play `scenario` to `command`."""
-    return play(scenario, ScenarioRun(command=command, seed=1, timeout=100), Unheard())
+    return play(
+        scenario, ScenarioRun(command=command, seed=1, timeout=100), NullObserver()
+    )
 
 
 def a_handler(name: str) -> Sequence[str]:
