@@ -77,10 +77,10 @@ def main() -> None:
     for what, way in _WAYS.items():
         with tempfile.TemporaryDirectory() as folder:
             use = _measure(Path(folder), program, way, arguments.seconds)
-        sys.stdout.write(line(what, _shown(use)))
+        sys.stdout.write(line(what, _format(use)))
 
 
-def _shown(use: ResourceUsage) -> str:
+def _format(use: ResourceUsage) -> str:
     hours = _HOUR / use.seconds
     grown = use.memory - use.memory_before
     return (
@@ -121,14 +121,14 @@ def _measure(
         ) as pid:
             time.sleep(_SETTLING)
             before, begun = _processor(pid), time.perf_counter()
-            requests, memory = _questions(service), resident(pid)
+            requests, memory = _count_requests(service), resident(pid)
             time.sleep(seconds)
             return ResourceUsage(
                 seconds=time.perf_counter() - begun,
                 processor=_processor(pid) - before,
                 memory=resident(pid),
                 memory_before=memory,
-                questions=_questions(service) - requests,
+                questions=_count_requests(service) - requests,
             )
 
 
@@ -151,7 +151,7 @@ def _processor(pid: int) -> float:
     return sum(int(file.read_text().split()[0]) for file in threads) / 1e9
 
 
-def _questions(service: ServeProcess) -> float:
+def _count_requests(service: ServeProcess) -> float:
     """Return how many metadata requests the service has answered."""
     connection = HTTPConnection(service.control, timeout=10)
     connection.request("GET", "/metrics", headers=service.authorization)

@@ -78,7 +78,7 @@ def play(program: Path, folder: Path) -> FirstEventTimes:
             timeout=60,
         )
         announced = time.perf_counter() - begun
-        _look(metadata)
+        _check_event(metadata)
         seen = time.perf_counter() - begun
     return FirstEventTimes(ready=ready, announced=announced, seen=seen)
 
@@ -113,7 +113,7 @@ def _addresses(process: subprocess.Popen[str]) -> tuple[str, str]:
     return addresses["metadata"], addresses["control"]
 
 
-def _look(metadata: str) -> None:
+def _check_event(metadata: str) -> None:
     """Check that one GET returns the event."""
     request = Request(metadata + _EVENTS, headers={"Metadata": "true"})
     with urlopen(request, timeout=10) as response:
@@ -122,7 +122,7 @@ def _look(metadata: str) -> None:
         raise RuntimeError(f"that is not the event: {event}")
 
 
-def _shown(seconds: Sequence[float]) -> str:
+def _format(seconds: Sequence[float]) -> str:
     half = statistics.median(seconds)
     return f"median {half:6.2f} s   longest {max(seconds):6.2f} s   of {len(seconds)}"
 
@@ -143,9 +143,9 @@ def main() -> None:
     write(line("processors", str(os.cpu_count())))
     write(line("a virtual environment", f"{installed.made_in:6.2f} s"))
     write(line("pip install '.[server]'", f"{installed.installed_in:6.2f} s"))
-    write(line("serve: both planes answer", _shown([one.ready for one in played])))
-    write(line("vm restart: announced", _shown([one.announced for one in played])))
-    write(line("GET: the event is there", _shown([one.seen for one in played])))
+    write(line("serve: both planes answer", _format([one.ready for one in played])))
+    write(line("vm restart: announced", _format([one.announced for one in played])))
+    write(line("GET: the event is there", _format([one.seen for one in played])))
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         empty = _run(Path(folder), _EMPTY.format(tests=arguments.tests))
         full = _run(Path(folder), _TEST.format(tests=arguments.tests))
-    sys.stdout.write(line("tests of nothing", _shown(empty, arguments.tests)))
-    sys.stdout.write(line("tests with a service", _shown(full, arguments.tests)))
+    sys.stdout.write(line("tests of nothing", _format(empty, arguments.tests)))
+    sys.stdout.write(line("tests with a service", _format(full, arguments.tests)))
     if arguments.tests == 200 and full.seconds > _BAR:
         sys.stdout.write(f"that is more than {_BAR:.0f} s\n")
         sys.exit(1)
@@ -105,7 +105,7 @@ def _run(folder: Path, text: str) -> PytestRun:
     )
 
 
-def _shown(run: PytestRun, tests: int) -> str:
+def _format(run: PytestRun, tests: int) -> str:
     passed = re.match(r"(\d+) passed", run.told)
     if passed is None or int(passed[1]) != tests:
         raise RuntimeError(f"{tests} tests were to pass: {run.told}")

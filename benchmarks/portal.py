@@ -20,7 +20,7 @@ from benchmarks.figures import line
 from benchmarks.program import TOKEN, serving
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.chromium import MISSING, a_chromium, executable
-from tests.browser.visitor import drawn, signed_in
+from tests.browser.visitor import set_session_cookie, wait_until_drawn
 
 _PAGES = ("now", "timeline", "fleet")
 _UPDATE_DOMAINS = 5
@@ -101,7 +101,7 @@ def main() -> None:
             for name in arguments.pages
         }
     sys.stdout.write(_as_json(results) if arguments.json else _as_table(results))
-    if any(_missed(figures) for figures in results.values()):
+    if any(_missed_limits(figures) for figures in results.values()):
         sys.exit(1)
 
 
@@ -117,18 +117,18 @@ def _round(browser: Browser, name: str, size: FleetSize) -> Figures:
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             context.add_init_script(_WATCH)
             try:
-                return _visit(context, f"http://{running.control}", name, size)
+                return _measure_page(context, f"http://{running.control}", name, size)
             finally:
                 context.close()
 
 
-def _visit(
+def _measure_page(
     context: BrowserContext, control: str, name: str, size: FleetSize
 ) -> Figures:
-    signed_in(context, control, TOKEN)
+    set_session_cookie(context, control, TOKEN)
     page = context.new_page()
     page.goto(f"{control}/portal/#/{name}")
-    drawn(page, name)
+    wait_until_drawn(page, name)
     page.evaluate(_QUIET)
     loaded = page.evaluate(_TOLD, f"forewarn:{name}")
     page.evaluate("() => watched.begin()")
@@ -199,7 +199,7 @@ def _median(all_: Sequence[Figures]) -> Figures:
     )
 
 
-def _missed(figures: Figures) -> Sequence[str]:
+def _missed_limits(figures: Figures) -> Sequence[str]:
     """Describe the limits that were missed."""
     return [
         f"{name} {getattr(figures, name):.2f} is more than {most:g}"
@@ -223,7 +223,7 @@ def _as_table(told: Mapping[str, Figures]) -> str:
             + line(f"{name}: layout shift", f"{page.load_shift:.3f}")
             + line(f"{name}: the same, in a burst", f"{page.burst_shift:.3f}")
         )
-        lines += [f"{name}: {missed}\n" for missed in _missed(page)]
+        lines += [f"{name}: {missed}\n" for missed in _missed_limits(page)]
     return "".join(lines)
 
 

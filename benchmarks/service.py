@@ -40,8 +40,8 @@ def program(folder: Path) -> Iterator[Program]:
     with serving(folder, FOREWARN_SHOWN_REBOOT="0") as running:
         metadata = HTTPConnection(running.metadata, timeout=10)
         control = HTTPConnection(running.control, timeout=10)
-        _ask(metadata, "GET", _EVENTS.format(vm="web-0"))
-        _ask(control, "GET", "/healthz")
+        _request(metadata, "GET", _EVENTS.format(vm="web-0"))
+        _request(control, "GET", "/healthz")
         started_in = time.perf_counter() - running.begun
         yield Program(running.process, metadata, control, started_in)
 
@@ -65,7 +65,7 @@ def receive(connection: HTTPConnection) -> bytes:
     return body
 
 
-def _ask(
+def _request(
     connection: HTTPConnection, method: str, path: str, body: object = None
 ) -> bytes:
     send(connection, method, path, body)
@@ -77,14 +77,14 @@ def _announce_and_approve(service: Program) -> tuple[float, float]:
     body = {"type": "Reboot", "vms": ["db-0"]}
     path = _EVENTS.format(vm="db-0")
     begun = time.perf_counter()
-    created = json.loads(_ask(service.control, "POST", "/v1/maintenances", body))
+    created = json.loads(_request(service.control, "POST", "/v1/maintenances", body))
     event = created["maintenances"][0]["events"][0]["id"]
-    while event.encode() not in _ask(service.metadata, "GET", path):
+    while event.encode() not in _request(service.metadata, "GET", path):
         pass
     seen = time.perf_counter()
-    _ask(service.metadata, "POST", path, {"StartRequests": [{"EventId": event}]})
+    _request(service.metadata, "POST", path, {"StartRequests": [{"EventId": event}]})
     approved = time.perf_counter()
-    while event.encode() in _ask(service.metadata, "GET", path):
+    while event.encode() in _request(service.metadata, "GET", path):
         time.sleep(0.001)
     return seen - begun, approved - seen
 

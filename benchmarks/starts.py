@@ -80,16 +80,16 @@ def _config(folder: Path, number: int) -> Config:
     return load(SettingSources(flags=flags, environment=environment))
 
 
-def _ask(system: Service) -> None:
+def _announce_and_poll(system: Service) -> None:
     """Announce a reboot, and check that the metadata plane shows it."""
     order = {"type": "Reboot", "vms": ["web-0"]}
-    created = _answer(system.control, "POST", "/v1/maintenances", json.dumps(order))
+    created = _request(system.control, "POST", "/v1/maintenances", json.dumps(order))
     event = json.loads(created)["maintenances"][0]["events"][0]["id"]
-    if event.encode() not in _answer(system.metadata[0], "GET", _EVENTS):
+    if event.encode() not in _request(system.metadata[0], "GET", _EVENTS):
         raise RuntimeError(f"the VM was not shown {event}")
 
 
-def _answer(plane: str, method: str, path: str, body: str | None = None) -> bytes:
+def _request(plane: str, method: str, path: str, body: str | None = None) -> bytes:
     headers = {"Authorization": f"Bearer {_TOKEN}", "Metadata": "true"}
     headers["Content-Type"] = "application/json"
     connection = HTTPConnection(plane.removeprefix("http://"), timeout=10)
@@ -104,10 +104,10 @@ def _start_and_stop(folder: Path, numbers: range) -> None:
             (folder / "forewarn.db").unlink(missing_ok=True)
         with Service(_config(folder, number), _TOKEN) as system:
             if number % _ASKED in (0, 1):  # one in memory, one in a file
-                _ask(system)
+                _announce_and_poll(system)
 
 
-def complaints(
+def leaks(
     before: HeldResources, after: HeldResources, starts: int, folder: Path
 ) -> Iterator[str]:
     """Describe what `starts` services have left behind."""
@@ -139,7 +139,7 @@ def _run(starts: int, folder: Path) -> Sequence[str]:
         f"{'resident memory':<28} {before.memory} kB before, {after.memory} kB after",
     ):
         sys.stdout.write(f"{line}\n")
-    return [*complaints(before, after, starts, folder)]
+    return [*leaks(before, after, starts, folder)]
 
 
 def main() -> int:

@@ -180,7 +180,7 @@ class VM:
             if id_ in self._thought_of or event["EventStatus"] != "Scheduled":
                 continue
             self._thought_of.add(id_)
-            if self._approves and _is_welcome(id_):
+            if self._approves and _is_approved(id_):
                 thought = asyncio.create_task(self._approve(event))
                 self._thoughts.add(thought)
                 thought.add_done_callback(self._thoughts.discard)
@@ -203,7 +203,7 @@ class VM:
             world.tally.errors.append(f"{self._machine.name}: {text}")
 
 
-def _is_welcome(event: str) -> bool:
+def _is_approved(event: str) -> bool:
     """Whether VMs approve `event`: seven in ten."""
     return int(event[:4], 16) % 10 < 7
 

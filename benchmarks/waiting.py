@@ -66,7 +66,7 @@ def _connect(where: tuple[str, int], number: int) -> socket.socket:
     )
 
 
-def _busy(pid: int) -> float:
+def _cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(file.read_text().split()[0]) for file in tasks) / 1e9
@@ -85,12 +85,12 @@ def _measure(
             waiters[waiter.fileno()] = waiter
             watched.register(waiter, select.EPOLLIN)
         time.sleep(_QUIET)
-        memory, busy = (resident(pid) - before) / _WAITERS, _busy(pid)
-        seconds = _answered(waiters, watched, change)
-        return WakeTimes(seconds=seconds, busy=_busy(pid) - busy, memory=memory)
+        memory, busy = (resident(pid) - before) / _WAITERS, _cpu_seconds(pid)
+        seconds = _response_times(waiters, watched, change)
+        return WakeTimes(seconds=seconds, busy=_cpu_seconds(pid) - busy, memory=memory)
 
 
-def _answered(
+def _response_times(
     waiters: dict[int, socket.socket], watched: select.epoll, change: Callable[[], None]
 ) -> Sequence[float]:
     if watched.poll(0):
@@ -113,7 +113,7 @@ def _answered(
 # --- forewarn ----------------------------------------------------------------
 
 
-def _answer(where: tuple[str, int], request: str) -> bytes:
+def _request(where: tuple[str, int], request: str) -> bytes:
     with socket.create_connection(where, timeout=_PATIENCE) as asking:
         asking.sendall(request.encode())
         return asking.recv(65536)
@@ -129,7 +129,7 @@ def _of_forewarn() -> tuple[WakeTimes, int]:
     """Measure forewarn; return the figures and the length of a response."""
     with tempfile.TemporaryDirectory() as folder, program(Path(folder)) as service:
         where = service.metadata.host, service.metadata.port
-        match = re.search(rb'ETag: "([^"]+)"', _answer(where, _GET.format(more="")))
+        match = re.search(rb'ETag: "([^"]+)"', _request(where, _GET.format(more="")))
         if match is None:
             raise RuntimeError("the document has no tag")
         held = _GET.format(more=_HOLD.format(tag=match[1].decode()))
@@ -138,7 +138,7 @@ def _of_forewarn() -> tuple[WakeTimes, int]:
         pid = service.process.pid
         taken = _measure(where, held.encode(), lambda: _announce(service, "db-0"), pid)
         receive(service.control)
-        return taken, len(_answer(where, held))
+        return taken, len(_request(where, held))
 
 
 # --- the yardstick -----------------------------------------------------------

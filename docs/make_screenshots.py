@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.browser.chromium import MISSING, a_chromium, executable
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import SCHEMES, PortalUser, ProfilePool, a_visitor, go
+from tests.browser.visitor import SCHEMES, PortalUser, ProfilePool, a_user, navigate
 from tests.server.support.service import RunningService
 
 FOLDER = Path(__file__).parent / "portal"
@@ -40,23 +40,23 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         a_lively_service(Path(folder)) as service,
         a_chromium(program) as chromium,
-        a_visitor(ProfilePool(chromium.browser)) as visitor,
+        a_user(ProfilePool(chromium.browser)) as user,
     ):
-        for path in take(visitor, service, arguments.into, arguments.width):
+        for path in take(user, service, arguments.into, arguments.width):
             sys.stdout.write(f"{path}  {path.stat().st_size // 1000} kB\n")
-    if visitor.watch.complaints:
-        sys.exit("\n".join(visitor.watch.complaints))
+    if user.watch.complaints:
+        sys.exit("\n".join(user.watch.complaints))
 
 
 def take(
-    visitor: PortalUser, service: RunningService, into: Path, width: int
+    user: PortalUser, service: RunningService, into: Path, width: int
 ) -> Iterator[Path]:
     """Take a screenshot of each page in the light and the dark scheme."""
     for scheme in SCHEMES:
-        page = visitor.opens(service, _FIRST, width=width, scheme=scheme, zone="UTC")
+        page = user.open_page(service, _FIRST, width=width, scheme=scheme, zone="UTC")
         for name, height in PAGES.items():
             page.set_viewport_size({"width": width, "height": height})
-            go(page, name)
+            navigate(page, name)
             if name == "fleet":
                 page.get_by_text(_POINTED_AT, exact=True).first.hover()
             path = into / f"{name}-{scheme}.png"

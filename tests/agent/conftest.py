@@ -9,7 +9,7 @@ from tests.agent.support.hook_builders import ReadyPipe
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Staging]:
+def agent_factory(tmp_path: Path) -> Iterator[Staging]:
     """Return a factory of agents; making the next one kills the previous."""
     stages: list[AgentEnvironment] = []
 
@@ -25,10 +25,10 @@ def stage(tmp_path: Path) -> Iterator[Staging]:
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[ReadyPipe]:
-    word = ReadyPipe(tmp_path)
-    yield word
-    word.close()
+def ready_pipe(tmp_path: Path) -> Iterator[ReadyPipe]:
+    ready_pipe = ReadyPipe(tmp_path)
+    yield ready_pipe
+    ready_pipe.close()
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_there_may_be_no_name_at_all() -> None:
 # --- mismatches --------------------------------------------------------------
 
 
-def said(
+def mismatch_text(
     *resources: str,
     explicit: str | None = None,
     compute_name: str | None = None,
@@ -135,41 +135,48 @@ def said(
 
 
 def test_a_configured_name_unknown_to_the_service_is_reported() -> None:
-    message = said(explicit="web-1", compute_name="web-0")
+    message = mismatch_text(explicit="web-1", compute_name="web-0")
     assert "given is web-1" in message
     assert "this VM is web-0" in message
 
 
 def test_a_configured_name_may_have_another_form() -> None:
-    assert said(explicit="POOL00000i", compute_name="pool_18") == "None"
+    assert mismatch_text(explicit="POOL00000i", compute_name="pool_18") == "None"
 
 
 def test_events_that_list_the_host_name_are_reported() -> None:
-    message = said("db", "Box-7", compute_name="web-0", host_name="box-7.example.org")
+    message = mismatch_text(
+        "db", "Box-7", compute_name="web-0", host_name="box-7.example.org"
+    )
     assert message.startswith("events name Box-7, which is this machine's host name")
     assert "goes by web-0" in message
 
 
 def test_events_that_list_the_scale_set_form_of_the_host_name_are_reported() -> None:
-    assert "events name pool_18" in said(
+    assert "events name pool_18" in mismatch_text(
         "pool_18", compute_name="web-0", host_name="pool00000i"
     )
 
 
 def test_events_that_also_list_this_vm_are_no_mismatch() -> None:
-    assert said("box-7", "web-0", compute_name="web-0", host_name="box-7") == "None"
+    assert (
+        mismatch_text("box-7", "web-0", compute_name="web-0", host_name="box-7")
+        == "None"
+    )
 
 
 def test_a_host_name_that_no_event_lists_is_no_mismatch() -> None:
-    assert said("db", compute_name="web-0", host_name="box-7") == "None"
+    assert mismatch_text("db", compute_name="web-0", host_name="box-7") == "None"
 
 
 def test_having_only_a_host_name_is_reported() -> None:
-    assert "goes by the host name box-7," in said(host_name="box-7.example.org")
+    assert "goes by the host name box-7," in mismatch_text(
+        host_name="box-7.example.org"
+    )
 
 
 def test_having_no_name_at_all_is_reported() -> None:
-    assert "has no name" in said()
+    assert "has no name" in mismatch_text()
 
 
 def test_there_is_no_mismatch_before_the_first_document() -> None:

@@ -27,33 +27,35 @@ RULE = Rule(
 )
 
 
-def me(*, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)) -> LocalVm:
+def a_local_vm(
+    *, name: str | None = None, rules: tuple[Rule, ...] = (RULE,)
+) -> LocalVm:
     clock = ServiceClock()
     clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     return LocalVm(Plan(state=Path(), name=name, rules=rules), clock, "host-0")
 
 
 def test_the_configured_name_wins_over_the_learned_and_the_host_name() -> None:
-    assert me().name == "host-0"
-    assert me().learn("web-0") == "web-0"
-    assert me(name="db-0").learn("web-0") == "db-0"
+    assert a_local_vm().name == "host-0"
+    assert a_local_vm().learn("web-0") == "web-0"
+    assert a_local_vm(name="db-0").learn("web-0") == "db-0"
 
 
 def test_a_learned_name_is_kept() -> None:
-    local_vm = me()
+    local_vm = a_local_vm()
     local_vm.learn("web-0")
     assert local_vm.learn(None) == "web-0"
 
 
 def test_the_position_is_that_of_the_name_in_use() -> None:
-    local_vm = me()
+    local_vm = a_local_vm()
     local_vm.learn("web-0")
     assert local_vm.position(["web-1", "WEB-0"]) == 1
     assert local_vm.position(["host-0"]) is None
 
 
 def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
-    decision = me().decide(an_event(), True, 900.0)
+    decision = a_local_vm().decide(an_event(), True, 900.0)
     plan = decision.plan
     assert plan is not None
     assert (plan.rule, plan.hooks, plan.parallel) == ("mine", RULE.hooks, True)
@@ -67,22 +69,22 @@ def test_a_matching_rule_becomes_the_course_of_an_event() -> None:
 
 def test_without_a_matching_rule_there_is_no_course() -> None:
     others = Rule(name="others", concerns=RuleScope.OTHERS)
-    decision = me(rules=(others,)).decide(an_event(), True, 900.0)
+    decision = a_local_vm(rules=(others,)).decide(an_event(), True, 900.0)
     assert decision.plan is None
     assert decision.why == ("rule others does not match: it names this VM",)
 
 
 def test_a_name_mismatch_is_explained() -> None:
-    local_vm = me()
+    local_vm = a_local_vm()
     assert "does not tell" in (local_vm.mismatch(None) or "")
     local_vm.learn("web-0")
     assert local_vm.mismatch(None) is None
     named = Document(incarnation=1, events=(an_event(resources=["host-0"]),))
     assert "host name" in (local_vm.mismatch(named) or "")
-    assert "the name given is db-0" in (_given("db-0").mismatch(None) or "")
+    assert "the name given is db-0" in (a_named_vm("db-0").mismatch(None) or "")
 
 
-def _given(name: str) -> LocalVm:
-    local_vm = me(name=name)
+def a_named_vm(name: str) -> LocalVm:
+    local_vm = a_local_vm(name=name)
     local_vm.learn("web-0")
     return local_vm

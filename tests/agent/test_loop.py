@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.agent.support.agent_loop import Staging, going_on, seeing
+from tests.agent.support.agent_loop import Staging, a_document_read, endless_hook
 from tests.agent.support.events import MINUTE, NOON, an_event
 from tests.agent.support.hook_builders import ReadyPipe
 
@@ -10,9 +10,9 @@ from forewarn.agent.config.plan import ApprovalPolicy, SharedApproval
 from forewarn.errors import Refused, Unreachable
 
 
-def test_an_event_is_approved_when_its_hook_has_ended(stage: Staging) -> None:
-    agent = stage()
-    agent.turn(seeing(an_event()))
+def test_an_event_is_approved_when_its_hook_has_ended(agent_factory: Staging) -> None:
+    agent = agent_factory()
+    agent.turn(a_document_read(an_event()))
     assert agent.approver.approved == []
     agent.turn()
     agent.turn()
@@ -24,24 +24,24 @@ def test_an_event_is_approved_when_its_hook_has_ended(stage: Staging) -> None:
     assert [line["answer"] for line in agent.lines("approved")] == ["200"]
 
 
-def test_an_approved_event_is_not_approved_again(stage: Staging) -> None:
-    agent = stage()
-    agent.turn(seeing(an_event()))
+def test_an_approved_event_is_not_approved_again(agent_factory: Staging) -> None:
+    agent = agent_factory()
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     agent.turn()
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.executor.stop()
     assert agent.approver.approved == ["E1"]
 
 
 def test_a_failed_hook_prevents_approval_which_is_recorded_once(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage(hooks={"drain": "exit 3"})
-    agent.turn(seeing(an_event()))
+    agent = agent_factory(hooks={"drain": "exit 3"})
+    agent.turn(a_document_read(an_event()))
     agent.turn()
-    agent.turn(seeing(an_event(), at=NOON + MINUTE))
-    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
+    agent.turn(a_document_read(an_event(), at=NOON + MINUTE))
+    agent.turn(a_document_read(an_event(), at=NOON + 2 * MINUTE))
     assert agent.approver.approved == []
     assert agent.runs() == [("drain", "failed", 1)]
     (line,) = agent.lines("not-approved")
@@ -50,21 +50,23 @@ def test_a_failed_hook_prevents_approval_which_is_recorded_once(
 
 
 def test_nothing_is_recorded_about_approval_while_a_hook_runs(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = stage(hooks={"drain": going_on(word)})
-    agent.turn(seeing(an_event()))
-    word.hear()
-    agent.turn(seeing(an_event()))
+    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    agent.turn(a_document_read(an_event()))
+    ready_pipe.read()
+    agent.turn(a_document_read(an_event()))
     assert agent.lines("not-approved") == []
 
 
 def test_at_once_approves_before_the_hook_has_ended(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = stage(approve=ApprovalPolicy.AT_ONCE, hooks={"drain": going_on(word)})
-    agent.turn(seeing(an_event()))
-    word.hear()
+    agent = agent_factory(
+        approve=ApprovalPolicy.AT_ONCE, hooks={"drain": endless_hook(ready_pipe)}
+    )
+    agent.turn(a_document_read(an_event()))
+    ready_pipe.read()
     agent.turn()
     assert agent.approver.approved == ["E1"]
     assert agent.runs() == [("drain", "running", 1)]
@@ -72,28 +74,28 @@ def test_at_once_approves_before_the_hook_has_ended(
 
 
 def test_a_vm_not_listed_first_does_not_approve_and_names_the_one_that_does(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage()
+    agent = agent_factory()
     event = an_event(resources=["web-1", "web-0"])
-    agent.turn(seeing(event))
+    agent.turn(a_document_read(event))
     agent.turn()
-    agent.turn(seeing(event))
+    agent.turn(a_document_read(event))
     assert agent.approver.approved == []
     (line,) = agent.lines("not-approved")
     assert "web-1 is named first" in str(line["reason"])
 
 
 def test_readiness_is_checked_until_all_are_ready(
-    stage: Staging, tmp_path: Path
+    agent_factory: Staging, tmp_path: Path
 ) -> None:
     flag = tmp_path / "all-drained"
-    agent = stage(
+    agent = agent_factory(
         together=SharedApproval.WHEN_READY,
         ready="all",
         hooks={"all": f"test -e {flag} || {{ echo web-1 is not; exit 1; }}"},
     )
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()  # drain has ended; readiness is checked
     agent.turn()  # not ready; checked again
     assert agent.approver.approved == []
@@ -105,10 +107,10 @@ def test_readiness_is_checked_until_all_are_ready(
     assert agent.runs() == [("drain", "done", 1)]
 
 
-def test_a_dry_run_runs_nothing_and_approves_nothing(stage: Staging) -> None:
-    agent = stage(is_dry=True, approve=ApprovalPolicy.AT_ONCE)
-    agent.turn(seeing(an_event()))
-    agent.turn(seeing(at=NOON + MINUTE))
+def test_a_dry_run_runs_nothing_and_approves_nothing(agent_factory: Staging) -> None:
+    agent = agent_factory(is_dry=True, approve=ApprovalPolicy.AT_ONCE)
+    agent.turn(a_document_read(an_event()))
+    agent.turn(a_document_read(at=NOON + MINUTE))
     agent.executor.stop()
     assert agent.approver.approved == []
     assert agent.runs() == []
@@ -117,14 +119,14 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(stage: Staging) -> None:
 
 
 def test_a_refused_approval_is_recorded_and_not_repeated_immediately(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage()
+    agent = agent_factory()
     agent.approver.refusals = [Refused("no such event", status=400)]
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     agent.turn()
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.executor.stop()
     assert agent.approver.approved == []
     assert agent.state().approved_at is None
@@ -136,16 +138,16 @@ def test_a_refused_approval_is_recorded_and_not_repeated_immediately(
 
 
 def test_an_approval_without_a_known_result_is_sent_after_a_restart(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    before = stage()
+    before = agent_factory()
     before.approver.refusals = [Unreachable("nobody is there")]
-    before.turn(seeing(an_event()))
+    before.turn(a_document_read(an_event()))
     before.turn()
     before.turn()
     assert before.metrics.value("approvals_total", answer="unreachable") == 1
-    agent = stage()
-    agent.turn(seeing(an_event()))
+    agent = agent_factory()
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.approver.approved == ["E1"]
     assert agent.runs() == [("drain", "done", 1)]
@@ -154,12 +156,12 @@ def test_an_approval_without_a_known_result_is_sent_after_a_restart(
 # --- full disk ---------------------------------------------------------------
 
 
-def test_an_unsaved_event_is_prepared_but_not_approved(stage: Staging) -> None:
-    agent = stage()
+def test_an_unsaved_event_is_prepared_but_not_approved(agent_factory: Staging) -> None:
+    agent = agent_factory()
     agent.space.is_full = True
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.executor.stop()
     assert agent.runs() == [("drain", "done", 1)]
     assert agent.approver.approved == []
@@ -167,41 +169,43 @@ def test_an_unsaved_event_is_prepared_but_not_approved(stage: Staging) -> None:
     assert agent.metrics.value("state_errors_total")
 
 
-def test_it_is_approved_once_the_disk_has_space(stage: Staging) -> None:
-    agent = stage()
+def test_it_is_approved_once_the_disk_has_space(agent_factory: Staging) -> None:
+    agent = agent_factory()
     agent.space.is_full = True
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     agent.space.is_full = False
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.approver.approved == ["E1"]
     assert agent.conditions.active() == {}
 
 
-def test_a_finished_event_is_saved_once_the_disk_has_space(stage: Staging) -> None:
-    agent = stage(steps={}, approve=ApprovalPolicy.NEVER)
-    agent.turn(seeing(an_event()))
+def test_a_finished_event_is_saved_once_the_disk_has_space(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(steps={}, approve=ApprovalPolicy.NEVER)
+    agent.turn(a_document_read(an_event()))
     agent.space.is_full = True
-    agent.turn(seeing())
+    agent.turn(a_document_read())
     assert agent.state().over_at is not None
     assert "state-unwritable" in agent.conditions.active()
     agent.space.is_full = False
-    agent.turn(seeing())
+    agent.turn(a_document_read())
     assert agent.conditions.active() == {}
 
 
 def test_an_approval_is_not_sent_until_it_is_on_disk(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage(together=SharedApproval.WHEN_READY, ready="all")
-    agent.turn(seeing(an_event()))
+    agent = agent_factory(together=SharedApproval.WHEN_READY, ready="all")
+    agent.turn(a_document_read(an_event()))
     agent.turn()  # drain has ended; readiness is checked
     agent.space.is_full = True
     agent.turn()  # all are ready
     agent.executor.stop()
     assert agent.approver.approved == []
     agent.space.is_full = False
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.approver.approved == ["E1"]

@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.agent.support.agent_loop import AWAY, STARTED, Staging, going_on, seeing
+from tests.agent.support.agent_loop import (
+    AWAY,
+    STARTED,
+    Staging,
+    a_document_read,
+    endless_hook,
+)
 from tests.agent.support.events import MINUTE, NOON, an_event
 from tests.agent.support.hook_builders import ReadyPipe
 
@@ -16,16 +22,18 @@ from forewarn.agent.poller import NameLearned
 from forewarn.errors import Refused
 
 
-def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: ReadyPipe) -> None:
-    before = stage(hooks={"drain": going_on(word)})
-    before.turn(seeing(an_event()))
-    word.hear()
+def test_a_hook_cut_by_stopping_is_run_again(
+    agent_factory: Staging, ready_pipe: ReadyPipe
+) -> None:
+    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    before.turn(a_document_read(an_event()))
+    ready_pipe.read()
     before.turn(Stop())
     before.executor.stop()
     before.turn()
     assert before.runs() == [("drain", "running", 1)]
-    agent = stage()
-    agent.turn(seeing(an_event()))
+    agent = agent_factory()
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.runs() == [("drain", "done", 2)]
 
@@ -34,11 +42,11 @@ def test_a_hook_cut_by_stopping_is_run_again(stage: Staging, word: ReadyPipe) ->
     ("ended", "kept"), [(HookOutcome.DONE, "done"), (HookOutcome.FAILED, "running")]
 )
 def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
-    stage: Staging, word: ReadyPipe, ended: HookOutcome, kept: str
+    agent_factory: Staging, ready_pipe: ReadyPipe, ended: HookOutcome, kept: str
 ) -> None:
-    agent = stage(hooks={"drain": going_on(word)})
-    agent.turn(seeing(an_event()))
-    word.hear()
+    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    agent.turn(a_document_read(an_event()))
+    ready_pipe.read()
     run = replace(agent.state().runs[0], outcome=ended, ended_at=NOON)
     agent.turn(Stop())
     agent.executor.stop()
@@ -48,68 +56,70 @@ def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
 
 
 def test_preparation_continues_even_if_no_document_can_be_read(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = stage(hooks={"drain": going_on(word)})
-    before.turn(seeing(an_event(not_before=NOON.replace(year=9000))))
-    word.hear()
-    agent = stage()
+    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    before.turn(a_document_read(an_event(not_before=NOON.replace(year=9000))))
+    ready_pipe.read()
+    agent = agent_factory()
     agent.turn(AWAY)
     agent.turn()
     assert agent.runs() == [("drain", "done", 2)]
 
 
 def test_nothing_starts_before_the_service_s_clock_is_known(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = stage(hooks={"drain": going_on(word)})
-    before.turn(seeing(an_event()))
-    word.hear()
-    agent = stage()  # its own clock is months ahead of the service's
+    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    before.turn(a_document_read(an_event()))
+    ready_pipe.read()
+    agent = agent_factory()  # its own clock is months ahead of the service's
     agent.turn(NameLearned(name="web-0"))
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.runs() == [("drain", "done", 2)]
 
 
 def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = stage(hooks={"drain": going_on(word)})
-    before.turn(seeing(an_event()))
-    word.hear()
-    agent = stage(boot="boot-2")
+    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    before.turn(a_document_read(an_event()))
+    ready_pipe.read()
+    agent = agent_factory(boot="boot-2")
     agent.turn(AWAY)
     assert agent.runs() == [("drain", "running", 1)]
-    agent.turn(seeing(at=NOON + 16 * MINUTE))
+    agent.turn(a_document_read(at=NOON + 16 * MINUTE))
     while agent.state().over_at is None:
         agent.turn()
     assert agent.runs() == [("drain", "cut", 1), ("fill", "done", 1)]
 
 
 def test_for_a_started_event_it_waits_for_a_document_after_a_restart(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = stage(hooks={"tell": going_on(word)})
-    before.turn(seeing(an_event()))
+    before = agent_factory(hooks={"tell": endless_hook(ready_pipe)})
+    before.turn(a_document_read(an_event()))
     before.turn()
     before.turn()
-    before.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
-    word.hear()
-    agent = stage()
+    before.turn(a_document_read(STARTED, at=NOON + 15 * MINUTE))
+    ready_pipe.read()
+    agent = agent_factory()
     agent.turn(AWAY)
     assert agent.runs() == [("drain", "done", 1), ("tell", "running", 1)]
 
 
 def test_a_readiness_check_cut_by_stopping_records_nothing(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = stage(
-        together=SharedApproval.WHEN_READY, ready="all", hooks={"all": going_on(word)}
+    agent = agent_factory(
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+        hooks={"all": endless_hook(ready_pipe)},
     )
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
-    word.hear()
+    ready_pipe.read()
     agent.turn(Stop())
     agent.executor.stop()
     agent.turn()
@@ -117,21 +127,23 @@ def test_a_readiness_check_cut_by_stopping_records_nothing(
 
 
 def test_a_start_cuts_the_preparation_and_runs_its_own_hook(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = stage(hooks={"drain": going_on(word)})
-    agent.turn(seeing(an_event()))
-    word.hear()
-    agent.turn(seeing(STARTED, at=NOON + 15 * MINUTE))
+    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    agent.turn(a_document_read(an_event()))
+    ready_pipe.read()
+    agent.turn(a_document_read(STARTED, at=NOON + 15 * MINUTE))
     agent.turn()
     agent.turn()
     assert agent.runs() == [("drain", "cut", 1), ("tell", "done", 1)]
 
 
-def test_an_event_is_over_when_its_last_hook_has_ended(stage: Staging) -> None:
-    agent = stage(steps={HookPoint.UNDO: ("resume",)}, approve=ApprovalPolicy.NEVER)
-    agent.turn(seeing(an_event()))
-    agent.turn(seeing(at=NOON + MINUTE))
+def test_an_event_is_over_when_its_last_hook_has_ended(agent_factory: Staging) -> None:
+    agent = agent_factory(
+        steps={HookPoint.UNDO: ("resume",)}, approve=ApprovalPolicy.NEVER
+    )
+    agent.turn(a_document_read(an_event()))
+    agent.turn(a_document_read(at=NOON + MINUTE))
     assert agent.state().over_at is None
     agent.turn()
     assert agent.state().over_at is not None
@@ -139,16 +151,16 @@ def test_an_event_is_over_when_its_last_hook_has_ended(stage: Staging) -> None:
 
 
 def test_an_event_announced_again_is_prepared_and_approved_again(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage()
-    agent.turn(seeing(an_event()))
+    agent = agent_factory()
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     agent.turn()
-    agent.turn(seeing(at=NOON + MINUTE))
+    agent.turn(a_document_read(at=NOON + MINUTE))
     while agent.state().over_at is None:
         agent.turn()
-    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))
+    agent.turn(a_document_read(an_event(), at=NOON + 2 * MINUTE))
     agent.turn()
     agent.turn()
     assert agent.approver.approved == ["E1", "E1"]
@@ -156,16 +168,16 @@ def test_an_event_announced_again_is_prepared_and_approved_again(
 
 
 def test_an_event_announced_again_does_not_wait_for_the_earlier_approval(
-    stage: Staging, word: ReadyPipe
+    agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = stage(hooks={"resume": going_on(word)})
+    agent = agent_factory(hooks={"resume": endless_hook(ready_pipe)})
     agent.approver.refusals = [Refused("no such event", status=400)]
-    agent.turn(seeing(an_event()))
+    agent.turn(a_document_read(an_event()))
     agent.turn()
     agent.turn()
-    agent.turn(seeing(at=NOON + MINUTE))
-    word.hear()
-    agent.turn(seeing(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
+    agent.turn(a_document_read(at=NOON + MINUTE))
+    ready_pipe.read()
+    agent.turn(a_document_read(an_event(), at=NOON + 2 * MINUTE))  # resume is cut
     agent.turn()
     agent.turn()
     agent.turn()
@@ -173,27 +185,29 @@ def test_an_event_announced_again_does_not_wait_for_the_earlier_approval(
 
 
 def test_an_event_announced_again_that_fails_again_is_recorded_again(
-    stage: Staging,
+    agent_factory: Staging,
 ) -> None:
-    agent = stage(hooks={"drain": "exit 3"}, steps={HookPoint.PREPARE: ("drain",)})
+    agent = agent_factory(
+        hooks={"drain": "exit 3"}, steps={HookPoint.PREPARE: ("drain",)}
+    )
     for minute in (0, 2):
-        agent.turn(seeing(an_event(), at=NOON + minute * MINUTE))
+        agent.turn(a_document_read(an_event(), at=NOON + minute * MINUTE))
         agent.turn()
-        agent.turn(seeing(at=NOON + (minute + 1) * MINUTE))
+        agent.turn(a_document_read(at=NOON + (minute + 1) * MINUTE))
     assert len(agent.lines("not-approved")) == 2
 
 
-def test_an_event_finished_a_week_ago_is_forgotten(stage: Staging) -> None:
-    agent = stage(steps={}, approve=ApprovalPolicy.NEVER)
-    agent.turn(seeing(an_event()))
-    agent.turn(seeing())
-    agent.turn(seeing(at=NOON + timedelta(days=8)))
+def test_an_event_finished_a_week_ago_is_forgotten(agent_factory: Staging) -> None:
+    agent = agent_factory(steps={}, approve=ApprovalPolicy.NEVER)
+    agent.turn(a_document_read(an_event()))
+    agent.turn(a_document_read())
+    agent.turn(a_document_read(at=NOON + timedelta(days=8)))
     assert agent.memory.find("E1") is None
 
 
-def test_run_ends_after_a_stop(stage: Staging) -> None:
-    running = stage()
-    running.agent.inbox.put(seeing(an_event()))
+def test_run_ends_after_a_stop(agent_factory: Staging) -> None:
+    running = agent_factory()
+    running.agent.inbox.put(a_document_read(an_event()))
     running.agent.inbox.put(Stop())
     running.agent.run(running.executor)
     assert running.state().seen is LastStatus.SCHEDULED

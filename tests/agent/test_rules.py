@@ -39,7 +39,7 @@ def a_rule(**changed: Any) -> Rule:
     return Rule(**{"name": "r", **changed})
 
 
-def judged(
+def evaluate(
     rules: Sequence[Rule],
     *,
     is_mine: bool = True,
@@ -52,11 +52,11 @@ def judged(
 
 
 def matches(rule: Rule, **changed: Any) -> bool:
-    return judged([rule], **changed).rule is rule
+    return evaluate([rule], **changed).rule is rule
 
 
-def why(rule: Rule, **changed: Any) -> tuple[str, ...]:
-    return judged([rule], **changed).reasons[0].why
+def match_reasons(rule: Rule, **changed: Any) -> tuple[str, ...]:
+    return evaluate([rule], **changed).reasons[0].why
 
 
 # --- order of rules ----------------------------------------------------------
@@ -68,12 +68,12 @@ def test_the_first_matching_rule_applies() -> None:
         a_rule(name="reboots", types=frozenset({"Reboot"})),
         a_rule(name="all"),
     ]
-    assert judged(rules).rule is rules[1]
+    assert evaluate(rules).rule is rules[1]
 
 
 def test_every_rule_has_reasons_even_after_the_match() -> None:
     rules = [a_rule(name="a"), a_rule(name="b", sources=frozenset({"User"}))]
-    reasons = judged(rules).reasons
+    reasons = evaluate(rules).reasons
     assert [(reason.rule, reason.holds) for reason in reasons] == [
         ("a", True),
         ("b", False),
@@ -82,7 +82,7 @@ def test_every_rule_has_reasons_even_after_the_match() -> None:
 
 def test_without_a_match_every_rule_is_explained() -> None:
     rules = [a_rule(name="a", types=frozenset({"Freeze"})), a_rule(name="b")]
-    verdict = judged(rules, is_mine=False)
+    verdict = evaluate(rules, is_mine=False)
     assert verdict.rule is None
     assert verdict.why == (
         "rule a does not match: its type is Reboot, not Freeze; it does not name this"
@@ -93,7 +93,7 @@ def test_without_a_match_every_rule_is_explained() -> None:
 
 def test_the_reasons_of_a_match_are_all_its_conditions() -> None:
     rule = a_rule(types=frozenset({"Reboot"}), sources=frozenset({"Platform"}))
-    assert judged([rule]).why == (
+    assert evaluate([rule]).why == (
         "its type is Reboot",
         "its source is Platform",
         "it names this VM",
@@ -101,7 +101,7 @@ def test_the_reasons_of_a_match_are_all_its_conditions() -> None:
 
 
 def test_a_rule_without_conditions_matches_every_event() -> None:
-    assert why(a_rule(concerns=RuleScope.ANYONE)) == ("it takes every event",)
+    assert match_reasons(a_rule(concerns=RuleScope.ANYONE)) == ("it takes every event",)
 
 
 # --- single conditions -------------------------------------------------------
@@ -115,7 +115,7 @@ def test_types_match_in_any_case(written: str) -> None:
 
 def test_an_unknown_type_matches_a_rule_without_types() -> None:
     assert matches(a_rule(), type="Hibernate")
-    assert why(a_rule(types=frozenset({"Reboot"})), type="Hibernate") == (
+    assert match_reasons(a_rule(types=frozenset({"Reboot"})), type="Hibernate") == (
         "its type is Hibernate, not Reboot",
     )
 
@@ -123,12 +123,14 @@ def test_an_unknown_type_matches_a_rule_without_types() -> None:
 def test_sources_match() -> None:
     rule = a_rule(sources=frozenset({"User"}))
     assert matches(rule, source=EventSource.USER)
-    assert why(rule) == ("its source is Platform, not User",)
+    assert match_reasons(rule) == ("its source is Platform, not User",)
 
 
 def test_a_missing_source_matches_no_sources() -> None:
     rule = a_rule(sources=frozenset({"User", "Platform"}))
-    assert why(rule, source=None) == ("its source is not told, not Platform or User",)
+    assert match_reasons(rule, source=None) == (
+        "its source is not told, not Platform or User",
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_the_remaining_notice_matches_its_range(
 
 def test_a_range_that_does_not_match_is_explained_in_seconds() -> None:
     rule = a_rule(notice=NumberRange(least=60), duration=NumberRange(most=5))
-    assert why(rule, notice=30.25) == (
+    assert match_reasons(rule, notice=30.25) == (
         "it is to last 9 s, more than 5 s",
         "the notice left is 30.2 s, less than 60 s",
     )
@@ -179,9 +181,11 @@ def test_a_range_that_does_not_match_is_explained_in_seconds() -> None:
 
 def test_a_started_event_has_no_notice_left() -> None:
     rule = a_rule(notice=NumberRange(most=60))
-    started = why(rule, notice=None, status=EventStatus.STARTED, not_before=None)
+    started = match_reasons(
+        rule, notice=None, status=EventStatus.STARTED, not_before=None
+    )
     assert started == ("it has started, so no notice is left",)
-    assert why(rule, notice=None) == ("how much notice is left is not known",)
+    assert match_reasons(rule, notice=None) == ("how much notice is left is not known",)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +286,7 @@ def test_a_window_is_explained_in_its_own_time_zone() -> None:
     window = Window(
         days=frozenset({MON, TUE}), begins=time(22), ends=time(6), zone="Asia/Tokyo"
     )
-    assert why(a_rule(window=window)) == (
+    assert match_reasons(a_rule(window=window)) == (
         "Wed 21:00 is outside the window Mon, Tue 22:00 to 06:00, Asia/Tokyo",
     )
 

@@ -12,7 +12,7 @@ from forewarn.agent.systemd import SystemdNotifier
 
 
 @pytest.fixture
-def ear(tmp_path: Path) -> Iterator[socket.socket]:
+def notify_socket(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
         ear.settimeout(PATIENCE)
@@ -20,27 +20,27 @@ def ear(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def systemd(ear: socket.socket) -> SystemdNotifier:
+def systemd(notify_socket: socket.socket) -> SystemdNotifier:
     return SystemdNotifier(
-        {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "60000000"}
+        {"NOTIFY_SOCKET": str(notify_socket.getsockname()), "WATCHDOG_USEC": "60000000"}
     )
 
 
 def test_ready_is_sent_with_a_status(
-    systemd: SystemdNotifier, ear: socket.socket
+    systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
     assert systemd.is_enabled
     assert systemd.ready("watches events of web-0")
-    assert ear.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
+    assert notify_socket.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
 
 
 def test_watchdog_status_and_stopping_are_sent(
-    systemd: SystemdNotifier, ear: socket.socket
+    systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
     assert systemd.alive()
     assert systemd.status("blind")
     assert systemd.stopping()
-    assert [ear.recv(4096) for _ in range(3)] == [
+    assert [notify_socket.recv(4096) for _ in range(3)] == [
         b"WATCHDOG=1",
         b"STATUS=blind",
         b"STOPPING=1",
@@ -48,10 +48,10 @@ def test_watchdog_status_and_stopping_are_sent(
 
 
 def test_a_status_is_one_line_and_cannot_inject_commands(
-    systemd: SystemdNotifier, ear: socket.socket
+    systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
     systemd.status("a hook wrote\nMAINPID=1\n" + "x" * 5000)
-    message = ear.recv(8192)
+    message = notify_socket.recv(8192)
     assert message.startswith(b"STATUS=a hook wrote MAINPID=1 xxx")
     assert message.count(b"\n") == 0
     assert len(message) < 1100
@@ -80,27 +80,35 @@ def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_full_socket_is_not_waited_for(
-    ear: socket.socket,
+    notify_socket: socket.socket,
 ) -> None:
-    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())}, timeout=0.01)
+    systemd = SystemdNotifier(
+        {"NOTIFY_SOCKET": str(notify_socket.getsockname())}, timeout=0.01
+    )
     sent = 0
     while sent < 10_000 and systemd.status("well"):
         sent += 1
     assert 0 < sent < 10_000
-    ear.recv(4096)
+    notify_socket.recv(4096)
     assert systemd.status("well")
 
 
 def test_watchdog_messages_are_not_sent_more_often_than_needed(
-    systemd: SystemdNotifier, ear: socket.socket
+    systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
     assert [systemd.alive() for _ in range(3)] == [True, False, False]
     systemd.stopping()
-    assert [ear.recv(4096) for _ in range(2)] == [b"WATCHDOG=1", b"STOPPING=1"]
+    assert [notify_socket.recv(4096) for _ in range(2)] == [
+        b"WATCHDOG=1",
+        b"STOPPING=1",
+    ]
 
 
-def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
-    environment = {"NOTIFY_SOCKET": str(ear.getsockname()), "WATCHDOG_USEC": "1"}
+def test_a_watchdog_message_never_blocks(notify_socket: socket.socket) -> None:
+    environment = {
+        "NOTIFY_SOCKET": str(notify_socket.getsockname()),
+        "WATCHDOG_USEC": "1",
+    }
     systemd = SystemdNotifier(environment, timeout=3600)
     results = [systemd.alive() for _ in range(1_000)]
     assert results[0]
@@ -108,12 +116,12 @@ def test_a_watchdog_message_never_blocks(ear: socket.socket) -> None:
 
 
 def test_without_a_watchdog_no_watchdog_message_is_sent(
-    ear: socket.socket,
+    notify_socket: socket.socket,
 ) -> None:
-    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(ear.getsockname())})
+    systemd = SystemdNotifier({"NOTIFY_SOCKET": str(notify_socket.getsockname())})
     assert not systemd.alive()
     systemd.stopping()
-    assert ear.recv(4096) == b"STOPPING=1"
+    assert notify_socket.recv(4096) == b"STOPPING=1"
 
 
 @pytest.mark.parametrize(

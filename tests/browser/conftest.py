@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
-from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService, a_service
 
 #: Starts a service with the given flags; it ends with the test.
@@ -23,7 +23,7 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def rooms(chromium: Chromium) -> Iterator[ProfilePool]:
+def profiles(chromium: Chromium) -> Iterator[ProfilePool]:
     """Lend the browser to one test file; the next one may run its own event loops."""
     with chromium.in_use() as browser:
         pool = ProfilePool(browser)
@@ -54,11 +54,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 @pytest.fixture
-def visitor(rooms: ProfilePool, serve: Serve) -> Iterator[PortalUser]:
-    """Yield a visitor; the test fails if one of its pages reports an error.
+def user(profiles: ProfilePool, serve: Serve) -> Iterator[PortalUser]:
+    """Yield a user; the test fails if one of its pages reports an error.
 
-    `serve` is a parameter so that the visitor leaves before services stop.
+    `serve` is a parameter so that the user leaves before services stop.
     """
-    with a_visitor(rooms) as person:
+    with a_user(profiles) as person:
         yield person
     assert not person.watch.complaints, "\n".join(person.watch.complaints)

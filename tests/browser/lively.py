@@ -58,10 +58,10 @@ def a_lively_service(folder: Path) -> Iterator[RunningService]:
     flags = {"driver": "script", "driver_command": [str(script)], "seed": _SEED}
     with a_service(folder, fleet=str(fleet), **flags) as service:
         _move_to(service, BEGINNING)
-        _ask(service)
-        _past(service)
-        _ask(service)
-        _present(service)
+        _poll_all(service)
+        _create_past(service)
+        _poll_all(service)
+        _create_present(service)
         yield service
 
 
@@ -76,11 +76,11 @@ esac
 # --- maintenance -------------------------------------------------------------
 
 
-def _past(service: RunningService) -> None:
+def _create_past(service: RunningService) -> None:
     """Advance by two hours, with maintenance that is over at their end."""
     first = service.announce(type="Freeze", host="host-5", notice_seconds=1800)
     service.advance(600)
-    _see(service, "search-1", "mail")
+    _poll(service, "search-1", "mail")
     _approve(service, first)
     service.advance(900)
     second = service.announce(vms=["search-2"], description="Firmware of its disk.")
@@ -92,35 +92,35 @@ def _past(service: RunningService) -> None:
     service.advance(1200)
     third = service.announce(host="host-4", notice_seconds=1200, duration_seconds=420)
     service.advance(240)
-    _see(service, "shop-3", "api-3", "search-0")
+    _poll(service, "shop-3", "api-3", "search-0")
     _approve(service, third)
     service.advance(2100)
 
 
-def _present(service: RunningService) -> None:
+def _create_present(service: RunningService) -> None:
     """Leave maintenance that waits, is in progress, and is stuck."""
     _post(service, "/v1/vms/mail/redeploy")
     wearing = {"fails_by": "2030-03-07T18:00:00Z"}
     _post(service, "/v1/hosts/host-6/degraded", wearing)
     under_way = service.announce(host="host-2", duration_seconds=2400)
     service.advance(180)
-    _see(service, "mail", "shop-1", "api-1", "orders-1", "render-0", "search-4")
+    _poll(service, "mail", "shop-1", "api-1", "orders-1", "render-0", "search-4")
     _approve(service, under_way)
     service.advance(240)
     gated = service.announce(vms=["orders-2"], notice_seconds=1500)
     partly = service.announce(host="host-1", notice_seconds=2700, duration_seconds=600)
     service.advance(120)
-    _see(service, "orders-2", "shop-0", "api-0", "orders-0", "render-5")
+    _poll(service, "orders-2", "shop-0", "api-0", "orders-0", "render-5")
     _approve(service, gated)
     _approve(service, partly, "shop", "orders")
     service.advance(420)
     service.announce(type="Freeze", host="host-3", notice_seconds=5400)
     _post(service, "/v1/vms/search-6/restart")
     service.advance(60)
-    _see(service, "search-6", "search-7", "api-2")
+    _poll(service, "search-6", "search-7", "api-2")
     _post(service, "/v1/vms/render-8/evict")
     service.advance(9)
-    _see(service, "render-8")
+    _poll(service, "render-8")
     fault = {"kind": "503", "vms": ["build"], "on": "read"}
     _post(service, "/v1/faults", fault)
 
@@ -138,12 +138,12 @@ def _post(service: RunningService, path: str, body: object = None) -> Any:
     return answer.json
 
 
-def _ask(service: RunningService) -> None:
+def _poll_all(service: RunningService) -> None:
     """Poll as every VM, except those of groups that never poll."""
-    _see(service, *(vm for group in _GROUPS if group.asks for vm in _vms(group)))
+    _poll(service, *(vm for group in _GROUPS if group.asks for vm in _vms(group)))
 
 
-def _see(service: RunningService, *vms: str) -> None:
+def _poll(service: RunningService, *vms: str) -> None:
     for vm in vms:
         assert service.as_vm(vm).status == 200
 

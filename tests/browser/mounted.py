@@ -1,7 +1,7 @@
 """Single components of the portal on an empty page, connected to a real service."""
 
 from playwright.sync_api import Page
-from tests.browser.visitor import PortalUser, signed_in
+from tests.browser.visitor import PortalUser, set_session_cookie
 from tests.server.support.service import RunningService
 
 #: Renders one component, with its messages in `#said` below it.
@@ -34,7 +34,7 @@ _MOUNT = """async ([component, props, id]) => {
 
 
 def mounted(
-    visitor: PortalUser,
+    user: PortalUser,
     service: RunningService,
     component: str,
     *,
@@ -43,8 +43,8 @@ def mounted(
     **props: object,
 ) -> Page:
     """Show `component` of actions/buttons.js, for the maintenance `of` if given."""
-    page = visitor.comes(service)
-    signed_in(page.context, service.control, token or service.token)
+    page = user.new_page(service)
+    set_session_cookie(page.context, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}
     page.route("**/portal/*/app.js", lambda route: route.fulfill(**empty))
     page.goto(f"{service.control}/portal/")

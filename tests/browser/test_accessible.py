@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import PortalUser, go
+from tests.browser.visitor import PortalUser, navigate
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
 
@@ -37,37 +37,37 @@ def axe() -> str:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_is_accessible(
-    visitor: PortalUser, lively: RunningService, axe: str, width: int
+    user: PortalUser, lively: RunningService, axe: str, width: int
 ) -> None:
-    page = visitor.opens(lively, PAGES[0], width=width)
+    page = user.open_page(lively, PAGES[0], width=width)
     page.evaluate(axe)  # not by a script tag: the page only loads the service's scripts
     for name in PAGES:
-        go(page, name)
+        navigate(page, name)
         assert violations(page) == [], name
 
 
 @pytest.mark.full
 def test_no_page_is_wider_than_a_small_phone(
-    visitor: PortalUser, lively: RunningService
+    user: PortalUser, lively: RunningService
 ) -> None:
-    page = visitor.opens(lively, PAGES[0], width=320)
+    page = user.open_page(lively, PAGES[0], width=320)
     for name in PAGES:
-        go(page, name)
+        navigate(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") == 320, name
 
 
 @pytest.mark.full
 def test_panels_and_dialogs_are_accessible(
-    visitor: PortalUser, lively: RunningService, axe: str
+    user: PortalUser, lively: RunningService, axe: str
 ) -> None:
-    page = visitor.opens(lively, "fleet")
+    page = user.open_page(lively, "fleet")
     page.evaluate(axe)
     page.get_by_role("button", name="host-1").first.click()
     assert violations(page, ".fleet-details") == [], "a host"
     page.get_by_role("button", name="Announce…").first.click()
     assert violations(page, "dialog") == [], "announcing"
     page.keyboard.press("Escape")
-    go(page, "now")
+    navigate(page, "now")
     page.get_by_role("button", name="Approve: Reboot of host-1").click()
     assert violations(page, "dialog") == [], "approving"
     page.keyboard.press("Escape")
@@ -78,9 +78,9 @@ def test_panels_and_dialogs_are_accessible(
 
 @pytest.mark.full
 def test_selections_are_visible_with_forced_colors(
-    visitor: PortalUser, lively: RunningService
+    user: PortalUser, lively: RunningService
 ) -> None:
-    page = visitor.opens(lively, "timeline")
+    page = user.open_page(lively, "timeline")
     page.emulate_media(forced_colors="active")
     for chosen, other in (
         ("nav [aria-current]", "nav :not([aria-current])"),
@@ -98,9 +98,9 @@ def test_selections_are_visible_with_forced_colors(
 
 @pytest.mark.full
 def test_the_portal_follows_the_browser_font_size(
-    visitor: PortalUser, lively: RunningService
+    user: PortalUser, lively: RunningService
 ) -> None:
-    page = visitor.opens(lively, "now")
+    page = user.open_page(lively, "now")
     browser = page.context.new_cdp_session(page)
     browser.send("Page.setFontSizes", {"fontSizes": {"standard": 32}})
     expect(page.locator("html")).to_have_css("font-size", "30px")
@@ -108,9 +108,9 @@ def test_the_portal_follows_the_browser_font_size(
 
 @pytest.mark.full
 def test_the_focus_is_not_hidden_by_the_header(
-    visitor: PortalUser, lively: RunningService
+    user: PortalUser, lively: RunningService
 ) -> None:
-    page = visitor.opens(lively, "now", height=480)
+    page = user.open_page(lively, "now", height=480)
     page.get_by_role("link", name="Redeploy of host-6").focus()
     header = page.locator("header").bounding_box()
     assert header
@@ -122,9 +122,9 @@ def test_the_focus_is_not_hidden_by_the_header(
 
 
 def test_the_sign_in_page_is_accessible(
-    visitor: PortalUser, lively: RunningService, axe: str
+    user: PortalUser, lively: RunningService, axe: str
 ) -> None:
-    page = visitor.arrives(lively)
+    page = user.open_sign_in(lively)
     page.evaluate(axe)
     assert violations(page) == []
 

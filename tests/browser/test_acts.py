@@ -29,7 +29,7 @@ def _fleet(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def onlooker(shared: RunningService) -> str:
+def viewer_token(shared: RunningService) -> str:
     """Return the token of a viewer."""
     body = {"name": "onlooker", "role": "viewer"}
     return str(shared.ask("POST", "/v1/tokens", body).json["token"])
@@ -41,7 +41,7 @@ def press(page: Page, *names: str) -> None:
         page.get_by_role("button", name=name, exact=True).click()
 
 
-def said(page: Page, text: str) -> None:
+def expect_message(page: Page, text: str) -> None:
     """Expect `text` on the page, and no open dialog."""
     expect(page.locator("#said")).to_contain_text(text)
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -59,12 +59,12 @@ def now(service: RunningService, maintenance: Any) -> Any:
 
 
 def test_all_events_are_approved_at_once(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Approve: Reboot of host-a", "Approve")
-    said(page, "Approved for db, web: Reboot of host-a.")
+    expect_message(page, "Approved for db, web: Reboot of host-a.")
     current = now(shared, maintenance)
     assert [event["approved_by"] for event in current["events"]] == ["admin", "admin"]
     assert current["phase"] == "STARTED"
@@ -76,14 +76,14 @@ def test_all_events_are_approved_at_once(
 
 @pytest.mark.full
 def test_one_of_two_events_can_be_approved(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(host="host-a")
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Approve: Reboot of host-a")
     page.get_by_label("web: web-0").uncheck()
     press(page, "Approve")
-    said(page, "Approved for db: Reboot of host-a.")
+    expect_message(page, "Approved for db: Reboot of host-a.")
     approved = {
         event["group"]: event["approved_by"]
         for event in now(shared, maintenance)["events"]
@@ -92,14 +92,14 @@ def test_one_of_two_events_can_be_approved(
 
 
 def test_a_maintenance_is_canceled_with_a_reason(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("not today")
     press(page, "Cancel it")
-    said(page, "Canceled: Reboot of lone.")
+    expect_message(page, "Canceled: Reboot of lone.")
     (fact,) = [
         entry
         for entry in shared.facts("Canceled")
@@ -109,45 +109,45 @@ def test_a_maintenance_is_canceled_with_a_reason(
 
 
 def test_a_started_maintenance_is_completed(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"], emergency=True, reason="smoke")
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     assert buttons(page) == ["Complete"]
     press(page, "Complete: Reboot of lone", "Complete it")
-    said(page, "Started: Reboot of lone.")  # it stays visible for some seconds
+    expect_message(
+        page, "Started: Reboot of lone."
+    )  # it stays visible for some seconds
     shared.advance(10)
     assert now(shared, maintenance)["phase"] == "COMPLETED"
 
 
 def test_a_stuck_maintenance_can_be_retried_or_closed(
-    visitor: PortalUser, serve: Serve
+    user: PortalUser, serve: Serve
 ) -> None:
     service = serve(driver="script", driver_command="false", lead=0)
     maintenance = service.announce(vms=["lone"], emergency=True, reason="smoke")
     service.advance(1)
-    page = mounted(visitor, service, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, service, "MaintenanceActions", of=maintenance["id"])
     assert buttons(page) == ["Complete", "Retry", "Close"]
     press(page, "Retry: Reboot of lone", "Retry")
-    said(page, "Started: Reboot of lone.")
+    expect_message(page, "Started: Reboot of lone.")
     service.advance(1)
     press(page, "Close: Reboot of lone", "Give it up")
-    said(page, "Given up: Reboot of lone.")
+    expect_message(page, "Given up: Reboot of lone.")
     assert now(service, maintenance)["phase"] == "FAILED"
 
 
 # --- VMs, hosts and groups ---------------------------------------------------
 
 
-def test_every_action_on_a_vm_works(
-    visitor: PortalUser, shared: RunningService
-) -> None:
-    page = mounted(visitor, shared, "VmActions", name="spot", isSpot=True)
+def test_every_action_on_a_vm_works(user: PortalUser, shared: RunningService) -> None:
+    page = mounted(user, shared, "VmActions", name="spot", isSpot=True)
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
         page.get_by_label("Reason").fill(act)
         press(page, f"{act} it")
-        said(page, "of spot")
+        expect_message(page, "of spot")
     assert {
         maintenance["reason"]: maintenance["cause"]
         for maintenance in shared.get("/v1/maintenances?limit=1000")["items"]
@@ -163,27 +163,27 @@ def test_every_action_on_a_vm_works(
 
 @pytest.mark.full
 def test_only_a_spot_vm_can_be_evicted(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
+    page = mounted(user, shared, "VmActions", name="lone", isSpot=False)
     shown = ["Announce…", "Restart", "Redeploy", "Reimage", "Delete"]
     assert buttons(page) == shown
 
 
 @pytest.mark.full
 def test_a_host_can_be_reported_degraded_failed_and_recovered(
-    visitor: PortalUser, serve: Serve
+    user: PortalUser, serve: Serve
 ) -> None:
     service = serve()
-    page = mounted(visitor, service, "HostActions", name="host-b")
+    page = mounted(user, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b", "Tell its VMs")
-    said(page, "Scheduled: Redeploy of host-b")
+    expect_message(page, "Scheduled: Redeploy of host-b")
     press(page, "Failed: host-b", "Tell its VMs")
-    said(page, "Started: Reboot of host-b.")
+    expect_message(page, "Started: Reboot of host-b.")
     press(page, "Recovered: host-b", "Tell its VMs")
-    said(page, "Reboot of host-b.")
+    expect_message(page, "Reboot of host-b.")
     press(page, "Recovered: host-b", "Tell its VMs")
-    said(page, "Nothing to do: the host is neither degraded nor failed.")
+    expect_message(page, "Nothing to do: the host is neither degraded nor failed.")
     causes = [
         maintenance["cause"] for maintenance in service.get("/v1/maintenances")["items"]
     ]
@@ -192,23 +192,23 @@ def test_a_host_can_be_reported_degraded_failed_and_recovered(
 
 @pytest.mark.full
 def test_the_predicted_failure_is_entered_in_local_time(
-    visitor: PortalUser, serve: Serve
+    user: PortalUser, serve: Serve
 ) -> None:
     service = serve()
     service.ask("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
-    page = mounted(visitor, service, "HostActions", name="host-b")
+    page = mounted(user, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b")
     page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
     expect(page.get_by_role("dialog")).to_contain_text("2035-07-03 10:00:00 UTC")
     press(page, "Tell its VMs")
-    said(page, "not before 3 Jul 2035 12:00:00")
+    expect_message(page, "not before 3 Jul 2035 12:00:00")
 
 
 @pytest.mark.full
 def test_the_announce_form_starts_with_its_target(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActions", name="lone")
+    page = mounted(user, shared, "HostActions", name="lone")
     press(page, "Maintain: lone")
     assert begun(page) == ("host", ["Freeze", "Reboot", "Redeploy"])
     page.keyboard.press("Escape")
@@ -233,11 +233,11 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 
 
 def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 409")
+    user.allow_errors("status of 409")
     maintenance = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("too late")
     (event,) = maintenance["events"]
@@ -249,25 +249,25 @@ def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
 
 
 def test_a_double_submit_takes_effect_once(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
-    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
+    page = mounted(user, shared, "VmActions", name="lone", isSpot=False)
     press(page, "Reimage: lone")
     page.locator("dialog form").evaluate(
         "(it) => [it.requestSubmit(), it.requestSubmit()]"
     )
-    said(page, "Reboot of lone")
+    expect_message(page, "Reboot of lone")
     assert len(shared.facts("Announced")) == before + 1
 
 
 @pytest.mark.full
 def test_a_retry_after_a_lost_response_takes_effect_once(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("ERR_FAILED")
+    user.allow_errors("ERR_FAILED")
     before = len(shared.facts("Announced"))
-    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
+    page = mounted(user, shared, "VmActions", name="lone", isSpot=False)
 
     def lose(route: Route) -> None:
         route.fetch()
@@ -278,16 +278,16 @@ def test_a_retry_after_a_lost_response_takes_effect_once(
     alert = page.get_by_role("dialog").get_by_role("alert")
     expect(alert).to_contain_text("The service does not answer.")
     press(page, "Reimage it")
-    said(page, "Reboot of lone")
+    expect_message(page, "Reboot of lone")
     assert len(shared.facts("Announced")) == before + 1
 
 
 @pytest.mark.full
 def test_escape_changes_nothing_and_restores_the_focus(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts())
-    page = mounted(visitor, shared, "VmActions", name="lone", isSpot=False)
+    page = mounted(user, shared, "VmActions", name="lone", isSpot=False)
     opener = page.get_by_role("button", name="Delete: lone")
     opener.press("Enter")
     expect(page.get_by_label("Reason")).to_be_focused()
@@ -298,11 +298,11 @@ def test_escape_changes_nothing_and_restores_the_focus(
 
 
 def test_a_viewer_sees_no_buttons(
-    visitor: PortalUser, shared: RunningService, onlooker: str
+    user: PortalUser, shared: RunningService, viewer_token: str
 ) -> None:
     maintenance = shared.announce(vms=["web-2"])
     page = mounted(
-        visitor, shared, "VmActions", token=onlooker, name="lone", isSpot=True
+        user, shared, "VmActions", token=viewer_token, name="lone", isSpot=True
     )
     assert buttons(page) == []
     mount(page, "HostActions", name="host-a")

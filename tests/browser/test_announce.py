@@ -42,9 +42,9 @@ def announced(service: RunningService, reason: str) -> list[Any]:
 
 
 def test_a_preview_shows_groups_times_and_explanations(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    dialog = opened(visitor.opens(shared))
+    dialog = opened(user.open_page(shared))
     dialog.get_by_label("A host").check()
     dialog.get_by_label("Host", exact=True).fill("host-a")
     preview = previewed(dialog)
@@ -60,9 +60,9 @@ def test_a_preview_shows_groups_times_and_explanations(
 
 
 def test_the_form_can_be_used_with_the_keyboard_alone(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     page.get_by_role("button", name="Announce…").press("Enter")
     for key in ("lone", "Enter", "Tab"):
         page.keyboard.type(key) if key == "lone" else page.keyboard.press(key)
@@ -83,9 +83,9 @@ def test_the_form_can_be_used_with_the_keyboard_alone(
 
 
 def test_a_changed_form_needs_a_new_preview(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    dialog = opened(visitor.opens(shared))
+    dialog = opened(user.open_page(shared))
     dialog.get_by_label("VMs", exact=True).last.fill("lone")
     expect(confirming(dialog)).to_be_disabled()
     preview = previewed(dialog)
@@ -100,10 +100,10 @@ def test_a_changed_form_needs_a_new_preview(
 
 @pytest.mark.full
 def test_too_little_notice_is_refused_with_the_service_message(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 422")
-    dialog = opened(visitor.opens(shared))
+    user.allow_errors("status of 422")
+    dialog = opened(user.open_page(shared))
     dialog.get_by_label("VMs", exact=True).last.fill("lone")
     dialog.get_by_label("Notice", exact=True).check()
     dialog.get_by_label("Notice", exact=True).last.fill("5m")
@@ -116,9 +116,9 @@ def test_too_little_notice_is_refused_with_the_service_message(
 
 @pytest.mark.full
 def test_vms_can_be_added_and_removed_by_name(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    dialog = opened(visitor.opens(shared))
+    dialog = opened(user.open_page(shared))
     names = dialog.locator("[name=vms]")
     names.fill("web")
     options = dialog.locator("datalist option")
@@ -132,10 +132,10 @@ def test_vms_can_be_added_and_removed_by_name(
 
 
 def test_an_announcement_repeated_after_a_lost_response_is_made_once(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("ERR_FAILED")
-    page = visitor.opens(shared)
+    user.allow_errors("ERR_FAILED")
+    page = user.open_page(shared)
 
     def lose(route: Route) -> None:
         route.fetch()
@@ -155,11 +155,11 @@ def test_an_announcement_repeated_after_a_lost_response_is_made_once(
 
 @pytest.mark.full
 def test_a_long_name_fits_a_small_screen(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     long = "n" * 80
     assert shared.ask("PUT", f"/v1/vms/{long}", {}).status == 200
-    page = visitor.opens(shared, width=390)
+    page = user.open_page(shared, width=390)
     dialog = opened(page)
     dialog.locator("[name=vms]").fill(f"{long} ")
     previewed(dialog)
@@ -167,9 +167,9 @@ def test_a_long_name_fits_a_small_screen(
 
 
 @pytest.mark.full
-def test_the_dialog_is_accessible(visitor: PortalUser, shared: RunningService) -> None:
+def test_the_dialog_is_accessible(user: PortalUser, shared: RunningService) -> None:
     node_module("axe-core")
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     dialog = opened(page)
     dialog.locator("[name=vms]").fill("lone web-0 ")
     dialog.get_by_text("Duration, description, source").click()
@@ -181,9 +181,9 @@ def test_the_dialog_is_accessible(visitor: PortalUser, shared: RunningService) -
 
 
 @pytest.mark.full
-def test_a_viewer_cannot_announce(visitor: PortalUser, shared: RunningService) -> None:
+def test_a_viewer_cannot_announce(user: PortalUser, shared: RunningService) -> None:
     body = {"name": "onlooker", "role": "viewer"}
     token = shared.ask("POST", "/v1/tokens", body).json["token"]
-    page = visitor.opens(shared, token=token)
+    page = user.open_page(shared, token=token)
     expect(page.get_by_role("button", name="Announce")).to_have_count(0)
     expect(page.get_by_role("button", name="Advance")).to_have_count(0)

@@ -38,22 +38,22 @@ def moved(page: Page, service: RunningService, before: datetime) -> float:
 
 
 @pytest.mark.full
-def test_the_system_clock_is_not_shown(visitor: PortalUser, serve: Serve) -> None:
-    page = visitor.opens(serve(clock="system"))
+def test_the_system_clock_is_not_shown(user: PortalUser, serve: Serve) -> None:
+    page = user.open_page(serve(clock="system"))
     expect(bar(page)).to_have_count(0)
 
 
 @pytest.mark.full
-def test_a_fast_clock_shows_its_speed(visitor: PortalUser, serve: Serve) -> None:
-    page = visitor.opens(serve(clock="x60"))
+def test_a_fast_clock_shows_its_speed(user: PortalUser, serve: Serve) -> None:
+    page = user.open_page(serve(clock="x60"))
     expect(bar(page)).to_contain_text("60 times as fast")
     expect(bar(page).get_by_role("button")).to_have_count(0)
 
 
 def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     expect(bar(page)).to_contain_text("moves by hand")
     before = time_of(shared)
     press(page, "+15 min")
@@ -66,11 +66,11 @@ def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
 
 @pytest.mark.full
 def test_a_manual_clock_can_be_moved_to_the_next_not_before(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"], notice_seconds=7200)
     maintenance = shared.announce(vms=["web-0"], notice_seconds=3600)
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     before = time_of(shared)
     press(page, "To NotBefore")
     moved(page, shared, before)
@@ -79,10 +79,10 @@ def test_a_manual_clock_can_be_moved_to_the_next_not_before(
 
 @pytest.mark.full
 def test_an_invalid_or_too_long_step_is_refused_with_a_message(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 422")
-    page = visitor.opens(shared)
+    user.allow_errors("status of 422")
+    page = user.open_page(shared)
     by, alert = bar(page).get_by_label("Advance by"), bar(page).get_by_role("alert")
     by.fill("soon")
     press(page, "Advance")
@@ -95,9 +95,9 @@ def test_an_invalid_or_too_long_step_is_refused_with_a_message(
 
 @pytest.mark.full
 def test_the_page_follows_a_clock_moved_by_others(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     before = time_of(shared)
     expect(bar(page)).to_be_visible()
     shared.advance(60)
@@ -105,9 +105,9 @@ def test_the_page_follows_a_clock_moved_by_others(
 
 
 def test_faults_are_shown_while_they_are_active(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     faults = page.get_by_role("region", name="Faults in force")
     expect(faults).to_have_count(0)
     fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
@@ -121,10 +121,10 @@ def test_faults_are_shown_while_they_are_active(
 
 @pytest.mark.full
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201
-    page = visitor.opens(shared, width=390)
+    page = user.open_page(shared, width=390)
     expect(page.get_by_role("region", name="Faults in force")).to_be_visible()
     assert page.evaluate(_SHIFT) < 0.01
     assert shared.ask("DELETE", "/v1/faults").status == 204

@@ -3,17 +3,17 @@
 import pytest
 from playwright.sync_api import Route, expect
 from tests.browser.mounted import mounted
-from tests.browser.test_acts import press, said
+from tests.browser.test_acts import expect_message, press
 from tests.browser.visitor import PortalUser
 from tests.server.support.service import RunningService
 
 
 def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 409")
+    user.allow_errors("status of 409")
     maintenance = shared.announce(vms=["lone"])
-    page = mounted(visitor, shared, "MaintenanceActions", of=maintenance["id"])
+    page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     held: list[Route] = []
     page.route("**/cancel", lambda route: held.append(route))
     press(page, "Cancel: Reboot of lone")
@@ -23,14 +23,14 @@ def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
     (event,) = maintenance["events"]
     shared.ask("POST", f"/v1/events/{event['id']}/approve")
     held[0].continue_()
-    said(page, "has started; complete or close it")
+    expect_message(page, "has started; complete or close it")
 
 
 @pytest.mark.full
 def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActions", name="host-b")
+    page = mounted(user, shared, "HostActions", name="host-b")
     held: list[Route] = []
     page.route("**/recovered", lambda route: held.append(route))
     press(page, "Recovered: host-b")
@@ -40,15 +40,15 @@ def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
     elsewhere = page.get_by_role("button", name="Maintain: host-b")
     elsewhere.focus()
     held[0].continue_()
-    said(page, "Nothing to do")
+    expect_message(page, "Nothing to do")
     expect(elsewhere).to_be_focused()
 
 
 @pytest.mark.full
 def test_a_key_that_is_held_down_does_not_repeat_an_action(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActions", name="host-b")
+    page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
     page.get_by_role("button", name="Recovered: host-b").focus()
@@ -58,14 +58,14 @@ def test_a_key_that_is_held_down_does_not_repeat_an_action(
     assert urls == []
     page.keyboard.up("Enter")
     page.keyboard.press("Enter")
-    said(page, "Nothing to do")
+    expect_message(page, "Nothing to do")
 
 
 @pytest.mark.full
 def test_a_date_without_a_time_is_rejected(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = mounted(visitor, shared, "HostActions", name="host-b")
+    page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
     press(page, "Degraded: host-b")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import PortalUser, ProfilePool, a_visitor, signed_in
+from tests.browser.visitor import PortalUser, ProfilePool, a_user, set_session_cookie
 from tests.server.support.service import RunningService, a_service
 
 LONG = "n" * 80
@@ -42,11 +42,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: ProfilePool, small: RunningService) -> Iterator[Page]:
+def opened(profiles: ProfilePool, small: RunningService) -> Iterator[Page]:
     """Open a page for all read-only tests: opening one takes longer than they do."""
-    with a_visitor(rooms) as visitor:
-        yield visitor.opens(small, "fleet")
-    assert not visitor.watch.complaints, "\n".join(visitor.watch.complaints)
+    with a_user(profiles) as user:
+        yield user.open_page(small, "fleet")
+    assert not user.watch.complaints, "\n".join(user.watch.complaints)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def vm(page: Page, name: str) -> Locator:
     return page.locator(f'.fleet-grid [aria-label^="{name},"]')
 
 
-def lit(page: Page) -> Sequence[str]:
+def highlighted_vms(page: Page) -> Sequence[str]:
     """Return the names of the highlighted VMs."""
     words = page.locator(".vm.lit").evaluate_all("all => all.map((one) => one.title)")
     return [title.partition(",")[0] for title in words]
@@ -100,7 +100,7 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
         "web: update domains 0 and 2, 2 of 3 VMs;"
         " loses two update domains at once: the placement defeats them"
     )
-    assert lit(page) == ["web-0", "web-2"]
+    assert highlighted_vms(page) == ["web-0", "web-2"]
     assert groups(page)[0] == "web"
 
 
@@ -172,12 +172,12 @@ def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
 
 @pytest.mark.full
 def test_the_fleet_appears_together_with_its_marks(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.comes(shared)
+    page = user.new_page(shared)
     held: list[Route] = []
     page.route("**/v1/overview?*", lambda route: held.append(route))
-    signed_in(page.context, shared.control, shared.token)
+    set_session_cookie(page.context, shared.control, shared.token)
     with page.expect_response("**/v1/fleet/map"):
         page.goto(f"{shared.control}/portal/#/fleet")
     expect(page.get_by_text("Asking for the fleet…")).to_be_visible()
@@ -188,17 +188,17 @@ def test_the_fleet_appears_together_with_its_marks(
 
 
 @pytest.mark.full
-def test_the_page_fits_a_phone(visitor: PortalUser, small: RunningService) -> None:
-    page = visitor.opens(small, "fleet", width=390)
+def test_the_page_fits_a_phone(user: PortalUser, small: RunningService) -> None:
+    page = user.open_page(small, "fleet", width=390)
     page.locator(f'[data-vm][aria-label^="{LONG}"]').click()
     expect(page.get_by_role("region", name=f"VM {LONG}")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_an_event_is_marked_on_its_vm_when_it_is_announced(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared, "fleet")
+    page = user.open_page(shared, "fleet")
     vm(page, "db-0").click()
     details = page.get_by_role("region", name="VM db-0")
     expect(details).to_contain_text("None.")
@@ -211,9 +211,9 @@ def test_an_event_is_marked_on_its_vm_when_it_is_announced(
 
 @pytest.mark.full
 def test_a_removed_vm_is_no_longer_shown(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared, "fleet")
+    page = user.open_page(shared, "fleet")
     vm(page, "lone").click()
     assert shared.ask("DELETE", "/v1/vms/lone").status == 204
     expect(vm(page, "lone")).to_have_count(0)
@@ -222,12 +222,12 @@ def test_a_removed_vm_is_no_longer_shown(
 
 @pytest.mark.full
 def test_a_large_fleet_is_drawn_only_as_far_as_visible(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
     crowd += [_vm(n, number) for n in range(40) for number in range(20 if n else 300)]
     (tmp_path / "crowd.toml").write_text('[[hosts]]\nname = "h"\n' + "".join(crowd))
-    page = visitor.opens(serve(fleet=str(tmp_path / "crowd.toml")), "fleet")
+    page = user.open_page(serve(fleet=str(tmp_path / "crowd.toml")), "fleet")
     first = page.get_by_role("row").filter(has_text="g0")
     expect(first.locator(".vm")).to_have_count(200)
     first.get_by_role("button", name="Show more of 100 VMs of g0").click()
@@ -245,11 +245,11 @@ def _vm(group: int, number: int) -> str:
 
 @pytest.mark.full
 def test_an_empty_fleet_shows_instructions_even_on_a_phone(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.toml").write_text("")
     service = serve(fleet=str(tmp_path / "empty.toml"))
-    page = visitor.opens(service, "fleet", width=320)
+    page = user.open_page(service, "fleet", width=320)
     first = page.get_by_role("region", name="There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     inside = first.bounding_box()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.visitor import PortalUser, signed_in
+from tests.browser.visitor import PortalUser, set_session_cookie
 from tests.end_to_end.program import a_kept_address, run, serving
 from tests.server.support.service import RunningService
 
@@ -20,9 +20,9 @@ def link(page: Page) -> Locator:
 
 
 def test_an_announcement_from_the_command_line_appears_by_itself(
-    visitor: PortalUser, shared: RunningService, tmp_path: Path
+    user: PortalUser, shared: RunningService, tmp_path: Path
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     words = ("announce", "freeze", "--vm", "lone")
     ended = run(tmp_path, *words, FOREWARN_URL=shared.control)
     assert ended.code == 0, ended.err
@@ -32,13 +32,13 @@ def test_an_announcement_from_the_command_line_appears_by_itself(
 
 @pytest.mark.full
 def test_ended_maintenance_is_requested_again_after_a_lost_connection(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["web-0"])
     shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
-    visitor.forgive("ERR_FAILED")
-    page = visitor.comes(shared)
-    signed_in(page.context, shared.control, shared.token)
+    user.allow_errors("ERR_FAILED")
+    page = user.new_page(shared)
+    set_session_cookie(page.context, shared.control, shared.token)
     for path in ("**/v1/stream?*", "**/v1/journal?fact=*"):
         page.route(path, lambda route: route.abort(), times=1)
     page.goto(f"{shared.control}/portal/#/now")
@@ -47,12 +47,12 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
 
 
 def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
-    visitor: PortalUser, tmp_path: Path
+    user: PortalUser, tmp_path: Path
 ) -> None:
-    visitor.forgive("ERR_", "network error")  # the service is down
+    user.allow_errors("ERR_", "network error")  # the service is down
     with a_kept_address() as where:
         with serving(tmp_path, "--control", where) as program:
-            page = visitor.opens(program.service)
+            page = user.open_page(program.service)
             expect(link(page)).to_have_text("Live")
             program.service.announce(vms=["web-0"])
             program.kill()
@@ -63,4 +63,4 @@ def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
             again.service.announce(vms=["batch_0"])
             journal = [str(fact["position"]) for fact in again.service.facts()]
             expect(positions(page)).to_have_text(journal[::-1])
-            visitor.leaves()
+            user.close()

@@ -18,5 +18,7 @@ def test_another_loop_can_run_after_the_browser_was_in_use(chromium: Chromium) -
     assert asyncio.run(_answer()) == 42
 
 
-def test_the_browser_can_be_used_again_after_another_loop(rooms: ProfilePool) -> None:
-    rooms.lend("UTC", 1).new_page().close()
+def test_the_browser_can_be_used_again_after_another_loop(
+    profiles: ProfilePool,
+) -> None:
+    profiles.lend("UTC", 1).new_page().close()

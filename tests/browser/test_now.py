@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
 
 _SHIFTS = """() => {
@@ -27,21 +27,21 @@ _DRAWN_AGAIN = """() => new Promise((drawn) =>
 
 @pytest.fixture(scope="module")
 def lively(
-    rooms: ProfilePool, tmp_path_factory: pytest.TempPathFactory
+    profiles: ProfilePool, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Page]:
     """Open a page that shows everything, for read-only tests."""
     folder = tmp_path_factory.mktemp("lively")
-    with a_lively_service(folder) as service, a_visitor(rooms) as visitor:
-        yield visitor.opens(service)
-        assert not visitor.watch.complaints
+    with a_lively_service(folder) as service, a_user(profiles) as user:
+        yield user.open_page(service)
+        assert not user.watch.complaints
 
 
 @pytest.fixture(scope="module")
-def page(rooms: ProfilePool, shared: RunningService) -> Iterator[Page]:
+def page(profiles: ProfilePool, shared: RunningService) -> Iterator[Page]:
     """Open a page that stays open, while each test has its own maintenance."""
-    with a_visitor(rooms) as visitor:
-        yield visitor.opens(shared)
-        assert not visitor.watch.complaints
+    with a_user(profiles) as user:
+        yield user.open_page(shared)
+        assert not user.watch.complaints
 
 
 def card(page: Page, title: str) -> Locator:
@@ -151,12 +151,12 @@ def test_ended_maintenance_moves_to_just_ended(
 
 @pytest.mark.full
 def test_instructions_are_shown_until_there_is_a_fleet(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     nobody = tmp_path / "nobody.toml"
     nobody.touch()
     service = serve(fleet=str(nobody))
-    page = visitor.opens(service, width=320)
+    page = user.open_page(service, width=320)
     first = section(page, "There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
@@ -197,12 +197,12 @@ def test_new_facts_wait_while_the_list_is_read(
 
 
 def test_the_layout_does_not_shift_when_data_arrives(
-    visitor: PortalUser, service: RunningService
+    user: PortalUser, service: RunningService
 ) -> None:
     # On a page of its own: an announcement of another test may arrive late, and
     # move what is below it.
     service.announce(host="host-a")
-    page = visitor.opens(service)
+    page = user.open_page(service)
     expect(card(page, "Reboot of host-a")).to_be_visible()
     page.evaluate(_DRAWN_AGAIN)
     page.evaluate(_SHIFTS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser.files import PORTAL, served
-from tests.browser.visitor import PortalUser, go
+from tests.browser.visitor import PortalUser, navigate
 from tests.server.support.service import RunningService
 
 #: XML namespaces, which look like URLs but are never requested.
@@ -22,14 +22,12 @@ def test_the_served_files_include_the_page_and_its_script() -> None:
     assert {PORTAL / "index.html", PORTAL / "app.js"} <= {*served()}
 
 
-def test_no_request_leaves_the_origin(
-    visitor: PortalUser, shared: RunningService
-) -> None:
+def test_no_request_leaves_the_origin(user: PortalUser, shared: RunningService) -> None:
     urls: list[str] = []
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     page.on("request", lambda request: urls.append(request.url))
     page.reload()
     for name in ("now", "timeline", "fleet"):
-        go(page, name)
+        navigate(page, name)
     assert urls
     assert [url for url in urls if not url.startswith(f"{shared.control}/")] == []

@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.visitor import PortalUser, drawn, sign_in
+from tests.browser.visitor import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService
 
 #: Keeps messages on the page that would disappear by themselves after some seconds.
@@ -12,22 +12,22 @@ _KEEP_MESSAGES = """() => {
 }"""
 
 
-def beside(page: Page) -> Page:
+def open_second_page(page: Page) -> Page:
     """Open the same page again in the same browser."""
     other = page.context.new_page()
     other.goto(page.url)
-    drawn(other, "now")
+    wait_until_drawn(other, "now")
     return other
 
 
 def test_signing_in_on_one_page_applies_to_the_others(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 401 .*/v1/session")
+    user.allow_errors("status of 401 .*/v1/session")
     body = {"name": "onlooker", "role": "viewer"}
     onlooker = shared.ask("POST", "/v1/tokens", body).json["token"]
-    page = visitor.opens(shared)
-    other = beside(page)
+    page = user.open_page(shared)
+    other = open_second_page(page)
     expect(page.get_by_role("button", name="Announce…")).to_be_visible()
     other.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
@@ -38,10 +38,10 @@ def test_signing_in_on_one_page_applies_to_the_others(
 
 @pytest.mark.full
 def test_messages_disappear_on_sign_out(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
     shared.announce(vms=["lone"])
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     page.evaluate(_KEEP_MESSAGES)
     page.get_by_role("button", name="Cancel: Reboot of lone").click()
     page.get_by_role("button", name="Cancel it").click()
@@ -52,11 +52,11 @@ def test_messages_disappear_on_sign_out(
 
 
 def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 401", "net::ERR")
+    user.allow_errors("status of 401", "net::ERR")
     guest = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json
-    page = visitor.opens(shared, token=guest["token"])
+    page = user.open_page(shared, token=guest["token"])
     page.get_by_role("button", name="Announce…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert shared.ask("DELETE", "/v1/tokens/guest").status == 204

@@ -11,16 +11,16 @@ NARROW = 390
 
 
 @pytest.fixture(scope="module")
-def told(shared: RunningService) -> str:
+def maintenance_id(shared: RunningService) -> str:
     """Announce a maintenance that no test changes, and return its id."""
     maintenance = shared.announce(host="host-a", description="New memory.")
     return str(maintenance["id"])
 
 
 def test_a_story_can_be_opened_by_a_link(
-    visitor: PortalUser, shared: RunningService, told: str
+    user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
-    page = visitor.opens(shared, f"now/{told}")
+    page = user.open_page(shared, f"now/{maintenance_id}")
     story = page.get_by_role("complementary", name="Reboot of host-a")
     expect(story).to_contain_text("is SCHEDULED, and not due yet.")
     expect(story).to_contain_text("announced by admin: Reboot of host host-a")
@@ -30,27 +30,27 @@ def test_a_story_can_be_opened_by_a_link(
 
 @pytest.mark.full
 def test_a_story_shows_local_times(
-    visitor: PortalUser, shared: RunningService, told: str
+    user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
-    page = visitor.opens(shared, f"now/{told}", zone="Asia/Tokyo")
+    page = user.open_page(shared, f"now/{maintenance_id}", zone="Asia/Tokyo")
     first = page.get_by_role("complementary").get_by_role("listitem").first
     announced = first.get_by_role("time").first
-    at = shared.get(f"/v1/maintenances/{told}")["announced_at"]
+    at = shared.get(f"/v1/maintenances/{maintenance_id}")["announced_at"]
     hour = (int(at[11:13]) + 9) % 24
     expect(announced).to_have_text(re.compile(rf"\b{hour:02}{at[13:19]}$"))
     expect(announced).to_have_attribute("title", f"{at[:10]} {at[11:19]} UTC")
 
 
 def test_enter_opens_the_story_and_escape_closes_it(
-    visitor: PortalUser, shared: RunningService, told: str
+    user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     link = page.get_by_role("article").get_by_role("link", name="Reboot of host-a")
     link.focus()
     page.keyboard.press("Enter")
     heading = page.get_by_role("complementary").get_by_role("heading", level=2)
     expect(heading).to_be_focused()
-    expect(page).to_have_url(re.compile(f"#/now/{told}$"))
+    expect(page).to_have_url(re.compile(f"#/now/{maintenance_id}$"))
     page.keyboard.press("Escape")
     expect(page.get_by_role("complementary")).to_have_count(0)
     expect(link).to_be_focused()
@@ -58,19 +58,19 @@ def test_enter_opens_the_story_and_escape_closes_it(
 
 @pytest.mark.full
 def test_the_whole_card_opens_the_story_and_the_button_closes_it(
-    visitor: PortalUser, shared: RunningService, told: str
+    user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     page.get_by_role("article").get_by_text("planned work on the platform").click()
-    expect(page).to_have_url(re.compile(f"#/now/{told}$"))
+    expect(page).to_have_url(re.compile(f"#/now/{maintenance_id}$"))
     page.get_by_role("button", name="Close the story").click()
     expect(page).to_have_url(re.compile("#/now$"))
 
 
 @pytest.mark.full
-def test_an_open_story_is_updated(visitor: PortalUser, service: RunningService) -> None:
+def test_an_open_story_is_updated(user: PortalUser, service: RunningService) -> None:
     maintenance = service.announce(vms=["lone"])
-    page = visitor.opens(service, f"now/{maintenance['id']}")
+    page = user.open_page(service, f"now/{maintenance['id']}")
     story = page.get_by_role("complementary")
     expect(story).to_contain_text("not due yet")
     service.approve_as("lone", maintenance["events"][0]["id"])
@@ -80,19 +80,19 @@ def test_an_open_story_is_updated(visitor: PortalUser, service: RunningService) 
 
 @pytest.mark.full
 def test_an_unknown_story_shows_the_service_message(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    visitor.forgive("status of 404")
+    user.allow_errors("status of 404")
     unknown = shared.ask("GET", "/v1/maintenances/nothing/explain").detail
-    page = visitor.opens(shared, "now/nothing")
+    page = user.open_page(shared, "now/nothing")
     expect(page.get_by_role("alert")).to_have_text(unknown)
 
 
 @pytest.mark.full
 def test_on_a_narrow_screen_only_the_story_can_be_reached(
-    visitor: PortalUser, shared: RunningService, told: str
+    user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
-    page = visitor.opens(shared, f"now/{told}", width=NARROW)
+    page = user.open_page(shared, f"now/{maintenance_id}", width=NARROW)
     dialog = page.get_by_role("dialog", name="Reboot of host-a")
     expect(dialog).to_be_visible()
     expect(page.locator("main")).to_have_attribute("inert", "")

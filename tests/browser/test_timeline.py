@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.lively import a_lively_service
-from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
 
 
@@ -19,16 +19,16 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 @pytest.fixture(scope="module")
-def opened(rooms: ProfilePool, lively: RunningService) -> Iterator[Page]:
+def opened(profiles: ProfilePool, lively: RunningService) -> Iterator[Page]:
     """Open the timeline of a busy service once."""
-    with a_visitor(rooms) as visitor:
-        yield visitor.opens(lively, "timeline")
-    assert not visitor.watch.complaints
+    with a_user(profiles) as user:
+        yield user.open_page(lively, "timeline")
+    assert not user.watch.complaints
 
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """Reset the timeline to what a new visitor sees: one hour around now."""
+    """Reset the timeline to what a new user sees: one hour around now."""
     opened.evaluate("localStorage.clear(); location.hash = '#/now'")
     opened.locator(".timeline").wait_for(state="detached")
     opened.evaluate("location.hash = '#/timeline'")
@@ -50,12 +50,12 @@ def choose(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def shown(page: Page) -> str:
+def displayed_period(page: Page) -> str:
     """Return the displayed period."""
     return page.locator(".stretch").inner_text()
 
 
-def left_of(found: Locator) -> float:
+def left_edge(found: Locator) -> float:
     box = found.bounding_box()
     assert box is not None
     return box["x"]
@@ -96,9 +96,9 @@ def test_marks_show_who_approved_and_when(page: Page) -> None:
 
 def test_past_and_upcoming_maintenance_are_in_one_chart(page: Page) -> None:
     choose(page, "6 h")
-    now = left_of(page.locator(".plot .now"))
-    assert left_of(bar(page, "host-5", "Freeze").locator(".work")) < now
-    assert left_of(bar(page, "host-1", "Reboot").locator(".work")) > now
+    now = left_edge(page.locator(".plot .now"))
+    assert left_edge(bar(page, "host-5", "Freeze").locator(".work")) < now
+    assert left_edge(bar(page, "host-1", "Reboot").locator(".work")) > now
 
 
 def test_a_bar_opens_its_story(page: Page, lively: RunningService) -> None:
@@ -121,14 +121,14 @@ def test_lanes_can_be_searched_by_name(page: Page) -> None:
 
 def test_buttons_zoom_around_now(page: Page) -> None:
     choose(page, "15 min")
-    assert shown(page) == "09:23:15 to 09:38:15 15 min"
+    assert displayed_period(page) == "09:23:15 to 09:38:15 15 min"
     choose(page, "24 h")
-    assert shown(page).endswith(" 1 d")
+    assert displayed_period(page).endswith(" 1 d")
 
 
 def test_keys_zoom_and_move(page: Page) -> None:
     page.locator("main").focus()
-    assert shown(page) == "09:00:00 to 10:00:00 1 h"
+    assert displayed_period(page) == "09:00:00 to 10:00:00 1 h"
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".stretch")).to_contain_text("08:45:00 to 09:45:00")
     page.keyboard.press("-")
@@ -139,14 +139,14 @@ def test_keys_zoom_and_move(page: Page) -> None:
 
 
 def test_keys_typed_into_the_search_move_nothing(page: Page) -> None:
-    before = shown(page)
+    before = displayed_period(page)
     page.get_by_label("Search hosts").press_sequentially("-+")
-    assert shown(page) == before
+    assert displayed_period(page) == before
 
 
 def test_the_wheel_zooms_around_the_pointer(page: Page) -> None:
     work = bar(page, "host-2", "Reboot").locator(".work")
-    before = left_of(work)
+    before = left_edge(work)
     box = page.locator(".ticks").bounding_box()
     assert box is not None
     page.mouse.move(before, box["y"] + 100)
@@ -154,7 +154,7 @@ def test_the_wheel_zooms_around_the_pointer(page: Page) -> None:
     page.mouse.wheel(0, 300)
     expect(page.locator(".stretch")).to_contain_text("1 h 49 min")
     page.keyboard.up("Control")
-    assert abs(left_of(work) - before) < 2
+    assert abs(left_edge(work) - before) < 2
 
 
 def test_dragging_moves_the_chart_and_opens_nothing(page: Page) -> None:
@@ -180,14 +180,14 @@ def test_the_axis_shows_local_time_and_utc(page: Page) -> None:
 
 
 def test_an_announcement_appears_and_now_follows_the_clock(
-    visitor: PortalUser, service: RunningService
+    user: PortalUser, service: RunningService
 ) -> None:
-    page = visitor.opens(service, "timeline")
+    page = user.open_page(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
     service.announce(host="host-a", notice_seconds=900)
     new_bar = bar(page, "host-a", "Reboot of host-a, groups db, web, scheduled")
     new_bar.wait_for()
-    apart = left_of(new_bar.locator(".work")) - left_of(page.locator(".plot .now"))
+    apart = left_edge(new_bar.locator(".work")) - left_edge(page.locator(".plot .now"))
     service.advance(600)
     page.wait_for_function(
         """(apart) => {
@@ -201,14 +201,14 @@ def test_an_announcement_appears_and_now_follows_the_clock(
 
 @pytest.mark.full
 def test_old_maintenance_appears_in_a_longer_period(
-    visitor: PortalUser, service: RunningService
+    user: PortalUser, service: RunningService
 ) -> None:
     maintenance = service.announce(host="host-a")
     service.ask(
         "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {"reason": "no"}
     )
     service.advance(3 * 86_400)
-    page = visitor.opens(service, "timeline")
+    page = user.open_page(service, "timeline")
     page.get_by_text("nothing is announced").wait_for()
     choose(page, "7 d")
     expect(bar(page, "host-a", "Canceled: Reboot of host-a")).to_be_visible()
@@ -216,10 +216,10 @@ def test_old_maintenance_appears_in_a_longer_period(
 
 @pytest.mark.full
 def test_live_maintenance_outside_the_period_can_be_found(
-    visitor: PortalUser, service: RunningService
+    user: PortalUser, service: RunningService
 ) -> None:
     service.announce(host="host-a", notice_seconds=900)
-    page = visitor.opens(service, "timeline")
+    page = user.open_page(service, "timeline")
     lane(page, "host-a").wait_for()
     for _ in range(6):
         choose(page, "Earlier")
@@ -241,9 +241,9 @@ def test_the_timeline_can_be_shown_as_a_table(page: Page) -> None:
 
 @pytest.mark.full
 def test_a_narrow_screen_shows_lane_names_above_their_bars(
-    visitor: PortalUser, lively: RunningService
+    user: PortalUser, lively: RunningService
 ) -> None:
-    page = visitor.opens(lively, "timeline", width=390)
+    page = user.open_page(lively, "timeline", width=390)
     bars = lane(page, "host-1")
     bars.wait_for()
     name, below = page.locator(".lane .name").first.bounding_box(), bars.bounding_box()
@@ -254,14 +254,14 @@ def test_a_narrow_screen_shows_lane_names_above_their_bars(
 
 @pytest.mark.full
 def test_long_names_fit_a_narrow_screen(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     name = "n" * 80
     fleet = tmp_path / "long.toml"
     fleet.write_text(f'[[vms]]\nname = "{name}"\n')
     service = serve(fleet=str(fleet))
     service.announce(vms=[name])
-    page = visitor.opens(service, "timeline", width=390)
+    page = user.open_page(service, "timeline", width=390)
     choose(page, "Groups")
     lane(page, name).wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -272,24 +272,24 @@ def test_long_names_fit_a_narrow_screen(
 
 @pytest.mark.full
 def test_an_empty_fleet_shows_instructions(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty.toml"
     empty.write_text("")
-    page = visitor.opens(serve(fleet=str(empty)), "timeline")
+    page = user.open_page(serve(fleet=str(empty)), "timeline")
     expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
 
 
 @pytest.mark.full
 def test_many_lanes_are_shown_a_hundred_at_a_time(
-    visitor: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     names = [f"vm-{number}" for number in range(120)]
     fleet = tmp_path / "many.toml"
     fleet.write_text("".join(f'[[vms]]\nname = "{name}"\n' for name in names))
     service = serve(fleet=str(fleet))
     service.ask("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
-    page = visitor.opens(service, "timeline")
+    page = user.open_page(service, "timeline")
     expect(lane(page, "No host").get_by_role("button")).to_have_count(6)
     choose(page, "Groups")
     lanes = page.locator(".lanes > li")

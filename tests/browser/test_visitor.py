@@ -1,29 +1,29 @@
-"""The simulated visitor, on which other browser tests rely."""
+"""The simulated user, on which other browser tests rely."""
 
 import pytest
-from tests.browser.visitor import PortalUser, drawn, sign_in
+from tests.browser.visitor import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService
 
 
 def test_a_visitor_can_sign_in_with_a_token(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.arrives(shared)
+    page = user.open_sign_in(shared)
     sign_in(page, shared.token)
-    drawn(page, "now")
+    wait_until_drawn(page, "now")
 
 
 def test_the_next_visitor_starts_with_empty_storage(
-    visitor: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService
 ) -> None:
-    page = visitor.opens(shared)
+    page = user.open_page(shared)
     page.evaluate("() => localStorage.setItem('name', 'somebody')")
-    visitor.leaves()
-    page = visitor.arrives(shared)
+    user.close()
+    page = user.open_sign_in(shared)
     assert page.evaluate("() => localStorage.length") == 0
 
 
 @pytest.mark.full
-def test_two_visitors_are_isolated(visitor: PortalUser, shared: RunningService) -> None:
-    visitor.opens(shared)
-    visitor.arrives(shared)
+def test_two_visitors_are_isolated(user: PortalUser, shared: RunningService) -> None:
+    user.open_page(shared)
+    user.open_sign_in(shared)

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.visitor import PortalUser, ProfilePool, a_visitor
+from tests.browser.visitor import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
 
 SCRIPTS = {
@@ -50,16 +50,16 @@ def pages() -> Iterator[RunningService]:
 
 
 @pytest.fixture
-def stranger(rooms: ProfilePool) -> Iterator[PortalUser]:
-    """Yield a visitor whose complaints fail no test."""
-    with a_visitor(rooms) as visitor:
-        yield visitor
+def unchecked_user(profiles: ProfilePool) -> Iterator[PortalUser]:
+    """Yield a user whose page errors fail no test."""
+    with a_user(profiles) as user:
+        yield user
 
 
 def test_a_correct_page_causes_no_complaint(
-    visitor: PortalUser, pages: RunningService
+    user: PortalUser, pages: RunningService
 ) -> None:
-    page = visitor.comes(pages)
+    page = user.new_page(pages)
     page.goto(f"{pages.control}/good")
     expect(page).to_have_title("good")
 
@@ -75,24 +75,24 @@ def test_a_correct_page_causes_no_complaint(
     ],
 )
 def test_a_faulty_page_causes_a_complaint(
-    stranger: PortalUser, pages: RunningService, path: str, complaint: str
+    unchecked_user: PortalUser, pages: RunningService, path: str, complaint: str
 ) -> None:
-    page = stranger.comes(pages)
+    page = unchecked_user.new_page(pages)
     page.goto(f"{pages.control}{path}")
     page.evaluate("(path) => import(path).catch(() => 0)", f"{path}.js")
-    assert complaint in " ".join(stranger.watch.complaints)
+    assert complaint in " ".join(unchecked_user.watch.complaints)
 
 
 def test_an_expected_complaint_is_forgiven(
-    visitor: PortalUser, pages: RunningService
+    user: PortalUser, pages: RunningService
 ) -> None:
-    visitor.forgive(r"a loud \w+")
-    visitor.comes(pages).goto(f"{pages.control}/loud")
+    user.allow_errors(r"a loud \w+")
+    user.new_page(pages).goto(f"{pages.control}/loud")
 
 
 def test_scripts_can_be_evaluated_on_a_page_with_a_strict_policy(
-    visitor: PortalUser, pages: RunningService
+    user: PortalUser, pages: RunningService
 ) -> None:
-    page = visitor.comes(pages)
+    page = user.new_page(pages)
     page.goto(f"{pages.control}/good")
     assert page.evaluate("(word) => document.title + word", "!") == "good!"

@@ -1,4 +1,4 @@
-"""A simulated visitor of the portal, with a browser profile of its own."""
+"""A simulated user of the portal, with a browser profile of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class ProfilePool:
         self._free: dict[tuple[str, int], list[BrowserContext]] = {}
 
     def lend(self, zone: str, scale: int) -> BrowserContext:
-        """Lend a profile with the time zone `zone` to one visitor at a time."""
+        """Lend a profile with the time zone `zone` to one user at a time."""
         free = self._free.setdefault((zone, scale), [])
         if free:
             return free.pop()
@@ -71,19 +71,19 @@ class ProfilePool:
 
 
 class PortalUser:
-    """A visitor whose pages each have an empty profile of their own."""
+    """A user whose pages each have an empty profile of their own."""
 
-    def __init__(self, rooms: ProfilePool) -> None:
+    def __init__(self, profiles: ProfilePool) -> None:
         """Start without a page."""
-        self._rooms = rooms
+        self._rooms = profiles
         self._lent: list[tuple[BrowserContext, str, int]] = []
         self.watch = PageErrors()
 
-    def forgive(self, *patterns: str) -> None:
+    def allow_errors(self, *patterns: str) -> None:
         """Expect complaints that match one of these regular expressions."""
-        self.watch.forgive(*patterns)
+        self.watch.allow_errors(*patterns)
 
-    def comes(
+    def new_page(
         self,
         service: RunningService,
         *,
@@ -102,7 +102,7 @@ class PortalUser:
         self.watch.follow(page, service.control)
         return page
 
-    def arrives(
+    def open_sign_in(
         self,
         service: RunningService,
         *,
@@ -111,13 +111,13 @@ class PortalUser:
         scheme: Scheme = "light",
     ) -> Page:
         """Open the portal, and wait for its sign-in form."""
-        self.forgive("status of 401 .*/v1/session")
-        page = self.comes(service, width=width, height=height, scheme=scheme)
+        self.allow_errors("status of 401 .*/v1/session")
+        page = self.new_page(service, width=width, height=height, scheme=scheme)
         page.goto(f"{service.control}/")
         page.get_by_label("Token").wait_for()
         return page
 
-    def opens(
+    def open_page(
         self,
         service: RunningService,
         where: str = "now",
@@ -131,47 +131,47 @@ class PortalUser:
     ) -> Page:
         """Open a page of the portal, signed in, and wait until it shows its data.
 
-        Without `token`, the visitor is the administrator.
+        Without `token`, the user is the administrator.
         """
-        page = self.comes(
+        page = self.new_page(
             service, width=width, height=height, scheme=scheme, zone=zone, scale=scale
         )
-        signed_in(page.context, service.control, token or service.token)
+        set_session_cookie(page.context, service.control, token or service.token)
         page.goto(f"{service.control}/portal/#/{where}")
-        drawn(page, where)
+        wait_until_drawn(page, where)
         return page
 
-    def leaves(self) -> None:
+    def close(self) -> None:
         """Close all pages."""
         while self._lent:
             self._rooms.take_back(*self._lent.pop())
 
 
 @contextmanager
-def a_visitor(rooms: ProfilePool) -> Iterator[PortalUser]:
-    """Yield a visitor, whose pages close when the block ends."""
-    visitor = PortalUser(rooms)
+def a_user(profiles: ProfilePool) -> Iterator[PortalUser]:
+    """Yield a user, whose pages close when the block ends."""
+    user = PortalUser(profiles)
     try:
-        yield visitor
+        yield user
     finally:
-        visitor.leaves()
+        user.close()
 
 
-def signed_in(context: BrowserContext, control: str, token: str) -> None:
+def set_session_cookie(context: BrowserContext, control: str, token: str) -> None:
     """Give `context` the cookie that signing in would set."""
     headers = {"Authorization": f"Bearer {token}"}
     answer = context.request.post(f"{control}/v1/session", headers=headers)
     assert answer.status == 201, answer.text()
 
 
-def go(page: Page, where: str) -> None:
+def navigate(page: Page, where: str) -> None:
     """Go to another page of the portal, and wait until it shows its data."""
     here = urlsplit(page.url)
     page.goto(f"{here.scheme}://{here.netloc}/portal/#/{where}")
-    drawn(page, where.partition("/")[0])
+    wait_until_drawn(page, where.partition("/")[0])
 
 
-def drawn(page: Page, where: str) -> None:
+def wait_until_drawn(page: Page, where: str) -> None:
     """Wait until a page of the portal shows its first data."""
     name, _, _ = where.partition("/")
     page.evaluate(_DRAWN, f"forewarn:{name}")

@@ -21,7 +21,7 @@ class PageErrors:
         self._forgiven: list[str] = []
         self._seen: list[str] = []
 
-    def forgive(self, *patterns: str) -> None:
+    def allow_errors(self, *patterns: str) -> None:
         """Expect complaints that match one of these regular expressions."""
         self._forgiven.extend(patterns)
 

@@ -14,7 +14,7 @@ from tests.conformance import target
 from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
 from tests.conformance.report import RunResults, write_report
-from tests.conformance.stage import TemporaryFleet, a_stage, take_down
+from tests.conformance.stage import TemporaryFleet, a_temporary_fleet, clean_up
 from tests.conformance.target import Serve, Settings, Target
 from tests.conformance.vm import VM
 from tests.conformance.wire import Transcript
@@ -84,9 +84,9 @@ def pytest_runtest_makereport(
         for number in _numbers(item):
             details = facts[number]
             report.sections.append((f"{number}, {details.mark}", details.text))
-        wire = getattr(item, "funcargs", {}).get("wire")
-        if isinstance(wire, Transcript):
-            report.sections.append(("what was said", "\n".join(wire.said)))
+        transcript = getattr(item, "funcargs", {}).get("transcript")
+        if isinstance(transcript, Transcript):
+            report.sections.append(("transcript", "\n".join(transcript.lines)))
     return report
 
 
@@ -101,7 +101,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def tested(
+def target_service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:
     """Provide the service named by the options, or start forewarn."""
@@ -117,51 +117,53 @@ def tested(
 
 
 @pytest.fixture
-def wire(tested: Target) -> Transcript:
+def transcript(target_service: Target) -> Transcript:
     """Provide the transcript of this test's requests and responses."""
-    return Transcript(pace=tested.pace, timeout=tested.patience)
+    return Transcript(pace=target_service.pace, timeout=target_service.patience)
 
 
 @pytest.fixture
-def vm(tested: Target, wire: Transcript) -> VM:
+def vm(target_service: Target, transcript: Transcript) -> VM:
     """Provide the VM of the endpoint."""
-    return VM(endpoint=tested.endpoint, wire=wire)
+    return VM(endpoint=target_service.endpoint, transcript=transcript)
 
 
 @pytest.fixture(scope="session")
-def left() -> Iterator[list[TemporaryFleet]]:
-    """Collect stages whose events must be shown longer than their test runs."""
+def leftovers() -> Iterator[list[TemporaryFleet]]:
+    """Collect fleets whose events must be shown longer than their test runs."""
     stages: list[TemporaryFleet] = []
     yield stages
-    take_down(stages)
+    clean_up(stages)
 
 
 @pytest.fixture
-def stage(
-    tested: Target, vm: VM, left: list[TemporaryFleet]
+def fleet(
+    target_service: Target, vm: VM, leftovers: list[TemporaryFleet]
 ) -> Iterator[TemporaryFleet]:
-    """Provide a stage for this test."""
-    if tested.control is None:
+    """Provide a fleet for this test."""
+    if target_service.control is None:
         pytest.skip(target.NEEDS_CONTROL)
-    with a_stage(tested.control, vm, left) as created:
+    with a_temporary_fleet(target_service.control, vm, leftovers) as created:
         yield created
 
 
 @pytest.fixture
-def clock(tested: Target) -> Clock:
+def clock(target_service: Target) -> Clock:
     """Provide a clock that tests can advance."""
-    if tested.control is None:
+    if target_service.control is None:
         pytest.skip(target.NEEDS_CONTROL)
-    if tested.control.ask("GET", "/v1/clock")["clock"] != "manual":
+    if target_service.control.ask("GET", "/v1/clock")["clock"] != "manual":
         pytest.skip(target.NEEDS_CLOCK)
-    return Clock(control=tested.control)
+    return Clock(control=target_service.control)
 
 
 @pytest.fixture
-def warned(tested: Target, vm: VM, left: list[TemporaryFleet]) -> Iterator[VM]:
+def notified_vm(
+    target_service: Target, vm: VM, leftovers: list[TemporaryFleet]
+) -> Iterator[VM]:
     """Provide a VM with a scheduled event."""
-    if tested.control is not None:
-        with a_stage(tested.control, vm, left) as created:
+    if target_service.control is not None:
+        with a_temporary_fleet(target_service.control, vm, leftovers) as created:
             (first, _) = created.group()
             created.announce("Reboot", first)
             yield first
@@ -172,23 +174,23 @@ def warned(tested: Target, vm: VM, left: list[TemporaryFleet]) -> Iterator[VM]:
 
 
 @pytest.fixture
-def daring(tested: Target, vm: VM) -> VM:
+def any_method_vm(target_service: Target, vm: VM) -> VM:
     """Provide the VM of the endpoint if any HTTP method may be tried."""
-    if tested.control is None:
+    if target_service.control is None:
         pytest.skip(target.NEEDS_METHODS)
     return vm
 
 
 @pytest.fixture(scope="session")
-def others(
-    tested: Target, tmp_path_factory: pytest.TempPathFactory
+def other_targets(
+    target_service: Target, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Settings], Target]]:
     """Start services with other settings, one for each combination."""
     started: dict[Settings, Target] = {}
     with ExitStack() as stack:
 
         def start(settings: Settings) -> Target:
-            if not tested.is_own:
+            if not target_service.is_own:
                 pytest.skip(target.NEEDS_START.format(settings))
             if settings not in started:
                 folder = tmp_path_factory.mktemp("other")
@@ -201,16 +203,20 @@ def others(
 
 @pytest.fixture
 def serve(
-    others: Callable[[Settings], Target], wire: Transcript, left: list[TemporaryFleet]
+    other_targets: Callable[[Settings], Target],
+    transcript: Transcript,
+    leftovers: list[TemporaryFleet],
 ) -> Iterator[Serve]:
-    """Set up a stage on a service with other settings."""
+    """Set up a fleet on a service with other settings."""
     with ExitStack() as stack:
 
         def start(settings: Settings) -> TemporaryFleet:
-            service = others(settings)
+            service = other_targets(settings)
             assert service.control is not None
-            vm = VM(endpoint=service.endpoint, wire=wire)
-            return stack.enter_context(a_stage(service.control, vm, left))
+            vm = VM(endpoint=service.endpoint, transcript=transcript)
+            return stack.enter_context(
+                a_temporary_fleet(service.control, vm, leftovers)
+            )
 
         yield start
 

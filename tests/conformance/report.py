@@ -77,20 +77,23 @@ def by_fact(proofs: Sequence[Proof]) -> Mapping[str, list[Proof]]:
 
 
 def page(
-    facts: Mapping[str, Fact], proofs: Sequence[Proof], results: Results, tested: str
+    facts: Mapping[str, Fact],
+    proofs: Sequence[Proof],
+    results: Results,
+    target_service: str,
 ) -> str:
     """Render the whole page with the results of a run."""
-    return "\n".join(_lines(facts, by_fact(proofs), results, tested))
+    return "\n".join(_lines(facts, by_fact(proofs), results, target_service))
 
 
 def _lines(
     facts: Mapping[str, Fact],
     proofs: Mapping[str, Sequence[Proof]],
     results: Results,
-    tested: str,
+    target_service: str,
 ) -> Iterator[str]:
     yield _INTRODUCTION
-    yield f"Tested: {tested}."
+    yield f"Tested: {target_service}."
     yield ""
     yield from _totals(facts, proofs, results)
     for chapter, title in read_chapters().items():

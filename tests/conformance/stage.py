@@ -1,4 +1,4 @@
-"""A stage for one test: its own groups, hosts and VMs."""
+"""Temporary fleet of one test: its own groups, hosts and VMs."""
 
 import secrets
 import time
@@ -54,16 +54,16 @@ class TemporaryFleet:
             for i in range(size)
         )
 
-    def alone(self, **settings: object) -> VM:
+    def add_standalone_vm(self, **settings: object) -> VM:
         """Add a VM without a group."""
         return self.add(self._name("vm"), settings)
 
     def add(self, name: str, settings: Plain) -> VM:
         """Add a VM named `name`."""
         self._put(f"/v1/vms/{name}", settings)
-        return self.speak_for(name)
+        return self.endpoint_of(name)
 
-    def speak_for(self, name: str) -> VM:
+    def endpoint_of(self, name: str) -> VM:
         """Return the endpoint of the VM named `name`."""
         root = self.vm.endpoint.partition("/vm/")[0].rstrip("/")
         return replace(self.vm, endpoint=f"{root}/vm/{name}", name=name)
@@ -81,7 +81,7 @@ class TemporaryFleet:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         return self._made_by(f"/v1/vms/{vm.name}/{operation}", more)
 
-    def befall(self, host: str, what: str, **more: object) -> AnnouncedMaintenance:
+    def report_host(self, host: str, what: str, **more: object) -> AnnouncedMaintenance:
         """Report a host as degraded or failed."""
         return self._made_by(f"/v1/hosts/{host}/{what}", more)
 
@@ -118,7 +118,7 @@ class TemporaryFleet:
         if self.is_live and self._is_manual:
             Clock(control=self.control).advance(_LONGEST_END)
 
-    def take_out(self) -> None:
+    def remove(self) -> None:
         """Remove everything added to the fleet."""
         for path in reversed(self._made):
             try:
@@ -141,29 +141,29 @@ class TemporaryFleet:
 
 
 @contextmanager
-def a_stage(
-    control: ControlClient, vm: VM, left: list[TemporaryFleet]
+def a_temporary_fleet(
+    control: ControlClient, vm: VM, leftovers: list[TemporaryFleet]
 ) -> Iterator[TemporaryFleet]:
-    """Set up a stage and clean it up, or add it to `left` while something is still
+    """Set up a fleet and clean it up, or add it to `left` while something is still
     ending.
     """
-    stage = TemporaryFleet(control=control, vm=vm)
+    fleet = TemporaryFleet(control=control, vm=vm)
     try:
-        if stage.speak_for("nobody").ask("/metadata/versions").status == 404:
+        if fleet.endpoint_of("nobody").ask("/metadata/versions").status == 404:
             pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
-        yield stage
+        yield fleet
     finally:
-        stage.end()
-        if stage.is_live:
-            left.append(stage)
+        fleet.end()
+        if fleet.is_live:
+            leftovers.append(fleet)
         else:
-            stage.take_out()
+            fleet.remove()
 
 
-def take_down(left: Sequence[TemporaryFleet]) -> None:
-    """Clean up stages whose events had to be shown longer."""
+def clean_up(leftovers: Sequence[TemporaryFleet]) -> None:
+    """Clean up fleets whose events had to be shown longer."""
     deadline = time.monotonic() + _LONGEST_END
-    for stage in left:
-        while stage.is_live and time.monotonic() < deadline:
+    for fleet in leftovers:
+        while fleet.is_live and time.monotonic() < deadline:
             time.sleep(0.5)
-        stage.take_out()
+        fleet.remove()

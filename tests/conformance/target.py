@@ -40,7 +40,7 @@ class Settings:
         return ", ".join(f"{n} = {v}" for n, v in asdict(self).items() if v)
 
 
-#: Sets up a stage on a service with these settings.
+#: Sets up a fleet on a service with these settings.
 Serve = Callable[[Settings], TemporaryFleet]
 
 

@@ -25,11 +25,11 @@ WEB = r'"NotBefore":"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
 ISO = r'"NotBefore":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"'
 
 
-def restarted(stage: TemporaryFleet) -> tuple[VM, str]:
+def restarted(fleet: TemporaryFleet) -> tuple[VM, str]:
     """Return a VM restarted by its user, and the id of the event."""
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.incarnation == 0  # enables Scheduled Events for the group
-    return vm, stage.announce("Reboot", vm, source="User").event
+    return vm, fleet.announce("Reboot", vm, source="User").event
 
 
 def assert_body(vm: VM, event: str, version: str, name: str, *ends: str) -> None:
@@ -93,9 +93,9 @@ def test_the_body_is_compact_json_on_one_line(vm: VM, version: str) -> None:
 @fact("4.3b")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_first_document_of_a_group_has_37_bytes(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    answer = stage.alone().get(version=version)
+    answer = fleet.add_standalone_vm().get(version=version)
     assert answer.body == b'{"DocumentIncarnation":0,"Events":[]}'
     assert answer.header("Content-Length") == "37"
 
@@ -108,8 +108,8 @@ def test_the_incarnation_comes_before_the_events(vm: VM, version: str) -> None:
 
 @fact("4.4b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_keys_of_an_event_are_in_order(warned: VM, version: str) -> None:
-    for event in warned.events(version):
+def test_the_keys_of_an_event_are_in_order(notified_vm: VM, version: str) -> None:
+    for event in notified_vm.events(version):
         assert [*event] == [key for key in KEYS if key in event]
         assert [*event][:6] == [*KEYS[:6]]
 
@@ -117,31 +117,31 @@ def test_the_keys_of_an_event_are_in_order(warned: VM, version: str) -> None:
 @fact("4.4c")
 @pytest.mark.parametrize("version", VERSIONS[:4])
 def test_until_2019_01_01_an_event_ends_with_not_before(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    vm, event = restarted(stage)
+    vm, event = restarted(fleet)
     name = f"_{vm.name}" if version == "2017-03-01" else vm.name
     assert_body(vm, event, version, name)
 
 
 @fact("4.4d")
 def test_in_2019_04_01_an_event_ends_with_its_description(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    vm, event = restarted(stage)
+    vm, event = restarted(fleet)
     assert_body(vm, event, "2019-04-01", vm.name, f',"Description":"{RESTART}"')
 
 
 @fact("4.4e")
-def test_in_2019_08_01_an_event_ends_with_its_source(stage: TemporaryFleet) -> None:
-    vm, event = restarted(stage)
+def test_in_2019_08_01_an_event_ends_with_its_source(fleet: TemporaryFleet) -> None:
+    vm, event = restarted(fleet)
     ends = (f',"Description":"{RESTART}"', ',"EventSource":"User"')
     assert_body(vm, event, "2019-08-01", vm.name, *ends)
 
 
 @fact("4.4f")
-def test_in_2020_07_01_an_event_ends_with_its_duration(stage: TemporaryFleet) -> None:
-    vm, event = restarted(stage)
+def test_in_2020_07_01_an_event_ends_with_its_duration(fleet: TemporaryFleet) -> None:
+    vm, event = restarted(fleet)
     source = ',"EventSource":"User","DurationInSeconds":-1'
     assert_body(vm, event, "2020-07-01", vm.name, f',"Description":"{RESTART}"', source)
 
@@ -149,10 +149,10 @@ def test_in_2020_07_01_an_event_ends_with_its_duration(stage: TemporaryFleet) ->
 @fact("4.5b")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_there_is_a_document_when_nothing_is_scheduled(
-    stage: TemporaryFleet, clock: Clock, version: str
+    fleet: TemporaryFleet, clock: Clock, version: str
 ) -> None:
-    (vm, _) = stage.group()
-    vm.approve(stage.announce("Reboot", vm).event)
+    (vm, _) = fleet.group()
+    vm.approve(fleet.announce("Reboot", vm).event)
     clock.advance(minutes=1)
     body = vm.get(version=version).body
     assert re.fullmatch(rb'\{"DocumentIncarnation":[0-9]+,"Events":\[\]\}', body)
@@ -177,24 +177,24 @@ def test_events_is_always_an_array(vm: VM, version: str) -> None:
 
 @fact("4.7b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_resources_is_always_an_array(warned: VM, version: str) -> None:
-    for event in warned.events(version):
+def test_resources_is_always_an_array(notified_vm: VM, version: str) -> None:
+    for event in notified_vm.events(version):
         assert isinstance(event["Resources"], list)
 
 
 @fact("4.7c")
 @pytest.mark.parametrize("type", ["Freeze", "Preempt", "Terminate"])
-def test_a_description_is_always_text(stage: TemporaryFleet, type: str) -> None:
-    (vm, _) = stage.group()
-    stage.announce(type, vm)
+def test_a_description_is_always_text(fleet: TemporaryFleet, type: str) -> None:
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm)
     text = vm.event()["Description"]
     assert isinstance(text, str), f"expected text, seen {text!r}"
 
 
 @fact("4.7d")
 @pytest.mark.parametrize("duration", [-1, 0, 9])
-def test_a_duration_is_a_whole_number(stage: TemporaryFleet, duration: int) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Freeze", vm, duration_seconds=duration)
+def test_a_duration_is_a_whole_number(fleet: TemporaryFleet, duration: int) -> None:
+    (vm, _) = fleet.group()
+    fleet.announce("Freeze", vm, duration_seconds=duration)
     number = vm.event()["DurationInSeconds"]
     assert type(number) is int, f"expected a JSON integer, seen {number!r}"

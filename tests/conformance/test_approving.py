@@ -14,10 +14,10 @@ HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [
 ]
 
 
-def warned_of(stage: TemporaryFleet, type: str = "Reboot") -> tuple[VM, str]:
+def announce_to_vm(fleet: TemporaryFleet, type: str = "Reboot") -> tuple[VM, str]:
     """Return a VM with one event, and the event's id."""
-    (vm, _) = stage.group()
-    return vm, stage.announce(type, vm).event
+    (vm, _) = fleet.group()
+    return vm, fleet.announce(type, vm).event
 
 
 def written(id: str, **more: Any) -> bytes:
@@ -25,8 +25,8 @@ def written(id: str, **more: Any) -> bytes:
 
 
 @fact("9.1a")
-def test_the_documented_body_approves(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_the_documented_body_approves(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     body = b'{"StartRequests":[{"EventId":"%b"}]}' % event.encode()
     assert vm.post(body).status == 200
     assert vm.statuses == ["Started"]
@@ -35,9 +35,9 @@ def test_the_documented_body_approves(stage: TemporaryFleet) -> None:
 @fact("9.1b")
 @pytest.mark.parametrize("form", [str, int])
 def test_the_incarnation_may_be_text_or_a_number(
-    stage: TemporaryFleet, form: type[str] | type[int]
+    fleet: TemporaryFleet, form: type[str] | type[int]
 ) -> None:
-    vm, event = warned_of(stage)
+    vm, event = announce_to_vm(fleet)
     body = written(event, DocumentIncarnation=form(vm.incarnation))
     assert vm.post(body).status == 200
     assert vm.statuses == ["Started"]
@@ -45,27 +45,27 @@ def test_the_incarnation_may_be_text_or_a_number(
 
 @fact("9.1c")
 @pytest.mark.parametrize("value", [None, "0", 0, 999, "-1", "text"])
-def test_the_incarnation_is_ignored(stage: TemporaryFleet, value: object) -> None:
-    vm, event = warned_of(stage)
+def test_the_incarnation_is_ignored(fleet: TemporaryFleet, value: object) -> None:
+    vm, event = announce_to_vm(fleet)
     assert vm.post(written(event, DocumentIncarnation=value)).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("9.2")
-def test_one_post_may_approve_several_events(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    ids = [stage.announce("Reboot", vm, source="Platform").event for _ in range(3)]
+def test_one_post_may_approve_several_events(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    ids = [fleet.announce("Reboot", vm, source="Platform").event for _ in range(3)]
     assert vm.approve(*ids).status == 200
     assert vm.statuses == ["Started"] * 3
 
 
 @fact("9.3a")
-def test_a_second_approval_is_accepted(stage: TemporaryFleet) -> None:
-    host = stage.host()
+def test_a_second_approval_is_accepted(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
     (first, second), _ = (
-        stage.group(vms={"host": host, "update_domain": 0}) for _ in range(2)
+        fleet.group(vms={"host": host, "update_domain": 0}) for _ in range(2)
     )
-    stage.announce("Reboot", host=host)
+    fleet.announce("Reboot", host=host)
     event = first.event()["EventId"]
     answers = [vm.approve(event).status for vm in (first, second, first)]
     assert answers == [200, 200, 200]
@@ -73,23 +73,23 @@ def test_a_second_approval_is_accepted(stage: TemporaryFleet) -> None:
 
 
 @fact("9.3b")
-def test_the_response_to_an_approval_is_empty_or_json(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_the_response_to_an_approval_is_empty_or_json(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     body = vm.approve(event).body
     assert not body or json.loads(body) is not None
 
 
 @fact("9.3c")
-def test_the_response_to_an_approval_is_empty(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_the_response_to_an_approval_is_empty(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     answer = vm.approve(event)
     assert (answer.status, answer.body) == (200, b"")
     assert answer.header("Content-Length") == "0"
 
 
 @fact("9.4a")
-def test_a_started_event_may_be_approved(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_a_started_event_may_be_approved(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     vm.approve(event)
     before = vm.get().body
     assert vm.approve(event).status == 200
@@ -97,8 +97,8 @@ def test_a_started_event_may_be_approved(stage: TemporaryFleet) -> None:
 
 
 @fact("9.4b")
-def test_a_completed_event_may_be_approved(stage: TemporaryFleet, clock: Clock) -> None:
-    vm, event = warned_of(stage)
+def test_a_completed_event_may_be_approved(fleet: TemporaryFleet, clock: Clock) -> None:
+    vm, event = announce_to_vm(fleet)
     clock.advance(minutes=16)
     before = vm.get().body
     assert vm.approve(event).status == 200
@@ -106,21 +106,21 @@ def test_a_completed_event_may_be_approved(stage: TemporaryFleet, clock: Clock) 
 
 
 @fact("9.4b")
-def test_a_canceled_event_may_be_approved(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    announced = stage.announce("Reboot", vm)
-    stage.cancel(announced)
+def test_a_canceled_event_may_be_approved(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    announced = fleet.announce("Reboot", vm)
+    fleet.cancel(announced)
     assert vm.approve(announced.event).status == 200
     assert vm.events() == []
-    assert stage.phase(announced) == "CANCELED"
+    assert fleet.phase(announced) == "CANCELED"
 
 
 @fact("9.5b")
-def test_a_finished_event_does_not_spoil_a_list(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    over = stage.announce("Reboot", vm)
-    event = stage.announce("Reboot", vm).event
-    stage.cancel(over)
+def test_a_finished_event_does_not_spoil_a_list(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    over = fleet.announce("Reboot", vm)
+    event = fleet.announce("Reboot", vm).event
+    fleet.cancel(over)
     assert vm.approve(over.event, event).status == 200
     assert vm.statuses == ["Started"]
 
@@ -134,16 +134,16 @@ def test_a_finished_event_does_not_spoil_a_list(stage: TemporaryFleet) -> None:
         '{"startrequests":[{"eventid":"%s"}]}',
     ],
 )
-def test_the_keys_may_be_in_any_case(stage: TemporaryFleet, form: str) -> None:
-    vm, event = warned_of(stage)
+def test_the_keys_may_be_in_any_case(fleet: TemporaryFleet, form: str) -> None:
+    vm, event = announce_to_vm(fleet)
     assert vm.post((form % event).encode()).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("9.7", "16.2")
-def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: TemporaryFleet) -> None:
-    vm, peer = stage.group()
-    event = stage.announce("Reboot", vm).event
+def test_a_vm_may_approve_an_event_that_does_not_name_it(fleet: TemporaryFleet) -> None:
+    vm, peer = fleet.group()
+    event = fleet.announce("Reboot", vm).event
     assert peer.event()["Resources"] == [vm.name]
     assert peer.approve(event).status == 200
     assert vm.statuses == ["Started"]
@@ -152,10 +152,10 @@ def test_a_vm_may_approve_an_event_that_does_not_name_it(stage: TemporaryFleet) 
 @fact("9.9a")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_approval_may_use_another_version(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Reboot", vm)
+    (vm, _) = fleet.group()
+    fleet.announce("Reboot", vm)
     event = vm.event("2020-07-01")["EventId"]
     assert vm.post(approval(event), version=version).status == 200
     assert vm.statuses == ["Started"]
@@ -164,17 +164,17 @@ def test_an_approval_may_use_another_version(
 @fact("9.9b")
 @pytest.mark.parametrize(("type", "version"), HIDING)
 def test_an_approval_may_use_a_version_that_hides_the_event(
-    stage: TemporaryFleet, type: str, version: str
+    fleet: TemporaryFleet, type: str, version: str
 ) -> None:
-    vm, event = warned_of(stage, type)
+    vm, event = announce_to_vm(fleet, type)
     assert vm.events(version) == []
     assert vm.approve(event, version=version).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("14.5")
-def test_two_vms_may_approve_the_same_event(stage: TemporaryFleet) -> None:
-    first, second = stage.group()
-    event = stage.announce("Reboot", first).event
+def test_two_vms_may_approve_the_same_event(fleet: TemporaryFleet) -> None:
+    first, second = fleet.group()
+    event = fleet.announce("Reboot", first).event
     assert (first.approve(event).status, second.approve(event).status) == (200, 200)
     assert first.statuses == ["Started"]

@@ -18,11 +18,11 @@ from tests.conformance.stage import TemporaryFleet
     ],
 )
 def test_a_failed_or_degraded_host_has_its_own_description(
-    stage: TemporaryFleet, what: str, text: str
+    fleet: TemporaryFleet, what: str, text: str
 ) -> None:
-    host = stage.host()
-    vm = stage.alone(host=host)
-    stage.befall(host, what)
+    host = fleet.host()
+    vm = fleet.add_standalone_vm(host=host)
+    fleet.report_host(host, what)
     assert vm.event()["Description"] == text
 
 
@@ -30,11 +30,11 @@ def test_a_failed_or_degraded_host_has_its_own_description(
 @fact("6.15b")
 @pytest.mark.parametrize("source", ["User", "Platform"])
 def test_a_reimage_is_a_reboot_without_a_description(
-    stage: TemporaryFleet, source: str
+    fleet: TemporaryFleet, source: str
 ) -> None:
-    vm = stage.alone()
+    vm = fleet.add_standalone_vm()
     vm.document()  # enables Scheduled Events
-    stage.operate(vm, "reimage", source=source)
+    fleet.operate(vm, "reimage", source=source)
     event = vm.event()
     assert (event["EventType"], event["Description"]) == ("Reboot", "")
     assert (event["EventStatus"], event["EventSource"]) == ("Scheduled", source)
@@ -42,11 +42,11 @@ def test_a_reimage_is_a_reboot_without_a_description(
 
 @fact("6.2a")
 def test_degraded_hardware_gives_a_week_of_notice(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    host = stage.host()
-    vm = stage.alone(host=host)
-    stage.befall(host, "degraded")
+    host = fleet.host()
+    vm = fleet.add_standalone_vm(host=host)
+    fleet.report_host(host, "degraded")
     event = vm.event()
     left = parsedate_to_datetime(event["NotBefore"]) - clock.now
     assert event["EventType"] == "Redeploy"
@@ -54,10 +54,10 @@ def test_degraded_hardware_gives_a_week_of_notice(
 
 
 @fact("6.3b")
-def test_a_failed_host_reboots_its_vms(stage: TemporaryFleet) -> None:
-    host = stage.host()
-    vm = stage.alone(host=host)
-    stage.befall(host, "failed")
+def test_a_failed_host_reboots_its_vms(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
+    vm = fleet.add_standalone_vm(host=host)
+    fleet.report_host(host, "failed")
     event = vm.event()
     assert (event["EventType"], event["EventStatus"]) == ("Reboot", "Started")
     assert event["NotBefore"] == ""
@@ -65,10 +65,10 @@ def test_a_failed_host_reboots_its_vms(stage: TemporaryFleet) -> None:
 
 @fact("6.14a")
 def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    vm, _ = stage.group(kind="scale-set", terminate_notice_seconds=600)
-    stage.operate(vm, "delete")
+    vm, _ = fleet.group(kind="scale-set", terminate_notice_seconds=600)
+    fleet.operate(vm, "delete")
     event = vm.event()
     assert (event["EventType"], event["EventStatus"]) == ("Terminate", "Scheduled")
 
@@ -78,10 +78,10 @@ def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(
     ("notice", "spot"), [(None, False), (600, True)], ids=["not asked for", "spot"]
 )
 def test_other_vms_are_deleted_without_notice(
-    stage: TemporaryFleet, notice: int | None, spot: bool
+    fleet: TemporaryFleet, notice: int | None, spot: bool
 ) -> None:
-    vm, other = stage.group(
+    vm, other = fleet.group(
         kind="scale-set", terminate_notice_seconds=notice, vms={"spot": spot}
     )
-    stage.operate(vm, "delete")
+    fleet.operate(vm, "delete")
     assert other.statuses == ["Started"]

@@ -13,10 +13,10 @@ JSON = "Content-Type: application/json"
 CLOSE = "Connection: close"
 
 
-def warned_of(stage: TemporaryFleet) -> tuple[VM, str]:
+def announce_to_vm(fleet: TemporaryFleet) -> tuple[VM, str]:
     """Return a VM with one event, and the event's id."""
-    (vm, _) = stage.group()
-    return vm, stage.announce("Reboot", vm).event
+    (vm, _) = fleet.group()
+    return vm, fleet.announce("Reboot", vm).event
 
 
 def name(vm: VM, version: str) -> object:
@@ -34,8 +34,8 @@ def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
 
 
 @fact("13.0a")
-def test_requests_of_a_cluster_agent(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_requests_of_a_cluster_agent(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     assert name(vm, "2021-12-13") == vm.name
     assert vm.event("2020-07-01")["EventId"] == event
     agent = ("User-Agent: An-Agent/0.20", FORM, CLOSE)
@@ -43,8 +43,8 @@ def test_requests_of_a_cluster_agent(stage: TemporaryFleet) -> None:
 
 
 @fact("13.0b")
-def test_requests_of_an_older_cluster_agent(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_requests_of_an_older_cluster_agent(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     assert name(vm, "2019-08-01") == vm.name
     assert vm.event("2019-08-01")["EventId"] == event
     answer = vm.post(approval(event), FORM, CLOSE, version="2019-08-01")
@@ -60,8 +60,8 @@ def test_requests_of_a_node_drainer(vm: VM) -> None:
 
 
 @fact("13.0d", "16.6")
-def test_requests_of_a_typed_client(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
     compute = vm.ask("/metadata/instance?api-version=2019-08-01")["compute"]
@@ -71,17 +71,17 @@ def test_requests_of_a_typed_client(stage: TemporaryFleet) -> None:
 
 
 @fact("13.0e")
-def test_requests_of_another_node_drainer(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_requests_of_another_node_drainer(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     assert vm.get(JSON, version="2019-08-01").status == 200
     assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
 
 
 @fact("13.0f")
 def test_requests_of_a_client_that_reads_its_name_as_text(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    vm, event = warned_of(stage)
+    vm, event = announce_to_vm(fleet)
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
     answer = vm.ask(target)
     assert answer.body == vm.name.encode()
@@ -90,8 +90,8 @@ def test_requests_of_a_client_that_reads_its_name_as_text(
 
 
 @fact("13.0g")
-def test_requests_of_a_client_that_reads_all_fields(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_requests_of_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     assert len(vm.event("2020-07-01")) == 9
     assert name(vm, "2021-02-01") == vm.name
     assert_approved(vm, vm.post(approval(event), JSON))
@@ -99,16 +99,16 @@ def test_requests_of_a_client_that_reads_all_fields(stage: TemporaryFleet) -> No
 
 @fact("13.0h")
 def test_requests_of_a_client_that_polls_every_second_with_the_tag(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     tag, seen = "0", []
     for step in range(4):
         answer = vm.get(f"If-None-Match: {tag}", JSON, CLOSE)
         tag = answer.header("ETag") or "null"
         seen.append(answer.status)
         if step == 1:
-            stage.announce("Reboot", vm)
+            fleet.announce("Reboot", vm)
     assert seen == [200, 304, 200, 304]
     post = vm.post(
         approval(vm.event()["EventId"]), f"If-None-Match: {tag}", JSON, CLOSE
@@ -119,9 +119,9 @@ def test_requests_of_a_client_that_polls_every_second_with_the_tag(
 @fact("13.0i")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_requests_of_the_samples_in_the_documentation(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    vm, event = warned_of(stage)
+    vm, event = announce_to_vm(fleet)
     assert vm.event(version)["EventId"] == event
     assert vm.event(version)["NotBefore"].replace(" GMT", "")
     assert_approved(vm, vm.post(approval(event), FORM, version=version))
@@ -205,9 +205,9 @@ def test_the_header_and_parameters_in_all_forms_in_use(
     "incarnation", ["", '"DocumentIncarnation":"1",', '"DocumentIncarnation":1,']
 )
 def test_approvals_in_all_forms_in_use(
-    stage: TemporaryFleet, content_type: str | None, incarnation: str
+    fleet: TemporaryFleet, content_type: str | None, incarnation: str
 ) -> None:
-    vm, event = warned_of(stage)
+    vm, event = announce_to_vm(fleet)
     body = f'{{{incarnation}"StartRequests":[{{"EventId":"{event}"}}]}}'
     headers = [] if content_type is None else [content_type]
     assert_approved(vm, vm.post(body.encode(), *headers))
@@ -216,9 +216,9 @@ def test_approvals_in_all_forms_in_use(
 @fact("16.5")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    vm, event = warned_of(stage)
+    vm, event = announce_to_vm(fleet)
     answer = vm.post(approval(event), version=version, marked=False)
     assert answer.status == (200 if version == "2017-03-01" else 400)
     started = vm.statuses == ["Started"]
@@ -226,8 +226,8 @@ def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
 
 
 @fact("16.7")
-def test_responses_take_less_than_two_seconds(stage: TemporaryFleet) -> None:
-    vm, event = warned_of(stage)
+def test_responses_take_less_than_two_seconds(fleet: TemporaryFleet) -> None:
+    vm, event = announce_to_vm(fleet)
     tries = [
         [vm.get(), vm.get("If-None-Match: *"), vm.approve(event)] for _ in range(3)
     ]

@@ -34,26 +34,26 @@ def test_get_reads_and_post_approves(vm: VM) -> None:
 
 @fact("1.2b")
 @pytest.mark.parametrize("method", OTHERS)
-def test_any_other_method_is_not_allowed(daring: VM, method: str) -> None:
-    assert daring.ask(events(NEWEST), method=method).status == 405
+def test_any_other_method_is_not_allowed(any_method_vm: VM, method: str) -> None:
+    assert any_method_vm.ask(events(NEWEST), method=method).status == 405
 
 
 @fact("1.2c")
-def test_a_head_without_the_header_is_a_bad_request(daring: VM) -> None:
-    assert daring.ask(events(NEWEST), method="HEAD", marked=False).status == 400
+def test_a_head_without_the_header_is_a_bad_request(any_method_vm: VM) -> None:
+    assert any_method_vm.ask(events(NEWEST), method="HEAD", marked=False).status == 400
 
 
 @fact("1.2e")
 @pytest.mark.parametrize("method", OTHERS)
-def test_a_405_names_the_allowed_methods(daring: VM, method: str) -> None:
-    answer = daring.ask(events(NEWEST), method=method)
+def test_a_405_names_the_allowed_methods(any_method_vm: VM, method: str) -> None:
+    answer = any_method_vm.ask(events(NEWEST), method=method)
     assert answer.header("Allow") == "GET, POST"
     assert answer.error
 
 
 @fact("1.2e")
-def test_head_is_not_allowed_and_gets_no_body(daring: VM) -> None:
-    answer = daring.ask(events(NEWEST), method="HEAD")
+def test_head_is_not_allowed_and_gets_no_body(any_method_vm: VM) -> None:
+    answer = any_method_vm.ask(events(NEWEST), method="HEAD")
     assert (answer.status, answer.header("Allow")) == (405, "GET, POST")
     assert answer.body == b""
 
@@ -121,9 +121,9 @@ def test_latest_is_refused_like_any_unknown_version(vm: VM, name: str) -> None:
 @pytest.fixture
 def lenient(serve: Serve) -> VM:
     """Provide a VM with one event, on a service that accepts `latest`."""
-    stage = serve(Settings(latest="true"))
-    (vm, _) = stage.group()
-    stage.announce("Reboot", vm)
+    fleet = serve(Settings(latest="true"))
+    (vm, _) = fleet.group()
+    fleet.announce("Reboot", vm)
     return vm
 
 
@@ -169,14 +169,14 @@ def test_no_authentication_is_required(vm: VM) -> None:
 
 
 @fact("1.7b")
-def test_clients_are_identified_by_their_address(stage: TemporaryFleet) -> None:
-    where = urlsplit(stage.vm.endpoint)
+def test_clients_are_identified_by_their_address(fleet: TemporaryFleet) -> None:
+    where = urlsplit(fleet.vm.endpoint)
     if where.hostname != "127.0.0.1":
         pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")
     host = secrets.randbelow(200)
     pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{address}" for address in (7, 8)]
-    names = [stage.alone(addresses=[address]).name for address in pair]
-    plain = replace(stage.vm, endpoint=f"http://{where.netloc}")
+    names = [fleet.add_standalone_vm(addresses=[address]).name for address in pair]
+    plain = replace(fleet.vm, endpoint=f"http://{where.netloc}")
     target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
     seen = [
         replace(plain, source=address).ask(target).body.decode() for address in pair
@@ -196,8 +196,8 @@ def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
 def test_a_forwarded_request_is_refused_on_every_path(
-    daring: VM, target: str, method: str
+    any_method_vm: VM, target: str, method: str
 ) -> None:
-    answer = daring.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
+    answer = any_method_vm.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
     assert answer.status == 400
     assert "proxy" in answer.error

@@ -83,9 +83,9 @@ def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
     ("target", "method"), [(events(NEWEST), "PUT"), (INSTANCE, "POST")]
 )
 def test_a_refused_method_is_named_in_the_error(
-    daring: VM, target: str, method: str
+    any_method_vm: VM, target: str, method: str
 ) -> None:
-    answer = daring.ask(target, method=method)
+    answer = any_method_vm.ask(target, method=method)
     assert answer.status == 405
     assert method in answer.error
 

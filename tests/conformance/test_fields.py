@@ -17,10 +17,10 @@ DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
 
-def announced(stage: TemporaryFleet, type: str, **more: object) -> VM:
+def announced(fleet: TemporaryFleet, type: str, **more: object) -> VM:
     """Return a VM with one event."""
-    (vm, _) = stage.group()
-    stage.announce(type, vm, **more)
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm, **more)
     return vm
 
 
@@ -28,14 +28,14 @@ def announced(stage: TemporaryFleet, type: str, **more: object) -> VM:
 
 
 @fact("5.2a")
-def test_an_id_is_a_guid_in_upper_case(warned: VM) -> None:
-    for event in warned.events():
+def test_an_id_is_a_guid_in_upper_case(notified_vm: VM) -> None:
+    for event in notified_vm.events():
         assert re.fullmatch(GUID, event["EventId"])
 
 
 @fact("5.2b")
-def test_an_event_keeps_its_id(stage: TemporaryFleet, clock: Clock) -> None:
-    vm = announced(stage, "Reboot")
+def test_an_event_keeps_its_id(fleet: TemporaryFleet, clock: Clock) -> None:
+    vm = announced(fleet, "Reboot")
     scheduled = vm.event()
     clock.advance(minutes=15)
     started = vm.event()
@@ -47,22 +47,22 @@ def test_an_event_keeps_its_id(stage: TemporaryFleet, clock: Clock) -> None:
 
 
 @fact("5.2c")
-def test_an_approval_finds_its_event_by_id_in_any_case(stage: TemporaryFleet) -> None:
-    vm = announced(stage, "Reboot")
+def test_an_approval_finds_its_event_by_id_in_any_case(fleet: TemporaryFleet) -> None:
+    vm = announced(fleet, "Reboot")
     assert vm.post(approval(vm.event()["EventId"].lower())).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("5.3a")
 @pytest.mark.parametrize("type", TYPES)
-def test_each_of_the_five_types_is_shown(stage: TemporaryFleet, type: str) -> None:
-    assert announced(stage, type).event()["EventType"] == type
+def test_each_of_the_five_types_is_shown(fleet: TemporaryFleet, type: str) -> None:
+    assert announced(fleet, type).event()["EventType"] == type
 
 
 @fact("5.4")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_resource_is_always_a_virtual_machine(warned: VM, version: str) -> None:
-    for event in warned.events(version):
+def test_a_resource_is_always_a_virtual_machine(notified_vm: VM, version: str) -> None:
+    for event in notified_vm.events(version):
         assert event["ResourceType"] == "VirtualMachine"
 
 
@@ -70,37 +70,37 @@ def test_a_resource_is_always_a_virtual_machine(warned: VM, version: str) -> Non
 
 
 @fact("5.5a")
-def test_resources_are_names(stage: TemporaryFleet) -> None:
-    vm = announced(stage, "Reboot")
+def test_resources_are_names(fleet: TemporaryFleet) -> None:
+    vm = announced(fleet, "Reboot")
     assert vm.event()["Resources"] == [vm.name]
 
 
 @fact("5.5b")
-def test_one_maintenance_of_one_host_is_one_event(stage: TemporaryFleet) -> None:
-    host = stage.host()
-    first, second = stage.group(vms={"host": host, "update_domain": 0})
-    stage.announce("Freeze", host=host)
+def test_one_maintenance_of_one_host_is_one_event(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
+    first, second = fleet.group(vms={"host": host, "update_domain": 0})
+    fleet.announce("Freeze", host=host)
     assert first.event()["Resources"] == [first.name, second.name]
 
 
 @fact("5.5c")
 def test_maintenance_that_can_be_canceled_separately_has_separate_events(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    vm, peer = stage.group()
-    first, second = stage.announce("Reboot", vm), stage.announce("Reboot", peer)
+    vm, peer = fleet.group()
+    first, second = fleet.announce("Reboot", vm), fleet.announce("Reboot", peer)
     assert [event["Resources"] for event in vm.events()] == [[vm.name], [peer.name]]
-    stage.cancel(first)
+    fleet.cancel(first)
     assert [event["EventId"] for event in vm.events()] == [second.event]
 
 
 @fact("5.11a")
 def test_the_order_of_resources_is_stable_and_the_same_for_all(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    host = stage.host()
-    vms = stage.group(4, vms={"host": host, "update_domain": 0})
-    stage.announce("Freeze", host=host)
+    host = fleet.host()
+    vms = fleet.group(4, vms={"host": host, "update_domain": 0})
+    fleet.announce("Freeze", host=host)
     before = {tuple(vm.event()["Resources"]) for vm in vms}
     clock.advance(minutes=15)
     after = {tuple(vm.event()["Resources"]) for vm in vms}
@@ -109,18 +109,18 @@ def test_the_order_of_resources_is_stable_and_the_same_for_all(
 
 
 @fact("5.11b")
-def test_events_are_in_the_order_of_their_announcement(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
+def test_events_are_in_the_order_of_their_announcement(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
     orders = (("Reboot", 3600), ("Freeze", 1800), ("Redeploy", 7200))
-    ids = [stage.announce(t, vm, notice_seconds=n).event for t, n in orders]
+    ids = [fleet.announce(t, vm, notice_seconds=n).event for t, n in orders]
     assert [event["EventId"] for event in vm.events()] == ids
 
 
 @fact("5.11c")
-def test_resources_are_in_natural_order(stage: TemporaryFleet) -> None:
-    host = stage.host()
-    vms = stage.group(11, vms={"host": host, "update_domain": 0})
-    stage.announce("Freeze", host=host)
+def test_resources_are_in_natural_order(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
+    vms = fleet.group(11, vms={"host": host, "update_domain": 0})
+    fleet.announce("Freeze", host=host)
     expected = [vm.name for vm in vms]
     assert expected != sorted(expected), "the names tell natural from plain order"
     assert vms[0].event()["Resources"] == expected
@@ -130,23 +130,23 @@ def test_resources_are_in_natural_order(stage: TemporaryFleet) -> None:
 
 
 @fact("5.6a")
-def test_a_status_is_scheduled_or_started(stage: TemporaryFleet, clock: Clock) -> None:
-    vm = announced(stage, "Reboot")
+def test_a_status_is_scheduled_or_started(fleet: TemporaryFleet, clock: Clock) -> None:
+    vm = announced(fleet, "Reboot")
     before = vm.statuses
     clock.advance(minutes=15)
     assert (before, vm.statuses) == (["Scheduled"], ["Started"])
 
 
 @fact("5.6b")
-def test_a_finished_event_is_gone(stage: TemporaryFleet, clock: Clock) -> None:
-    vm = announced(stage, "Reboot")
+def test_a_finished_event_is_gone(fleet: TemporaryFleet, clock: Clock) -> None:
+    vm = announced(fleet, "Reboot")
     clock.advance(minutes=16)
     assert vm.events() == []
 
 
 @fact("5.6d")
-def test_the_status_never_goes_back(stage: TemporaryFleet, clock: Clock) -> None:
-    vm = announced(stage, "Freeze", duration_seconds=60)
+def test_the_status_never_goes_back(fleet: TemporaryFleet, clock: Clock) -> None:
+    vm = announced(fleet, "Freeze", duration_seconds=60)
     seen = []
     for _ in range(20):
         seen += vm.statuses or ["gone"]
@@ -161,24 +161,24 @@ def test_the_status_never_goes_back(stage: TemporaryFleet, clock: Clock) -> None
 
 @fact("5.7a")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_not_before_is_an_http_date(warned: VM, version: str) -> None:
+def test_not_before_is_an_http_date(notified_vm: VM, version: str) -> None:
     form = rf"({DAYS}), \d\d ({MONTHS}) \d{{4}} \d\d:\d\d:\d\d GMT"
-    for event in warned.events(version):
+    for event in notified_vm.events(version):
         assert re.fullmatch(form, event["NotBefore"])
 
 
 @fact("5.7a")
 def test_not_before_is_the_time_that_the_operator_gave(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
     moment = (clock.now + timedelta(days=40)).replace(day=5, microsecond=0)
-    vm = announced(stage, "Reboot", not_before=moment.isoformat())
+    vm = announced(fleet, "Reboot", not_before=moment.isoformat())
     assert parsedate_to_datetime(vm.event()["NotBefore"]) == moment
 
 
 @fact("5.7b")
-def test_in_2017_03_01_not_before_is_iso_8601(stage: TemporaryFleet) -> None:
-    vm = announced(stage, "Reboot")
+def test_in_2017_03_01_not_before_is_iso_8601(fleet: TemporaryFleet) -> None:
+    vm = announced(fleet, "Reboot")
     old = vm.event("2017-03-01")["NotBefore"]
     assert re.fullmatch(ISO, old)
     same = parsedate_to_datetime(vm.event()["NotBefore"])

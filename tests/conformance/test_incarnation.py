@@ -8,10 +8,10 @@ from tests.conformance.vm import VERSIONS, VM
 
 
 @fact("5.1a")
-def test_the_incarnation_grows_when_the_events_change(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
+def test_the_incarnation_grows_when_the_events_change(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
     before = vm.incarnation
-    stage.announce("Reboot", vm)
+    fleet.announce("Reboot", vm)
     assert vm.incarnation > before
 
 
@@ -24,9 +24,9 @@ def test_the_same_incarnation_means_the_same_document(vm: VM, version: str) -> N
 
 
 @fact("5.1b")
-def test_time_alone_changes_no_document(stage: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Reboot", vm)
+def test_time_alone_changes_no_document(fleet: TemporaryFleet, clock: Clock) -> None:
+    (vm, _) = fleet.group()
+    fleet.announce("Reboot", vm)
     before = vm.get().body
     clock.advance(minutes=14)
     assert vm.get().body == before
@@ -34,11 +34,11 @@ def test_time_alone_changes_no_document(stage: TemporaryFleet, clock: Clock) -> 
 
 @fact("5.1c")
 def test_the_incarnation_grows_by_one_each_time(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     seen = [vm.incarnation]
-    stage.announce("Reboot", vm)
+    fleet.announce("Reboot", vm)
     seen.append(vm.incarnation)
     clock.advance(minutes=15)
     seen.append(vm.incarnation)
@@ -48,56 +48,56 @@ def test_the_incarnation_grows_by_one_each_time(
 
 
 @fact("5.1d")
-def test_the_first_event_of_a_group_is_incarnation_1(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
+def test_the_first_event_of_a_group_is_incarnation_1(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
     assert vm.incarnation == 0
-    stage.announce("Reboot", vm)
+    fleet.announce("Reboot", vm)
     assert vm.incarnation == 1
 
 
 @fact("5.1e")
-def test_an_added_event_changes_the_incarnation(stage: TemporaryFleet) -> None:
-    (vm, other) = stage.group()
-    stage.announce("Reboot", vm)
+def test_an_added_event_changes_the_incarnation(fleet: TemporaryFleet) -> None:
+    (vm, other) = fleet.group()
+    fleet.announce("Reboot", vm)
     before = vm.incarnation
-    stage.announce("Reboot", other)
+    fleet.announce("Reboot", other)
     assert vm.incarnation == before + 1
 
 
 @fact("5.1e")
-def test_a_start_changes_the_incarnation(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    event = stage.announce("Reboot", vm).event
+def test_a_start_changes_the_incarnation(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    event = fleet.announce("Reboot", vm).event
     before = vm.incarnation
     vm.approve(event)
     assert (vm.statuses, vm.incarnation) == (["Started"], before + 1)
 
 
 @fact("5.1e")
-def test_an_end_changes_the_incarnation(stage: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = stage.group()
-    vm.approve(stage.announce("Reboot", vm).event)
+def test_an_end_changes_the_incarnation(fleet: TemporaryFleet, clock: Clock) -> None:
+    (vm, _) = fleet.group()
+    vm.approve(fleet.announce("Reboot", vm).event)
     before = vm.incarnation
     clock.advance(minutes=1)
     assert (vm.events(), vm.incarnation) == ([], before + 1)
 
 
 @fact("5.1e")
-def test_a_cancellation_changes_the_incarnation(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    announced = stage.announce("Reboot", vm)
+def test_a_cancellation_changes_the_incarnation(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    announced = fleet.announce("Reboot", vm)
     before = vm.incarnation
-    stage.cancel(announced)
+    fleet.cancel(announced)
     assert (vm.events(), vm.incarnation) == ([], before + 1)
 
 
 @fact("5.1g")
 def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    host = stage.host()
-    (vm, *_), _ = stage.group(vms={"host": host}), stage.group(vms={"host": host})
-    stage.announce("Reboot", host=host)
+    host = fleet.host()
+    (vm, *_), _ = fleet.group(vms={"host": host}), fleet.group(vms={"host": host})
+    fleet.announce("Reboot", host=host)
     before = vm.get()
     mine = [event["EventId"] for event in vm.events()]
     assert vm.approve(*mine).status == 200
@@ -107,27 +107,27 @@ def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
 
 
 @fact("5.1h")
-def test_all_vms_of_a_group_read_the_same_document(stage: TemporaryFleet) -> None:
-    first, second, third = stage.group(3)
-    stage.announce("Reboot", second)
+def test_all_vms_of_a_group_read_the_same_document(fleet: TemporaryFleet) -> None:
+    first, second, third = fleet.group(3)
+    fleet.announce("Reboot", second)
     assert first.get().body == second.get().body == third.get().body
 
 
 @fact("5.1h")
-def test_another_group_has_its_own_incarnation(stage: TemporaryFleet) -> None:
-    (vm, _), (other, _) = stage.group(), stage.group()
+def test_another_group_has_its_own_incarnation(fleet: TemporaryFleet) -> None:
+    (vm, _), (other, _) = fleet.group(), fleet.group()
     assert (vm.incarnation, other.incarnation) == (0, 0)
-    stage.announce("Reboot", vm)
+    fleet.announce("Reboot", vm)
     assert (vm.incarnation, other.incarnation) == (1, 0)
 
 
 @fact("5.1i")
 def test_the_incarnation_restarts_after_24_hours_without_requests(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.incarnation == 0
-    stage.cancel(stage.announce("Reboot", vm))
+    fleet.cancel(fleet.announce("Reboot", vm))
     assert vm.incarnation == 2
     clock.advance(hours=24)
     assert vm.incarnation == 0
@@ -135,11 +135,11 @@ def test_the_incarnation_restarts_after_24_hours_without_requests(
 
 @fact("5.1i")
 def test_the_incarnation_continues_with_requests_within_24_hours(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.incarnation == 0
-    stage.cancel(stage.announce("Reboot", vm))
+    fleet.cancel(fleet.announce("Reboot", vm))
     assert vm.incarnation == 2
     clock.advance(hours=23)
     assert vm.incarnation == 2

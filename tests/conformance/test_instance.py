@@ -65,8 +65,8 @@ def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
 
 
 @fact("13.1c")
-def test_a_number_selects_from_an_array(stage: TemporaryFleet) -> None:
-    vm = stage.alone(addresses=["192.0.2.77"])
+def test_a_number_selects_from_an_array(fleet: TemporaryFleet) -> None:
+    vm = fleet.add_standalone_vm(addresses=["192.0.2.77"])
     first = read(vm)["network"]["interface"][0]
     assert read(vm, "/network/interface/0").json == first
     path = "/network/interface/0/ipv4/ipAddress/0/privateIpAddress"
@@ -76,9 +76,9 @@ def test_a_number_selects_from_an_array(stage: TemporaryFleet) -> None:
 @fact("13.1c")
 @pytest.mark.parametrize("index", ["1", "-1", "x", "00"])
 def test_a_number_beyond_the_array_is_not_found(
-    stage: TemporaryFleet, index: str
+    fleet: TemporaryFleet, index: str
 ) -> None:
-    vm = stage.alone(addresses=["192.0.2.78"])
+    vm = fleet.add_standalone_vm(addresses=["192.0.2.78"])
     assert read(vm, f"/network/interface/{index}").status == 404
 
 
@@ -121,14 +121,14 @@ def test_all_values_are_text(vm: VM) -> None:
 
 
 @fact("13.1g")
-def test_unknown_values_are_empty(stage: TemporaryFleet) -> None:
-    compute = read(stage.alone())["compute"]
+def test_unknown_values_are_empty(fleet: TemporaryFleet) -> None:
+    compute = read(fleet.add_standalone_vm())["compute"]
     assert (compute["zone"], compute["vmScaleSetName"], compute["tags"]) == ("", "", "")
 
 
 @fact("13.1h")
-def test_the_text_of_a_node_lists_its_children(stage: TemporaryFleet) -> None:
-    vm = stage.alone(addresses=["192.0.2.79"])
+def test_the_text_of_a_node_lists_its_children(fleet: TemporaryFleet) -> None:
+    vm = fleet.add_standalone_vm(addresses=["192.0.2.79"])
     assert {"compute/", "network/"} <= {*text(vm, "").split("\n")}
     assert text(vm, "/network") == "interface/"
     assert text(vm, "/network/interface") == "0/"
@@ -137,8 +137,8 @@ def test_the_text_of_a_node_lists_its_children(stage: TemporaryFleet) -> None:
 
 
 @fact("13.2a")
-def test_tags_are_one_string(stage: TemporaryFleet) -> None:
-    vm = stage.alone(tags={"role": "web", "tier": "1"})
+def test_tags_are_one_string(fleet: TemporaryFleet) -> None:
+    vm = fleet.add_standalone_vm(tags={"role": "web", "tier": "1"})
     assert read(vm)["compute"]["tags"] == "role:web;tier:1"
 
 
@@ -148,9 +148,9 @@ def test_tags_are_one_string(stage: TemporaryFleet) -> None:
     [("2019-06-01", False), ("2019-06-04", True), ("2025-04-07", True)],
 )
 def test_tags_are_listed_since_2019_06_04(
-    stage: TemporaryFleet, version: str, known: bool
+    fleet: TemporaryFleet, version: str, known: bool
 ) -> None:
-    vm = stage.alone(tags={"role": "web"})
+    vm = fleet.add_standalone_vm(tags={"role": "web"})
     compute = read(vm, version=version)["compute"]
     assert ("tagsList" in compute) == known
     if known:
@@ -166,6 +166,6 @@ def test_the_fields_that_clients_use_are_present(vm: VM) -> None:
 
 
 @fact("13.2c")
-def test_a_spot_vm_is_marked_as_such(stage: TemporaryFleet) -> None:
-    compute = read(stage.alone(spot=True))["compute"]
+def test_a_spot_vm_is_marked_as_such(fleet: TemporaryFleet) -> None:
+    compute = read(fleet.add_standalone_vm(spot=True))["compute"]
     assert (compute["priority"], compute["evictionPolicy"]) == ("Spot", "Delete")

@@ -22,75 +22,75 @@ IGNORED = (
 )
 
 
-def counted(stage: TemporaryFleet) -> VM:
+def counted(fleet: TemporaryFleet) -> VM:
     """Return a VM whose group has reached incarnation 2, so that a restart is
     visible.
     """
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.incarnation == 0
-    stage.cancel(stage.announce("Reboot", vm))
+    fleet.cancel(fleet.announce("Reboot", vm))
     assert vm.incarnation == 2
     return vm
 
 
 @fact("10.1a")
-def test_the_first_request_enables_scheduled_events(stage: TemporaryFleet) -> None:
-    (vm, other) = stage.group()
+def test_the_first_request_enables_scheduled_events(fleet: TemporaryFleet) -> None:
+    (vm, other) = fleet.group()
     vm.get()
-    stage.announce("Reboot", other, source="User")
+    fleet.announce("Reboot", other, source="User")
     assert vm.statuses == ["Scheduled"], "who listens is asked"
 
 
 @fact("10.2")
 def test_after_24_hours_without_requests_user_events_start_immediately(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     vm.get()
     clock.advance(hours=24)
-    stage.announce("Reboot", vm, source="User")
+    fleet.announce("Reboot", vm, source="User")
     assert vm.statuses == ["Started"]
 
 
 @fact("10.2")
 def test_within_24_hours_of_a_request_user_events_are_scheduled(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     vm.get()
     clock.advance(24 * 3600 - 1)
-    stage.announce("Reboot", vm, source="User")
+    fleet.announce("Reboot", vm, source="User")
     assert vm.statuses == ["Scheduled"]
 
 
 @fact("10.2")
 def test_planned_maintenance_is_announced_after_24_hours_without_requests(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    vm = counted(stage)
+    vm = counted(fleet)
     clock.advance(hours=24)
-    stage.announce("Reboot", vm)
+    fleet.announce("Reboot", vm)
     document = vm.document()
     assert document["DocumentIncarnation"] == 1
     assert document["Events"][0]["EventStatus"] == "Scheduled"
 
 
 @fact("10.3a")
-def test_the_first_request_gets_a_response_immediately(stage: TemporaryFleet) -> None:
-    answers = [stage.alone().get() for _ in range(3)]
+def test_the_first_request_gets_a_response_immediately(fleet: TemporaryFleet) -> None:
+    answers = [fleet.add_standalone_vm().get() for _ in range(3)]
     assert {each.status for each in answers} == {200}
     assert min(each.seconds for each in answers) < PROMPT  # one may have had bad luck
 
 
 @pytest.fixture
 def slow(serve: Serve) -> TemporaryFleet:
-    """Provide a stage where the first request of a group is delayed."""
+    """Provide a fleet where the first request of a group is delayed."""
     return serve(Settings(first_call_delay=str(DELAY)))
 
 
 @fact("10.3c")
 def test_a_setting_delays_the_first_request(slow: TemporaryFleet) -> None:
-    vm = slow.alone()
+    vm = slow.add_standalone_vm()
     first, *later = [vm.get() for _ in range(4)]
     assert {each.status for each in (first, *later)} == {200}
     assert first.seconds >= DELAY / 2
@@ -147,9 +147,9 @@ def test_an_approval_during_the_delay_takes_effect_immediately(
 @fact("10.3b")
 @pytest.mark.parametrize(("method", "target", "marked"), IGNORED)
 def test_refused_and_unrelated_requests_do_not_count(
-    stage: TemporaryFleet, clock: Clock, method: str, target: str, marked: bool
+    fleet: TemporaryFleet, clock: Clock, method: str, target: str, marked: bool
 ) -> None:
-    vm = counted(stage)
+    vm = counted(fleet)
     clock.advance(hours=23)
     vm.ask(target, method=method, marked=marked)
     clock.advance(hours=1)
@@ -159,9 +159,9 @@ def test_refused_and_unrelated_requests_do_not_count(
 @fact("10.3b")
 @pytest.mark.parametrize("header", ["If-None-Match: *", "If-None-Match: 0"])
 def test_a_conditional_request_counts(
-    stage: TemporaryFleet, clock: Clock, header: str
+    fleet: TemporaryFleet, clock: Clock, header: str
 ) -> None:
-    vm = counted(stage)
+    vm = counted(fleet)
     clock.advance(hours=23)
     vm.get(header)
     clock.advance(hours=1)
@@ -170,9 +170,9 @@ def test_a_conditional_request_counts(
 
 @fact("9.8")
 def test_an_approval_counts_as_a_request(
-    stage: TemporaryFleet, clock: Clock, unknown: str
+    fleet: TemporaryFleet, clock: Clock, unknown: str
 ) -> None:
-    vm = counted(stage)
+    vm = counted(fleet)
     clock.advance(hours=23)
     vm.post(approval(unknown))
     clock.advance(hours=1)

@@ -7,9 +7,9 @@ from tests.conformance.stage import TemporaryFleet
 
 
 @fact("6.6a")
-def test_a_start_creates_a_new_document(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    event = stage.announce("Reboot", vm).event
+def test_a_start_creates_a_new_document(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    event = fleet.announce("Reboot", vm).event
     before = vm.document()
     vm.approve(event)
     started = {**before["Events"][0], "EventStatus": "Started", "NotBefore": ""}
@@ -21,10 +21,10 @@ def test_a_start_creates_a_new_document(stage: TemporaryFleet) -> None:
 
 @fact("6.6c")
 def test_the_end_of_an_event_creates_a_new_document(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
-    vm.approve(stage.announce("Freeze", vm, duration_seconds=30).event)
+    (vm, _) = fleet.group()
+    vm.approve(fleet.announce("Freeze", vm, duration_seconds=30).event)
     before = vm.incarnation
     clock.advance(29)
     assert vm.statuses == ["Started"]
@@ -33,9 +33,9 @@ def test_the_end_of_an_event_creates_a_new_document(
 
 
 @fact("6.6e")
-def test_started_is_shown_for_five_seconds(stage: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = stage.group()
-    vm.approve(stage.announce("Reboot", vm).event)
+def test_started_is_shown_for_five_seconds(fleet: TemporaryFleet, clock: Clock) -> None:
+    (vm, _) = fleet.group()
+    vm.approve(fleet.announce("Reboot", vm).event)
     seen = []
     for _ in range(6):
         seen += vm.statuses or ["gone"]
@@ -45,43 +45,43 @@ def test_started_is_shown_for_five_seconds(stage: TemporaryFleet, clock: Clock) 
 
 @fact("6.7")
 def test_a_canceled_event_disappears_and_nothing_happens(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
-    announced = stage.announce("Reboot", vm)
+    (vm, _) = fleet.group()
+    announced = fleet.announce("Reboot", vm)
     clock.advance(minutes=8)
-    stage.cancel(announced)
+    fleet.cancel(announced)
     assert vm.events() == []
     clock.advance(minutes=30)
-    assert (vm.events(), stage.phase(announced)) == ([], "CANCELED")
+    assert (vm.events(), fleet.phase(announced)) == ([], "CANCELED")
 
 
 @fact("6.8a")
 def test_not_before_is_unchanged_until_the_start(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, other) = stage.group()
-    stage.announce("Reboot", vm)
+    (vm, other) = fleet.group()
+    fleet.announce("Reboot", vm)
     first = vm.event()["NotBefore"]
     clock.advance(minutes=7)
-    stage.announce("Freeze", other)
+    fleet.announce("Freeze", other)
     clock.advance(minutes=7)
     assert vm.events()[0]["NotBefore"] == first
 
 
 @fact("6.8b")
-def test_one_vm_may_have_several_events(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    ids = [stage.announce("Reboot", vm).event, stage.announce("Reboot", vm).event]
+def test_one_vm_may_have_several_events(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    ids = [fleet.announce("Reboot", vm).event, fleet.announce("Reboot", vm).event]
     shown = vm.events()
     assert [event["EventId"] for event in shown] == ids
     assert [event["Resources"] for event in shown] == [[vm.name], [vm.name]]
 
 
 @fact("6.9")
-def test_nothing_happens_after_the_end(stage: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = stage.group()
-    vm.approve(stage.announce("Reboot", vm).event)
+def test_nothing_happens_after_the_end(fleet: TemporaryFleet, clock: Clock) -> None:
+    (vm, _) = fleet.group()
+    vm.approve(fleet.announce("Reboot", vm).event)
     clock.advance(minutes=1)
     before = vm.get().body
     for _ in range(4):
@@ -94,11 +94,11 @@ def test_nothing_happens_after_the_end(stage: TemporaryFleet, clock: Clock) -> N
 
 @fact("6.10a")
 def test_planned_maintenance_affects_one_update_domain_at_a_time(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    first, second = stage.group()
+    first, second = fleet.group()
     for vm in (first, second):
-        stage.announce("Freeze", vm, duration_seconds=60)
+        fleet.announce("Freeze", vm, duration_seconds=60)
     clock.advance(minutes=15)
     assert first.statuses == ["Started", "Scheduled"]
     clock.advance(minutes=1)
@@ -107,10 +107,10 @@ def test_planned_maintenance_affects_one_update_domain_at_a_time(
 
 
 @fact("6.10b")
-def test_no_event_lists_two_update_domains(stage: TemporaryFleet) -> None:
-    host = stage.host()
-    vm, peer = stage.group(vms={"host": host})
-    stage.announce("Freeze", host=host)
+def test_no_event_lists_two_update_domains(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
+    vm, peer = fleet.group(vms={"host": host})
+    fleet.announce("Freeze", host=host)
     assert [event["Resources"] for event in vm.events()] == [[vm.name], [peer.name]]
 
 
@@ -120,11 +120,11 @@ def test_no_event_lists_two_update_domains(stage: TemporaryFleet) -> None:
 @fact("6.12a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_a_user_initiated_event_has_its_type_and_source(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     vm.get()
-    stage.announce(type, vm, source="User")
+    fleet.announce(type, vm, source="User")
     event = vm.event()
     assert (event["EventType"], event["EventSource"]) == (type, "User")
 
@@ -132,11 +132,11 @@ def test_a_user_initiated_event_has_its_type_and_source(
 @fact("6.12b")
 @pytest.mark.parametrize(("type", "minutes"), [("Reboot", 15), ("Redeploy", 10)])
 def test_a_user_initiated_event_gets_the_full_notice(
-    stage: TemporaryFleet, clock: Clock, type: str, minutes: int
+    fleet: TemporaryFleet, clock: Clock, type: str, minutes: int
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     vm.get()
-    stage.announce(type, vm, source="User")
+    fleet.announce(type, vm, source="User")
     clock.advance(minutes * 60 - 1)
     assert vm.statuses == ["Scheduled"]
     clock.advance(1)
@@ -144,20 +144,20 @@ def test_a_user_initiated_event_gets_the_full_notice(
 
 
 @fact("6.12b")
-def test_a_user_initiated_event_can_be_approved(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
+def test_a_user_initiated_event_can_be_approved(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
     vm.get()
-    vm.approve(stage.announce("Reboot", vm, source="User").event)
+    vm.approve(fleet.announce("Reboot", vm, source="User").event)
     assert vm.statuses == ["Started"]
 
 
 @fact("6.13")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_a_user_initiated_event_is_not_scheduled_while_disabled(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce(type, vm, source="User")
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm, source="User")
     assert "Scheduled" not in vm.statuses
 
 
@@ -166,11 +166,11 @@ def test_a_user_initiated_event_is_not_scheduled_while_disabled(
     ("type", "policy"), [("Reboot", "user-reboot"), ("Redeploy", "user-redeploy")]
 )
 def test_an_event_approved_by_policy_starts_immediately(
-    stage: TemporaryFleet, type: str, policy: str
+    fleet: TemporaryFleet, type: str, policy: str
 ) -> None:
-    (vm, _) = stage.group(auto_approve=[policy])
+    (vm, _) = fleet.group(auto_approve=[policy])
     before = vm.incarnation
-    stage.announce(type, vm, source="User")
+    fleet.announce(type, vm, source="User")
     event = vm.event()
     assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
     assert vm.incarnation == before + 1
@@ -178,10 +178,10 @@ def test_an_event_approved_by_policy_starts_immediately(
 
 @fact("6.17a")
 def test_the_policy_of_a_group_does_not_approve_platform_events(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    (vm, _) = stage.group(auto_approve=["user-reboot", "user-redeploy"])
-    stage.announce("Reboot", vm)
+    (vm, _) = fleet.group(auto_approve=["user-reboot", "user-redeploy"])
+    fleet.announce("Reboot", vm)
     assert vm.statuses == ["Scheduled"]
 
 
@@ -190,11 +190,11 @@ def test_the_policy_of_a_group_does_not_approve_platform_events(
 
 @fact("6.16a")
 def test_a_preempt_has_30_seconds_of_notice_and_can_be_approved(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    vm, peer = stage.group(kind="scale-set", vms={"spot": True})
-    event = stage.announce("Preempt", vm).event
-    stage.announce("Preempt", peer)
+    vm, peer = fleet.group(kind="scale-set", vms={"spot": True})
+    event = fleet.announce("Preempt", vm).event
+    fleet.announce("Preempt", peer)
     vm.approve(event)
     assert vm.statuses == ["Started", "Scheduled"]
     clock.advance(30)

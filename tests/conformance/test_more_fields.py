@@ -25,11 +25,11 @@ KNOWN = {
 }
 
 
-def of_user(stage: TemporaryFleet, type: str) -> VM:
+def of_user(fleet: TemporaryFleet, type: str) -> VM:
     """Return a VM with one user-initiated event."""
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     vm.get()  # user-initiated events are scheduled only while enabled
-    stage.announce(type, vm, source="User")
+    fleet.announce(type, vm, source="User")
     return vm
 
 
@@ -38,17 +38,17 @@ def of_user(stage: TemporaryFleet, type: str) -> VM:
 
 @fact("5.7c")
 def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> None:
-    stage = serve(Settings(not_before_2017_03_01="rfc1123"))
-    vm = announced(stage, "Reboot")
+    fleet = serve(Settings(not_before_2017_03_01="rfc1123"))
+    vm = announced(fleet, "Reboot")
     assert vm.event("2017-03-01")["NotBefore"] == vm.event()["NotBefore"]
 
 
 @fact("5.7d")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_started_event_has_an_empty_not_before(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    vm = announced(stage, "Reboot")
+    vm = announced(fleet, "Reboot")
     vm.approve(vm.event()["EventId"])
     event = vm.event(version)
     assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
@@ -56,17 +56,17 @@ def test_a_started_event_has_an_empty_not_before(
 
 @fact("5.7e")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_not_before_is_always_text(warned: VM, version: str) -> None:
-    for event in warned.events(version):
+def test_not_before_is_always_text(notified_vm: VM, version: str) -> None:
+    for event in notified_vm.events(version):
         assert isinstance(event["NotBefore"], str)
 
 
 @fact("5.7f")
 @pytest.mark.parametrize("type", TYPES)
 def test_nothing_starts_before_not_before(
-    stage: TemporaryFleet, clock: Clock, type: str
+    fleet: TemporaryFleet, clock: Clock, type: str
 ) -> None:
-    vm = announced(stage, type, notice_seconds=1800)
+    vm = announced(fleet, type, notice_seconds=1800)
     clock.advance(seconds=1799)
     assert vm.statuses == ["Scheduled"]
     clock.advance(seconds=1)
@@ -79,35 +79,35 @@ def test_nothing_starts_before_not_before(
 @fact("5.8a")
 @pytest.mark.parametrize("type", TYPES)
 def test_a_description_is_one_of_the_known_texts(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    assert announced(stage, type).event()["Description"] in KNOWN
+    assert announced(fleet, type).event()["Description"] in KNOWN
 
 
 @fact("5.8b")
-def test_a_preempt_has_no_description(stage: TemporaryFleet) -> None:
-    assert announced(stage, "Preempt").event()["Description"] == ""
+def test_a_preempt_has_no_description(fleet: TemporaryFleet) -> None:
+    assert announced(fleet, "Preempt").event()["Description"] == ""
 
 
 @fact("5.8d")
-def test_a_terminate_has_no_description(stage: TemporaryFleet) -> None:
-    assert announced(stage, "Terminate").event()["Description"] == ""
+def test_a_terminate_has_no_description(fleet: TemporaryFleet) -> None:
+    assert announced(fleet, "Terminate").event()["Description"] == ""
 
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
 def test_planned_maintenance_is_described_as_such(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    assert announced(stage, type).event()["Description"] == MAINTENANCE
+    assert announced(fleet, type).event()["Description"] == MAINTENANCE
 
 
 @fact("5.8e")
 @pytest.mark.parametrize("type", TYPES[:3])
 def test_an_emergency_is_described_as_a_repair(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    vm = announced(stage, type, emergency=True, reason="smoke")
+    vm = announced(fleet, type, emergency=True, reason="smoke")
     assert vm.event()["Description"] == REPAIR
 
 
@@ -116,32 +116,32 @@ def test_an_emergency_is_described_as_a_repair(
     ("type", "text"), [("Reboot", RESTART), ("Redeploy", REDEPLOY)]
 )
 def test_a_user_initiated_event_is_described_as_such(
-    stage: TemporaryFleet, type: str, text: str
+    fleet: TemporaryFleet, type: str, text: str
 ) -> None:
-    assert of_user(stage, type).event()["Description"] == text
+    assert of_user(fleet, type).event()["Description"] == text
 
 
 # --- EventSource -------------------------------------------------------------
 
 
 @fact("5.9a")
-def test_planned_maintenance_has_source_platform(stage: TemporaryFleet) -> None:
-    assert announced(stage, "Reboot").event()["EventSource"] == "Platform"
+def test_planned_maintenance_has_source_platform(fleet: TemporaryFleet) -> None:
+    assert announced(fleet, "Reboot").event()["EventSource"] == "Platform"
 
 
 @fact("5.9a")
-def test_a_user_initiated_event_has_source_user(stage: TemporaryFleet) -> None:
-    assert of_user(stage, "Reboot").event()["EventSource"] == "User"
+def test_a_user_initiated_event_has_source_user(fleet: TemporaryFleet) -> None:
+    assert of_user(fleet, "Reboot").event()["EventSource"] == "User"
 
 
 @fact("5.9b")
-def test_a_preempt_has_source_platform(stage: TemporaryFleet) -> None:
-    assert announced(stage, "Preempt").event()["EventSource"] == "Platform"
+def test_a_preempt_has_source_platform(fleet: TemporaryFleet) -> None:
+    assert announced(fleet, "Preempt").event()["EventSource"] == "Platform"
 
 
 @fact("5.9c")
-def test_a_terminate_has_source_user(stage: TemporaryFleet) -> None:
-    assert announced(stage, "Terminate").event()["EventSource"] == "User"
+def test_a_terminate_has_source_user(fleet: TemporaryFleet) -> None:
+    assert announced(fleet, "Terminate").event()["EventSource"] == "User"
 
 
 # --- DurationInSeconds -------------------------------------------------------
@@ -149,26 +149,26 @@ def test_a_terminate_has_source_user(stage: TemporaryFleet) -> None:
 
 @fact("5.10a")
 @pytest.mark.parametrize("seconds", [-1, 0, 9, 30])
-def test_the_duration_is_the_expected_one(stage: TemporaryFleet, seconds: int) -> None:
-    vm = announced(stage, "Freeze", duration_seconds=seconds)
+def test_the_duration_is_the_expected_one(fleet: TemporaryFleet, seconds: int) -> None:
+    vm = announced(fleet, "Freeze", duration_seconds=seconds)
     assert vm.event()["DurationInSeconds"] == seconds
 
 
 @fact("5.10b")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_the_duration_of_a_restart_is_unknown(stage: TemporaryFleet, type: str) -> None:
-    assert announced(stage, type).event()["DurationInSeconds"] == -1
+def test_the_duration_of_a_restart_is_unknown(fleet: TemporaryFleet, type: str) -> None:
+    assert announced(fleet, type).event()["DurationInSeconds"] == -1
 
 
 @fact("5.10c")
-def test_a_freeze_lasts_some_seconds(stage: TemporaryFleet) -> None:
-    seconds = announced(stage, "Freeze").event()["DurationInSeconds"]
+def test_a_freeze_lasts_some_seconds(fleet: TemporaryFleet) -> None:
+    seconds = announced(fleet, "Freeze").event()["DurationInSeconds"]
     assert 0 < seconds <= 30, f"expected some seconds, seen {seconds}"
 
 
 @fact("5.10d")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
 def test_a_preempt_or_terminate_has_no_duration(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    assert announced(stage, type).event()["DurationInSeconds"] == -1
+    assert announced(fleet, type).event()["DurationInSeconds"] == -1

@@ -17,11 +17,11 @@ def not_before(vm: VM) -> datetime:
     return parsedate_to_datetime(vm.event()["NotBefore"])
 
 
-def on_one_host(stage: TemporaryFleet) -> tuple[VM, VM]:
+def on_one_host(fleet: TemporaryFleet) -> tuple[VM, VM]:
     """Return two VMs of two groups whose host has a scheduled Reboot."""
-    host = stage.host()
-    (first,), (second,) = (stage.group(1, vms={"host": host}) for _ in range(2))
-    stage.announce("Reboot", host=host)
+    host = fleet.host()
+    (first,), (second,) = (fleet.group(1, vms={"host": host}) for _ in range(2))
+    fleet.announce("Reboot", host=host)
     return first, second
 
 
@@ -30,10 +30,10 @@ def on_one_host(stage: TemporaryFleet) -> tuple[VM, VM]:
 
 @fact("6.0a")
 def test_an_event_is_scheduled_then_started_then_gone(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Reboot", vm)
+    (vm, _) = fleet.group()
+    fleet.announce("Reboot", vm)
     seen = [vm.statuses]
     clock.advance(minutes=15)
     seen.append(vm.statuses)
@@ -44,21 +44,21 @@ def test_an_event_is_scheduled_then_started_then_gone(
 
 @fact("6.0b")
 def test_an_event_may_disappear_without_having_started(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = stage.group()
-    announced = stage.announce("Reboot", vm)
+    (vm, _) = fleet.group()
+    announced = fleet.announce("Reboot", vm)
     clock.advance(minutes=14)
-    stage.cancel(announced)
+    fleet.cancel(announced)
     clock.advance(minutes=2)
     assert vm.events() == []
-    assert stage.phase(announced) == "CANCELED"
+    assert fleet.phase(announced) == "CANCELED"
 
 
 @fact("6.0c")
-def test_an_event_may_appear_as_started(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Redeploy", vm, emergency=True, reason="smoke")
+def test_an_event_may_appear_as_started(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    fleet.announce("Redeploy", vm, emergency=True, reason="smoke")
     assert vm.statuses == ["Started"]
 
 
@@ -68,41 +68,41 @@ def test_an_event_may_appear_as_started(stage: TemporaryFleet) -> None:
 @fact("6.1a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_no_type_has_less_notice_than_promised(
-    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
+    fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce(type, vm)
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm)
     assert not_before(vm) - clock.now >= timedelta(seconds=seconds)
     with pytest.raises(Refused, match="notice"):
-        stage.announce(type, vm, notice_seconds=seconds - 1)
+        fleet.announce(type, vm, notice_seconds=seconds - 1)
 
 
 @fact("6.1b", "6.14b")
 @pytest.mark.parametrize("seconds", [300, 450, 900])
 def test_the_notice_of_a_terminate_is_set_by_its_group(
-    stage: TemporaryFleet, clock: Clock, seconds: int
+    fleet: TemporaryFleet, clock: Clock, seconds: int
 ) -> None:
-    (vm,) = stage.group(1, kind="scale-set", terminate_notice_seconds=seconds)
-    stage.announce("Terminate", vm)
+    (vm,) = fleet.group(1, kind="scale-set", terminate_notice_seconds=seconds)
+    fleet.announce("Terminate", vm)
     assert not_before(vm) == clock.now + timedelta(seconds=seconds)
 
 
 @fact("6.14b")
 def test_a_terminate_has_five_minutes_by_default(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm,) = stage.group(1, kind="scale-set")
-    stage.announce("Terminate", vm)
+    (vm,) = fleet.group(1, kind="scale-set")
+    fleet.announce("Terminate", vm)
     assert not_before(vm) == clock.now + timedelta(minutes=5)
 
 
 @fact("6.1c")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
-    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
+    fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce(type, vm)
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm)
     assert not_before(vm) == clock.now + timedelta(seconds=seconds)
 
 
@@ -110,9 +110,9 @@ def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
 
 
 @fact("6.2b")
-def test_an_event_that_is_days_ahead_can_be_approved_now(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
-    event = stage.announce("Redeploy", vm, notice_seconds=7 * 86400).event
+def test_an_event_that_is_days_ahead_can_be_approved_now(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
+    event = fleet.announce("Redeploy", vm, notice_seconds=7 * 86400).event
     assert vm.approve(event).status == 200
     assert vm.statuses == ["Started"]
 
@@ -120,11 +120,11 @@ def test_an_event_that_is_days_ahead_can_be_approved_now(stage: TemporaryFleet) 
 @fact("6.3a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
 def test_an_event_without_notice_is_started_with_an_empty_not_before(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.events() == []
-    stage.announce(type, vm, emergency=True, reason="smoke")
+    fleet.announce(type, vm, emergency=True, reason="smoke")
     event = vm.event()
     assert (event["EventStatus"], event["NotBefore"]) == ("Started", "")
 
@@ -132,10 +132,10 @@ def test_an_event_without_notice_is_started_with_an_empty_not_before(
 @fact("6.4a")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
 def test_an_event_starts_at_not_before_without_an_approval(
-    stage: TemporaryFleet, clock: Clock, type: str, seconds: int
+    fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce(type, vm)
+    (vm, _) = fleet.group()
+    fleet.announce(type, vm)
     clock.advance(seconds - 1)
     assert vm.statuses == ["Scheduled"]
     clock.advance(1)
@@ -144,17 +144,17 @@ def test_an_event_starts_at_not_before_without_an_approval(
 
 @fact("6.5a")
 @pytest.mark.parametrize("type", [*NOTICE, "Terminate"])
-def test_an_approval_starts_the_event_early(stage: TemporaryFleet, type: str) -> None:
-    (vm, _) = stage.group()
-    event = stage.announce(type, vm).event
+def test_an_approval_starts_the_event_early(fleet: TemporaryFleet, type: str) -> None:
+    (vm, _) = fleet.group()
+    event = fleet.announce(type, vm).event
     assert vm.statuses == ["Scheduled"]
     assert vm.approve(event).status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("6.5b")
-def test_all_groups_on_the_host_have_to_approve(stage: TemporaryFleet) -> None:
-    first, second = on_one_host(stage)
+def test_all_groups_on_the_host_have_to_approve(fleet: TemporaryFleet) -> None:
+    first, second = on_one_host(fleet)
     assert first.approve(first.event()["EventId"]).status == 200
     assert (first.statuses, second.statuses) == (["Scheduled"], ["Scheduled"])
     assert second.approve(second.event()["EventId"]).status == 200
@@ -163,19 +163,19 @@ def test_all_groups_on_the_host_have_to_approve(stage: TemporaryFleet) -> None:
 
 @fact("6.5b")
 def test_the_host_starts_at_not_before_if_only_some_approve(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    first, second = on_one_host(stage)
+    first, second = on_one_host(fleet)
     first.approve(first.event()["EventId"])
     clock.advance(minutes=15)
     assert (first.statuses, second.statuses) == (["Started"], ["Started"])
 
 
 @fact("6.5c")
-def test_one_approval_covers_all_resources(stage: TemporaryFleet) -> None:
-    host = stage.host()
-    vms = stage.group(3, vms={"host": host, "update_domain": 0})
-    event = stage.announce("Freeze", host=host).event
+def test_one_approval_covers_all_resources(fleet: TemporaryFleet) -> None:
+    host = fleet.host()
+    vms = fleet.group(3, vms={"host": host, "update_domain": 0})
+    event = fleet.announce("Freeze", host=host).event
     vms[1].approve(event)
     shown = vms[0].event()
     assert (shown["EventStatus"], len(shown["Resources"])) == ("Started", 3)

@@ -47,18 +47,18 @@ def test_the_header_is_reported_before_the_path(vm: VM, target: str) -> None:
 
 
 @fact("8.1d")
-def test_the_path_is_reported_before_the_method(daring: VM) -> None:
-    assert daring.ask("/metadata/nothing", method="PUT").status == 404
+def test_the_path_is_reported_before_the_method(any_method_vm: VM) -> None:
+    assert any_method_vm.ask("/metadata/nothing", method="PUT").status == 404
 
 
 @fact("8.1e")
-def test_the_method_is_reported_before_the_version(daring: VM) -> None:
-    assert daring.ask(EVENTS, method="PUT").status == 405
+def test_the_method_is_reported_before_the_version(any_method_vm: VM) -> None:
+    assert any_method_vm.ask(EVENTS, method="PUT").status == 405
 
 
 @fact("8.1f")
-def test_the_version_is_reported_before_the_caller(stage: TemporaryFleet) -> None:
-    nobody = stage.speak_for(f"{stage.prefix}-nobody")
+def test_the_version_is_reported_before_the_caller(fleet: TemporaryFleet) -> None:
+    nobody = fleet.endpoint_of(f"{fleet.prefix}-nobody")
     assert nobody.ask(EVENTS).status == 400
     answer = nobody.get()
     assert answer.status == 404
@@ -66,8 +66,8 @@ def test_the_version_is_reported_before_the_caller(stage: TemporaryFleet) -> Non
 
 
 @fact("8.1g")
-def test_the_caller_is_reported_before_the_body(stage: TemporaryFleet) -> None:
-    nobody = stage.speak_for(f"{stage.prefix}-nobody")
+def test_the_caller_is_reported_before_the_body(fleet: TemporaryFleet) -> None:
+    nobody = fleet.endpoint_of(f"{fleet.prefix}-nobody")
     assert nobody.post(b"nonsense").status == 404
 
 

@@ -20,22 +20,24 @@ INSTANCE = "/metadata/instance?api-version=2021-02-01"
 
 @pytest.fixture
 def limited(serve: Serve) -> TemporaryFleet:
-    """Provide a stage where each VM may send five requests a second."""
+    """Provide a fleet where each VM may send five requests a second."""
     return serve(Settings(requests_per_second=str(LIMIT)))
 
 
-def ask(line: RawConnection, request: bytes) -> ReceivedResponse:
+def send_request(line: RawConnection, request: bytes) -> ReceivedResponse:
     """Send `request` over an open connection."""
     line.write(request)
     return line.read(request.split()[0].decode())
 
 
-def ask_until_refused(line: RawConnection, request: bytes) -> list[ReceivedResponse]:
+def request_until_refused(
+    line: RawConnection, request: bytes
+) -> list[ReceivedResponse]:
     """Send `request` repeatedly until it gets a 429."""
-    answers = [ask(line, request)]
+    answers = [send_request(line, request)]
     while answers[-1].status != 429:
         assert len(answers) < MANY, f"expected a 429, seen none in {MANY} answers"
-        answers.append(ask(line, request))
+        answers.append(send_request(line, request))
     return answers
 
 
@@ -48,7 +50,7 @@ class Exhausted:
 
     def check_that_only_time_helps(self, request: bytes) -> None:
         """Check that no more of `request` succeed than the time since then allows."""
-        answered = ask_until_refused(self.line, request)[:-1]
+        answered = request_until_refused(self.line, request)[:-1]
         assert len(answered) <= LIMIT * (time.monotonic() - self.since)
 
 
@@ -57,7 +59,7 @@ def exhausted(vm: VM, request: bytes | None = None) -> Iterator[Exhausted]:
     """Send `request`, by default a poll, until `vm` has exceeded its limit."""
     with vm.line() as line:
         since = time.monotonic()
-        ask_until_refused(line, request or vm.request(events(NEWEST)))
+        request_until_refused(line, request or vm.request(events(NEWEST)))
         yield Exhausted(line=line, since=since)
 
 
@@ -65,9 +67,9 @@ def exhausted(vm: VM, request: bytes | None = None) -> Iterator[Exhausted]:
 def test_five_requests_a_second_succeed_and_more_get_429(
     limited: TemporaryFleet,
 ) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     with vm.line() as line:
-        *answered, refused = ask_until_refused(line, vm.request(events(NEWEST)))
+        *answered, refused = request_until_refused(line, vm.request(events(NEWEST)))
     assert len(answered) >= LIMIT
     assert {answer.status for answer in answered} == {200}
     assert refused.error
@@ -75,7 +77,7 @@ def test_five_requests_a_second_succeed_and_more_get_429(
 
 @fact("8.3b")
 def test_the_limit_covers_all_paths_together(limited: TemporaryFleet) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     with exhausted(vm) as spent:
         spent.check_that_only_time_helps(vm.request(INSTANCE))
 
@@ -89,42 +91,44 @@ def test_the_limit_applies_to_each_vm_separately(limited: TemporaryFleet) -> Non
 
 @fact("8.3c")
 def test_a_429_has_retry_after(limited: TemporaryFleet) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     with vm.line() as line:
-        refused = ask_until_refused(line, vm.request(events(NEWEST)))[-1]
+        refused = request_until_refused(line, vm.request(events(NEWEST)))[-1]
     assert refused.header("Retry-After") == "1"
 
 
 @fact("8.3d")
-def test_there_is_no_limit_by_default(tested: Target, vm: VM) -> None:
-    if tested.control is None or tested.pace.interval:
+def test_there_is_no_limit_by_default(target_service: Target, vm: VM) -> None:
+    if target_service.control is None or target_service.pace.interval:
         pytest.skip(NEEDS_HURRY)
     request = vm.request(events(NEWEST))
     with vm.line() as line:
-        assert {ask(line, request).status for _ in range(MANY)} == {200}
+        assert {send_request(line, request).status for _ in range(MANY)} == {200}
 
 
 @fact("8.1g")
 def test_an_unknown_caller_is_reported_before_the_limit(
     limited: TemporaryFleet,
 ) -> None:
-    nobody = limited.speak_for(f"{limited.prefix}-nobody")
+    nobody = limited.endpoint_of(f"{limited.prefix}-nobody")
     request = nobody.request(events(NEWEST))
     with nobody.line() as line:
-        assert {ask(line, request).status for _ in range(3 * LIMIT)} == {404}
+        assert {send_request(line, request).status for _ in range(3 * LIMIT)} == {404}
 
 
 @fact("8.1g")
 def test_a_bad_version_is_reported_before_the_limit(limited: TemporaryFleet) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     with exhausted(vm) as spent:
-        seen = {ask(spent.line, vm.request(EVENTS)).status for _ in range(LIMIT)}
+        seen = {
+            send_request(spent.line, vm.request(EVENTS)).status for _ in range(LIMIT)
+        }
     assert seen == {400}
 
 
 @fact("8.1h")
 def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     bad = vm.request(events(NEWEST), method="POST", body=b"nonsense")
     with exhausted(vm) as spent:
         spent.check_that_only_time_helps(bad)
@@ -134,7 +138,7 @@ def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
 def test_an_approval_counts_towards_the_limit(
     limited: TemporaryFleet, unknown: str
 ) -> None:
-    vm = limited.alone()
+    vm = limited.add_standalone_vm()
     post = vm.request(events(NEWEST), method="POST", body=approval(unknown))
     with exhausted(vm, post) as spent:
         spent.check_that_only_time_helps(vm.request(events(NEWEST)))

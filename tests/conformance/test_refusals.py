@@ -52,9 +52,9 @@ def test_a_malformed_id_is_refused(vm: VM, id: str) -> None:
 
 
 @fact("9.4c")
-def test_an_event_of_another_group_is_unknown(stage: TemporaryFleet) -> None:
-    (vm, _), (other, _) = stage.group(), stage.group()
-    event = stage.announce("Reboot", vm).event
+def test_an_event_of_another_group_is_unknown(fleet: TemporaryFleet) -> None:
+    (vm, _), (other, _) = fleet.group(), fleet.group()
+    event = fleet.announce("Reboot", vm).event
     answer = other.approve(event)
     assert answer.status == 400
     assert answer.error
@@ -63,10 +63,10 @@ def test_an_event_of_another_group_is_unknown(stage: TemporaryFleet) -> None:
 
 @fact("9.5a")
 def test_one_unknown_id_refuses_the_whole_list(
-    stage: TemporaryFleet, unknown: str
+    fleet: TemporaryFleet, unknown: str
 ) -> None:
-    first, second = stage.group()
-    ids = [stage.announce("Reboot", vm).event for vm in (first, second)]
+    first, second = fleet.group()
+    ids = [fleet.announce("Reboot", vm).event for vm in (first, second)]
     answer = first.approve(ids[0], unknown, ids[1])
     assert answer.status == 400
     assert unknown in answer.error.upper()
@@ -74,10 +74,10 @@ def test_one_unknown_id_refuses_the_whole_list(
 
 
 @fact("9.5a")
-def test_a_refused_list_approves_nothing(stage: TemporaryFleet, unknown: str) -> None:
-    host = stage.host()
-    (vm,), (other,) = (stage.group(1, vms={"host": host}) for _ in range(2))
-    stage.announce("Reboot", host=host)
+def test_a_refused_list_approves_nothing(fleet: TemporaryFleet, unknown: str) -> None:
+    host = fleet.host()
+    (vm,), (other,) = (fleet.group(1, vms={"host": host}) for _ in range(2))
+    fleet.announce("Reboot", host=host)
     mine, theirs = vm.event()["EventId"], other.event()["EventId"]
     assert vm.approve(mine, unknown).status == 400
     assert other.approve(theirs).status == 200
@@ -93,10 +93,10 @@ def test_a_malformed_approval_is_refused(vm: VM, body: bytes) -> None:
 @fact("9.6b")
 @pytest.mark.parametrize("form", SPOILED)
 def test_a_malformed_approval_approves_nothing(
-    stage: TemporaryFleet, form: str
+    fleet: TemporaryFleet, form: str
 ) -> None:
-    (vm, _) = stage.group()
-    event = stage.announce("Reboot", vm).event
+    (vm, _) = fleet.group()
+    event = fleet.announce("Reboot", vm).event
     assert vm.post((form % event).encode()).status == 400
     assert vm.statuses == ["Scheduled"]
     assert vm.post(approval(event)).status == 200

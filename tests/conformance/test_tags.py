@@ -40,10 +40,10 @@ def test_a_matching_tag_gets_304(vm: VM, version: str) -> None:
 
 
 @fact("4.2c")
-def test_an_older_tag_gets_the_new_document(stage: TemporaryFleet) -> None:
-    (vm, _) = stage.group()
+def test_an_older_tag_gets_the_new_document(fleet: TemporaryFleet) -> None:
+    (vm, _) = fleet.group()
     old = tag(vm)
-    event = stage.announce("Reboot", vm).event
+    event = fleet.announce("Reboot", vm).event
     answer = vm.get(f"If-None-Match: {old}")
     assert answer.status == 200
     assert [shown["EventId"] for shown in answer["Events"]] == [event]
@@ -51,10 +51,10 @@ def test_an_older_tag_gets_the_new_document(stage: TemporaryFleet) -> None:
 
 
 @fact("4.2c")
-def test_every_document_has_its_own_tag(stage: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = stage.group()
+def test_every_document_has_its_own_tag(fleet: TemporaryFleet, clock: Clock) -> None:
+    (vm, _) = fleet.group()
     tags = [tag(vm)]
-    event = stage.announce("Reboot", vm).event
+    event = fleet.announce("Reboot", vm).event
     tags.append(tag(vm))
     vm.approve(event)
     tags.append(tag(vm))
@@ -70,9 +70,9 @@ def test_the_tag_is_quoted(vm: VM) -> None:
 
 @fact("4.2e")
 def test_a_tag_from_before_24_hours_without_requests_matches_nothing(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    vm = stage.alone()
+    vm = fleet.add_standalone_vm()
     assert vm.incarnation == 0
     old = tag(vm)
     clock.advance(hours=24)

@@ -7,20 +7,20 @@ from tests.conformance.vm import VM
 
 
 def terminated(
-    stage: TemporaryFleet, *notices: int
+    fleet: TemporaryFleet, *notices: int
 ) -> tuple[tuple[VM, ...], list[str]]:
     """Return VMs of one scale set that are all to be deleted, and their event ids."""
-    vms = stage.group(len(notices), kind="scale-set")
+    vms = fleet.group(len(notices), kind="scale-set")
     ids = [
-        stage.announce("Terminate", vm, notice_seconds=notice).event
+        fleet.announce("Terminate", vm, notice_seconds=notice).event
         for vm, notice in zip(vms, notices, strict=True)
     ]
     return vms, ids
 
 
 @fact("6.14c")
-def test_an_approved_terminate_waits_for_the_others(stage: TemporaryFleet) -> None:
-    (first, second), (first_id, second_id) = terminated(stage, 600, 600)
+def test_an_approved_terminate_waits_for_the_others(fleet: TemporaryFleet) -> None:
+    (first, second), (first_id, second_id) = terminated(fleet, 600, 600)
     assert first.approve(first_id).status == 200
     assert first.statuses == ["Scheduled", "Scheduled"]
     assert second.approve(second_id).status == 200
@@ -29,9 +29,9 @@ def test_an_approved_terminate_waits_for_the_others(stage: TemporaryFleet) -> No
 
 @fact("6.14c")
 def test_an_approved_terminate_does_not_wait_for_one_that_is_due(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (first, _), (first_id, _) = terminated(stage, 900, 300)
+    (first, _), (first_id, _) = terminated(fleet, 900, 300)
     first.approve(first_id)
     clock.advance(minutes=5)
     assert first.statuses == ["Started", "Started"]
@@ -39,9 +39,9 @@ def test_an_approved_terminate_does_not_wait_for_one_that_is_due(
 
 @fact("6.14d")
 def test_no_terminate_waits_beyond_its_own_not_before(
-    stage: TemporaryFleet, clock: Clock
+    fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (first, _), (first_id, _) = terminated(stage, 300, 900)
+    (first, _), (first_id, _) = terminated(fleet, 300, 900)
     first.approve(first_id)
     clock.advance(299)
     assert first.statuses == ["Scheduled", "Scheduled"]
@@ -51,21 +51,21 @@ def test_no_terminate_waits_beyond_its_own_not_before(
 
 @fact("6.14e")
 def test_a_terminate_does_not_wait_for_those_announced_later(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    first, second, third = stage.group(3, kind="scale-set")
+    first, second, third = fleet.group(3, kind="scale-set")
     first_id, second_id = (
-        stage.announce("Terminate", vm).event for vm in (first, second)
+        fleet.announce("Terminate", vm).event for vm in (first, second)
     )
     first.approve(first_id)
-    stage.announce("Terminate", third)
+    fleet.announce("Terminate", third)
     second.approve(second_id)
     assert first.statuses == ["Started", "Scheduled", "Scheduled"]
 
 
 @fact("6.14f")
-def test_another_vm_may_approve_a_terminate(stage: TemporaryFleet) -> None:
-    vm, other = stage.group(kind="scale-set")
-    event = stage.announce("Terminate", vm).event
+def test_another_vm_may_approve_a_terminate(fleet: TemporaryFleet) -> None:
+    vm, other = fleet.group(kind="scale-set")
+    event = fleet.announce("Terminate", vm).event
     assert other.approve(event).status == 200
     assert vm.statuses == ["Started"]

@@ -27,11 +27,11 @@ ALWAYS = {
 }
 
 
-def one_of_each(stage: TemporaryFleet) -> VM:
+def one_of_each(fleet: TemporaryFleet) -> VM:
     """Announce an event of every type for one VM."""
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     for event_type in (*FIRST, *SINCE):
-        stage.announce(event_type, vm)
+        fleet.announce(event_type, vm)
     return vm
 
 
@@ -46,44 +46,44 @@ def test_each_of_the_seven_versions_is_supported(vm: VM, version: str) -> None:
 
 
 @fact("3.0b")
-def test_2017_03_01_knows_freeze_reboot_and_redeploy(stage: TemporaryFleet) -> None:
-    assert types(one_of_each(stage), "2017-03-01") == FIRST
+def test_2017_03_01_knows_freeze_reboot_and_redeploy(fleet: TemporaryFleet) -> None:
+    assert types(one_of_each(fleet), "2017-03-01") == FIRST
 
 
 @fact("3.0c")
-def test_2017_08_01_writes_names_without_an_underscore(stage: TemporaryFleet) -> None:
-    vm = stage.alone()
-    stage.announce("Reboot", vm)
+def test_2017_08_01_writes_names_without_an_underscore(fleet: TemporaryFleet) -> None:
+    vm = fleet.add_standalone_vm()
+    fleet.announce("Reboot", vm)
     assert vm.event("2017-08-01")["Resources"] == [vm.name]
 
 
 @fact("3.0d")
-def test_2017_11_01_adds_preempt(stage: TemporaryFleet) -> None:
-    assert types(one_of_each(stage), "2017-11-01") == FIRST | {"Preempt"}
+def test_2017_11_01_adds_preempt(fleet: TemporaryFleet) -> None:
+    assert types(one_of_each(fleet), "2017-11-01") == FIRST | {"Preempt"}
 
 
 @fact("3.0e")
 @pytest.mark.parametrize("version", VERSIONS[3:])
 def test_since_2019_01_01_all_five_types_are_shown(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    assert types(one_of_each(stage), version) == FIRST | {"Preempt", "Terminate"}
+    assert types(one_of_each(fleet), version) == FIRST | {"Preempt", "Terminate"}
 
 
 @fact("3.0f")
-def test_2019_04_01_adds_the_description(warned: VM) -> None:
-    assert warned.events("2019-04-01")[0].keys() == ALWAYS | {"Description"}
+def test_2019_04_01_adds_the_description(notified_vm: VM) -> None:
+    assert notified_vm.events("2019-04-01")[0].keys() == ALWAYS | {"Description"}
 
 
 @fact("3.0g")
-def test_2019_08_01_adds_the_source(warned: VM) -> None:
-    keys = warned.events("2019-08-01")[0].keys()
+def test_2019_08_01_adds_the_source(notified_vm: VM) -> None:
+    keys = notified_vm.events("2019-08-01")[0].keys()
     assert keys == ALWAYS | {"Description", "EventSource"}
 
 
 @fact("3.0h")
-def test_2020_07_01_adds_the_duration(warned: VM) -> None:
-    assert warned.events("2020-07-01")[0].keys() == ALWAYS | FIELDS.keys()
+def test_2020_07_01_adds_the_duration(notified_vm: VM) -> None:
+    assert notified_vm.events("2020-07-01")[0].keys() == ALWAYS | FIELDS.keys()
 
 
 @fact("3.1a")
@@ -123,31 +123,31 @@ def test_instance_metadata_refuses_versions_of_scheduled_events(
 @fact("3.4a")
 @pytest.mark.parametrize("version", VERSIONS[:3])
 def test_before_2019_01_01_a_terminate_is_hidden(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Terminate", vm)
+    (vm, _) = fleet.group()
+    fleet.announce("Terminate", vm)
     assert vm.events(version) == []
 
 
 @fact("3.4b")
 @pytest.mark.parametrize("version", VERSIONS[:2])
 def test_before_2017_11_01_a_preempt_is_hidden(
-    stage: TemporaryFleet, version: str
+    fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = stage.group()
-    stage.announce("Preempt", vm)
+    (vm, _) = fleet.group()
+    fleet.announce("Preempt", vm)
     assert vm.events(version) == []
 
 
 @fact("3.4c")
 @pytest.mark.parametrize("type", ["Preempt", "Terminate"])
 def test_a_hidden_event_still_changes_the_incarnation(
-    stage: TemporaryFleet, type: str
+    fleet: TemporaryFleet, type: str
 ) -> None:
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     assert vm.document("2017-03-01")["DocumentIncarnation"] == 0
-    stage.announce(type, vm)
+    fleet.announce(type, vm)
     seen = {vm.document(version)["DocumentIncarnation"] for version in VERSIONS}
     assert seen == {1}
 
@@ -155,8 +155,8 @@ def test_a_hidden_event_still_changes_the_incarnation(
 @fact("3.5")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_shows_its_own_fields_and_no_later_ones(
-    warned: VM, version: str
+    notified_vm: VM, version: str
 ) -> None:
     added = {name for name, since in FIELDS.items() if since <= version}
-    for event in warned.events(version):
+    for event in notified_vm.events(version):
         assert event.keys() == ALWAYS | added

@@ -16,16 +16,16 @@ def tag_of(vm: VM) -> str:
     return vm.get().header("ETag") or ""
 
 
-def answer_to_a_change(stage: TemporaryFleet, wait: str) -> ReceivedResponse:
+def response_to_change(fleet: TemporaryFleet, wait: str) -> ReceivedResponse:
     """Send a long poll, check that it is held, announce something, return the
     response.
     """
-    (vm, _) = stage.group()
+    (vm, _) = fleet.group()
     headers = (f"If-None-Match: {tag_of(vm)}", f"Prefer: {wait}")
     with vm.line() as line:
         line.write(vm.request(events(NEWEST), *headers))
         assert line.is_quiet(SHORT), "expected the request to be held"
-        stage.announce("Reboot", vm)
+        fleet.announce("Reboot", vm)
         return line.read()
 
 
@@ -44,8 +44,8 @@ def test_a_request_without_the_preference_is_not_held(vm: VM) -> None:
 
 
 @fact("4.2l")
-def test_a_long_poll_returns_when_the_document_changes(stage: TemporaryFleet) -> None:
-    answer = answer_to_a_change(stage, "wait=30")
+def test_a_long_poll_returns_when_the_document_changes(fleet: TemporaryFleet) -> None:
+    answer = response_to_change(fleet, "wait=30")
     assert answer.status == 200
     assert len(answer["Events"]) == 1
     assert answer.seconds < AT_ONCE
@@ -53,15 +53,15 @@ def test_a_long_poll_returns_when_the_document_changes(stage: TemporaryFleet) ->
 
 @fact("4.2l")
 def test_a_change_of_another_group_does_not_end_a_long_poll(
-    stage: TemporaryFleet,
+    fleet: TemporaryFleet,
 ) -> None:
-    (vm, _), (other, _) = stage.group(), stage.group()
+    (vm, _), (other, _) = fleet.group(), fleet.group()
     headers = (f"If-None-Match: {tag_of(vm)}", "Prefer: wait=30")
     with vm.line() as line:
         line.write(vm.request(events(NEWEST), *headers))
-        stage.announce("Reboot", other)
+        fleet.announce("Reboot", other)
         assert line.is_quiet(SHORT), "expected the request to be held"
-        stage.announce("Reboot", vm)
+        fleet.announce("Reboot", vm)
         assert len(line.read()["Events"]) == 1
 
 
@@ -88,17 +88,17 @@ def test_a_304_after_waiting_has_preference_applied(vm: VM) -> None:
 
 
 @fact("4.2n")
-def test_a_200_after_waiting_has_preference_applied(stage: TemporaryFleet) -> None:
-    answer = answer_to_a_change(stage, "wait=30")
+def test_a_200_after_waiting_has_preference_applied(fleet: TemporaryFleet) -> None:
+    answer = response_to_change(fleet, "wait=30")
     assert answer.header("Preference-Applied") == "wait=30"
 
 
 @fact("4.2o")
 @pytest.mark.parametrize("seconds", [61, 3600, 999_999_999])
 def test_a_long_poll_lasts_at_most_a_minute(
-    stage: TemporaryFleet, seconds: int
+    fleet: TemporaryFleet, seconds: int
 ) -> None:
-    answer = answer_to_a_change(stage, f"wait={seconds}")
+    answer = response_to_change(fleet, f"wait={seconds}")
     assert answer.header("Preference-Applied") == "wait=60"
 
 

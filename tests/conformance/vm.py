@@ -28,7 +28,7 @@ class VM:
     """The endpoint of one VM."""
 
     endpoint: str  # without /metadata
-    wire: Transcript = field(repr=False)
+    transcript: Transcript = field(repr=False)
     name: str = ""  # empty for the VM that the endpoint belongs to
     source: str | None = None  # the source address of requests; None for any
 
@@ -38,11 +38,11 @@ class VM:
         where = urlsplit(self.endpoint)
         connection = socket.create_connection(
             (where.hostname or "", where.port or 80),
-            self.wire.timeout,
+            self.transcript.timeout,
             None if self.source is None else (self.source, 0),
         )
         with connection:
-            yield RawConnection(socket=connection, wire=self.wire)
+            yield RawConnection(socket=connection, transcript=self.transcript)
 
     def request(
         self,

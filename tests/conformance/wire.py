@@ -34,13 +34,13 @@ class Transcript:
 
     pace: RequestPacer
     timeout: float
-    said: list[str] = field(default_factory=list, repr=False)
+    lines: list[str] = field(default_factory=list, repr=False)
 
     def note(self, arrow: str, data: bytes) -> None:
         """Keep `data` for the failure report."""
         shown = data[:_LONGEST_SHOWN].decode("latin-1").replace("\r\n", "\n")
         more = f"... {len(data)} bytes" if len(data) > _LONGEST_SHOWN else ""
-        self.said += [f"{arrow} {line}" for line in f"{shown}{more}".split("\n")]
+        self.lines += [f"{arrow} {line}" for line in f"{shown}{more}".split("\n")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +87,12 @@ class RawConnection:
     """An open connection."""
 
     socket: socket.socket
-    wire: Transcript = field(repr=False)
+    transcript: Transcript = field(repr=False)
 
     def write(self, data: bytes) -> None:
         """Send `data` unchanged."""
-        self.wire.pace.keep()
-        self.wire.note(">", data)
+        self.transcript.pace.keep()
+        self.transcript.note(">", data)
         self.socket.sendall(data)
 
     def read(self, method: str = "GET") -> ReceivedResponse:
@@ -117,7 +117,7 @@ class RawConnection:
     def _note(self, answer: ReceivedResponse, reason: str) -> None:
         head = [f"{answer.protocol} {answer.status} {reason}"]
         head += [f"{name}: {value}" for name, value in answer.headers]
-        self.wire.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
+        self.transcript.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
 
     def is_quiet(self, seconds: float) -> bool:
         """Return whether nothing arrives for `seconds`."""

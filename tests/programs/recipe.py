@@ -86,5 +86,5 @@ class HookEnvironment:
 
 
 def a_stage(folder: Path, hook: str) -> HookEnvironment:
-    """Return a stage for the hook at a path below examples/agent."""
+    """Return an environment for the hook at a path below examples/agent."""
     return HookEnvironment(folder=folder, hook=RECIPES / hook)

@@ -5,15 +5,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from tests.stories.world import ServiceHarness, a_world
+from tests.stories.world import ServiceHarness, a_harness
 
-#: Starts a world with the given flags; it ends with the test.
+#: Starts a service with the given flags; it ends with the test.
 Make = Callable[..., ServiceHarness]
 
 
 @pytest.fixture(scope="session")
-def behind() -> Iterator[Callable[[ExitStack], None]]:
-    """Stop worlds while the next test runs, because an orderly stop takes time."""
+def closer() -> Iterator[Callable[[ExitStack], None]]:
+    """Stop services while the next test runs, because an orderly stop takes time."""
     ended: list[Future[None]] = []
     with ThreadPoolExecutor() as pool:
         yield lambda stack: ended.append(pool.submit(stack.close))
@@ -23,30 +23,30 @@ def behind() -> Iterator[Callable[[ExitStack], None]]:
 
 @pytest.fixture
 def make(
-    behind: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
+    closer: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Make]:
-    """Start worlds for one test."""
+    """Start services for one test."""
     running = ExitStack()
     yield lambda **flags: running.enter_context(
-        a_world(tmp_path_factory.mktemp("world"), **flags)
+        a_harness(tmp_path_factory.mktemp("harness"), **flags)
     )
-    behind(running)
+    closer(running)
 
 
 @pytest.fixture
-def world(make: Make) -> ServiceHarness:
-    """Start a world at noon where work is done as soon as it starts."""
+def harness(make: Make) -> ServiceHarness:
+    """Start a service at noon where work is done as soon as it starts."""
     return make()
 
 
 @pytest.fixture
-def worked(make: Make) -> ServiceHarness:
-    """Start a world at noon where an operator does the work and reports it."""
+def operator_harness(make: Make) -> ServiceHarness:
+    """Start a service at noon where an operator does the work and reports it."""
     return make(driver="operator")
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceHarness]:
-    """Start a world for tests that do not change it."""
-    with a_world(tmp_path_factory.mktemp("shared")) as running:
+    """Start a service for tests that do not change it."""
+    with a_harness(tmp_path_factory.mktemp("shared")) as running:
         yield running

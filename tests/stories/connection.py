@@ -47,7 +47,7 @@ class PollConnection:
 
 
 @contextmanager
-def a_line(url: str) -> Iterator[PollConnection]:
+def a_connection(url: str) -> Iterator[PollConnection]:
     """Connect to the metadata plane at `url`."""
     parts = urlsplit(url)
     where = (str(parts.hostname), int(parts.port or 80))

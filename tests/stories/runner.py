@@ -27,7 +27,7 @@ GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 class RowRun:
     """A row that is being run."""
 
-    world: ServiceHarness
+    harness: ServiceHarness
     row: Row
     kept: dict[str, ModelMaintenance] = field(default_factory=dict)
     audiences: list[Audience] = field(
@@ -40,7 +40,7 @@ class RowRun:
     def step(self, step: Step) -> None:
         """Perform a step, then check everything."""
         answer = self._do(step.do)
-        now = self.world.now
+        now = self.harness.now
         created = self._change(step, now)
         self.gone.update(step.gone)
         self._check_maintenances()
@@ -73,17 +73,17 @@ class RowRun:
     def _do(self, do: Do) -> ReceivedResponse | None:
         match do:
             case Post():
-                answer = self.world.service.ask("POST", do.path, do.body)
+                answer = self.harness.service.ask("POST", do.path, do.body)
                 assert answer.status == do.status, answer.body
                 return answer
             case OperatorCommand():
-                self.world.tells({"id": self.kept[do.act].id}, do.what)
+                self.harness.send_command({"id": self.kept[do.act].id}, do.what)
             case Approve():
                 self._approve(do)
             case Advance():
-                self.world.wait(do.seconds)
+                self.harness.wait(do.seconds)
             case Poll():
-                self.world.look(do.vm)
+                self.harness.poll(do.vm)
                 self._asked(do.vm)
             case _:
                 assert_never(do)
@@ -93,22 +93,22 @@ class RowRun:
         kept = self.kept[do.act]
         event = kept.ids[do.event]
         if do.vm is None:
-            answer = self.world.post(f"events/{event}/approve")
+            answer = self.harness.post(f"events/{event}/approve")
         else:
-            answer = self.world.service.approve_as(do.vm, event)
+            answer = self.harness.service.approve_as(do.vm, event)
             self._asked(do.vm)
         assert answer.status == 200, answer.body
         by, via = (do.vm, "metadata") if do.vm else ("admin", "control")
-        kept.approvals[do.event] = _approval(by, via, self.world.now)
+        kept.approvals[do.event] = _approval(by, via, self.harness.now)
 
     def _asked(self, vm: str) -> None:
         (audience,) = [candidate for candidate in self.audiences if vm in candidate.vms]
-        audience.ask(self.world.now, [*self.kept.values()])
+        audience.ask(self.harness.now, [*self.kept.values()])
 
     # --- checks --------------------------------------------------------------
 
     def _check_maintenances(self) -> None:
-        shown = self.world.service.get("/v1/maintenances?limit=1000")["items"]
+        shown = self.harness.service.get("/v1/maintenances?limit=1000")["items"]
         assert len(shown) == len(self.kept)
         for view, kept in zip(shown, self.kept.values(), strict=True):
             kept.bind(view)
@@ -133,15 +133,15 @@ class RowRun:
         kept = [*self.kept.values()]
         for vm in audience.vms:
             if vm in self.gone:
-                assert self.world.look(vm).status == 404
+                assert self.harness.poll(vm).status == 404
                 continue
             audience.ask(now, kept)
-            answers = self.world.looks(vm, VERSIONS)
+            answers = self.harness.poll_versions(vm, VERSIONS)
             for version, seen in zip(VERSIONS, answers, strict=True):
                 assert seen.status == 200
                 assert seen.body == audience.document(kept, version)
                 self._check_tag(audience, seen.tag)
-            assert self.world.look(vm, tag=answers[-1].tag).status == 304
+            assert self.harness.poll(vm, tag=answers[-1].tag).status == 304
             for maintenance, number in audience.shares(kept):
                 maintenance.seen.setdefault(number, set()).add(vm)
 
@@ -159,9 +159,9 @@ def _approval(by: str | None, via: str, at: datetime) -> dict[str, str | None]:
     return {"approved_by": by, "approved_via": via, "approved_at": rfc3339(at)}
 
 
-def run(world: ServiceHarness, row: Row) -> RowRun:
+def run(harness: ServiceHarness, row: Row) -> RowRun:
     """Run `row` to its end, with all checks."""
-    under_way = RowRun(world=world, row=row)
+    under_way = RowRun(harness=harness, row=row)
     for step in row.steps:
         under_way.step(step)
     return under_way

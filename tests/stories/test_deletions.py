@@ -10,144 +10,153 @@ TEN = [f"batch_{number}" for number in (0, 1, *range(3, 11))]
 
 
 @pytest.fixture
-def world(make: Make) -> ServiceHarness:
-    """Start a world with ten VMs to delete."""
+def harness(make: Make) -> ServiceHarness:
+    """Start a service with ten VMs to delete."""
     return with_ten(make())
 
 
 @pytest.fixture
-def worked(make: Make) -> ServiceHarness:
-    """Start a world with ten VMs to delete, where an operator does the work."""
+def operator_harness(make: Make) -> ServiceHarness:
+    """Start a service with ten VMs to delete, where an operator does the work."""
     return with_ten(make(driver="operator"))
 
 
-def with_ten(world: ServiceHarness) -> ServiceHarness:
+def with_ten(harness: ServiceHarness) -> ServiceHarness:
     """Add VMs until there are ten."""
     for vm in TEN:
-        assert world.put(f"vms/{vm}", {"group": "batch"}).status in (200, 201)
-    return world
+        assert harness.put(f"vms/{vm}", {"group": "batch"}).status in (200, 201)
+    return harness
 
 
-def there(world: ServiceHarness) -> set[str]:
+def remaining_vms(harness: ServiceHarness) -> set[str]:
     """Return those of the ten VMs that are in the fleet."""
-    vms = world.service.get("/v1/vms?limit=1000")["items"]
+    vms = harness.service.get("/v1/vms?limit=1000")["items"]
     return {vm["name"] for vm in vms} & {*TEN}
 
 
 def test_nine_approved_deletions_wait_for_the_tenth_until_not_before(
-    world: ServiceHarness,
+    harness: ServiceHarness,
 ) -> None:
-    nine = [world.does(f"vms/{vm}/delete") for vm in NINE]
-    world.wait(minutes=5)
-    tenth = world.does(f"vms/{STUBBORN}/delete")
+    nine = [harness.create(f"vms/{vm}/delete") for vm in NINE]
+    harness.wait(minutes=5)
+    tenth = harness.create(f"vms/{STUBBORN}/delete")
     for vm, maintenance in zip(NINE, nine, strict=True):
-        world.approves(vm, maintenance)
-    assert {world.phase(deletion) for deletion in (*nine, tenth)} == {SCHEDULED}
+        harness.approve(vm, maintenance)
+    assert {harness.phase(deletion) for deletion in (*nine, tenth)} == {SCHEDULED}
 
-    world.wait(4 * 60 + 59)
-    assert {world.phase(deletion) for deletion in nine} == {SCHEDULED}
-    world.wait(1)
-    assert {world.phase(deletion) for deletion in nine} == {STARTED}
-    assert world.phase(tenth) == SCHEDULED
-    assert there(world) == {*TEN}
+    harness.wait(4 * 60 + 59)
+    assert {harness.phase(deletion) for deletion in nine} == {SCHEDULED}
+    harness.wait(1)
+    assert {harness.phase(deletion) for deletion in nine} == {STARTED}
+    assert harness.phase(tenth) == SCHEDULED
+    assert remaining_vms(harness) == {*TEN}
 
-    world.wait(5)
-    assert {world.phase(deletion) for deletion in nine} == {COMPLETED}
-    assert there(world) == {STUBBORN}
-    assert world.sees(STUBBORN) == [f"Terminate of {STUBBORN}: Scheduled"]
+    harness.wait(5)
+    assert {harness.phase(deletion) for deletion in nine} == {COMPLETED}
+    assert remaining_vms(harness) == {STUBBORN}
+    assert harness.event_lines(STUBBORN) == [f"Terminate of {STUBBORN}: Scheduled"]
 
-    world.wait(4 * 60 + 55)
-    assert world.phase(tenth) == STARTED
-    world.wait(5)
-    assert there(world) == set()
+    harness.wait(4 * 60 + 55)
+    assert harness.phase(tenth) == STARTED
+    harness.wait(5)
+    assert remaining_vms(harness) == set()
 
 
-def test_ten_deletions_start_when_the_last_vm_approves(world: ServiceHarness) -> None:
-    ten = [world.does(f"vms/{vm}/delete") for vm in TEN]
+def test_ten_deletions_start_when_the_last_vm_approves(harness: ServiceHarness) -> None:
+    ten = [harness.create(f"vms/{vm}/delete") for vm in TEN]
     for vm, maintenance in zip(TEN, ten, strict=True):
-        assert {world.phase(deletion) for deletion in ten} == {SCHEDULED}
-        world.approves(vm, maintenance)
-    assert {world.phase(deletion) for deletion in ten} == {STARTED}
-    world.wait(5)
-    assert there(world) == set()
+        assert {harness.phase(deletion) for deletion in ten} == {SCHEDULED}
+        harness.approve(vm, maintenance)
+    assert {harness.phase(deletion) for deletion in ten} == {STARTED}
+    harness.wait(5)
+    assert remaining_vms(harness) == set()
 
 
-def test_a_canceled_deletion_unblocks_the_others(world: ServiceHarness) -> None:
-    first, other = (world.does(f"vms/{vm}/delete") for vm in TEN[:2])
-    world.approves(TEN[0], first)
-    assert world.phase(first) == SCHEDULED
-    world.tells(other, "cancel")
-    assert world.phase(first) == STARTED
-    world.wait(5)
-    assert there(world) == {*TEN[1:]}
+def test_a_canceled_deletion_unblocks_the_others(harness: ServiceHarness) -> None:
+    first, other = (harness.create(f"vms/{vm}/delete") for vm in TEN[:2])
+    harness.approve(TEN[0], first)
+    assert harness.phase(first) == SCHEDULED
+    harness.send_command(other, "cancel")
+    assert harness.phase(first) == STARTED
+    harness.wait(5)
+    assert remaining_vms(harness) == {*TEN[1:]}
 
 
-def test_a_vm_stays_until_its_deletion_is_complete(worked: ServiceHarness) -> None:
-    first, other = (worked.does(f"vms/{vm}/delete") for vm in TEN[:2])
-    worked.wait(minutes=60)
-    assert (worked.phase(first), worked.phase(other)) == (STARTED, STARTED)
-    assert there(worked) == {*TEN}
+def test_a_vm_stays_until_its_deletion_is_complete(
+    operator_harness: ServiceHarness,
+) -> None:
+    first, other = (operator_harness.create(f"vms/{vm}/delete") for vm in TEN[:2])
+    operator_harness.wait(minutes=60)
+    assert (operator_harness.phase(first), operator_harness.phase(other)) == (
+        STARTED,
+        STARTED,
+    )
+    assert remaining_vms(operator_harness) == {*TEN}
 
-    worked.tells(first, "complete")
-    assert there(worked) == {*TEN[1:]}
-    assert worked.sees(TEN[1]) == [f"Terminate of {TEN[1]}: Started"]
-
-
-def test_a_deleted_vm_gets_404(world: ServiceHarness) -> None:
-    world.does("vms/pool_0/delete")
-    world.wait(5)
-    assert world.look("pool_0").status == 404
-    assert world.service.ask("GET", "/v1/vms/pool_0").status == 404
-    assert world.sees("pool_1") == []
+    operator_harness.send_command(first, "complete")
+    assert remaining_vms(operator_harness) == {*TEN[1:]}
+    assert operator_harness.event_lines(TEN[1]) == [f"Terminate of {TEN[1]}: Started"]
 
 
-def test_host_maintenance_does_not_wait_for_a_deleted_vm(world: ServiceHarness) -> None:
-    host = world.does("hosts/host-a/maintain", type="Reboot")
-    world.approves("web-0", host)
-    world.approves("db-0", host)
-    world.does("vms/lone/delete")
-    world.wait(4)
-    assert world.phase(host) == SCHEDULED
-    world.wait(1)
-    assert world.phase(host) == STARTED
-    world.wait(5)
-    assert world.phase(host) == COMPLETED
-    assert world.service.ask("GET", "/v1/groups/lone").status == 404
+def test_a_deleted_vm_gets_404(harness: ServiceHarness) -> None:
+    harness.create("vms/pool_0/delete")
+    harness.wait(5)
+    assert harness.poll("pool_0").status == 404
+    assert harness.service.ask("GET", "/v1/vms/pool_0").status == 404
+    assert harness.event_lines("pool_1") == []
 
 
-def test_a_vm_can_be_deleted_during_host_maintenance(worked: ServiceHarness) -> None:
-    host = worked.does("hosts/host-a/maintain", type="Reboot")
-    worked.wait(minutes=15)
-    gone = worked.does("vms/lone/delete")
-    worked.wait(5)
-    worked.tells(gone, "complete")
-    assert worked.look("lone").status == 404
-    assert worked.phase(host) == STARTED
-    worked.tells(host, "complete")
-    worked.wait(minutes=1)
-    assert worked.phase(host) == COMPLETED
-    assert worked.service.ask("GET", "/v1/groups/lone").status == 404
+def test_host_maintenance_does_not_wait_for_a_deleted_vm(
+    harness: ServiceHarness,
+) -> None:
+    host = harness.create("hosts/host-a/maintain", type="Reboot")
+    harness.approve("web-0", host)
+    harness.approve("db-0", host)
+    harness.create("vms/lone/delete")
+    harness.wait(4)
+    assert harness.phase(host) == SCHEDULED
+    harness.wait(1)
+    assert harness.phase(host) == STARTED
+    harness.wait(5)
+    assert harness.phase(host) == COMPLETED
+    assert harness.service.ask("GET", "/v1/groups/lone").status == 404
 
 
-def test_a_second_deletion_of_a_vm_is_refused(world: ServiceHarness) -> None:
-    maintenance = world.does("vms/batch_0/delete")
-    answer = world.post("vms/batch_0/delete")
+def test_a_vm_can_be_deleted_during_host_maintenance(
+    operator_harness: ServiceHarness,
+) -> None:
+    host = operator_harness.create("hosts/host-a/maintain", type="Reboot")
+    operator_harness.wait(minutes=15)
+    gone = operator_harness.create("vms/lone/delete")
+    operator_harness.wait(5)
+    operator_harness.send_command(gone, "complete")
+    assert operator_harness.poll("lone").status == 404
+    assert operator_harness.phase(host) == STARTED
+    operator_harness.send_command(host, "complete")
+    operator_harness.wait(minutes=1)
+    assert operator_harness.phase(host) == COMPLETED
+    assert operator_harness.service.ask("GET", "/v1/groups/lone").status == 404
+
+
+def test_a_second_deletion_of_a_vm_is_refused(harness: ServiceHarness) -> None:
+    maintenance = harness.create("vms/batch_0/delete")
+    answer = harness.post("vms/batch_0/delete")
     assert answer.status == 409
     assert maintenance["id"] in answer.detail
 
 
-def test_removing_a_vm_cancels_its_deletion(world: ServiceHarness) -> None:
-    maintenance = world.does("vms/batch_0/delete")
-    assert world.delete("vms/batch_0").status == 204
-    assert world.phase(maintenance) == "CANCELED"
-    assert world.sees("batch_1") == []
+def test_removing_a_vm_cancels_its_deletion(harness: ServiceHarness) -> None:
+    maintenance = harness.create("vms/batch_0/delete")
+    assert harness.delete("vms/batch_0").status == 204
+    assert harness.phase(maintenance) == "CANCELED"
+    assert harness.event_lines("batch_1") == []
 
 
-def test_a_name_can_be_used_again_after_a_deletion(world: ServiceHarness) -> None:
-    world.does("vms/pool_0/delete")
-    world.wait(5)
-    assert world.put("vms/pool_0", {"group": "pool"}).status in (200, 201)
-    again = world.does("vms/pool_0/delete")
-    world.wait(5)
-    assert world.phase(again) == COMPLETED
-    assert world.look("pool_0").status == 404
+def test_a_name_can_be_used_again_after_a_deletion(harness: ServiceHarness) -> None:
+    harness.create("vms/pool_0/delete")
+    harness.wait(5)
+    assert harness.put("vms/pool_0", {"group": "pool"}).status in (200, 201)
+    again = harness.create("vms/pool_0/delete")
+    harness.wait(5)
+    assert harness.phase(again) == COMPLETED
+    assert harness.poll("pool_0").status == 404

@@ -41,7 +41,7 @@ def third_fails(work: Work) -> Iterable[Report]:
         yield Report(vm=vm.name, failed=failed, detail="no answer" if failed else "")
 
 
-def gives_up(work: Work) -> Iterable[Report]:
+def fail_at_third(work: Work) -> Iterable[Report]:
     """Report like `third_fails`, but stop at the first failure."""
     for report in third_fails(work):
         yield report
@@ -57,7 +57,7 @@ def store() -> Iterator[Store]:
     store.close()
 
 
-def asked(driver: RecordingDriver) -> list[list[str]]:
+def called_vms(driver: RecordingDriver) -> list[list[str]]:
     """Return the names of the VMs in each call of the driver."""
     return [[vm.name for vm in work.vms] for work in driver.works]
 
@@ -80,18 +80,18 @@ def test_only_the_failed_vm_is_retried(store: Store) -> None:
 
     system.engine.retry(maintenance, by="ops")
     system.read_to_end()
-    assert asked(driver) == [FIVE, ["node-2"]]
+    assert called_vms(driver) == [FIVE, ["node-2"]]
     assert system.phase(maintenance) is Phase.COMPLETED
     assert [*system.plane.document("node-0").events] == []
 
 
 def test_vms_that_the_driver_skipped_are_retried(store: Store) -> None:
-    driver = RecordingDriver(gives_up)
+    driver = RecordingDriver(fail_at_third)
     system, maintenance = rebooted(store, driver)
     assert system.phase(maintenance) is Phase.STARTED
     system.engine.retry(maintenance, by="ops")
     system.read_to_end()
-    assert asked(driver) == [FIVE, ["node-2", "node-3", "node-4"]]
+    assert called_vms(driver) == [FIVE, ["node-2", "node-3", "node-4"]]
     assert system.phase(maintenance) is Phase.COMPLETED
 
 
@@ -139,5 +139,5 @@ def test_the_driver_skips_moved_and_removed_vms(store: Store) -> None:
     system.fleets.put_vm(replace(FLEET.vms["node-1"], host="rack-2"), by="ops")
     system.fleets.remove_vm("node-3", by="ops")
     system.advance.by(HOUR)
-    assert asked(driver) == [["node-0", "node-2", "node-4"]]
+    assert called_vms(driver) == [["node-0", "node-2", "node-4"]]
     assert system.phase(maintenance.id) is Phase.COMPLETED

@@ -21,36 +21,38 @@ BODY = {"reason": "once"}
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_repeated_request_takes_effect_once(world: ServiceHarness, path: str) -> None:
-    first = world.post(path, BODY, Idempotency_Key="key")
+def test_a_repeated_request_takes_effect_once(
+    harness: ServiceHarness, path: str
+) -> None:
+    first = harness.post(path, BODY, Idempotency_Key="key")
     assert first.status == 201
-    again = world.post(path, BODY, Idempotency_Key="key")
+    again = harness.post(path, BODY, Idempotency_Key="key")
     assert (again.status, again.body) == (first.status, first.body)
-    world.wait(minutes=30)
-    later = world.post(path, BODY, Idempotency_Key="key")
+    harness.wait(minutes=30)
+    later = harness.post(path, BODY, Idempotency_Key="key")
     assert (later.status, later.body) == (first.status, first.body)
-    assert len(world.service.get("/v1/maintenances")["items"]) == 1
-    assert len(world.service.facts("Announced")) == 1
+    assert len(harness.service.get("/v1/maintenances")["items"]) == 1
+    assert len(harness.service.facts("Announced")) == 1
 
 
-def test_a_repeated_recovery_ends_nothing_else(world: ServiceHarness) -> None:
-    world.does("hosts/host-a/degraded")
-    first = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
+def test_a_repeated_recovery_ends_nothing_else(harness: ServiceHarness) -> None:
+    harness.create("hosts/host-a/degraded")
+    first = harness.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
     assert first.status == 200
-    worn = world.does("hosts/host-a/degraded")
-    again = world.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
+    worn = harness.create("hosts/host-a/degraded")
+    again = harness.post("hosts/host-a/recovered", BODY, Idempotency_Key="key")
     assert (again.status, again.body) == (first.status, first.body)
-    assert world.phase(worn) == "SCHEDULED"
+    assert harness.phase(worn) == "SCHEDULED"
 
 
 def test_a_repeated_report_of_a_degraded_host_gets_the_same_response(
-    world: ServiceHarness,
+    harness: ServiceHarness,
 ) -> None:
-    worn = world.does("hosts/host-a/degraded")
-    first = world.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
+    worn = harness.create("hosts/host-a/degraded")
+    first = harness.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
     assert first.status == 200
-    world.tells(worn, "cancel")
-    again = world.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
+    harness.send_command(worn, "cancel")
+    again = harness.post("hosts/host-a/degraded", BODY, Idempotency_Key="key")
     assert (again.status, again.body) == (first.status, first.body)
 
 
@@ -65,7 +67,9 @@ def test_a_key_is_for_one_request_only(shared: ServiceHarness, path: str) -> Non
     assert shared.service.facts(*DONE) == before
 
 
-def test_the_key_of_a_refused_request_can_be_used_again(world: ServiceHarness) -> None:
-    assert world.post("vms/late/restart", Idempotency_Key="key").status == 404
-    assert world.put("vms/late", {"group": "web"}).status in (200, 201)
-    assert world.post("vms/late/restart", Idempotency_Key="key").status == 201
+def test_the_key_of_a_refused_request_can_be_used_again(
+    harness: ServiceHarness,
+) -> None:
+    assert harness.post("vms/late/restart", Idempotency_Key="key").status == 404
+    assert harness.put("vms/late", {"group": "web"}).status in (200, 201)
+    assert harness.post("vms/late/restart", Idempotency_Key="key").status == 201

@@ -13,11 +13,11 @@ TEN = [
 
 @pytest.fixture
 def full(make: Make) -> ServiceHarness:
-    """Start a world whose limit of ten scheduled user operations is reached."""
-    world = make(user_operations_limit=10)
+    """Start a service whose limit of ten scheduled user operations is reached."""
+    harness = make(user_operations_limit=10)
     for vm in TEN:
-        assert world.does(f"vms/{vm}/restart")["phase"] == SCHEDULED
-    return world
+        assert harness.create(f"vms/{vm}/restart")["phase"] == SCHEDULED
+    return harness
 
 
 def test_the_eleventh_operation_is_refused_with_the_limit(full: ServiceHarness) -> None:
@@ -31,34 +31,34 @@ def test_the_eleventh_operation_is_refused_with_the_limit(full: ServiceHarness) 
 
 
 def test_the_operator_is_not_limited(full: ServiceHarness) -> None:
-    assert full.does("hosts/host-a/maintain")["phase"] == SCHEDULED
-    assert full.does("vms/pool_1/evict")["phase"] == SCHEDULED
+    assert full.create("hosts/host-a/maintain")["phase"] == SCHEDULED
+    assert full.create("vms/pool_1/evict")["phase"] == SCHEDULED
 
 
 def test_operations_that_start_immediately_are_not_counted(
     full: ServiceHarness,
 ) -> None:
     for path in ("vms/swift-0/restart", "vms/quiet-0/redeploy", "vms/pool_0/delete"):
-        assert full.does(path)["phase"] == STARTED
+        assert full.create(path)["phase"] == STARTED
 
 
 def test_a_started_operation_makes_room_for_another(full: ServiceHarness) -> None:
     (event,) = [e["EventId"] for e in full.events("gpu_0")]
     assert full.service.approve_as("gpu_0", event).status == 200
-    assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED
+    assert full.create("vms/gpu_1/restart")["phase"] == SCHEDULED
     assert full.post("vms/gpu_1/redeploy").status == 409
 
 
 def test_a_canceled_operation_makes_room_for_another(full: ServiceHarness) -> None:
     first = full.service.get("/v1/maintenances?limit=1")["items"][0]
-    full.tells(first, "cancel")
-    assert full.does("vms/gpu_1/restart")["phase"] == SCHEDULED
+    full.send_command(first, "cancel")
+    assert full.create("vms/gpu_1/restart")["phase"] == SCHEDULED
 
 
 def test_an_announcement_for_several_vms_is_all_or_nothing(make: Make) -> None:
-    world = make(user_operations_limit=2)
+    harness = make(user_operations_limit=2)
     body = {"type": "Reboot", "vms": ["web-0", "web-1", "db-0"], "source": "user"}
-    assert world.post("maintenances", body).status == 409
-    assert world.service.get("/v1/maintenances")["items"] == []
+    assert harness.post("maintenances", body).status == 409
+    assert harness.service.get("/v1/maintenances")["items"] == []
     body = {"type": "Reboot", "vms": ["web-0", "web-1"], "source": "user"}
-    assert world.post("maintenances", body).status == 201
+    assert harness.post("maintenances", body).status == 201

@@ -21,6 +21,6 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_cause_is_shown_to_exactly_the_affected_groups(
-    world: ServiceHarness, row: Row
+    harness: ServiceHarness, row: Row
 ) -> None:
-    run(world, row)
+    run(harness, row)

@@ -11,14 +11,14 @@ HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")
 
 @pytest.fixture
 def unchanged(shared: ServiceHarness) -> Iterator[ServiceHarness]:
-    """Check that the test changes nothing in a shared world; refusals are recorded."""
+    """Check that the test changes nothing in the service; refusals are recorded."""
     before = facts_of(shared)
     yield shared
     assert facts_of(shared) == before
 
 
-def facts_of(world: ServiceHarness) -> list[object]:
-    return [fact for fact in world.service.facts() if fact["fact"] != "AccessRefused"]
+def facts_of(harness: ServiceHarness) -> list[object]:
+    return [fact for fact in harness.service.facts() if fact["fact"] != "AccessRefused"]
 
 
 @pytest.mark.parametrize("what", VM_ROUTES)

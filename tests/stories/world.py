@@ -14,7 +14,7 @@ from tests.server.support.service import (
     RunningService,
     a_service,
 )
-from tests.stories.connection import PollConnection, PollResponse, a_line
+from tests.stories.connection import PollConnection, PollResponse, a_connection
 
 FLEET = Path(__file__).with_name("fleet.toml")
 NOON = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
@@ -31,7 +31,7 @@ class ServiceHarness:
     """A running service, and methods for what operators and VMs do."""
 
     service: RunningService
-    line: PollConnection
+    connection: PollConnection
 
     # --- time ----------------------------------------------------------------
 
@@ -52,19 +52,19 @@ class ServiceHarness:
 
     # --- VMs -----------------------------------------------------------------
 
-    def look(self, vm: str, tag: str | None = None) -> PollResponse:
+    def poll(self, vm: str, tag: str | None = None) -> PollResponse:
         """Poll as `vm`, with `tag` as If-None-Match."""
-        (seen,) = self.looks(vm, [NEWEST], tag)
+        (seen,) = self.poll_versions(vm, [NEWEST], tag)
         return seen
 
-    def looks(
+    def poll_versions(
         self, vm: str, versions: Sequence[str], tag: str | None = None
     ) -> Sequence[PollResponse]:
         """Poll as `vm` in several API versions."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version="
-        return self.line.ask([path + version for version in versions], tag)
+        return self.connection.ask([path + version for version in versions], tag)
 
-    def sees(self, vm: str) -> list[str]:
+    def event_lines(self, vm: str) -> list[str]:
         """Return what `vm` is shown, one line per event."""
         return [
             f"{event['EventType']} of {' '.join(event['Resources'])}:"
@@ -74,9 +74,9 @@ class ServiceHarness:
 
     def events(self, vm: str) -> Any:
         """Return the events that `vm` is shown."""
-        return json.loads(self.look(vm).body)["Events"]
+        return json.loads(self.poll(vm).body)["Events"]
 
-    def approves(self, vm: str, made: Any) -> ReceivedResponse:
+    def approve(self, vm: str, made: Any) -> ReceivedResponse:
         """Approve, as `vm`, all of its events of a maintenance."""
         ids = {event["id"] for event in made["events"]}
         mine = [e["EventId"] for e in self.events(vm) if e["EventId"] in ids]
@@ -105,33 +105,33 @@ class ServiceHarness:
         """Remove a part of the fleet."""
         return self.service.ask("DELETE", f"/v1/{path}")
 
-    def does(self, path: str, **body: object) -> Any:
+    def create(self, path: str, **body: object) -> Any:
         """Send a request that creates one maintenance, and return it."""
         answer = self.post(path, body or None)
         assert answer.status == 201, answer.body
         (maintenance,) = answer.json["maintenances"]
         return maintenance
 
-    def tells(self, made: Any, what: str) -> Any:
+    def send_command(self, made: Any, what: str) -> Any:
         """Send a command or report for a maintenance, such as complete."""
         answer = self.post(f"maintenances/{made['id']}/{what}")
         assert answer.status == 200, answer.body
         return answer.json
 
-    def moves(self, vm: str, **where: object) -> ReceivedResponse:
+    def change_vm(self, vm: str, **where: object) -> ReceivedResponse:
         """Change some properties of `vm`."""
         current = self.service.get(f"/v1/vms/{vm}")
         return self.put(f"vms/{vm}", {**current, **where})
 
-    def again(self, made: Any) -> Any:
+    def reload(self, made: Any) -> Any:
         """Return the current view of a maintenance."""
         return self.service.get(f"/v1/maintenances/{made['id']}")
 
     def phase(self, made: Any) -> str:
         """Return the phase of a maintenance."""
-        return str(self.again(made)["phase"])
+        return str(self.reload(made)["phase"])
 
-    def explains(self, made: Any) -> Any:
+    def explanation(self, made: Any) -> Any:
         """Return the explanation of a maintenance."""
         return self.service.get(f"/v1/maintenances/{made['id']}/explain")
 
@@ -141,15 +141,15 @@ class ServiceHarness:
 
 
 @contextmanager
-def a_world(
+def a_harness(
     folder: Path, fleet: Path = FLEET, **flags: object
 ) -> Iterator[ServiceHarness]:
     """Serve `fleet`; the clock continues where it was, or starts at noon."""
     with (
         a_service(folder, fleet=str(fleet), **flags) as service,
-        a_line(service.metadata) as line,
+        a_connection(service.metadata) as line,
     ):
-        world = ServiceHarness(service=service, line=line)
-        if world.now < NOON:
-            world.wait_until(NOON)
-        yield world
+        harness = ServiceHarness(service=service, connection=line)
+        if harness.now < NOON:
+            harness.wait_until(NOON)
+        yield harness

@@ -20,7 +20,7 @@ def a_reboot() -> EventState:
     return a_state(event=EVENT)
 
 
-def said(a_note: AuditEntry, state: EventState | None) -> str:
+def log_text(a_note: AuditEntry, state: EventState | None) -> str:
     saying = log_line(a_note, state)
     assert saying is not None
     return saying.text
@@ -28,7 +28,9 @@ def said(a_note: AuditEntry, state: EventState | None) -> str:
 
 def test_the_first_message_about_an_event_has_the_essentials() -> None:
     observation = {"event_as_shown": EVENT.raw, "notice_seconds": 900.0, "leader": True}
-    assert said(event_entry("seen", a_reboot(), NOON, **observation), a_reboot()) == (
+    assert log_text(
+        event_entry("seen", a_reboot(), NOON, **observation), a_reboot()
+    ) == (
         f"Reboot {EVENT.id}: first seen: Scheduled, with 15 min of notice; it names"
         " this VM first (web-0; not before 2026-11-15T12:15:00Z; Platform: Host server"
         " is maintained.)"
@@ -40,7 +42,7 @@ def test_a_decision_is_logged_with_its_reasons() -> None:
     decided = event_entry(
         "decided", a_reboot(), NOON, rule="all", why=("so",), hooks=hooks
     )
-    assert said(decided, a_reboot()) == (
+    assert log_text(decided, a_reboot()) == (
         f'{ABOUT}: rule "all" matches: so; so: prepare by drain'
     )
 
@@ -54,7 +56,7 @@ def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
 ) -> None:
     state = replace(a_reboot(), course=None, is_mine=is_mine)
     why = ["it is a Reboot"]
-    assert said(event_entry("decided", state, NOON, rule=None, why=why), state) == (
+    assert log_text(event_entry("decided", state, NOON, rule=None, why=why), state) == (
         f"{ABOUT}: {text}"
     )
     assert (
@@ -100,4 +102,4 @@ def test_conditions_are_not_logged_twice(what: str) -> None:
 
 
 def test_a_message_about_the_agent_names_no_event() -> None:
-    assert said(AuditEntry(at=NOON, what="ended"), None) == "the agent was stopped"
+    assert log_text(AuditEntry(at=NOON, what="ended"), None) == "the agent was stopped"

@@ -14,7 +14,7 @@ from tests.agent.support.audit_records import (
     Line,
     a_hook,
     a_line,
-    a_sight,
+    a_sighting,
 )
 from tests.agent.support.stored_states import ID, NOON, shown
 
@@ -24,19 +24,19 @@ from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
 
 
-def told(lines: Iterable[Line], event: str = ID) -> EventStory:
+def tell_story(lines: Iterable[Line], event: str = ID) -> EventStory:
     return story_of_event(event, map(RecordedEntry, lines))
 
 
 def verdict(*lines: Line) -> list[str]:
-    return [*told(lines).verdict]
+    return [*tell_story(lines).verdict]
 
 
 # --- line by line ------------------------------------------------------------
 
 
 def test_a_story_includes_the_event_and_what_happened_to_the_agent_meanwhile() -> None:
-    assert [entry.text for entry in told(A_REBOOT).entries] == [
+    assert [entry.text for entry in tell_story(A_REBOOT).entries] == [
         "first seen: Scheduled, with 15 min of notice; it names this VM first",
         'rule "reboots" matches: it is a Reboot; it names this VM; so: prepare by drain'
         " and flush; recover by undrain; approve after-hooks",
@@ -66,31 +66,31 @@ def test_sending_an_approval_is_part_of_the_story() -> None:
 
 
 def test_entries_have_a_time_and_an_offset_from_first_sight() -> None:
-    story = told(A_REBOOT)
+    story = tell_story(A_REBOOT)
     assert story.entries[0].at == NOON
     assert [entry.after for entry in story.entries[:4]] == [0, 0, 0, 123]
 
 
 def test_a_story_includes_the_last_output_of_a_hook() -> None:
-    assert told(A_REBOOT).entries[3].output == ("evicting web", "node drained")
+    assert tell_story(A_REBOOT).entries[3].output == ("evicting web", "node drained")
 
 
 def test_other_events_are_separate_stories() -> None:
-    lines = [a_sight("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
-    assert told(lines) == told(A_REBOOT)
+    lines = [a_sighting("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
+    assert tell_story(lines) == tell_story(A_REBOOT)
 
 
 def test_agent_entries_before_and_after_the_event_are_omitted() -> None:
     around = a_line("trouble", event=None, reason="disk")
-    assert told([around, *A_REBOOT, around]) == told(A_REBOOT)
+    assert tell_story([around, *A_REBOOT, around]) == tell_story(A_REBOOT)
 
 
 def test_ids_ignore_case() -> None:
-    assert len(told(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
+    assert len(tell_story(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
 
 
 def test_an_unknown_event_has_no_story() -> None:
-    assert told(A_REBOOT, "E9").entries == ()
+    assert tell_story(A_REBOOT, "E9").entries == ()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_verdict_includes_the_unused_notice() -> None:
 
 
 def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
-    assert [*told(CALLED_OFF, "E2").verdict] == [
+    assert [*tell_story(CALLED_OFF, "E2").verdict] == [
         "There were 15 min of notice; this agent did not approve it: drain: exit code"
         " 3.",
         "It was called off 10 min after first sight.",
@@ -174,13 +174,13 @@ def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
 
 
 def test_a_later_success_hides_earlier_approval_failures() -> None:
-    lines = (a_sight(), a_line("approval-failed", reason="503"), APPROVED)
+    lines = (a_sighting(), a_line("approval-failed", reason="503"), APPROVED)
     assert "503" not in " ".join(verdict(*lines))
 
 
 def test_a_verdict_mentions_approval_by_others() -> None:
     started = a_line("started", 300, early=True, approved_elsewhere=True)
-    assert verdict(a_sight(), started) == [
+    assert verdict(a_sighting(), started) == [
         "Somebody else approved it: it started 10 min before its time.",
         "It is under way, as far as this record goes.",
     ]
@@ -188,17 +188,17 @@ def test_a_verdict_mentions_approval_by_others() -> None:
 
 def test_a_verdict_mentions_missing_notice() -> None:
     started = a_line("started", without_notice=True)
-    assert verdict(a_sight(), started)[0] == "It started without notice."
+    assert verdict(a_sighting(), started)[0] == "It started without notice."
 
 
 def test_a_log_may_end_before_the_event_does() -> None:
-    assert verdict(a_sight(), DECIDED)[1] == (
+    assert verdict(a_sighting(), DECIDED)[1] == (
         "It has not started, as far as this record goes."
     )
 
 
 def test_an_event_may_take_place_unseen() -> None:
-    assert verdict(a_sight(), GONE)[1] == "It took place, and was not seen to start."
+    assert verdict(a_sighting(), GONE)[1] == "It took place, and was not seen to start."
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_impact_is_compared_with_the_announced_duration(
     impact: dict[str, object], said: str
 ) -> None:
     gone = {**GONE, "impact": impact}
-    assert verdict(a_sight(), STARTED, gone)[-1] == said
+    assert verdict(a_sighting(), STARTED, gone)[-1] == said
 
 
 def test_impact_without_an_announced_duration_is_included() -> None:
@@ -236,14 +236,14 @@ def test_impact_without_an_announced_duration_is_included() -> None:
 
 
 def test_impact_of_events_of_others_is_omitted() -> None:
-    assert len(verdict({**a_sight(), "mine": False}, STARTED, GONE)) == 2
+    assert len(verdict({**a_sighting(), "mine": False}, STARTED, GONE)) == 2
 
 
 # --- summaries ---------------------------------------------------------------
 
 
 def test_a_returned_event_is_summarized_in_its_current_state() -> None:
-    lines = (*A_REBOOT, a_line("came-back", 500), {**a_sight(), "at": None})
+    lines = (*A_REBOOT, a_line("came-back", 500), {**a_sighting(), "at": None})
     summary = summarize(map(RecordedEntry, lines))[ID]
     assert summary.approved_at is None
     assert summary.ran is None
@@ -251,7 +251,7 @@ def test_a_returned_event_is_summarized_in_its_current_state() -> None:
 
 
 def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
-    lines = (a_sight(), a_hook(outcome="failed"), a_hook(200))
+    lines = (a_sighting(), a_hook(outcome="failed"), a_hook(200))
     assert summarize(map(RecordedEntry, lines))[ID].failed == ()
 
 
@@ -274,7 +274,7 @@ ODD: tuple[object, ...] = (
 def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
     for line in (*A_REBOOT, *CALLED_OFF):
         for name in line:
-            story = told([*A_REBOOT, {**line, name: odd}, OVER])
+            story = tell_story([*A_REBOOT, {**line, name: odd}, OVER])
             assert all(entry.text for entry in story.entries)
             assert story.verdict
 

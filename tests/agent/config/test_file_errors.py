@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.agent.support.agent_files import HOOK, RULE, USED, complaints, read
+from tests.agent.support.agent_files import HOOK, RULE, USED, errors_in, read
 
 from forewarn.agent.config.file import read_plan
 from forewarn.agent.config.plan import Window
@@ -282,7 +282,7 @@ from forewarn.errors import CannotStart, FaultyFile
 def test_an_error_names_the_line_and_the_likely_intention(
     file: Path, text: str, said: str
 ) -> None:
-    assert said in complaints(file, text)
+    assert said in errors_in(file, text)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_an_error_names_the_line_and_the_likely_intention(
     ],
 )
 def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
-    (message,) = complaints(file, text)
+    (message,) = errors_in(file, text)
     assert message.startswith(said)
 
 
@@ -316,7 +316,7 @@ def test_an_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
 
 def test_all_errors_are_reported_at_once_in_line_order(file: Path) -> None:
     text = f'{HOOK}trys = 1\n{RULE}prepare = ["x"]\nwindow = 3\n'
-    messages = complaints(file, f'nam = "x"\n{text}')
+    messages = errors_in(file, f'nam = "x"\n{text}')
     lines = [int(message.split(":")[0].removeprefix("line ")) for message in messages]
     assert lines == [1, 4, 8, 9]
 
@@ -337,7 +337,7 @@ def test_a_missing_time_zone_database_is_reported(
     zoneinfo.reset_tzpath(to=())
     zoneinfo.ZoneInfo.clear_cache()
     try:
-        (message,) = complaints(file, f'{RULE}window = {{zone = "Europe/Berlin"}}\n')
+        (message,) = errors_in(file, f'{RULE}window = {{zone = "Europe/Berlin"}}\n')
         utc = read(file, f'{RULE}window = {{zone = "utc"}}\n').rules[0].window
     finally:
         zoneinfo.reset_tzpath()

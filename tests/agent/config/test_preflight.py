@@ -15,7 +15,7 @@ def a_script(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> str:
     return str(path)
 
 
-def found(folder: Path, *command: str, python: str | None = None) -> list[str]:
+def check_hook(folder: Path, *command: str, python: str | None = None) -> list[str]:
     hook = Hook(name="h", command=command, python=python)
     problems = check_machine(Plan(state=folder, hooks={"h": hook}))
     assert all(problem.startswith('hook "h": ') for problem in problems)
@@ -26,13 +26,13 @@ def found(folder: Path, *command: str, python: str | None = None) -> list[str]:
 
 
 def test_a_runnable_command_is_fine(tmp_path: Path) -> None:
-    assert found(tmp_path, a_script(tmp_path / "drain"), "--now") == []
-    assert found(tmp_path, "sh", "-c", "true") == []
+    assert check_hook(tmp_path, a_script(tmp_path / "drain"), "--now") == []
+    assert check_hook(tmp_path, "sh", "-c", "true") == []
 
 
 def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     missing = str(tmp_path / "drain")
-    assert found(tmp_path, missing) == [f"{missing} does not exist"]
+    assert check_hook(tmp_path, missing) == [f"{missing} does not exist"]
 
 
 @pytest.mark.parametrize(
@@ -47,26 +47,26 @@ def test_shell_syntax_in_a_list_is_reported(
     tmp_path: Path, name: str, hint: str
 ) -> None:
     missing = f"{tmp_path}/{name}"
-    assert found(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
+    assert check_hook(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
 
 
 def test_the_command_after_env_is_checked(tmp_path: Path) -> None:
     missing = str(tmp_path / "drain")
-    assert found(tmp_path, "env", "A=1", "B=/x", missing) == [
+    assert check_hook(tmp_path, "env", "A=1", "B=/x", missing) == [
         f"{missing} does not exist"
     ]
-    assert found(tmp_path, "/usr/bin/env", "A=1", "sh", "-c", "true") == []
-    assert found(tmp_path, "env", "-i", missing) == []
-    assert found(tmp_path, "env", "A=1") == []
+    assert check_hook(tmp_path, "/usr/bin/env", "A=1", "sh", "-c", "true") == []
+    assert check_hook(tmp_path, "env", "-i", missing) == []
+    assert check_hook(tmp_path, "env", "A=1") == []
 
 
 def test_a_directory_as_command_is_reported(tmp_path: Path) -> None:
-    assert found(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
+    assert check_hook(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
 
 
 def test_a_command_that_is_not_executable_is_reported(tmp_path: Path) -> None:
     script = a_script(tmp_path / "drain", mode=0o644)
-    (problem,) = found(tmp_path, script)
+    (problem,) = check_hook(tmp_path, script)
     assert (
         problem == f"{script} is not executable by this user; `chmod +x` may make it so"
     )
@@ -75,10 +75,10 @@ def test_a_command_that_is_not_executable_is_reported(tmp_path: Path) -> None:
 def test_a_bare_name_is_looked_up_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert found(tmp_path, "drain-7") == ["drain-7 is not in $PATH"]
+    assert check_hook(tmp_path, "drain-7") == ["drain-7 is not in $PATH"]
     a_script(tmp_path / "drain-7")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert found(tmp_path, "drain-7") == []
+    assert check_hook(tmp_path, "drain-7") == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_script_with_a_missing_interpreter_is_reported(
     tmp_path: Path, first: str, said: str
 ) -> None:
     script = a_script(tmp_path / "drain", first)
-    (problem,) = found(tmp_path, script)
+    (problem,) = check_hook(tmp_path, script)
     assert problem.startswith(f"{script} {said}")
 
 
@@ -102,7 +102,7 @@ def test_a_script_with_a_missing_interpreter_is_reported(
     "first", ["#!/usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n", "#!\n", "true\n", ""]
 )
 def test_other_first_lines_are_accepted(tmp_path: Path, first: str) -> None:
-    assert found(tmp_path, a_script(tmp_path / "drain", first)) == []
+    assert check_hook(tmp_path, a_script(tmp_path / "drain", first)) == []
 
 
 # --- shell commands ----------------------------------------------------------
@@ -123,24 +123,24 @@ def test_other_first_lines_are_accepted(tmp_path: Path, first: str) -> None:
     ],
 )
 def test_a_plausible_shell_command_is_accepted(tmp_path: Path, text: str) -> None:
-    assert found(tmp_path, "/bin/sh", "-c", text) == []
+    assert check_hook(tmp_path, "/bin/sh", "-c", text) == []
 
 
 @pytest.mark.parametrize("text", ["drain-7 --now", "drain-7", "/no/drain-7; true"])
 def test_a_shell_command_with_an_unknown_first_word_is_reported(
     tmp_path: Path, text: str
 ) -> None:
-    (problem,) = found(tmp_path, "/bin/sh", "-c", text)
+    (problem,) = check_hook(tmp_path, "/bin/sh", "-c", text)
     assert "drain-7 is not found by /bin/sh" in problem
 
 
 def test_a_shell_syntax_error_is_reported(tmp_path: Path) -> None:
-    (problem,) = found(tmp_path, "/bin/sh", "-c", "echo 'drain")
+    (problem,) = check_hook(tmp_path, "/bin/sh", "-c", "echo 'drain")
     assert problem.startswith("/bin/sh cannot read it: ")
 
 
 def test_shell_commands_are_not_run(tmp_path: Path) -> None:
-    found(tmp_path, "/bin/sh", "-c", f"touch {tmp_path}/x; no-such-thing")
+    check_hook(tmp_path, "/bin/sh", "-c", f"touch {tmp_path}/x; no-such-thing")
     assert not (tmp_path / "x").exists()
 
 
@@ -160,7 +160,7 @@ def test_shell_commands_are_not_run(tmp_path: Path) -> None:
 def test_a_function_is_looked_up_as_when_it_is_called(
     tmp_path: Path, target: str, said: list[str]
 ) -> None:
-    problems = found(tmp_path, python=target)
+    problems = check_hook(tmp_path, python=target)
     assert problems == [f"{target} cannot be called: {reason}" for reason in said]
 
 
@@ -169,9 +169,9 @@ def test_a_module_in_the_current_folder_is_not_found(
 ) -> None:
     (tmp_path / "our_drain.py").write_text("def f(event): ...\n")
     monkeypatch.chdir(tmp_path)
-    assert len(found(tmp_path, python="our_drain:f")) == 1
+    assert len(check_hook(tmp_path, python="our_drain:f")) == 1
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert found(tmp_path, python="our_drain:f") == []
+    assert check_hook(tmp_path, python="our_drain:f") == []
 
 
 # --- folders and addresses ---------------------------------------------------

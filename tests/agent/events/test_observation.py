@@ -23,7 +23,7 @@ SCHEDULED = an_event()
 STARTED = an_event(status=EventStatus.STARTED)
 
 
-def shown(*events: ScheduledEvent) -> Document:
+def a_document(*events: ScheduledEvent) -> Document:
     return Document(incarnation=7, events=events)
 
 
@@ -31,12 +31,12 @@ def known(state: EventState) -> Mapping[str, EventState]:
     return {state.id: state}
 
 
-def said(observed: ObservedEvents) -> list[str]:
+def entry_kinds(observed: ObservedEvents) -> list[str]:
     return [entry.what for entry in observed.entries]
 
 
 def test_a_new_event_gets_a_state() -> None:
-    observed = observe({}, shown(SCHEDULED), an_observation())
+    observed = observe({}, a_document(SCHEDULED), an_observation())
     (state,) = observed.states
     assert (state.seen, state.notice, state.is_mine, state.is_leader) == (
         LastStatus.SCHEDULED,
@@ -44,29 +44,29 @@ def test_a_new_event_gets_a_state() -> None:
         True,
         True,
     )
-    assert said(observed) == ["seen", "decided"]
+    assert entry_kinds(observed) == ["seen", "decided"]
     assert observed.entries[1].details["why"] == ("it matches",)
 
 
 def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:
     second = observe(
-        {}, shown(an_event(resources=["web-1", "web-0"])), an_observation()
+        {}, a_document(an_event(resources=["web-1", "web-0"])), an_observation()
     )
     assert (second.states[0].is_mine, second.states[0].is_leader) == (True, False)
-    other = observe({}, shown(an_event(resources=["web-1"])), an_observation())
+    other = observe({}, a_document(an_event(resources=["web-1"])), an_observation())
     assert (other.states[0].is_mine, other.states[0].is_leader) == (False, False)
 
 
 def test_an_event_first_seen_as_started_is_sudden() -> None:
-    observed = observe({}, shown(STARTED), an_observation())
+    observed = observe({}, a_document(STARTED), an_observation())
     assert observed.states[0].is_sudden
     assert observed.states[0].notice is None
-    assert said(observed) == ["seen", "started", "decided"]
+    assert entry_kinds(observed) == ["seen", "started", "decided"]
 
 
 def test_the_same_document_changes_nothing() -> None:
     assert (
-        observe(known(a_state()), shown(SCHEDULED), an_observation())
+        observe(known(a_state()), a_document(SCHEDULED), an_observation())
         == ObservedEvents()
     )
 
@@ -77,12 +77,14 @@ def test_a_restarted_incarnation_counter_changes_nothing() -> None:
 
 
 def test_ids_ignore_case() -> None:
-    observed = observe(known(a_state()), shown(an_event("e1")), an_observation())
-    assert said(observed) == []
+    observed = observe(known(a_state()), a_document(an_event("e1")), an_observation())
+    assert entry_kinds(observed) == []
 
 
 def test_an_early_start_without_our_approval_was_approved_elsewhere() -> None:
-    early = observe(known(a_state()), shown(STARTED), an_observation(now=NOON + MINUTE))
+    early = observe(
+        known(a_state()), a_document(STARTED), an_observation(now=NOON + MINUTE)
+    )
     assert early.states[0].approved_elsewhere
     assert early.entries[0].details == {
         "early": True,
@@ -91,12 +93,12 @@ def test_an_early_start_without_our_approval_was_approved_elsewhere() -> None:
     }
     ours = a_state(posted_at=NOON)
     assert (
-        not observe(known(ours), shown(STARTED), an_observation())
+        not observe(known(ours), a_document(STARTED), an_observation())
         .states[0]
         .approved_elsewhere
     )
     late = observe(
-        known(a_state()), shown(STARTED), an_observation(now=NOON + 15 * MINUTE)
+        known(a_state()), a_document(STARTED), an_observation(now=NOON + 15 * MINUTE)
     )
     assert not late.states[0].approved_elsewhere
 
@@ -106,18 +108,20 @@ def test_a_start_is_early_by_more_than_the_precision_of_dates(
     seconds: int, is_early: bool
 ) -> None:
     now = NOON + 15 * MINUTE - seconds * SECOND
-    started = observe(known(a_state()), shown(STARTED), an_observation(now=now))
+    started = observe(known(a_state()), a_document(STARTED), an_observation(now=now))
     assert started.states[0].approved_elsewhere is is_early
 
 
 def test_a_started_event_has_no_notice_even_with_not_before() -> None:
     event = replace(STARTED, not_before=NOON + 15 * MINUTE)
-    assert observe({}, shown(event), an_observation()).states[0].notice is None
+    assert observe({}, a_document(event), an_observation()).states[0].notice is None
 
 
 def test_an_event_of_other_vms_took_place_if_its_time_had_come() -> None:
     state = replace(a_state(), is_mine=False)
-    observed = observe(known(state), shown(), an_observation(now=NOON + 16 * MINUTE))
+    observed = observe(
+        known(state), a_document(), an_observation(now=NOON + 16 * MINUTE)
+    )
     assert observed.states[0].started_at is not None
 
 
@@ -135,26 +139,30 @@ def test_a_restarting_event_did_not_happen_to_a_vm_that_kept_running(
     type: EventType, is_lived_through: bool
 ) -> None:
     state = a_state(event=an_event(type=type), posted_at=NOON)
-    observed = observe(known(state), shown(), an_observation(now=NOON + 16 * MINUTE))
+    observed = observe(
+        known(state), a_document(), an_observation(now=NOON + 16 * MINUTE)
+    )
     assert (observed.states[0].started_at is not None) is is_lived_through
 
 
 def test_a_started_event_that_disappears_took_place() -> None:
     state = a_state(event=STARTED, seen=LastStatus.STARTED, started_at=NOON)
-    observed = observe(known(state), shown(), an_observation(now=NOON + MINUTE))
+    observed = observe(known(state), a_document(), an_observation(now=NOON + MINUTE))
     assert observed.states[0].seen is LastStatus.GONE
     assert observed.states[0].gone_at == NOON + MINUTE
     assert observed.entries[0].details["after_start"] is True
 
 
 def test_a_scheduled_event_that_disappears_early_was_canceled() -> None:
-    observed = observe(known(a_state()), shown(), an_observation(now=NOON + MINUTE))
+    observed = observe(
+        known(a_state()), a_document(), an_observation(now=NOON + MINUTE)
+    )
     assert observed.states[0].started_at is None
     assert observed.entries[0].details["canceled"] is True
 
 
 def test_an_event_that_disappears_across_a_boot_took_place() -> None:
-    observed = observe(known(a_state()), shown(), an_observation(boot="boot-2"))
+    observed = observe(known(a_state()), a_document(), an_observation(boot="boot-2"))
     assert observed.states[0].started_at is not None
     assert observed.states[0].impact == Impact(boots=1)
     assert observed.entries[0].details["after_start"] is True
@@ -163,69 +171,76 @@ def test_an_event_that_disappears_across_a_boot_took_place() -> None:
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_a_reboot_without_a_boot_did_not_happen(is_approved: bool) -> None:
     state = a_state(posted_at=NOON if is_approved else None)
-    observed = observe(known(state), shown(), an_observation(now=NOON + 20 * MINUTE))
+    observed = observe(
+        known(state), a_document(), an_observation(now=NOON + 20 * MINUTE)
+    )
     assert observed.states[0].started_at is None
 
 
 def test_an_approved_or_due_reboot_may_have_happened_while_the_agent_was_away() -> None:
     away = an_observation(was_away=True)
     posted = a_state(posted_at=NOON)
-    assert observe(known(posted), shown(), away).states[0].started_at is not None
-    assert observe(known(a_state()), shown(), away).states[0].started_at is None
+    assert observe(known(posted), a_document(), away).states[0].started_at is not None
+    assert observe(known(a_state()), a_document(), away).states[0].started_at is None
     late = an_observation(was_away=True, now=NOON + 15 * MINUTE)
-    assert observe(known(a_state()), shown(), late).states[0].started_at is not None
+    assert (
+        observe(known(a_state()), a_document(), late).states[0].started_at is not None
+    )
 
 
 def test_an_approved_or_due_freeze_may_have_happened_unseen() -> None:
     event = an_event(type=EventType.FREEZE)
     approved = a_state(event=event, posted_at=NOON)
     assert (
-        observe(known(approved), shown(), an_observation()).states[0].started_at
+        observe(known(approved), a_document(), an_observation()).states[0].started_at
         is not None
     )
     due = an_observation(now=NOON + 15 * MINUTE)
     assert (
-        observe(known(a_state(event=event)), shown(), due).states[0].started_at
+        observe(known(a_state(event=event)), a_document(), due).states[0].started_at
         is not None
     )
-    early = observe(known(a_state(event=event)), shown(), an_observation())
+    early = observe(known(a_state(event=event)), a_document(), an_observation())
     assert early.states[0].started_at is None
 
 
 def test_an_event_that_returns_starts_over() -> None:
     gone = a_state(seen=LastStatus.GONE, runs=(a_run(),))
-    observed = observe(known(gone), shown(SCHEDULED), an_observation())
+    observed = observe(known(gone), a_document(SCHEDULED), an_observation())
     assert observed.states[0].runs == ()
-    assert said(observed) == ["came-back", "seen", "decided"]
+    assert entry_kinds(observed) == ["came-back", "seen", "decided"]
 
 
 def test_a_gone_event_stays_gone_without_an_entry() -> None:
     assert (
-        observe(known(a_state(seen=LastStatus.GONE)), shown(), an_observation())
+        observe(known(a_state(seen=LastStatus.GONE)), a_document(), an_observation())
         == ObservedEvents()
     )
 
 
 def test_an_event_never_goes_back_to_scheduled() -> None:
     state = a_state(event=STARTED, seen=LastStatus.STARTED, started_at=NOON)
-    assert observe(known(state), shown(SCHEDULED), an_observation()) == ObservedEvents()
+    assert (
+        observe(known(state), a_document(SCHEDULED), an_observation())
+        == ObservedEvents()
+    )
 
 
 def test_an_unknown_status_is_ignored() -> None:
     assert (
-        observe({}, shown(an_event(status="Completed")), an_observation())
+        observe({}, a_document(an_event(status="Completed")), an_observation())
         == ObservedEvents()
     )
     state = a_state()
-    odd = shown(an_event(status="Postponed"))
+    odd = a_document(an_event(status="Postponed"))
     assert observe(known(state), odd, an_observation()) == ObservedEvents()
 
 
 def test_impact_is_added_to_every_current_event() -> None:
     impact = an_observation(impact=Impact(seconds=3.0, total=4.0))
-    once = observe(known(a_state()), shown(SCHEDULED), impact).states[0]
+    once = observe(known(a_state()), a_document(SCHEDULED), impact).states[0]
     assert once.impact == Impact(seconds=3.0, total=4.0)
-    twice = observe(known(once), shown(SCHEDULED), impact).states[0]
+    twice = observe(known(once), a_document(SCHEDULED), impact).states[0]
     assert twice.impact == Impact(seconds=3.0, total=8.0)
 
 
@@ -237,21 +252,24 @@ def test_impact_is_scaled_to_the_service_s_clock() -> None:
 
 def test_the_earliest_possible_not_before_is_in_the_past() -> None:
     event = an_event(not_before=datetime.min.replace(tzinfo=UTC))
-    started = observe(known(a_state(event=event)), shown(STARTED), an_observation())
+    started = observe(
+        known(a_state(event=event)), a_document(STARTED), an_observation()
+    )
     assert not started.states[0].approved_elsewhere
 
 
 def test_an_event_found_to_list_this_vm_is_decided_again() -> None:
-    (other,) = observe({}, shown(SCHEDULED), an_observation(name="host")).states
+    (other,) = observe({}, a_document(SCHEDULED), an_observation(name="host")).states
     assert not other.is_mine
-    observed = observe(known(other), shown(SCHEDULED), an_observation())
+    observed = observe(known(other), a_document(SCHEDULED), an_observation())
     assert observed.states[0].is_mine
-    assert said(observed) == ["seen", "decided"]
+    assert entry_kinds(observed) == ["seen", "decided"]
 
 
 def test_an_event_with_hook_runs_is_not_decided_again() -> None:
-    (other,) = observe({}, shown(SCHEDULED), an_observation(name="host")).states
+    (other,) = observe({}, a_document(SCHEDULED), an_observation(name="host")).states
     touched = replace(other, runs=(a_run(),))
     assert (
-        observe(known(touched), shown(SCHEDULED), an_observation()) == ObservedEvents()
+        observe(known(touched), a_document(SCHEDULED), an_observation())
+        == ObservedEvents()
     )

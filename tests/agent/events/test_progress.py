@@ -33,7 +33,7 @@ def begun(step: EventStep) -> list[tuple[str, str, int]]:
     return [(order.run.step, order.run.hook, order.run.times) for order in orders]
 
 
-def said(step: EventStep) -> list[str]:
+def entry_kinds(step: EventStep) -> list[str]:
     return [entry.what for entry in step.entries]
 
 
@@ -45,7 +45,7 @@ def test_a_scheduled_event_is_prepared_and_not_approved_yet() -> None:
     assert begun(step) == [("prepare", "drain", 1)]
     assert PostApproval() not in step.orders
     assert step.state.runs[0].outcome is HookOutcome.RUNNING
-    assert said(step) == ["hook-began"]
+    assert entry_kinds(step) == ["hook-began"]
 
 
 def test_a_prepared_event_is_approved() -> None:
@@ -162,7 +162,7 @@ def test_an_approved_event_is_not_approved_again() -> None:
 def test_the_time_of_the_first_approval_request_is_recorded() -> None:
     sent = progress.mark_posted(a_state(), NOON)
     posted = sent.state
-    assert said(sent) == ["approval-sent"]
+    assert entry_kinds(sent) == ["approval-sent"]
     assert posted.posted_at == NOON
     assert progress.mark_posted(posted, NOON + MINUTE) == EventStep(state=posted)
 
@@ -238,7 +238,7 @@ def test_an_interrupted_hook_of_an_earlier_step_is_not_started_again() -> None:
     step = advance(state, context())
     assert step.state.runs[0].outcome is HookOutcome.CUT
     assert begun(step) == [("recover", "fill", 1)]
-    assert said(step) == ["hook-ended", "hook-began"]
+    assert entry_kinds(step) == ["hook-ended", "hook-began"]
 
 
 def test_an_event_is_over_when_it_is_gone_and_its_hooks_have_ended() -> None:
@@ -268,7 +268,7 @@ def test_the_end_of_an_outdated_run_is_only_recorded() -> None:
     state = a_state(runs=(a_run(outcome=HookOutcome.RUNNING),))
     step = progress.end_hook(state, a_run(token="run-of-before"), NOON)
     assert step.state == state
-    assert said(step) == ["hook-ended"]
+    assert entry_kinds(step) == ["hook-ended"]
 
 
 def test_a_dry_run_orders_nothing() -> None:

@@ -15,7 +15,7 @@ def ran_command(*command: str | Path) -> HookResult:
     return ran(Hook(name="drain", command=tuple(map(str, command))))
 
 
-def why(*command: str | Path) -> str:
+def failure_reason(*command: str | Path) -> str:
     """Run a command that cannot be run and return the reason."""
     ended = ran_command(*command)
     assert (ended.outcome, ended.code, ended.tries) == (HookOutcome.FAILED, None, 1)
@@ -29,51 +29,56 @@ def write(path: Path, content: str | bytes, mode: int = 0o755) -> Path:
 
 
 def test_a_missing_command_is_named() -> None:
-    assert why("/does/not/exist") == "/does/not/exist does not exist"
+    assert failure_reason("/does/not/exist") == "/does/not/exist does not exist"
 
 
 def test_a_command_not_in_path_is_named() -> None:
-    assert why("no-such-command") == "no-such-command does not exist"
+    assert failure_reason("no-such-command") == "no-such-command does not exist"
 
 
 def test_a_command_below_a_file_does_not_exist(tmp_path: Path) -> None:
     below = write(tmp_path / "file", "") / "command"
-    assert why(below) == f"{below} does not exist"
+    assert failure_reason(below) == f"{below} does not exist"
 
 
 def test_a_directory_is_not_a_command(tmp_path: Path) -> None:
-    assert why(tmp_path) == f"{tmp_path} is a directory"
+    assert failure_reason(tmp_path) == f"{tmp_path} is a directory"
 
 
 def test_a_file_that_is_not_executable_is_named(tmp_path: Path) -> None:
     script = write(tmp_path / "script", "#!/bin/sh\n", mode=0o644)
-    assert why(script) == f"{script} is not executable"
+    assert failure_reason(script) == f"{script} is not executable"
 
 
 def test_a_missing_interpreter_differs_from_a_missing_command(
     tmp_path: Path,
 ) -> None:
     script = write(tmp_path / "script", "#!/no/such/interpreter\n")
-    assert why(script) == f"{script} wants an interpreter that does not exist"
+    assert (
+        failure_reason(script) == f"{script} wants an interpreter that does not exist"
+    )
 
 
 def test_a_program_for_another_machine_is_refused(tmp_path: Path) -> None:
     program = write(tmp_path / "program", b"\x7fELF\0\0\0\0")
-    assert why(program) == f"{program} is no program for this machine"
+    assert failure_reason(program) == f"{program} is no program for this machine"
 
 
 def test_arguments_that_are_too_long_are_reported() -> None:
     expected = "/bin/true cannot be run: its arguments and its environment are too long"
-    assert why("/bin/true", "x" * 200_000) == expected
+    assert failure_reason("/bin/true", "x" * 200_000) == expected
 
 
 def test_a_null_byte_in_a_command_is_reported() -> None:
-    assert why("/bin/true", "a\0b") == "/bin/true cannot be run: embedded null byte"
+    assert (
+        failure_reason("/bin/true", "a\0b")
+        == "/bin/true cannot be run: embedded null byte"
+    )
 
 
 def test_a_hook_without_a_command_is_reported() -> None:
-    assert why() == "it has no command"
-    assert why("") == "it has no command"
+    assert failure_reason() == "it has no command"
+    assert failure_reason("") == "it has no command"
 
 
 def test_a_command_that_cannot_be_run_is_retried(tmp_path: Path) -> None:

@@ -112,7 +112,9 @@ def test_other_variables_of_the_agent_are_passed_on() -> None:
 # --- remaining time ----------------------------------------------------------
 
 
-def time_told(call: HookCall, timeout: float | None = None) -> tuple[str, str, str]:
+def time_variables(
+    call: HookCall, timeout: float | None = None
+) -> tuple[str, str, str]:
     variables = environment(call, replace(DRAIN, timeout=timeout))
     return (
         variables["FOREWARN_SECONDS_LEFT"],
@@ -131,31 +133,37 @@ def an_hour_left(rate: float = 1.0) -> HookCall:
 
 
 def test_seconds_left_are_never_rounded_up() -> None:
-    assert time_told(an_hour_left()) == ("3600", "3600.900", "2016-09-19T18:29:42Z")
+    assert time_variables(an_hour_left()) == (
+        "3600",
+        "3600.900",
+        "2016-09-19T18:29:42Z",
+    )
 
 
 def test_a_fast_clock_leaves_fewer_real_seconds() -> None:
-    assert time_told(an_hour_left(60))[:2] == ("3600", "60.015")
+    assert time_variables(an_hour_left(60))[:2] == ("3600", "60.015")
 
 
 def test_a_manual_clock_has_no_real_seconds_left() -> None:
-    assert time_told(an_hour_left(0))[:2] == ("3600", "")
+    assert time_variables(an_hour_left(0))[:2] == ("3600", "")
 
 
 def test_the_hook_s_own_timeout_is_used_if_it_is_shorter() -> None:
-    shorter = time_told(an_hour_left(), timeout=600.9)
+    shorter = time_variables(an_hour_left(), timeout=600.9)
     assert shorter == ("600", "600.900", "2016-09-19T17:39:42Z")
-    assert time_told(an_hour_left(), timeout=7200) == time_told(an_hour_left())
+    assert time_variables(an_hour_left(), timeout=7200) == time_variables(
+        an_hour_left()
+    )
 
 
 def test_the_hook_s_own_timeout_uses_the_service_s_clock() -> None:
-    assert time_told(an_hour_left(60), timeout=600)[:2] == ("600", "10.000")
-    assert time_told(a_call(rate=60), timeout=600) == ("600", "10.000", "")
+    assert time_variables(an_hour_left(60), timeout=600)[:2] == ("600", "10.000")
+    assert time_variables(a_call(rate=60), timeout=600) == ("600", "10.000", "")
 
 
 def test_past_time_is_zero() -> None:
     late = a_call(seconds_left=lambda: -3.0, wait_left=lambda: -3.0)
-    assert time_told(late)[:2] == ("0", "0.000")
+    assert time_variables(late)[:2] == ("0", "0.000")
 
 
 # --- hostile values ----------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from tests.agent.support.agent_loop import Approver, going_on
+from tests.agent.support.agent_loop import Approver, endless_hook
 from tests.agent.support.events import MINUTE, NOON, a_run, a_state
 from tests.agent.support.hook_builders import LONG, ReadyPipe, sh
 
@@ -53,11 +53,11 @@ class ExecutorHarness:
 
 
 def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
-    grip = ExecutorHarness("echo drained; exit 3")
-    grip.begin()
-    assert grip.executor.running_tokens("e1") == {"run-0"}
-    assert grip.executor.running_tokens("E2") == frozenset()
-    report = grip.report()
+    harness = ExecutorHarness("echo drained; exit 3")
+    harness.begin()
+    assert harness.executor.running_tokens("e1") == {"run-0"}
+    assert harness.executor.running_tokens("E2") == frozenset()
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert (report.event, report.run.outcome, report.run.code, report.run.tries) == (
         "E1",
@@ -67,64 +67,66 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     )
     assert report.run.output.strip() == "drained"
     assert report.run.ended_at == NOON
-    assert grip.executor.running_count == 1
-    grip.executor.forget("run-0")
-    assert grip.executor.running_count == 0
+    assert harness.executor.running_count == 1
+    harness.executor.forget("run-0")
+    assert harness.executor.running_count == 0
 
 
 def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
-    grip = ExecutorHarness("echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT")
-    grip.begin()
-    report = grip.report()
+    harness = ExecutorHarness(
+        "echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT"
+    )
+    harness.begin()
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert report.run.output.split() == ["all", "web-0", "60"]
 
 
 def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
-    grip = ExecutorHarness("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
-    grip.begin(times=2)
-    report = grip.report()
+    harness = ExecutorHarness("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+    harness.begin(times=2)
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
 
 
 def test_a_hook_removed_from_the_file_fails() -> None:
-    grip = ExecutorHarness("exit 0")
-    grip.begin("flush")
-    report = grip.report()
+    harness = ExecutorHarness("exit 0")
+    harness.begin("flush")
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert report.run.outcome is HookOutcome.FAILED
     assert "there is no hook flush" in report.run.reason
 
 
-def test_a_hook_is_cut_with_a_reason(word: ReadyPipe) -> None:
-    grip = ExecutorHarness(going_on(word))
-    grip.begin()
-    word.hear()
-    grip.executor.cancel("run-of-another", "not this one")
-    grip.executor.cancel("run-0", "the event has started")
-    report = grip.report()
+def test_a_hook_is_cut_with_a_reason(ready_pipe: ReadyPipe) -> None:
+    harness = ExecutorHarness(endless_hook(ready_pipe))
+    harness.begin()
+    ready_pipe.read()
+    harness.executor.cancel("run-of-another", "not this one")
+    harness.executor.cancel("run-0", "the event has started")
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert report.run.outcome is HookOutcome.CUT
     assert "the event has started" in report.run.reason
 
 
-def test_stopping_ends_every_hook_and_waits_for_it(word: ReadyPipe) -> None:
-    grip = ExecutorHarness(going_on(word))
-    grip.begin()
-    word.hear()
-    grip.executor.stop()
-    report = grip.report()
+def test_stopping_ends_every_hook_and_waits_for_it(ready_pipe: ReadyPipe) -> None:
+    harness = ExecutorHarness(endless_hook(ready_pipe))
+    harness.begin()
+    ready_pipe.read()
+    harness.executor.stop()
+    report = harness.report()
     assert isinstance(report, HookEnded)
     assert "the agent is stopping" in report.run.reason
 
 
-def test_stopping_ends_a_readiness_check(word: ReadyPipe) -> None:
-    grip = ExecutorHarness(going_on(word))
-    grip.ask()
-    word.hear()
-    grip.executor.stop()
-    report = grip.report()
+def test_stopping_ends_a_readiness_check(ready_pipe: ReadyPipe) -> None:
+    harness = ExecutorHarness(endless_hook(ready_pipe))
+    harness.ask()
+    ready_pipe.read()
+    harness.executor.stop()
+    report = harness.report()
     assert isinstance(report, ReadyResult)
     assert (report.is_ready, report.why) == (False, "the agent is stopping")
 
@@ -136,37 +138,37 @@ def test_stopping_ends_a_readiness_check(word: ReadyPipe) -> None:
 def test_a_readiness_check_does_not_count_as_a_hook(
     text: str, is_ready: bool, why: str
 ) -> None:
-    grip = ExecutorHarness(text)
-    grip.ask()
-    assert grip.executor.running_count == 0
-    report = grip.report()
+    harness = ExecutorHarness(text)
+    harness.ask()
+    assert harness.executor.running_count == 0
+    report = harness.report()
     assert isinstance(report, ReadyResult)
     assert (report.event, report.is_ready) == ("E1", is_ready)
     assert why in report.why
 
 
 def test_an_accepted_approval_is_reported() -> None:
-    grip = ExecutorHarness("exit 0")
-    grip.executor.send_approval(a_state())
-    assert grip.report() == ApprovalResult(event="E1", error=None)
-    assert grip.approver.approved == ["E1"]
+    harness = ExecutorHarness("exit 0")
+    harness.executor.send_approval(a_state())
+    assert harness.report() == ApprovalResult(event="E1", error=None)
+    assert harness.approver.approved == ["E1"]
 
 
 def test_a_refused_approval_is_reported() -> None:
-    grip = ExecutorHarness("exit 0")
+    harness = ExecutorHarness("exit 0")
     refused = Refused("no such event", status=400)
-    grip.approver.refusals = [refused]
-    grip.executor.send_approval(replace(a_state()))
-    assert grip.report() == ApprovalResult(event="E1", error=refused)
+    harness.approver.refusals = [refused]
+    harness.executor.send_approval(replace(a_state()))
+    assert harness.report() == ApprovalResult(event="E1", error=refused)
 
 
 def test_an_unexpected_error_is_reported_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    grip = ExecutorHarness("exit 0")
-    grip.approver.refusals = [ZeroDivisionError("of all things")]
-    grip.executor.send_approval(a_state())
-    report = grip.report()
+    harness = ExecutorHarness("exit 0")
+    harness.approver.refusals = [ZeroDivisionError("of all things")]
+    harness.executor.send_approval(a_state())
+    report = harness.report()
     assert isinstance(report, ApprovalResult)
     assert str(report.error) == "of all things"
     assert "this should not have happened" in caplog.text

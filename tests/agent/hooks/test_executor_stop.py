@@ -43,10 +43,10 @@ class UnresponsiveService:
 
 
 @pytest.fixture
-def deaf() -> Iterator[UnresponsiveService]:
-    deaf = UnresponsiveService()
-    yield deaf
-    deaf.answers.set()
+def service() -> Iterator[UnresponsiveService]:
+    service = UnresponsiveService()
+    yield service
+    service.answers.set()
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def reports() -> SimpleQueue[ExecutorResult]:
 
 @pytest.fixture
 def executor(
-    deaf: UnresponsiveService, reports: SimpleQueue[ExecutorResult]
+    service: UnresponsiveService, reports: SimpleQueue[ExecutorResult]
 ) -> Executor:
-    return Executor(PLAN, deaf, ServiceClock(), reports.put)
+    return Executor(PLAN, service, ServiceClock(), reports.put)
 
 
 @pytest.mark.slow

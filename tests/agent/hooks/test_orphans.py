@@ -24,20 +24,20 @@ def token() -> str:
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[ReadyPipe]:
+def ready_pipe(tmp_path: Path) -> Iterator[ReadyPipe]:
     pipe = ReadyPipe(tmp_path)
     yield pipe
     pipe.close()
 
 
 @pytest.fixture
-def start(word: ReadyPipe) -> Iterator[Start]:
+def start(ready_pipe: ReadyPipe) -> Iterator[Start]:
     """Return a function that starts a shell with a token; end it after the test."""
     begun: list[Popen[bytes]] = []
 
     def start(token: str, text: str = ON_AND_ON) -> "Popen[bytes]":
         process = Popen(
-            ["/bin/sh", "-c", f"{text.replace('UP', f'echo $$ > {word.path}')}"],
+            ["/bin/sh", "-c", f"{text.replace('UP', f'echo $$ > {ready_pipe.path}')}"],
             env={**os.environ, "FOREWARN_RUN": token},
             start_new_session=True,
         )
@@ -52,45 +52,45 @@ def start(word: ReadyPipe) -> Iterator[Start]:
 
 
 def test_a_process_with_the_token_is_terminated(
-    start: Start, word: ReadyPipe, token: str
+    start: Start, ready_pipe: ReadyPipe, token: str
 ) -> None:
     process = start(token, "UP; exec sleep 600")
-    word.hear()
+    ready_pipe.read()
     assert orphans.end_orphans(token, kill_after=LONG) == 1
     assert process.wait(LONG) == -signal.SIGTERM
 
 
 def test_a_process_that_ignores_term_is_killed(
-    start: Start, word: ReadyPipe, token: str
+    start: Start, ready_pipe: ReadyPipe, token: str
 ) -> None:
     process = start(token, f"trap '' TERM; UP; {ON_AND_ON}")
-    word.hear()
+    ready_pipe.read()
     assert orphans.end_orphans(token, kill_after=0.05) >= 1
     assert process.wait(LONG) == -signal.SIGKILL
 
 
 def test_its_child_processes_are_ended_in_any_session(
-    start: Start, word: ReadyPipe, token: str
+    start: Start, ready_pipe: ReadyPipe, token: str
 ) -> None:
     start(token, "setsid sh -c 'UP; exec sleep 600' & wait")
-    pid = int(word.hear())
+    pid = int(ready_pipe.read())
     assert orphans.end_orphans(token, kill_after=LONG) == 2
     assert is_gone(pid)
 
 
 @pytest.mark.parametrize("other", ["{}2", "x{}", "x {}", "FOREWARN_RUN={}", ""])
 def test_a_process_with_another_token_lives_on(
-    start: Start, word: ReadyPipe, token: str, other: str
+    start: Start, ready_pipe: ReadyPipe, token: str, other: str
 ) -> None:
     process = start(other.format(token), "UP; exec sleep 600")
-    word.hear()
+    ready_pipe.read()
     assert orphans.end_orphans(token, kill_after=LONG) == 0
     assert process.poll() is None
 
 
-def test_an_empty_token_matches_nothing(start: Start, word: ReadyPipe) -> None:
+def test_an_empty_token_matches_nothing(start: Start, ready_pipe: ReadyPipe) -> None:
     process = start("", "UP; exec sleep 600")
-    word.hear()
+    ready_pipe.read()
     assert orphans.end_orphans("", kill_after=LONG) == 0
     assert process.poll() is None
 
@@ -109,10 +109,10 @@ def test_it_never_ends_its_own_process(start: Start, token: str) -> None:
     assert process.wait(LONG) == 40
 
 
-def test_no_file_stays_open(start: Start, word: ReadyPipe, token: str) -> None:
+def test_no_file_stays_open(start: Start, ready_pipe: ReadyPipe, token: str) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     process = start(token, "UP; exec sleep 600")
-    word.hear()
+    ready_pipe.read()
     orphans.end_orphans(token, kill_after=LONG)
     process.wait()
     assert sorted(os.listdir("/proc/self/fd")) == before

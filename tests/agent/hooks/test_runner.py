@@ -34,21 +34,21 @@ UNTIL_TERM = "while :; do :; done"
 
 
 @pytest.fixture
-def word(tmp_path: Path) -> Iterator[ReadyPipe]:
+def ready_pipe(tmp_path: Path) -> Iterator[ReadyPipe]:
     pipe = ReadyPipe(tmp_path)
     yield pipe
     pipe.close()
 
 
 def cut_when_up(
-    text: str, word: ReadyPipe, kill_after: float = LONG
+    text: str, ready_pipe: ReadyPipe, kill_after: float = LONG
 ) -> tuple[HookResult, str]:
     """Run a hook, cut it once it reports; return its end and the message."""
     cut = Cancellation()
     messages: list[str] = []
 
     def listen() -> None:
-        messages.append(word.hear())
+        messages.append(ready_pipe.read())
         cut.cancel("the event is gone")
 
     thread = Thread(target=listen)
@@ -183,54 +183,58 @@ def test_a_character_cut_in_half_is_omitted() -> None:
 # --- termination -------------------------------------------------------------
 
 
-def test_a_cut_ends_it_immediately(word: ReadyPipe) -> None:
-    ended, _ = cut_when_up(f"echo up > {word.path}; {ON_AND_ON}", word)
+def test_a_cut_ends_it_immediately(ready_pipe: ReadyPipe) -> None:
+    ended, _ = cut_when_up(f"echo up > {ready_pipe.path}; {ON_AND_ON}", ready_pipe)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGTERM)
     assert ended.reason == "the event is gone"
     assert ended.seconds < LONG / 2
 
 
-def test_a_process_that_ignores_term_is_killed(word: ReadyPipe) -> None:
-    text = f"trap '' TERM; echo up > {word.path}; {ON_AND_ON}"
-    ended, _ = cut_when_up(text, word, kill_after=0.05)
+def test_a_process_that_ignores_term_is_killed(ready_pipe: ReadyPipe) -> None:
+    text = f"trap '' TERM; echo up > {ready_pipe.path}; {ON_AND_ON}"
+    ended, _ = cut_when_up(text, ready_pipe, kill_after=0.05)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGKILL)
     assert ended.reason == (
         "the event is gone; it did not end when it was told to, and was killed"
     )
 
 
-def test_a_clean_exit_after_term_still_counts_as_cut(word: ReadyPipe) -> None:
-    text = f"trap 'echo tidy; exit 0' TERM; echo up > {word.path}; {UNTIL_TERM}"
-    ended, _ = cut_when_up(text, word)
+def test_a_clean_exit_after_term_still_counts_as_cut(ready_pipe: ReadyPipe) -> None:
+    text = f"trap 'echo tidy; exit 0' TERM; echo up > {ready_pipe.path}; {UNTIL_TERM}"
+    ended, _ = cut_when_up(text, ready_pipe)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, 0)
     assert ended.output.endswith("tidy\n")
 
 
-def test_its_child_processes_are_terminated_with_it(word: ReadyPipe) -> None:
-    ended, pid = cut_when_up(f"sleep 600 & echo $! > {word.path}; wait", word)
+def test_its_child_processes_are_terminated_with_it(ready_pipe: ReadyPipe) -> None:
+    ended, pid = cut_when_up(
+        f"sleep 600 & echo $! > {ready_pipe.path}; wait", ready_pipe
+    )
     assert ended.outcome is HookOutcome.CUT
     assert is_gone(int(pid))
 
 
-def test_its_child_processes_are_killed_with_it(word: ReadyPipe) -> None:
-    say = f"sh -c 'echo $PPID' > {word.path}"
+def test_its_child_processes_are_killed_with_it(ready_pipe: ReadyPipe) -> None:
+    say = f"sh -c 'echo $PPID' > {ready_pipe.path}"
     text = f"(trap '' TERM; {say}; {ON_AND_ON}) & wait"
-    ended, pid = cut_when_up(text, word, kill_after=0.05)
+    ended, pid = cut_when_up(text, ready_pipe, kill_after=0.05)
     assert is_gone(int(pid))
     assert ended.reason.endswith("and was killed")
 
 
-def test_no_file_stays_open_after_termination(word: ReadyPipe) -> None:
+def test_no_file_stays_open_after_termination(ready_pipe: ReadyPipe) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
-    text = f"(trap '' TERM; echo up > {word.path}; {ON_AND_ON}) & wait"
-    cut_when_up(text, word, kill_after=0.05)
+    text = f"(trap '' TERM; echo up > {ready_pipe.path}; {ON_AND_ON}) & wait"
+    cut_when_up(text, ready_pipe, kill_after=0.05)
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-def test_child_processes_have_time_to_clean_up(word: ReadyPipe, tmp_path: Path) -> None:
+def test_child_processes_have_time_to_clean_up(
+    ready_pipe: ReadyPipe, tmp_path: Path
+) -> None:
     tidy = tmp_path / "tidy"
-    inner = f"trap 'sleep 0.1; : > {tidy}; exit' TERM; echo up > {word.path}"
-    ended, _ = cut_when_up(f"({inner}; {UNTIL_TERM}) & wait", word)
+    inner = f"trap 'sleep 0.1; : > {tidy}; exit' TERM; echo up > {ready_pipe.path}"
+    ended, _ = cut_when_up(f"({inner}; {UNTIL_TERM}) & wait", ready_pipe)
     assert ended.code == -signal.SIGTERM  # the shell ended long before
     assert tidy.exists()
 
@@ -253,22 +257,24 @@ def test_output_written_just_before_the_end_is_kept(
 # --- concurrency and resources -----------------------------------------------
 
 
-def test_hooks_run_concurrently(word: ReadyPipe) -> None:
+def test_hooks_run_concurrently(ready_pipe: ReadyPipe) -> None:
     """Run three hooks, each of which waits until all are up."""
     ended: dict[str, HookResult] = {}
-    text = f"echo $FOREWARN_RUN > {word.path}; read -r _ < {word.path}.go; cat"
+    text = (
+        f"echo $FOREWARN_RUN > {ready_pipe.path}; read -r _ < {ready_pipe.path}.go; cat"
+    )
 
     def run_one(token: str) -> None:
         event = an_event(EventId=token)
         ended[token] = ran(text, a_call(event, token=token))
 
-    go = ReadyPipe(word.path.parent, "word.go")
+    go = ReadyPipe(ready_pipe.path.parent, "word.go")
     threads = [Thread(target=run_one, args=(item,)) for item in ("a", "b", "c")]
     for thread in threads:
         thread.start()
     up: set[str] = set()
     while len(up) < 3:
-        up.update(word.hear().split())
+        up.update(ready_pipe.read().split())
     go.path.write_text("go\n" * 3)
     for thread in threads:
         thread.join()
@@ -277,12 +283,12 @@ def test_hooks_run_concurrently(word: ReadyPipe) -> None:
     assert read == {"a": "a", "b": "b", "c": "c"}
 
 
-def test_one_cut_ends_all_hooks_that_share_it(word: ReadyPipe) -> None:
+def test_one_cut_ends_all_hooks_that_share_it(ready_pipe: ReadyPipe) -> None:
     cut = Cancellation()
     ended: list[HookResult] = []
 
     def run_one() -> None:
-        text = f"echo up > {word.path}; {ON_AND_ON}"
+        text = f"echo up > {ready_pipe.path}; {ON_AND_ON}"
         ended.append(ran(text, a_call(cut=cut)))
 
     threads = [Thread(target=run_one) for _ in range(3)]
@@ -290,7 +296,7 @@ def test_one_cut_ends_all_hooks_that_share_it(word: ReadyPipe) -> None:
         thread.start()
     reported = 0
     while reported < 3:
-        reported += len(word.hear().split())
+        reported += len(ready_pipe.read().split())
     cut.cancel("the agent stops")
     for thread in threads:
         thread.join()

@@ -110,17 +110,17 @@ def test_a_hook_past_the_event_s_deadline_is_not_retried() -> None:
 
 
 def test_a_cut_ends_the_pause_between_two_tries(tmp_path: Path) -> None:
-    word, cut = ReadyPipe(tmp_path), Cancellation()
+    ready_pipe, cut = ReadyPipe(tmp_path), Cancellation()
 
     def cut_soon() -> None:
-        word.hear()
+        ready_pipe.read()
         cut.cancel("the agent stops")
 
     cutting = Thread(target=cut_soon)
     cutting.start()
-    hook = sh(f"echo up > {word.path}; exit 4", tries=2, retry_after=LONG)
+    hook = sh(f"echo up > {ready_pipe.path}; exit 4", tries=2, retry_after=LONG)
     ended = ran(hook, a_call(cut=cut))
     cutting.join()
-    word.close()
+    ready_pipe.close()
     assert ended.tries == 1
     assert ended.seconds < LONG / 2

@@ -16,13 +16,13 @@ from forewarn.errors import Unavailable
 
 
 @pytest.fixture
-def space() -> LimitedDisk:
+def disk() -> LimitedDisk:
     return LimitedDisk()
 
 
 @pytest.fixture
-def store(tmp_path: Path, space: LimitedDisk) -> Iterator[StateStore]:
-    store = StateStore(tmp_path, Disk(write=space.write))
+def store(tmp_path: Path, disk: LimitedDisk) -> Iterator[StateStore]:
+    store = StateStore(tmp_path, Disk(write=disk.write))
     store.open()
     yield store
     store.close()
@@ -36,11 +36,11 @@ def test_a_saved_state_is_restored(store: StateStore) -> None:
 
 
 def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
-    store: StateStore, space: LimitedDisk
+    store: StateStore, disk: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
-    space.is_full = True
+    disk.is_full = True
     memory.put(a_state())
     assert memory.find("E1") == a_state()
     assert not memory.is_saved(a_state())
@@ -49,14 +49,14 @@ def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
 
 
 def test_saving_is_retried_until_the_disk_accepts_it(
-    store: StateStore, space: LimitedDisk
+    store: StateStore, disk: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
-    space.is_full = True
+    disk.is_full = True
     memory.put(a_state())
     memory.retry_unsaved()
-    space.is_full = False
+    disk.is_full = False
     memory.retry_unsaved()
     assert memory.is_saved(a_state())
     assert complaints[-1] is None
@@ -86,14 +86,14 @@ def test_an_event_is_forgotten_a_week_after_its_end(store: StateStore) -> None:
 
 
 def test_the_warning_ends_only_when_everything_is_saved(
-    store: StateStore, space: LimitedDisk
+    store: StateStore, disk: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
-    space.is_full = True
+    disk.is_full = True
     memory.put(a_state())
     memory.put(a_state(event=an_event("E2")))
-    space.is_full = False
+    disk.is_full = False
     memory.put(a_state())
     assert None not in complaints
     assert memory.is_saved(a_state())
@@ -103,11 +103,11 @@ def test_the_warning_ends_only_when_everything_is_saved(
 
 
 def test_a_forgotten_event_is_not_saved_again(
-    store: StateStore, space: LimitedDisk
+    store: StateStore, disk: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
     memory = StateMemory(store, complaints.append)
-    space.is_full = True
+    disk.is_full = True
     memory.put(replace(a_state(), seen=LastStatus.GONE, over_at=NOON))
     memory.delete_old(NOON + timedelta(days=8))
     assert not memory.has_unsaved

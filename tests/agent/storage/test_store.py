@@ -220,13 +220,13 @@ def test_the_older_copy_replaces_a_file_of_a_later_version(
     store.save(FIRST)
     store.save(SECOND)
     later = file.read_bytes().partition(b"\n")[2].strip()
-    file.write_bytes(sealed(later.replace(b'"version":1', b'"version":2')))
+    file.write_bytes(with_checksum(later.replace(b'"version":1', b'"version":2')))
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
     assert "it is of version 2, and 1 is understood" in loaded.problems[0]
 
 
-def sealed(text: bytes) -> bytes:
+def with_checksum(text: bytes) -> bytes:
     summed = subprocess.run(["sha256sum"], input=text, capture_output=True, check=True)
     return b"sha256 " + summed.stdout.split()[0] + b"\n" + text + b"\n"
 

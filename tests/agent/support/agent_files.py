@@ -18,7 +18,7 @@ def read(file: Path, text: str) -> Plan:
     return read_plan(file)
 
 
-def complaints(file: Path, text: str) -> list[str]:
+def errors_in(file: Path, text: str) -> list[str]:
     """Return the errors of a faulty file, without the file name each starts with."""
     with pytest.raises(CannotStart) as caught:
         read(file, text)

@@ -52,7 +52,7 @@ HOOKS: Mapping[HookPoint, tuple[str, ...]] = {
 }
 
 
-def seeing(
+def a_document_read(
     *events: ScheduledEvent,
     at: datetime = NOON,
     rate: float = 0.0,
@@ -70,14 +70,14 @@ def seeing(
     )
 
 
-BLANK = seeing(is_blank=True)
+BLANK = a_document_read(is_blank=True)
 AWAY = ReadFailed(error=Unreachable("nobody is there"))
 STARTED = an_event(status=EventStatus.STARTED)
 
 
-def going_on(word: ReadyPipe) -> str:
+def endless_hook(ready_pipe: ReadyPipe) -> str:
     """Return a hook that reports that it is up and does not end on its own."""
-    return f"echo up > {word.path}; {ON_AND_ON}"
+    return f"echo up > {ready_pipe.path}; {ON_AND_ON}"
 
 
 class Approver:

@@ -18,7 +18,7 @@ def a_line(
     return {"at": at, "event": event, "what": what, **said}
 
 
-def a_sight(event: str = ID, **more: object) -> Line:
+def a_sighting(event: str = ID, **more: object) -> Line:
     """Build the entry for a first sighting with 15 minutes of notice."""
     return a_line(
         "seen",
@@ -84,7 +84,7 @@ OVER = a_line("over", 195, outcome="it took place")
 
 #: A reboot without problems.
 A_REBOOT: tuple[Line, ...] = (
-    a_sight(),
+    a_sighting(),
     DECIDED,
     a_line("hook-began", step="prepare", hook="drain", times=1),
     a_hook(output="evicting web\nnode drained\n"),
@@ -100,7 +100,7 @@ A_REBOOT: tuple[Line, ...] = (
 
 #: A reboot that was canceled after its hook had failed.
 CALLED_OFF: tuple[Line, ...] = (
-    a_sight("E2"),
+    a_sighting("E2"),
     a_line("decided", event="E2", rule="reboots", why=[], approve="after-hooks"),
     {
         **a_hook(outcome="failed", code=3, reason="exit code 3", tries=2),

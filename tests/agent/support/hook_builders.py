@@ -100,12 +100,12 @@ def until(moment: float) -> Left:
 class ReadyPipe:
     """A named pipe through which a hook reports that it is up."""
 
-    def __init__(self, folder: Path, name: str = "word") -> None:
+    def __init__(self, folder: Path, name: str = "ready") -> None:
         self.path = folder / name
         os.mkfifo(self.path)
         self._file = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
 
-    def hear(self) -> str:
+    def read(self) -> str:
         """Wait for one message and return it."""
         with closing(select.epoll()) as poller:
             poller.register(self._file, select.EPOLLIN)

@@ -35,7 +35,7 @@ def listening(
         health.close()
 
 
-def ask(
+def send_request(
     health: HealthServer, path: str, method: str = "GET"
 ) -> tuple[HTTPResponse, str]:
     host, port = read_address(health.address)
@@ -65,7 +65,7 @@ def test_metrics_are_in_the_prometheus_format() -> None:
     metrics = AgentMetrics()
     metrics.set("blind", 1)
     with listening(metrics=metrics) as (health, _):
-        response, body = ask(health, "/metrics?x=y")
+        response, body = send_request(health, "/metrics?x=y")
     assert response.status == 200
     assert response.headers["Content-Type"] == (
         "text/plain; version=0.0.4; charset=utf-8"
@@ -77,7 +77,7 @@ def test_metrics_are_in_the_prometheus_format() -> None:
 def test_a_healthy_agent_reports_ok() -> None:
     with listening() as (health, conditions):
         conditions.report("textfile-unwritable", True, "no room")  # not an alarm
-        response, body = ask(health, "/healthz")
+        response, body = send_request(health, "/healthz")
     assert response.status == 200
     assert response.headers["Content-Type"] == "application/json"
     assert json.loads(body) == {"status": "ok", "version": __version__, "reasons": {}}
@@ -87,24 +87,24 @@ def test_a_healthy_agent_reports_ok() -> None:
 def test_an_unhealthy_agent_reports_why(alarm: str) -> None:
     with listening() as (health, conditions):
         conditions.report(alarm, True, "it is dark here")
-        response, body = ask(health, "/healthz")
+        response, body = send_request(health, "/healthz")
         assert response.status == 503
         assert json.loads(body)["status"] == "failing"
         assert json.loads(body)["reasons"] == {alarm: "it is dark here"}
         conditions.report(alarm, False, "light")
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/healthz")[0].status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/", "/v1", "*", "/metrics%2f"])
 def test_other_paths_return_404(path: str) -> None:
     with listening() as (health, _):
-        assert ask(health, path)[0].status == 404
+        assert send_request(health, path)[0].status == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "DELETE", "get"])
 def test_other_methods_return_405(method: str) -> None:
     with listening() as (health, _):
-        response, _ = ask(health, "/metrics", method)
+        response, _ = send_request(health, "/metrics", method)
     assert response.status == 405
     assert response.headers["Allow"] == "GET"
 
@@ -122,7 +122,7 @@ def test_other_methods_return_405(method: str) -> None:
 def test_an_invalid_request_is_refused(sent: bytes, status: bytes) -> None:
     with listening() as (health, _):
         assert raw(health, sent).startswith(b"HTTP/1.1 " + status + b" ")
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/healthz")[0].status == 200
 
 
 def test_a_request_may_arrive_in_pieces() -> None:
@@ -136,7 +136,7 @@ def test_a_client_that_disconnects_early_affects_nobody() -> None:
         for sent in (b"", b"GET /metrics HTT"):
             with socket.create_connection(read_address(health.address)) as wire:
                 wire.sendall(sent)
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/healthz")[0].status == 200
 
 
 def test_a_slow_client_is_cut_off_and_others_are_served() -> None:
@@ -150,7 +150,7 @@ def test_a_slow_client_is_cut_off_and_others_are_served() -> None:
                 slow.sendall(b"x")
                 sent += 1
         assert sent < 6000
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/healthz")[0].status == 200
     finally:
         health.close()
 
@@ -161,8 +161,8 @@ def test_an_error_in_a_value_is_logged_and_the_next_request_is_served(
     metrics = AgentMetrics()
     metrics.set("blind_seconds", lambda: 1 / 0)
     with listening(metrics=metrics) as (health, _):
-        assert ask(health, "/metrics")[0].status == 500
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/metrics")[0].status == 500
+        assert send_request(health, "/healthz")[0].status == 200
     assert "cannot tell how the agent is" in caplog.text
 
 
@@ -191,7 +191,7 @@ def test_connections_are_refused_after_close() -> None:
 def test_it_serves_over_ipv6() -> None:
     with listening("[::1]:0") as (health, _):
         assert health.address.startswith("[::1]:")
-        assert ask(health, "/healthz")[0].status == 200
+        assert send_request(health, "/healthz")[0].status == 200
 
 
 def test_a_loopback_address_causes_no_warning(caplog: pytest.LogCaptureFixture) -> None:

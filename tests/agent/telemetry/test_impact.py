@@ -89,70 +89,74 @@ class DetectorEnvironment:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[DetectorEnvironment]:
-    stage = DetectorEnvironment(tmp_path / "alive")
-    yield stage
-    stage.rest()
+def environment(tmp_path: Path) -> Iterator[DetectorEnvironment]:
+    environment = DetectorEnvironment(tmp_path / "alive")
+    yield environment
+    environment.rest()
 
 
-def test_ticks_in_time_measure_nothing(stage: DetectorEnvironment) -> None:
-    stage.watch()
+def test_ticks_in_time_measure_nothing(environment: DetectorEnvironment) -> None:
+    environment.watch()
     for _ in range(8):
-        stage.tick()
-    assert stage.freeze_detector.take() == Impact()
+        environment.tick()
+    assert environment.freeze_detector.take() == Impact()
 
 
-def test_interruptions_are_added_up(stage: DetectorEnvironment) -> None:
-    stage.watch()
-    stage.tick(after=2.25)
-    stage.tick()
-    stage.tick(after=5.25)
-    assert stage.freeze_detector.take() == Impact(seconds=5.0, total=7.0)
+def test_interruptions_are_added_up(environment: DetectorEnvironment) -> None:
+    environment.watch()
+    environment.tick(after=2.25)
+    environment.tick()
+    environment.tick(after=5.25)
+    assert environment.freeze_detector.take() == Impact(seconds=5.0, total=7.0)
 
 
-def test_a_reported_impact_is_not_reported_again(stage: DetectorEnvironment) -> None:
-    stage.watch()
-    stage.tick(after=2.25)
-    stage.freeze_detector.take()
-    stage.tick()
-    assert stage.freeze_detector.take() == Impact()
+def test_a_reported_impact_is_not_reported_again(
+    environment: DetectorEnvironment,
+) -> None:
+    environment.watch()
+    environment.tick(after=2.25)
+    environment.freeze_detector.take()
+    environment.tick()
+    assert environment.freeze_detector.take() == Impact()
 
 
 def test_a_freeze_is_reported_even_before_the_next_tick(
-    stage: DetectorEnvironment,
+    environment: DetectorEnvironment,
 ) -> None:
-    stage.watch()
-    stage.now += 3.25
-    assert stage.freeze_detector.take() == Impact(seconds=3.0, total=3.0)
-    stage.tick()
-    assert stage.freeze_detector.take() == Impact()
+    environment.watch()
+    environment.now += 3.25
+    assert environment.freeze_detector.take() == Impact(seconds=3.0, total=3.0)
+    environment.tick()
+    assert environment.freeze_detector.take() == Impact()
 
 
-def test_nothing_ticks_while_nobody_watches(stage: DetectorEnvironment) -> None:
+def test_nothing_ticks_while_nobody_watches(environment: DetectorEnvironment) -> None:
     threads = threading.active_count()
-    assert stage.freeze_detector.take() == Impact()
-    stage.watch()
-    stage.rest()
-    stage.now += 100
-    assert stage.freeze_detector.take() == Impact()
-    assert stage.waits == 1
+    assert environment.freeze_detector.take() == Impact()
+    environment.watch()
+    environment.rest()
+    environment.now += 100
+    assert environment.freeze_detector.take() == Impact()
+    assert environment.waits == 1
     assert threading.active_count() == threads
 
 
-def test_watching_twice_has_no_effect(stage: DetectorEnvironment) -> None:
-    stage.watch()
-    stage.tick(after=2.25)
-    stage.freeze_detector.start()
-    assert stage.freeze_detector.take().total == 2.0
+def test_watching_twice_has_no_effect(environment: DetectorEnvironment) -> None:
+    environment.watch()
+    environment.tick(after=2.25)
+    environment.freeze_detector.start()
+    assert environment.freeze_detector.take().total == 2.0
 
 
-def test_time_between_rest_and_watch_does_not_count(stage: DetectorEnvironment) -> None:
-    stage.watch()
-    stage.rest()
-    stage.now += 100
-    stage.watch()
-    stage.tick()
-    assert stage.freeze_detector.take() == Impact()
+def test_time_between_rest_and_watch_does_not_count(
+    environment: DetectorEnvironment,
+) -> None:
+    environment.watch()
+    environment.rest()
+    environment.now += 100
+    environment.watch()
+    environment.tick()
+    assert environment.freeze_detector.take() == Impact()
 
 
 # --- clock jumps -------------------------------------------------------------
@@ -229,13 +233,13 @@ def test_a_clock_set_back_is_not_downtime() -> None:
 
 
 def test_a_watched_pulse_gives_a_sign_of_life_once_a_second(
-    stage: DetectorEnvironment, tmp_path: Path
+    environment: DetectorEnvironment, tmp_path: Path
 ) -> None:
     path = tmp_path / "alive"
-    stage.watch()
+    environment.watch()
     dates = []
     for _ in range(12):
         os.utime(path, (0, 0))
-        stage.tick()
+        environment.tick()
         dates.append(path.stat().st_mtime > 0)
     assert dates == [False, False, False, True] * 3

@@ -41,7 +41,7 @@ class RecorderOutputs:
         return [json.loads(line)["what"] for line in lines]
 
 
-def telling(folder: Path) -> RecorderOutputs:
+def a_recorder(folder: Path) -> RecorderOutputs:
     metrics, clock, clocks = AgentMetrics(), ServiceClock(), ManualClocks()
     clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     record = folder / "audit.jsonl"
@@ -71,7 +71,7 @@ def warnings(log: Log) -> list[str]:
 def test_being_blind_is_reported_once_until_a_document_is_read(
     tmp_path: Path, caplog: Log
 ) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     outputs.recorder.document_read(READ)
     outputs.clocks.seconds += 30
     assert outputs.recorder.check_blind() == 30
@@ -88,7 +88,7 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
 
 
 def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     outputs.clocks.seconds += 10
     outputs.recorder.document_read(READ)
     outputs.recorder.read_failed(AWAY)
@@ -98,7 +98,7 @@ def test_the_alarm_is_not_raised_early(tmp_path: Path) -> None:
 
 
 def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     outputs.clocks.seconds += 120
     assert outputs.recorder.check_blind() == 10
     assert outputs.metrics.value("blind") == 0
@@ -108,7 +108,7 @@ def test_the_first_response_may_take_two_minutes(tmp_path: Path) -> None:
 
 
 def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     outputs.recorder.read_failed(AWAY)
     outputs.clocks.seconds += 30
     outputs.recorder.check_blind()
@@ -119,7 +119,7 @@ def test_a_failure_at_the_start_ends_the_two_minutes(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     for error in (
         AWAY,
         AWAY,
@@ -140,7 +140,7 @@ def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -
 
 def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     same = Reading(document=None, tag='"7"', is_held=False)
     blank = Reading(
         document=Document(incarnation=0), tag=None, is_held=False, is_blank=True
@@ -157,7 +157,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
 
 
 def test_the_incarnation_is_exported(tmp_path: Path) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     outputs.recorder.document_read(READ)
     assert outputs.metrics.value("document_incarnation") == 7
 
@@ -167,7 +167,7 @@ def test_the_incarnation_is_exported(tmp_path: Path) -> None:
 
 def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     state = a_state()
     outputs.record.mkdir()
     for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_disk_failure_and_its_end_are_logged_once(
     tmp_path: Path, caplog: Log
 ) -> None:
     caplog.set_level(logging.INFO)
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     for _ in range(2):
         outputs.recorder.save_result(Unavailable("no space left"))
     outputs.recorder.save_result(None)
@@ -196,7 +196,7 @@ def test_a_disk_failure_and_its_end_are_logged_once(
 def test_a_name_mismatch_is_logged_and_recorded_once(
     tmp_path: Path, caplog: Log
 ) -> None:
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     for trouble in (None, "it is called db-0", "it is called db-0", None):
         outputs.recorder.name_checked(trouble)
     assert warnings(caplog) == ["it is called db-0"]
@@ -206,7 +206,7 @@ def test_a_name_mismatch_is_logged_and_recorded_once(
 
 def test_the_log_has_the_full_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
-    outputs = telling(tmp_path)
+    outputs = a_recorder(tmp_path)
     state = a_state(event=an_event("459FFF1B-A750-4667"))
     entries = [event_entry("seen", state, NOON), event_entry("came-back", state, NOON)]
     outputs.recorder.write(entries, lambda _: state)

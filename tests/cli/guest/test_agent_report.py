@@ -15,7 +15,7 @@ from tests.agent.support.audit_records import (
     CALLED_OFF,
     Line,
     a_line,
-    a_sight,
+    a_sighting,
 )
 from tests.agent.support.stored_states import ID
 
@@ -90,21 +90,21 @@ def test_all_events_are_listed_on_80_columns(report: Report, state: Path) -> Non
 def test_list_shows_the_progress_of_an_event(
     report: Report, state: Path, more: list[Line], outcome: str
 ) -> None:
-    write(state, [a_sight(), *more])
+    write(state, [a_sighting(), *more])
     assert outcome in " ".join(report().split())
 
 
 def test_ids_are_shortened_no_further_than_they_differ(
     report: Report, state: Path
 ) -> None:
-    write(state, [a_sight(f"{ID[:12]}-{end}") for end in "EF"])
+    write(state, [a_sighting(f"{ID[:12]}-{end}") for end in "EF"])
     listing = report()
     assert f"\n{ID[:12]}-E  " in listing
     assert f"\n{ID[:12]}-F  " in listing
 
 
 def test_list_fits_80_columns_with_long_ids(report: Report, state: Path) -> None:
-    write(state, [a_sight(f"{ID[:-1]}{end}") for end in "EF"])
+    write(state, [a_sighting(f"{ID[:-1]}{end}") for end in "EF"])
     assert max(map(len, report().splitlines())) <= 80
 
 
@@ -152,12 +152,12 @@ def test_id_may_be_shortened_and_in_any_case(
 
 
 def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
-    write(state, [a_sight("E2"), a_sight("E22")])
+    write(state, [a_sighting("E2"), a_sighting("E22")])
     assert "event        E2\n" in report("E2")
 
 
 def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
-    write(state, [a_sight("E21"), a_sight("E22")])
+    write(state, [a_sighting("E21"), a_sighting("E22")])
     with pytest.raises(NotFound, match="several events begin with E2: E21, E22"):
         report("E2")
 
@@ -176,18 +176,18 @@ def test_empty_id_matches_no_event(report: Report, state: Path) -> None:
 
 
 def test_hook_output_cannot_move_the_cursor(report: Report, state: Path) -> None:
-    write(state, [a_sight(), a_line("hook-ended", output="a\x1b[2Jb\x07")])
+    write(state, [a_sighting(), a_line("hook-ended", output="a\x1b[2Jb\x07")])
     assert "\x1b" not in report(ID)
 
 
 @pytest.mark.parametrize("odd", [None, "", "x", [], {}, -1, "0001-01-01T00:00+14:00"])
 def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> None:
-    shown = a_sight()["event_as_shown"]
+    shown = a_sighting()["event_as_shown"]
     assert isinstance(shown, dict)
     for name in ("at", "notice_seconds", "event_as_shown"):
-        write(state, [{**a_sight(), name: odd}])
+        write(state, [{**a_sighting(), name: odd}])
     for name in shown:
-        write(state, [{**a_sight(), "event_as_shown": {**shown, name: odd}}])
+        write(state, [{**a_sighting(), "event_as_shown": {**shown, name: odd}}])
         assert report()
         assert report(ID)
         assert report(ID, "--json")

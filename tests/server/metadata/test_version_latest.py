@@ -30,7 +30,7 @@ WAYS = (QUERY, PATH)
 
 
 def a_lenient_reception(*, date_form: DateForm | None = None) -> HandlerHarness:
-    """Return a reception that accepts `latest` and shows a Reboot and a Terminate."""
+    """Return a harness that accepts `latest` and shows a Reboot and a Terminate."""
     events = (an_event("E0"), an_event("E1", type_=EventType.TERMINATE))
     return a_reception(shown(WEB, *events), date_form=date_form, takes_latest=True)
 

@@ -148,7 +148,7 @@ def a_reception(
     first_call_delay: float = 0,
     takes_latest: bool = False,
 ) -> HandlerHarness:
-    """Create a reception for `vms`; groups without `documents` have an empty one."""
+    """Create a harness for `vms`; groups without `documents` have an empty one."""
     notes = PendingObservations()
     directory = Directory(is_open=is_open, default_vm=default_vm)
     documented = {view.group.name for view in documents}
