@@ -17,7 +17,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.server.support.invalid_streams import bad_stream, large
-from tests.server.support.stream_judge import StreamResult, judge, judge_good, shortest
+from tests.server.support.stream_judge import (
+    StreamResult,
+    check_stream,
+    judge_good,
+    shortest,
+)
 from tests.server.support.valid_streams import good_requests
 
 _BATCH = 500
@@ -60,7 +65,7 @@ def _draw(random: Random) -> tuple[str, StreamResult, bytes]:
         return "good", judge_good(sent, random), stream
     is_large = drawn < 0.201
     stream = large(random) if is_large else bad_stream(random)
-    return "large" if is_large else "bad", judge(stream, random), stream
+    return "large" if is_large else "bad", check_stream(stream, random), stream
 
 
 @contextmanager
@@ -96,12 +101,12 @@ def _batch(seed: int, first: int, count: int) -> CaseCounts:
 
 
 def _describe(name: str, short: bytes, judgement: StreamResult) -> str:
-    complaints = judge(short, Random(0)).complaints or judgement.complaints
+    complaints = check_stream(short, Random(0)).complaints or judgement.complaints
     return "\n  ".join([f"case {name}: {short!r}", *complaints])
 
 
 def _shortest(stream: bytes) -> bytes:
-    return shortest(stream, lambda part: bool(judge(part, Random(0)).complaints))
+    return shortest(stream, lambda part: bool(check_stream(part, Random(0)).complaints))
 
 
 def _run(cases: int, seed: int, workers: int) -> CaseCounts:

@@ -27,7 +27,7 @@ class KeepAliveConnection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,

@@ -56,7 +56,7 @@ class Operator:
         for number in range(count):
             await asyncio.sleep(begun + seconds * number / count - loop.time())
             order = self._order(_TYPES[number % len(_TYPES)])
-            answer = await self._ask("POST", "/v1/maintenances", order)
+            answer = await self._request("POST", "/v1/maintenances", order)
             if answer is None or answer.status != 201:
                 self.log.errors.append(f"announce: {order}: {answer}")
                 continue
@@ -76,7 +76,7 @@ class Operator:
         after = ""
         while True:
             path = f"/v1/{what}?limit=1000{after}"
-            answer = await self._ask("GET", path)
+            answer = await self._request("GET", path)
             if answer is None or answer.status != 200:
                 self.log.errors.append(f"GET {path}: {answer}")
                 return items
@@ -86,13 +86,13 @@ class Operator:
                 return items
             after = f"&after={page['next']}"
 
-    async def _ask(
+    async def _request(
         self, method: str, path: str, body: object = None
     ) -> ReceivedResponse | None:
         data = b"" if body is None else json.dumps(body).encode()
         line = KeepAliveConnection(self._address)  # requests may overlap
         try:
-            return await line.ask(method, path, _HEADERS, data)
+            return await line.request(method, path, _HEADERS, data)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             self.log.errors.append(f"{method} {path}: {error!r}")
             return None
@@ -132,7 +132,7 @@ class Operator:
         task.add_done_callback(self._later.discard)
 
     async def _cancel(self, maintenance: str) -> None:
-        answer = await self._ask("POST", f"/v1/maintenances/{maintenance}/cancel")
+        answer = await self._request("POST", f"/v1/maintenances/{maintenance}/cancel")
         if answer is not None and answer.status == 200:
             self.log.called_off.add(maintenance)
         elif answer is None or answer.status != 409:  # it may have started
@@ -140,6 +140,6 @@ class Operator:
 
     async def _approve(self, event: str) -> None:
         self._oracle.approved.add(event)
-        answer = await self._ask("POST", f"/v1/events/{event}/approve")
+        answer = await self._request("POST", f"/v1/events/{event}/approve")
         if answer is None or answer.status not in (200, 409):  # it may be over
             self.log.errors.append(f"approve {event}: {answer}")

@@ -86,7 +86,7 @@ async def _fill_caches(address: str, fleet: Fleet) -> None:
     line = KeepAliveConnection(address)
     for number in range(_DIFFERENT):
         headers = {"Metadata": "true", "x-ms-client-request-id": f"{number:0800}"}
-        await line.ask("GET", path, headers)
+        await line.request("GET", path, headers)
     line.close()
 
 

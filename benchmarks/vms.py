@@ -115,14 +115,14 @@ class VM:
         if self._way is PollMode.FRESH and self._random.random() < 0.5:
             headers["Connection"] = "close"
         floor = self._world.oracle.floor(self._machine)
-        answer = await self._ask(self._line, "GET", headers)
+        answer = await self._request(self._line, "GET", headers)
         if answer is None:
             return
         if self._way is PollMode.FRESH:
             self._line.close()
         self._judge(answer, headers, floor)
 
-    async def _ask(
+    async def _request(
         self,
         line: KeepAliveConnection,
         method: str,
@@ -131,7 +131,7 @@ class VM:
     ) -> ReceivedResponse | None:
         tally, wait = self._world.tally, WAIT if "Prefer" in headers else 0
         try:
-            answer = await line.ask(method, self._path, headers, body, wait=wait)
+            answer = await line.request(method, self._path, headers, body, wait=wait)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             tally.errors.append(f"{self._machine.name}: {method}: {error!r}")
             await asyncio.sleep(self._world.every)
@@ -191,7 +191,7 @@ class VM:
         body = json.dumps({"StartRequests": [{"EventId": id_}]}).encode()
         world.oracle.approved.add(id_)
         headers = {"Metadata": "true", "Content-Type": "application/json"}
-        answer = await self._ask(self._second_line, "POST", headers, body)
+        answer = await self._request(self._second_line, "POST", headers, body)
         if answer is None:
             return
         if self._way is PollMode.FRESH:

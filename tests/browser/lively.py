@@ -133,7 +133,7 @@ def _move_to(service: RunningService, moment: str) -> None:
 
 
 def _post(service: RunningService, path: str, body: object = None) -> Any:
-    answer = service.ask("POST", path, {} if body is None else body)
+    answer = service.request("POST", path, {} if body is None else body)
     assert answer.status in (200, 201), answer.body
     return answer.json
 

@@ -32,7 +32,7 @@ def _fleet(folder: Path) -> str:
 def viewer_token(shared: RunningService) -> str:
     """Return the token of a viewer."""
     body = {"name": "onlooker", "role": "viewer"}
-    return str(shared.ask("POST", "/v1/tokens", body).json["token"])
+    return str(shared.request("POST", "/v1/tokens", body).json["token"])
 
 
 def press(page: Page, *names: str) -> None:
@@ -69,7 +69,7 @@ def test_all_events_are_approved_at_once(
     assert [event["approved_by"] for event in current["events"]] == ["admin", "admin"]
     assert current["phase"] == "STARTED"
     assert (
-        shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
+        shared.request("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
         == 200
     )
 
@@ -195,7 +195,7 @@ def test_the_predicted_failure_is_entered_in_local_time(
     user: PortalUser, serve: Serve
 ) -> None:
     service = serve()
-    service.ask("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
+    service.request("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
     page = mounted(user, service, "HostActions", name="host-b")
     press(page, "Degraded: host-b")
     page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
@@ -241,7 +241,7 @@ def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
     press(page, "Cancel: Reboot of lone")
     page.get_by_label("Reason").fill("too late")
     (event,) = maintenance["events"]
-    shared.ask("POST", f"/v1/events/{event['id']}/approve")
+    shared.request("POST", f"/v1/events/{event['id']}/approve")
     press(page, "Cancel it")
     alert = page.get_by_role("dialog").get_by_role("alert")
     expect(alert).to_contain_text("has started; complete or close it")

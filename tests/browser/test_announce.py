@@ -54,7 +54,7 @@ def test_a_preview_shows_groups_times_and_explanations(
     rows = preview.get_by_role("row").all_inner_texts()
     assert rows == ["Group\tVMs of its event", "db\tdb-0", "web\tweb-0"]
     request = {"type": "Reboot", "host": "host-a"}
-    answer = shared.ask("POST", "/v1/maintenances/preview", request).json
+    answer = shared.request("POST", "/v1/maintenances/preview", request).json
     for sentence in answer["explained"][0]["sentences"]:
         expect(preview).to_contain_text(sentence)
 
@@ -109,7 +109,7 @@ def test_too_little_notice_is_refused_with_the_service_message(
     dialog.get_by_label("Notice", exact=True).last.fill("5m")
     dialog.get_by_role("button", name="Preview").click()
     request = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
-    message = shared.ask("POST", "/v1/maintenances/preview", request).detail
+    message = shared.request("POST", "/v1/maintenances/preview", request).detail
     expect(dialog.get_by_role("alert")).to_have_text(message)
     expect(confirming(dialog)).to_be_disabled()
 
@@ -158,7 +158,7 @@ def test_a_long_name_fits_a_small_screen(
     user: PortalUser, shared: RunningService
 ) -> None:
     long = "n" * 80
-    assert shared.ask("PUT", f"/v1/vms/{long}", {}).status == 200
+    assert shared.request("PUT", f"/v1/vms/{long}", {}).status == 200
     page = user.open_page(shared, width=390)
     dialog = opened(page)
     dialog.locator("[name=vms]").fill(f"{long} ")
@@ -183,7 +183,7 @@ def test_the_dialog_is_accessible(user: PortalUser, shared: RunningService) -> N
 @pytest.mark.full
 def test_a_viewer_cannot_announce(user: PortalUser, shared: RunningService) -> None:
     body = {"name": "onlooker", "role": "viewer"}
-    token = shared.ask("POST", "/v1/tokens", body).json["token"]
+    token = shared.request("POST", "/v1/tokens", body).json["token"]
     page = user.open_page(shared, token=token)
     expect(page.get_by_role("button", name="Announce")).to_have_count(0)
     expect(page.get_by_role("button", name="Advance")).to_have_count(0)

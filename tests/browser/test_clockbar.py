@@ -89,7 +89,9 @@ def test_an_invalid_or_too_long_step_is_refused_with_a_message(
     expect(alert).to_contain_text("“soon” is not a duration")
     by.fill("99999d")
     press(page, "Advance")
-    message = shared.ask("POST", "/v1/clock/advance", {"seconds": 99999 * 86400}).detail
+    message = shared.request(
+        "POST", "/v1/clock/advance", {"seconds": 99999 * 86400}
+    ).detail
     expect(alert).to_have_text(message)
 
 
@@ -111,11 +113,11 @@ def test_faults_are_shown_while_they_are_active(
     faults = page.get_by_role("region", name="Faults in force")
     expect(faults).to_have_count(0)
     fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
-    assert shared.ask("POST", "/v1/faults", fault).status == 201
+    assert shared.request("POST", "/v1/faults", fault).status == 201
     expect(faults).to_contain_text("VMs are answered wrongly on purpose")
     expect(faults).to_contain_text("approvals of web-0: answered 429")
     expect(faults).to_contain_text("3 requests left")
-    assert shared.ask("DELETE", "/v1/faults").status == 204
+    assert shared.request("DELETE", "/v1/faults").status == 204
     expect(faults).to_have_count(0)
 
 
@@ -123,8 +125,8 @@ def test_faults_are_shown_while_they_are_active(
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
     user: PortalUser, shared: RunningService
 ) -> None:
-    assert shared.ask("POST", "/v1/faults", {"kind": "500"}).status == 201
+    assert shared.request("POST", "/v1/faults", {"kind": "500"}).status == 201
     page = user.open_page(shared, width=390)
     expect(page.get_by_role("region", name="Faults in force")).to_be_visible()
     assert page.evaluate(_SHIFT) < 0.01
-    assert shared.ask("DELETE", "/v1/faults").status == 204
+    assert shared.request("DELETE", "/v1/faults").status == 204

@@ -21,7 +21,7 @@ def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
         press(page, "Cancel it")
     press(page, "Back")
     (event,) = maintenance["events"]
-    shared.ask("POST", f"/v1/events/{event['id']}/approve")
+    shared.request("POST", f"/v1/events/{event['id']}/approve")
     held[0].continue_()
     expect_message(page, "has started; complete or close it")
 

@@ -215,7 +215,7 @@ def test_a_removed_vm_is_no_longer_shown(
 ) -> None:
     page = user.open_page(shared, "fleet")
     vm(page, "lone").click()
-    assert shared.ask("DELETE", "/v1/vms/lone").status == 204
+    assert shared.request("DELETE", "/v1/vms/lone").status == 204
     expect(vm(page, "lone")).to_have_count(0)
     expect(page.get_by_text("It is no longer in the fleet.")).to_be_visible()
 

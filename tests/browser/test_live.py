@@ -35,7 +35,7 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
     user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["web-0"])
-    shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
+    shared.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     user.allow_errors("ERR_FAILED")
     page = user.new_page(shared)
     set_session_cookie(page.context, shared.control, shared.token)

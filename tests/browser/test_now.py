@@ -141,7 +141,7 @@ def test_ended_maintenance_moves_to_just_ended(
 ) -> None:
     maintenance = shared.announce(type="Freeze", vms=["web-2"])
     expect(card(page, "Freeze of web-2")).to_be_visible()
-    shared.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
+    shared.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     expect(section(page, "Just ended")).to_contain_text("Freeze of web-2")
     expect(card(page, "Freeze of web-2")).to_have_count(0)
 
@@ -160,7 +160,7 @@ def test_instructions_are_shown_until_there_is_a_fleet(
     first = section(page, "There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
-    assert service.ask("PUT", "/v1/vms/lone", {}).status == 200
+    assert service.request("PUT", "/v1/vms/lone", {}).status == 200
     summary = "1 VM in 1 group; 1 group is silent: it has not asked"
     expect(page.get_by_text(summary)).to_be_visible()
     expect(first).to_have_count(0)
@@ -170,7 +170,7 @@ def test_instructions_are_shown_until_there_is_a_fleet(
 
 
 def test_the_newest_fact_comes_first(page: Page, shared: RunningService) -> None:
-    shared.ask("POST", "/v1/hosts/host-b/degraded", {})
+    shared.request("POST", "/v1/hosts/host-b/degraded", {})
     (*_, fact) = shared.facts("Announced")
     rows = section(page, "Last facts").get_by_role("listitem")
     row = rows.filter(has_text="Redeploy of host-b announced by admin")
@@ -218,7 +218,7 @@ def test_long_names_do_not_widen_a_narrow_page(
     page: Page, shared: RunningService
 ) -> None:
     name = "w" * 80
-    response = shared.ask("PUT", f"/v1/vms/{name}", {})
+    response = shared.request("PUT", f"/v1/vms/{name}", {})
     assert response.status == 200, response.body
     shared.announce(vms=[name])
     expect(card(page, f"Reboot of {name}")).to_be_visible()

@@ -25,7 +25,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
 ) -> None:
     user.allow_errors("status of 401 .*/v1/session")
     body = {"name": "onlooker", "role": "viewer"}
-    onlooker = shared.ask("POST", "/v1/tokens", body).json["token"]
+    onlooker = shared.request("POST", "/v1/tokens", body).json["token"]
     page = user.open_page(shared)
     other = open_second_page(page)
     expect(page.get_by_role("button", name="Announce…")).to_be_visible()
@@ -55,11 +55,13 @@ def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401", "net::ERR")
-    guest = shared.ask("POST", "/v1/tokens", {"name": "guest", "role": "operator"}).json
+    guest = shared.request(
+        "POST", "/v1/tokens", {"name": "guest", "role": "operator"}
+    ).json
     page = user.open_page(shared, token=guest["token"])
     page.get_by_role("button", name="Announce…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
-    assert shared.ask("DELETE", "/v1/tokens/guest").status == 204
+    assert shared.request("DELETE", "/v1/tokens/guest").status == 204
     expect(page.get_by_role("alert")).to_have_text(
         "the token was revoked; ask for a new one"
     )

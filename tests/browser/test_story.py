@@ -83,7 +83,7 @@ def test_an_unknown_story_shows_the_service_message(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 404")
-    unknown = shared.ask("GET", "/v1/maintenances/nothing/explain").detail
+    unknown = shared.request("GET", "/v1/maintenances/nothing/explain").detail
     page = user.open_page(shared, "now/nothing")
     expect(page.get_by_role("alert")).to_have_text(unknown)
 

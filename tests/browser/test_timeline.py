@@ -204,7 +204,7 @@ def test_old_maintenance_appears_in_a_longer_period(
     user: PortalUser, service: RunningService
 ) -> None:
     maintenance = service.announce(host="host-a")
-    service.ask(
+    service.request(
         "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {"reason": "no"}
     )
     service.advance(3 * 86_400)
@@ -288,7 +288,7 @@ def test_many_lanes_are_shown_a_hundred_at_a_time(
     fleet = tmp_path / "many.toml"
     fleet.write_text("".join(f'[[vms]]\nname = "{name}"\n' for name in names))
     service = serve(fleet=str(fleet))
-    service.ask("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
+    service.request("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
     page = user.open_page(service, "timeline")
     expect(lane(page, "No host").get_by_role("button")).to_have_count(6)
     choose(page, "Groups")

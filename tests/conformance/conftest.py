@@ -152,7 +152,7 @@ def clock(target_service: Target) -> Clock:
     """Provide a clock that tests can advance."""
     if target_service.control is None:
         pytest.skip(target.NEEDS_CONTROL)
-    if target_service.control.ask("GET", "/v1/clock")["clock"] != "manual":
+    if target_service.control.send("GET", "/v1/clock")["clock"] != "manual":
         pytest.skip(target.NEEDS_CLOCK)
     return Clock(control=target_service.control)
 

@@ -27,7 +27,7 @@ class ControlClient:
     url: str
     token: str
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:
+    def send(self, method: str, path: str, body: object = None) -> Any:
         """Send one request, which must succeed."""
         request = Request(
             self.url.rstrip("/") + path,
@@ -59,12 +59,12 @@ class Clock:
     ) -> None:
         """Advance the clock."""
         whole = int(seconds + 60 * minutes + 3600 * hours)
-        self.control.ask("POST", "/v1/clock/advance", {"seconds": whole})
+        self.control.send("POST", "/v1/clock/advance", {"seconds": whole})
 
     @property
     def now(self) -> datetime:
         """Return the current time."""
-        return datetime.fromisoformat(self.control.ask("GET", "/v1/clock")["now"])
+        return datetime.fromisoformat(self.control.send("GET", "/v1/clock")["now"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,25 +86,25 @@ class TemporaryFleet:
         return self._made_by(f"/v1/hosts/{host}/{what}", more)
 
     def _made_by(self, path: str, body: Plain) -> AnnouncedMaintenance:
-        created = self.control.ask("POST", path, body)["maintenances"]
+        created = self.control.send("POST", path, body)["maintenances"]
         self._announced += [operation["id"] for operation in created]
         return AnnouncedMaintenance(maintenances=tuple(created))
 
     def cancel(self, announced: AnnouncedMaintenance) -> None:
         """Cancel all its maintenance."""
         for operation in announced.maintenances:
-            self.control.ask("POST", f"/v1/maintenances/{operation['id']}/cancel")
+            self.control.send("POST", f"/v1/maintenances/{operation['id']}/cancel")
 
     def phase(self, announced: AnnouncedMaintenance) -> str:
         """Return the phase of its only maintenance, from the control API."""
         id = announced.maintenance["id"]
-        return str(self.control.ask("GET", f"/v1/maintenances/{id}")["phase"])
+        return str(self.control.send("GET", f"/v1/maintenances/{id}")["phase"])
 
     def _name(self, noun: str) -> str:
         return f"{self.prefix}-{noun}{len(self._made)}"
 
     def _put(self, path: str, settings: Plain) -> None:
-        self.control.ask("PUT", path, settings)
+        self.control.send("PUT", path, settings)
         self._made.append(path)
 
     # --- cleanup -------------------------------------------------------------
@@ -114,7 +114,7 @@ class TemporaryFleet:
         for id in self._announced:
             for verb in ("cancel", "complete"):
                 with suppress(Refused):
-                    self.control.ask("POST", f"/v1/maintenances/{id}/{verb}")
+                    self.control.send("POST", f"/v1/maintenances/{id}/{verb}")
         if self.is_live and self._is_manual:
             Clock(control=self.control).advance(_LONGEST_END)
 
@@ -122,7 +122,7 @@ class TemporaryFleet:
         """Remove everything added to the fleet."""
         for path in reversed(self._made):
             try:
-                self.control.ask("DELETE", path)
+                self.control.send("DELETE", path)
             except Refused as error:
                 if ": 404 " not in str(error):  # 404: the test deleted it
                     raise
@@ -131,13 +131,13 @@ class TemporaryFleet:
     def is_live(self) -> bool:
         """Return whether an event is still shown."""
         return any(
-            self.control.ask("GET", f"/v1/maintenances/{id}")["phase"] in _LIVE
+            self.control.send("GET", f"/v1/maintenances/{id}")["phase"] in _LIVE
             for id in self._announced
         )
 
     @property
     def _is_manual(self) -> bool:
-        return bool(self.control.ask("GET", "/v1/clock")["clock"] == "manual")
+        return bool(self.control.send("GET", "/v1/clock")["clock"] == "manual")
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def a_temporary_fleet(
     """
     fleet = TemporaryFleet(control=control, vm=vm)
     try:
-        if fleet.endpoint_of("nobody").ask("/metadata/versions").status == 404:
+        if fleet.endpoint_of("nobody").send("/metadata/versions").status == 404:
             pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
         yield fleet
     finally:

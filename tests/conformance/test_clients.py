@@ -21,7 +21,7 @@ def announce_to_vm(fleet: TemporaryFleet) -> tuple[VM, str]:
 
 def name(vm: VM, version: str) -> object:
     """Read `compute.name` in `version`."""
-    return vm.ask(f"/metadata/instance?api-version={version}")["compute"]["name"]
+    return vm.send(f"/metadata/instance?api-version={version}")["compute"]["name"]
 
 
 def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
@@ -64,7 +64,7 @@ def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
     vm, event = announce_to_vm(fleet)
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
-    compute = vm.ask("/metadata/instance?api-version=2019-08-01")["compute"]
+    compute = vm.send("/metadata/instance?api-version=2019-08-01")["compute"]
     fields = ("name", "tags", "platformFaultDomain", "platformUpdateDomain", "zone")
     assert all(isinstance(compute[field], str) for field in fields), compute
     assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
@@ -83,7 +83,7 @@ def test_requests_of_a_client_that_reads_its_name_as_text(
 ) -> None:
     vm, event = announce_to_vm(fleet)
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.body == vm.name.encode()
     assert (answer.header("Content-Type") or "").startswith("text/plain")
     assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
@@ -129,7 +129,7 @@ def test_requests_of_the_samples_in_the_documentation(
 
 @fact("13.0j")
 def test_requests_of_a_client_that_omits_the_header(vm: VM, unknown: str) -> None:
-    assert vm.ask("/metadata/instance?api-version=2017-08-01").status == 200
+    assert vm.send("/metadata/instance?api-version=2017-08-01").status == 200
     assert vm.get(version="2017-11-01").status == 200
     answer = vm.post(approval(unknown), version="2017-11-01", marked=False)
     assert (answer.status, answer.body) == (400, HEADER_ERROR)
@@ -155,8 +155,8 @@ def test_requests_of_a_client_with_a_new_connection_each_time(vm: VM) -> None:
 @fact("13.0m")
 def test_requests_of_a_machine_at_boot(vm: VM) -> None:
     target = "/metadata/instance?api-version=2021-08-01&extended=true"
-    assert vm.ask(target)["compute"]
-    assert vm.ask("/metadata/instance?api-version=2019-06-01")["compute"]
+    assert vm.send(target)["compute"]
+    assert vm.send("/metadata/instance?api-version=2019-06-01")["compute"]
 
 
 @fact("13.0o")
@@ -166,11 +166,11 @@ def test_requests_of_a_machine_at_boot(vm: VM) -> None:
 def test_requests_of_a_client_that_discovers_versions_by_sending_none(
     vm: VM, target: str
 ) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.status == 400
     newest = answer["newest-versions"][0]
     join = "&" if "?" in target else "?"
-    assert vm.ask(f"{target}{join}api-version={newest}").status == 200
+    assert vm.send(f"{target}{join}api-version={newest}").status == 200
 
 
 # --- observed when clients were run ------------------------------------------
@@ -196,7 +196,7 @@ def test_connection_close_is_confirmed_and_honored(vm: VM, method: str) -> None:
 def test_the_header_and_parameters_in_all_forms_in_use(
     vm: VM, mark: str, query: str
 ) -> None:
-    assert vm.ask(f"{EVENTS}?{query}", mark, marked=False).status == 200
+    assert vm.send(f"{EVENTS}?{query}", mark, marked=False).status == 200
 
 
 @fact("16.4")

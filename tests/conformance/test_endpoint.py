@@ -15,7 +15,7 @@ OTHERS = ("PUT", "PATCH", "DELETE", "OPTIONS")
 
 @fact("1.1a")
 def test_the_document_is_at_metadata_scheduledevents(vm: VM) -> None:
-    answer = vm.ask(f"/metadata/scheduledevents?api-version={NEWEST}")
+    answer = vm.send(f"/metadata/scheduledevents?api-version={NEWEST}")
     assert answer.status == 200
     assert {"DocumentIncarnation", "Events"} <= answer.json.keys()
 
@@ -35,25 +35,25 @@ def test_get_reads_and_post_approves(vm: VM) -> None:
 @fact("1.2b")
 @pytest.mark.parametrize("method", OTHERS)
 def test_any_other_method_is_not_allowed(any_method_vm: VM, method: str) -> None:
-    assert any_method_vm.ask(events(NEWEST), method=method).status == 405
+    assert any_method_vm.send(events(NEWEST), method=method).status == 405
 
 
 @fact("1.2c")
 def test_a_head_without_the_header_is_a_bad_request(any_method_vm: VM) -> None:
-    assert any_method_vm.ask(events(NEWEST), method="HEAD", marked=False).status == 400
+    assert any_method_vm.send(events(NEWEST), method="HEAD", marked=False).status == 400
 
 
 @fact("1.2e")
 @pytest.mark.parametrize("method", OTHERS)
 def test_a_405_names_the_allowed_methods(any_method_vm: VM, method: str) -> None:
-    answer = any_method_vm.ask(events(NEWEST), method=method)
+    answer = any_method_vm.send(events(NEWEST), method=method)
     assert answer.header("Allow") == "GET, POST"
     assert answer.error
 
 
 @fact("1.2e")
 def test_head_is_not_allowed_and_gets_no_body(any_method_vm: VM) -> None:
-    answer = any_method_vm.ask(events(NEWEST), method="HEAD")
+    answer = any_method_vm.send(events(NEWEST), method="HEAD")
     assert (answer.status, answer.header("Allow")) == (405, "GET, POST")
     assert answer.body == b""
 
@@ -63,18 +63,18 @@ def test_head_is_not_allowed_and_gets_no_body(any_method_vm: VM) -> None:
     "path", ["/metadata/scheduledEvents", "/Metadata/ScheduledEvents"]
 )
 def test_the_path_is_case_insensitive(vm: VM, path: str) -> None:
-    assert vm.ask(f"{path}?api-version={NEWEST}").status == 200
+    assert vm.send(f"{path}?api-version={NEWEST}").status == 200
 
 
 @fact("1.3b")
 def test_a_trailing_slash_changes_nothing(vm: VM) -> None:
-    answer = vm.ask(f"{EVENTS}/?api-version={NEWEST}")
+    answer = vm.send(f"{EVENTS}/?api-version={NEWEST}")
     assert (answer.status, answer.body) == (200, vm.get().body)
 
 
 @fact("1.3c")
 def test_an_escaped_question_mark_separates_the_query(vm: VM) -> None:
-    assert vm.ask(f"{EVENTS}%3Fapi-version={NEWEST}").status == 200
+    assert vm.send(f"{EVENTS}%3Fapi-version={NEWEST}").status == 200
 
 
 @fact("1.4a")
@@ -87,7 +87,7 @@ def test_an_escaped_question_mark_separates_the_query(vm: VM) -> None:
     ],
 )
 def test_a_repeated_parameter_is_refused(vm: VM, query: str) -> None:
-    assert vm.ask(f"{EVENTS}?{query}").status == 400
+    assert vm.send(f"{EVENTS}?{query}").status == 400
 
 
 @fact("1.4b")
@@ -95,13 +95,13 @@ def test_a_repeated_parameter_is_refused(vm: VM, query: str) -> None:
     "query", [f"api-version={NEWEST}&extended=true", f"x=1&y=&api-version={NEWEST}"]
 )
 def test_unknown_parameters_are_ignored(vm: VM, query: str) -> None:
-    assert vm.ask(f"{EVENTS}?{query}").status == 200
+    assert vm.send(f"{EVENTS}?{query}").status == 200
 
 
 @fact("1.4c")
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_the_format_parameter_changes_nothing(vm: VM, form: str) -> None:
-    answer = vm.ask(f"{events(NEWEST)}&format={form}")
+    answer = vm.send(f"{events(NEWEST)}&format={form}")
     assert answer.status == 200
     assert answer.header("Content-Type") == "application/json; charset=utf-8"
     assert isinstance(answer["Events"], list)
@@ -144,13 +144,13 @@ def test_posts_with_latest_need_no_header_if_it_is_accepted(lenient: VM) -> None
 
 @fact("1.5d")
 def test_latest_is_not_recommended_if_it_is_accepted(lenient: VM) -> None:
-    assert "latest" not in lenient.ask(EVENTS)["newest-versions"]
+    assert "latest" not in lenient.send(EVENTS)["newest-versions"]
 
 
 @fact("1.5e")
 @pytest.mark.parametrize("name", ["latest", "Latest", "2017-03-01", NEWEST])
 def test_the_same_setting_accepts_versions_in_the_path(lenient: VM, name: str) -> None:
-    answer = lenient.ask(f"/metadata/{name}/scheduledevents")
+    answer = lenient.send(f"/metadata/{name}/scheduledevents")
     assert answer.status == 200
     assert answer.body == lenient.get(version=name.lower()).body
 
@@ -158,7 +158,7 @@ def test_the_same_setting_accepts_versions_in_the_path(lenient: VM, name: str) -
 @fact("1.5e")
 @pytest.mark.parametrize("name", ["latest", "2017-03-01", NEWEST])
 def test_versions_in_the_path_are_not_found_by_default(vm: VM, name: str) -> None:
-    assert vm.ask(f"/metadata/{name}/scheduledevents").status == 404
+    assert vm.send(f"/metadata/{name}/scheduledevents").status == 404
 
 
 @fact("1.7a")
@@ -179,7 +179,7 @@ def test_clients_are_identified_by_their_address(fleet: TemporaryFleet) -> None:
     plain = replace(fleet.vm, endpoint=f"http://{where.netloc}")
     target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
     seen = [
-        replace(plain, source=address).ask(target).body.decode() for address in pair
+        replace(plain, source=address).send(target).body.decode() for address in pair
     ]
     assert seen == names
 
@@ -198,6 +198,6 @@ def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
 def test_a_forwarded_request_is_refused_on_every_path(
     any_method_vm: VM, target: str, method: str
 ) -> None:
-    answer = any_method_vm.ask(target, "X-Forwarded-For: 10.0.0.1", method=method)
+    answer = any_method_vm.send(target, "X-Forwarded-For: 10.0.0.1", method=method)
     assert answer.status == 400
     assert "proxy" in answer.error

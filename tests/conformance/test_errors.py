@@ -31,21 +31,21 @@ def newest(answer: ReceivedResponse) -> list[str]:
 @fact("8.0a")
 @pytest.mark.parametrize("target", [events(NEWEST), INSTANCE, "/metadata/versions"])
 def test_a_missing_header_is_named_in_the_error(vm: VM, target: str) -> None:
-    answer = vm.ask(target, marked=False)
+    answer = vm.send(target, marked=False)
     assert (answer.status, answer.body) == (400, UNMARKED)
 
 
 @fact("8.0b")
 @pytest.mark.parametrize("target", [EVENTS, events("1999-01-01"), INSTANCE])
 def test_a_bad_version_gets_an_error_with_valid_ones(vm: VM, target: str) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.status == 400
     assert newest(answer)
 
 
 @fact("8.0c")
 def test_a_repeated_parameter_is_explained_in_the_error(vm: VM) -> None:
-    answer = vm.ask(f"{events(NEWEST)}&x=1&x=2")
+    answer = vm.send(f"{events(NEWEST)}&x=1&x=2")
     assert answer.status == 400
     assert "more than once" in answer.error
 
@@ -74,7 +74,7 @@ def test_a_malformed_approval_is_a_bad_request(vm: VM, body: bytes) -> None:
     ],
 )
 def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert (answer.status, answer.body) == (404, NOT_FOUND)
 
 
@@ -85,7 +85,7 @@ def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
 def test_a_refused_method_is_named_in_the_error(
     any_method_vm: VM, target: str, method: str
 ) -> None:
-    answer = any_method_vm.ask(target, method=method)
+    answer = any_method_vm.send(target, method=method)
     assert answer.status == 405
     assert method in answer.error
 
@@ -94,9 +94,9 @@ def test_a_refused_method_is_named_in_the_error(
 def test_every_error_is_an_object_with_a_message(vm: VM) -> None:
     answers = [
         vm.get(marked=False),
-        vm.ask(EVENTS),
-        vm.ask("/metadata/nothing"),
-        vm.ask(f"{events(NEWEST)}&x=1&x=2"),
+        vm.send(EVENTS),
+        vm.send("/metadata/nothing"),
+        vm.send(f"{events(NEWEST)}&x=1&x=2"),
     ]
     assert [answer.status for answer in answers] == [400, 400, 404, 400]
     assert all(answer.error for answer in answers)
@@ -108,14 +108,14 @@ def test_every_error_is_an_object_with_a_message(vm: VM) -> None:
 @fact("8.2a")
 @pytest.mark.parametrize("target", [INSTANCE, f"{INSTANCE}?api-version=1999-01-01"])
 def test_the_error_about_versions_is_as_documented(vm: VM, target: str) -> None:
-    listed = vm.ask("/metadata/versions")["apiVersions"]
-    assert vm.ask(target).body == versions_error(*reversed(listed[-3:]))
+    listed = vm.send("/metadata/versions")["apiVersions"]
+    assert vm.send(target).body == versions_error(*reversed(listed[-3:]))
 
 
 @fact("8.2b")
 @pytest.mark.parametrize("target", [INSTANCE, EVENTS])
 def test_the_error_names_three_versions_newest_first(vm: VM, target: str) -> None:
-    listed = newest(vm.ask(target))
+    listed = newest(vm.send(target))
     assert len(listed) == 3
     assert listed == sorted(listed, reverse=True)
 
@@ -128,17 +128,17 @@ def test_the_error_names_three_versions_newest_first(vm: VM, target: str) -> Non
 def test_the_version_that_a_client_takes_from_the_error_works(
     vm: VM, target: str, choose: type[str]
 ) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.error
     version = choose(newest(answer))
-    assert vm.ask(f"{target}?api-version={version}").status == 200
+    assert vm.send(f"{target}?api-version={version}").status == 200
 
 
 @fact("8.2e")
 @pytest.mark.parametrize("target", [EVENTS, events("2021-02-01"), events("latest")])
 def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
     expected = versions_error("2020-07-01", "2019-08-01", "2019-04-01")
-    assert vm.ask(target).body == expected
+    assert vm.send(target).body == expected
 
 
 # --- other paths -------------------------------------------------------------
@@ -147,6 +147,6 @@ def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
 @fact("8.4b")
 @pytest.mark.parametrize("target", ["/", "/machine?comp=goalstate", "/metadatas"])
 def test_paths_outside_of_metadata_are_not_found(vm: VM, target: str) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.status == 404
     assert json.loads(answer.body) == {"error": "Not found"}

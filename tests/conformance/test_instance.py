@@ -27,7 +27,7 @@ def read(
     vm: VM, path: str = "", query: str = "", version: str = NEW
 ) -> ReceivedResponse:
     """Read instance metadata at `path`."""
-    return vm.ask(f"/metadata/instance{path}?api-version={version}{query}")
+    return vm.send(f"/metadata/instance{path}?api-version={version}{query}")
 
 
 def text(vm: VM, path: str) -> str:
@@ -105,7 +105,7 @@ def test_a_single_value_is_available_as_text_only(vm: VM, query: str) -> None:
 
 @fact("13.1f")
 def test_versions_are_listed_without_naming_one(vm: VM) -> None:
-    answer = vm.ask("/metadata/versions")
+    answer = vm.send("/metadata/versions")
     assert answer.status == 200
     listed = answer["apiVersions"]
     assert [*answer.json] == ["apiVersions"]

@@ -151,7 +151,7 @@ def test_refused_and_unrelated_requests_do_not_count(
 ) -> None:
     vm = counted(fleet)
     clock.advance(hours=23)
-    vm.ask(target, method=method, marked=marked)
+    vm.send(target, method=method, marked=marked)
     clock.advance(hours=1)
     assert vm.incarnation == 0
 

@@ -13,14 +13,16 @@ LARGE_BODY = b" " * (64 * 1024 + 1)
 
 @fact("8.1a")
 def test_large_headers_are_reported_first(vm: VM) -> None:
-    answer = vm.ask("/nowhere", FORWARDED, LARGE_HEAD, marked=False)
+    answer = vm.send("/nowhere", FORWARDED, LARGE_HEAD, marked=False)
     assert answer.status == 431
     assert answer.error
 
 
 @fact("8.1a")
 def test_a_large_body_is_reported_first(vm: VM) -> None:
-    answer = vm.ask("/nowhere", FORWARDED, method="POST", body=LARGE_BODY, marked=False)
+    answer = vm.send(
+        "/nowhere", FORWARDED, method="POST", body=LARGE_BODY, marked=False
+    )
     assert answer.status == 413
     assert answer.error
 
@@ -42,24 +44,24 @@ def test_forwarding_is_reported_before_the_header(vm: VM) -> None:
 @fact("8.1c")
 @pytest.mark.parametrize("target", ["/metadata/nothing", "/nowhere"])
 def test_the_header_is_reported_before_the_path(vm: VM, target: str) -> None:
-    answer = vm.ask(target, marked=False)
+    answer = vm.send(target, marked=False)
     assert (answer.status, answer.body) == (400, UNMARKED)
 
 
 @fact("8.1d")
 def test_the_path_is_reported_before_the_method(any_method_vm: VM) -> None:
-    assert any_method_vm.ask("/metadata/nothing", method="PUT").status == 404
+    assert any_method_vm.send("/metadata/nothing", method="PUT").status == 404
 
 
 @fact("8.1e")
 def test_the_method_is_reported_before_the_version(any_method_vm: VM) -> None:
-    assert any_method_vm.ask(EVENTS, method="PUT").status == 405
+    assert any_method_vm.send(EVENTS, method="PUT").status == 405
 
 
 @fact("8.1f")
 def test_the_version_is_reported_before_the_caller(fleet: TemporaryFleet) -> None:
     nobody = fleet.endpoint_of(f"{fleet.prefix}-nobody")
-    assert nobody.ask(EVENTS).status == 400
+    assert nobody.send(EVENTS).status == 400
     answer = nobody.get()
     assert answer.status == 404
     assert nobody.name in answer.error
@@ -80,7 +82,7 @@ def test_a_missing_header_is_reported_with_a_good_version(vm: VM) -> None:
 @fact("8.1j")
 @pytest.mark.parametrize("target", [EVENTS, "/metadata/instance"])
 def test_a_bad_version_is_reported_with_the_header(vm: VM, target: str) -> None:
-    answer = vm.ask(target)
+    answer = vm.send(target)
     assert answer.status == 400
     assert "api-version" in answer.error
     assert answer["newest-versions"]
@@ -88,6 +90,6 @@ def test_a_bad_version_is_reported_with_the_header(vm: VM, target: str) -> None:
 
 @fact("8.1j")
 def test_the_version_is_reported_before_the_body(vm: VM) -> None:
-    answer = vm.ask(EVENTS, method="POST", body=b"nonsense")
+    answer = vm.send(EVENTS, method="POST", body=b"nonsense")
     assert answer["newest-versions"]
-    assert vm.ask(events(NEWEST), method="POST", body=b"nonsense").status == 400
+    assert vm.send(events(NEWEST), method="POST", body=b"nonsense").status == 400

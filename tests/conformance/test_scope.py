@@ -11,7 +11,7 @@ from tests.conformance.vm import VERSIONS, VM
 
 def compute(vm: VM) -> Any:
     """Read `compute` of the instance metadata."""
-    return vm.ask("/metadata/instance?api-version=2021-02-01")["compute"]
+    return vm.send("/metadata/instance?api-version=2021-02-01")["compute"]
 
 
 def assert_shared(fleet: TemporaryFleet, kind: str) -> None:

@@ -89,7 +89,7 @@ def test_2020_07_01_adds_the_duration(notified_vm: VM) -> None:
 @fact("3.1a")
 @pytest.mark.parametrize("target", [EVENTS, f"{EVENTS}?", f"{EVENTS}?api-version="])
 def test_a_request_without_a_version_is_refused(vm: VM, target: str) -> None:
-    assert vm.ask(target).status == 400
+    assert vm.send(target).status == 400
 
 
 @fact("3.1b")
@@ -101,7 +101,7 @@ def test_an_unsupported_version_is_refused(vm: VM, version: str) -> None:
 @fact("3.2a")
 @pytest.mark.parametrize("version", OF_INSTANCE)
 def test_instance_metadata_has_its_own_versions(vm: VM, version: str) -> None:
-    assert vm.ask(f"/metadata/instance?api-version={version}").status == 200
+    assert vm.send(f"/metadata/instance?api-version={version}").status == 200
 
 
 @fact("3.2b")
@@ -117,7 +117,7 @@ def test_scheduled_events_refuses_versions_of_instance_metadata(
 def test_instance_metadata_refuses_versions_of_scheduled_events(
     vm: VM, version: str
 ) -> None:
-    assert vm.ask(f"/metadata/instance?api-version={version}").status == 400
+    assert vm.send(f"/metadata/instance?api-version={version}").status == 400
 
 
 @fact("3.4a")

@@ -60,7 +60,7 @@ class VM:
         lines += [] if body is None else [f"Content-Length: {len(body)}"]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
 
-    def ask(
+    def send(
         self,
         target: str,
         *headers: str,
@@ -78,13 +78,13 @@ class VM:
         self, *headers: str, version: str = NEWEST, marked: bool = True
     ) -> ReceivedResponse:
         """Read the document."""
-        return self.ask(events(version), *headers, marked=marked)
+        return self.send(events(version), *headers, marked=marked)
 
     def post(
         self, body: bytes, *headers: str, version: str = NEWEST, marked: bool = True
     ) -> ReceivedResponse:
         """Post `body` as an approval."""
-        return self.ask(
+        return self.send(
             events(version), *headers, method="POST", body=body, marked=marked
         )
 

@@ -38,7 +38,7 @@ class Agent:
         whole = [json.loads(line) for line in written.splitlines() if line]
         return [line for line in whole if not what or line["what"] in what]
 
-    def said(self) -> list[str]:
+    def entry_kinds(self) -> list[str]:
         """Return the kinds of all audit entries about events, in order."""
         return [line["what"] for line in self.lines() if line["event"]]
 

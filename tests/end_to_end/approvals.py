@@ -26,7 +26,7 @@ def check_that_approvals_survive_a_kill(folder: Path, store: str | None = None) 
     with serving(folder, fleet=fleet, FOREWARN_STORE=store) as program:
         service = program.service
         body = {"type": "Terminate", "group": "many"}
-        created = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+        created = service.request("POST", "/v1/maintenances", body).json["maintenances"]
         ids = [item["events"][0]["id"] for item in created]
         answered = approve_until_killed(program, ids)
     assert 10 <= len(answered) < len(ids)

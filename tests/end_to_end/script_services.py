@@ -70,5 +70,5 @@ class ScriptService:
 
     def act(self, made: Any, what: str) -> None:
         path = f"/v1/maintenances/{made['id']}/{what}"
-        answer = self.service.ask("POST", path)
+        answer = self.service.request("POST", path)
         assert answer.status == 200, answer.body

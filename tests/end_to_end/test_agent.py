@@ -102,7 +102,7 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
     with an_agent(tmp_path / "vm", endpoint(fast, "done"), HOOKS + RULE) as agent:
         announced = fast.service.announce(vms=["done"], **LATE)
         agent.wait_for("over")
-        kinds = [kind for kind in agent.said() if kind != "approved"]
+        kinds = [kind for kind in agent.entry_kinds() if kind != "approved"]
         assert kinds == [
             "seen",
             "decided",
@@ -154,7 +154,7 @@ def test_a_canceled_event_runs_the_undo_hooks(fast: Program, tmp_path: Path) -> 
         announced = fast.service.announce(vms=["canceled"], **LATE)
         agent.wait_for("not-approved")
         body = {"reason": "a test"}
-        fast.service.ask("POST", f"/v1/maintenances/{announced['id']}/cancel", body)
+        fast.service.request("POST", f"/v1/maintenances/{announced['id']}/cancel", body)
         gone = agent.wait_for("gone")
         agent.wait_for("over")
     assert gone["canceled"] is True
@@ -178,7 +178,7 @@ prepare = ["drain"]
         an_agent(tmp_path / "vm", endpoint(slow, "spot"), long) as agent,
     ):
         agent.wait_until_it_reads()
-        answer = slow.service.ask("POST", "/v1/vms/spot/evict")
+        answer = slow.service.request("POST", "/v1/vms/spot/evict")
         assert answer.status == 201
         (announced,) = answer.json["maintenances"]
         ended = agent.wait_for("hook-ended")

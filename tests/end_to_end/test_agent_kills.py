@@ -23,7 +23,7 @@ from tests.end_to_end.agent_forks import AgentForks, agent_forks
 from tests.end_to_end.agents import a_plan, wait_until
 from tests.end_to_end.program import Program, serving, until
 from tests.lanes import SEED, size
-from tests.server.support.service import TOKEN, ask
+from tests.server.support.service import TOKEN, send_request
 
 KILLS = int(os.environ.get("KILLS") or size(96, 200))
 LANES = 8
@@ -105,7 +105,7 @@ class KilledAgent:
     def _complete(self, made: str) -> None:
         wait_for(lambda: b"Started" in self.program.service.as_vm(self.vm).body)
         path = f"{self.program.service.control}/v1/maintenances/{made}/complete"
-        answer = ask("POST", path, b"", Authorization=f"Bearer {TOKEN}")
+        answer = send_request("POST", path, b"", Authorization=f"Bearer {TOKEN}")
         assert answer.status == 200, answer.body
 
     def _has_begun(self, event: str) -> bool:

@@ -69,7 +69,7 @@ def test_a_second_signal_does_not_stop_the_agent_from_ending_its_hooks(
     assert not hook.exists()
     assert agent.lines("ended") != []
     path = f"/v1/maintenances/{maintenance['id']}/cancel"
-    program.service.ask("POST", path, {"reason": "the next one"})
+    program.service.request("POST", path, {"reason": "the next one"})
 
 
 def test_a_readiness_hook_ends_with_the_event(program: Program, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_readiness_hook_ends_with_the_event(program: Program, tmp_path: Path) 
         maintenance = program.service.announce(vms=["asking"])
         hook = process(folder)
         path = f"/v1/maintenances/{maintenance['id']}/cancel"
-        program.service.ask("POST", path, {"reason": "a test"})
+        program.service.request("POST", path, {"reason": "a test"})
         agent.wait_for("over")
         until(lambda: not hook.exists())
         assert agent.lines("not-approved") == []

@@ -267,7 +267,7 @@ def test_a_canceled_operation_raises_an_sdk_error(
     poller = sdk.compute.virtual_machines.begin_restart("rg", "web-0")
     (event,) = service.document("web-0")["Events"]
     cancel = f"/v1/maintenances/{event['EventId']}/cancel"
-    assert service.ask("POST", cancel).status == 200
+    assert service.request("POST", cancel).status == 200
     with pytest.raises(HttpResponseError) as canceled:
         poller.result(_PATIENCE)
     assert canceled.value.error is not None

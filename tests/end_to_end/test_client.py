@@ -114,7 +114,7 @@ def test_a_canceled_event_is_reported_as_canceled(program: Program) -> None:
     maintenance = program.service.announce(vms=["off"])
     with watching(Client(endpoint_of(program, "off"))) as changes:
         path = f"/v1/maintenances/{maintenance['id']}/cancel"
-        answer = program.service.ask("POST", path, {"reason": "no need"})
+        answer = program.service.request("POST", path, {"reason": "no need"})
         assert answer.status == 200, answer.body
         until(lambda: len(changes) == 2)
         assert len(changes[1][1].canceled) == 1

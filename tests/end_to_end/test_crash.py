@@ -55,7 +55,7 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedProg
         half = service.announce(host="host-b")
         service.approve_as("batch_1", half["events"][0]["id"])
         canceled = service.announce(vms=["web-2"])
-        service.ask("POST", f"/v1/maintenances/{canceled['id']}/cancel")
+        service.request("POST", f"/v1/maintenances/{canceled['id']}/cancel")
         service.advance(60)
         until(lambda: len(service.facts("WorkBegan")) == 1)
         before = a_picture(service)
@@ -107,7 +107,7 @@ def test_after_a_kill_the_driver_is_called_again(survivor: RestartedProgram) -> 
 def test_after_a_kill_maintenance_continues(survivor: RestartedProgram) -> None:
     service = survivor.program.service
     path = f"/v1/maintenances/{survivor.started}"
-    assert service.ask("POST", f"{path}/complete").json["phase"] == "COMPLETED"
+    assert service.request("POST", f"{path}/complete").json["phase"] == "COMPLETED"
     assert len(service.facts("Completed")) == 1
     service.advance(15 * 60)
     assert len(service.facts("Started")) == 2

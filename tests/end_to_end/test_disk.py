@@ -57,7 +57,7 @@ def test_the_service_survives_a_full_disk(tmp_path: Path) -> None:
             tag = before.headers["ETag"]
             assert service.as_vm("web-0", If_None_Match=tag).status == 304
             announcement = {"type": "Reboot", "vms": ["web-0"]}
-            refused = service.ask("POST", "/v1/maintenances", announcement)
+            refused = service.request("POST", "/v1/maintenances", announcement)
             assert refused.status == 503
             assert int(refused.headers["Retry-After"]) > 0
             assert refused.detail
@@ -81,8 +81,8 @@ def test_on_a_full_disk_operators_can_still_read(tmp_path: Path) -> None:
         with a_full_disk(program):
             service.document("web-0")
             paths = ("vms", "groups", "hosts", "maintenances", "events", "journal")
-            answers = {path: service.ask("GET", f"/v1/{path}") for path in paths}
-            shown = service.ask("GET", f"/v1/maintenances/{maintenance['id']}")
+            answers = {path: service.request("GET", f"/v1/{path}") for path in paths}
+            shown = service.request("GET", f"/v1/maintenances/{maintenance['id']}")
         assert {path: answer.status for path, answer in answers.items()} == (
             dict.fromkeys(paths, 200)
         )

@@ -72,8 +72,8 @@ def test_responses_are_delayed_while_a_group_is_enabled_and_immediate_afterwards
         assert DELAY <= late <= time.monotonic() - start < late + AT_ONCE
         assert json.loads(response.body)["DocumentIncarnation"] == 1
         start = time.monotonic()
-        assert first.ask().status == 200
-        assert second.ask().status == 200
+        assert first.request().status == 200
+        assert second.request().status == 200
         assert time.monotonic() - start < AT_ONCE
         assert began(program)
 
@@ -124,7 +124,7 @@ def test_a_first_request_gets_a_response_even_if_the_clock_advances_a_day(
         Poller(program.metadata[0]) as poller,
     ):
         start = time.monotonic()
-        assert poller.ask().status == 200
+        assert poller.request().status == 200
         assert time.monotonic() - start >= DELAY
         assert began(program)
 
@@ -147,5 +147,5 @@ def test_a_group_is_enabled_even_if_its_first_client_disconnects(
         time.sleep(DELAY)
         start = time.monotonic()
         with Poller(program.metadata[0], "web-1") as poller:
-            assert poller.ask().status == 200
+            assert poller.request().status == 200
         assert time.monotonic() - start < AT_ONCE

@@ -40,7 +40,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 def announce_to_all(program: Program) -> list[str]:
     """Announce one event per VM, and return the event ids."""
     body = {"type": "Terminate", "group": "many"}
-    answer = program.service.ask("POST", "/v1/maintenances", body)
+    answer = program.service.request("POST", "/v1/maintenances", body)
     return [
         maintenance["events"][0]["id"] for maintenance in answer.json["maintenances"]
     ]

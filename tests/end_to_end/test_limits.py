@@ -131,7 +131,7 @@ def regulars(program: Program) -> Iterator[Callable[[], None]]:
     operator = HTTPConnection(urlsplit(health).netloc, timeout=PATIENCE)
 
     def ask_both() -> None:
-        assert vm.ask().status == 200
+        assert vm.request().status == 200
         operator.request("GET", "/healthz")
         with operator.getresponse() as answer:
             assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
@@ -208,7 +208,7 @@ def test_clients_that_never_read_cost_little_memory(tmp_path: Path) -> None:
             client.send(GET * 20_000)
         with Poller(program.metadata[0]) as poller:
             for _ in range(20):
-                assert poller.ask().status == 200
+                assert poller.request().status == 200
         time.sleep(0.5)
         assert program.memory - before < 20 * 512 + 4096
 

@@ -38,7 +38,7 @@ def announce_to_all(service: RunningService) -> Mapping[str, str]:
     body = {"type": "Terminate", "vms": VMS}
     maintenances: list[Any] = []
     for _ in range(ROUNDS):
-        maintenances += service.ask("POST", "/v1/maintenances", body).json[
+        maintenances += service.request("POST", "/v1/maintenances", body).json[
             "maintenances"
         ]
     return {
@@ -167,7 +167,7 @@ def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
         def announce(key: str) -> int:
             body = {"type": "Reboot", "vms": [VMS[0]], "description": key}
             path = "/v1/maintenances"
-            return service.ask("POST", path, body, Idempotency_Key=key).status
+            return service.request("POST", path, body, Idempotency_Key=key).status
 
         return ClientLoad(8, keys, announce, is_endless=is_endless)
 

@@ -31,7 +31,7 @@ def everything_to(receiver: Receiver) -> str:
 def some_lives(program: Program, count: int) -> None:
     for _ in range(count):
         maintenance = program.service.announce(vms=["web-0"])
-        program.service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
+        program.service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
 
 
 def all_told(program: Program, receiver: Receiver) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.program import Program, run, serving
-from tests.server.support.service import be_away
+from tests.server.support.service import simulate_outage
 
 MANUAL = ("--clock", "manual")
 
@@ -46,7 +46,7 @@ def test_after_an_outage_from_minute_1_to_30_a_reboot_starts_in_minute_44(
         maintenance = program.service.announce(vms=["web-0"])
         program.service.advance(60)
         end(program)
-    be_away(store_in(tmp_path), timedelta(minutes=29))
+    simulate_outage(store_in(tmp_path), timedelta(minutes=29))
     with serving(tmp_path, *MANUAL) as program:
         program.service.advance(2 * 3600)
         (started,) = program.service.facts("Started")
@@ -63,7 +63,7 @@ def test_after_an_outage_of_30_hours_etags_are_still_valid(tmp_path: Path) -> No
         tag = program.service.as_vm("lone").headers["ETag"]
         program.service.advance(1)  # also saves the time of the poll
         program.kill()
-    be_away(store_in(tmp_path), 30 * HOUR)
+    simulate_outage(store_in(tmp_path), 30 * HOUR)
     with serving(tmp_path, *MANUAL, fleet=fleet) as program:
         answer = program.service.as_vm("lone", If_None_Match=tag)
         assert (answer.status, answer.headers["ETag"]) == (304, tag)
@@ -75,7 +75,7 @@ def test_an_outage_is_in_the_journal_and_the_log(tmp_path: Path) -> None:
     with serving(tmp_path, *MANUAL) as program:
         program.stop()
         assert program.log == ""
-    since = be_away(store_in(tmp_path), HOUR)
+    since = simulate_outage(store_in(tmp_path), HOUR)
     with serving(tmp_path, *MANUAL) as program:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
         output = run(tmp_path, "journal", **where).out

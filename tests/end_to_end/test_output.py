@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import DEMO, environment_of, until
 from tests.patience import PATIENCE
-from tests.server.support.service import ask
+from tests.server.support.service import send_request
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 SERVE = ("serve", "--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
@@ -59,7 +59,7 @@ def check_that_it_serves(process: "subprocess.Popen[bytes]") -> None:
     urls = [
         f"http://127.0.0.1:{port}/vm/db-0{EVENTS}" for port in ports_of(process.pid)
     ]
-    statuses = [ask("GET", url, Metadata="true").status for url in urls]
+    statuses = [send_request("GET", url, Metadata="true").status for url in urls]
     assert sorted(statuses) == [200, 404]
     process.send_signal(signal.SIGTERM)
     assert process.wait(LONG) == 0

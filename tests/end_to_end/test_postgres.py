@@ -89,16 +89,16 @@ def test_the_service_survives_a_database_restart(
                 assert approval.status == 503
                 assert int(approval.headers["Retry-After"]) > 0
                 announced = {"type": "Reboot", "vms": ["db-0"]}
-                refused = service.ask("POST", "/v1/maintenances", announced)
+                refused = service.request("POST", "/v1/maintenances", announced)
                 assert refused.status == 503
                 assert "Connection refused" in refused.detail
-                assert service.ask("GET", "/v1/vms").status == 503
-                assert service.ask("GET", "/readyz").status == 503
-                assert service.ask("GET", "/healthz").status == 200
+                assert service.request("GET", "/v1/vms").status == 503
+                assert service.request("GET", "/readyz").status == 503
+                assert service.request("GET", "/healthz").status == 200
                 assert service.document("web-1") == shown
             assert service.approve_as("web-0", event).status == 200
             until(lambda: service.document("web-1")["Events"] == [])
-            assert service.ask("GET", "/readyz").status == 200
+            assert service.request("GET", "/readyz").status == 200
         assert statuses == {200}
         kinds = [fact["fact"] for fact in service.facts("Announced", "Approved")]
         assert kinds == ["Announced", "Approved"]
@@ -124,7 +124,7 @@ def test_a_commit_whose_response_was_lost_is_shown_soon(
             service = program.service
             relay.lose(b"COMMIT\0", after=True, behind=b"INSERT INTO maintenances")
             reboot = {"type": "Reboot", "vms": ["web-0"]}
-            answer = service.ask("POST", "/v1/maintenances", reboot)
+            answer = service.request("POST", "/v1/maintenances", reboot)
             assert answer.status == 503
             assert "unknown" in answer.detail
             until(lambda: service.document("web-0")["DocumentIncarnation"] == 1)
@@ -150,7 +150,7 @@ def test_a_hanging_database_does_not_block_a_stop(
             relay.fall_silent()
             waiting = [
                 pool.submit(service.approve_as, "web-0", event),
-                pool.submit(service.ask, "GET", "/v1/vms"),
+                pool.submit(service.request, "GET", "/v1/vms"),
             ]
             assert service.document("web-1")["DocumentIncarnation"] == 1
             code, seconds = program.stop()

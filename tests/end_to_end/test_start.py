@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import DEMO, Program, run, serving
-from tests.server.support.service import ask
+from tests.server.support.service import send_request
 
 PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
@@ -19,12 +19,12 @@ def test_a_first_start_creates_a_token_that_only_its_owner_can_read(
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         token = program.service.token
         assert len(token) >= 32
-        assert program.service.ask("GET", "/v1/vms").status == 200
+        assert program.service.request("GET", "/v1/vms").status == 200
         program.stop()
         assert token not in program.log
     with serving(tmp_path, FOREWARN_TOKEN=None) as program:
         assert program.service.token == token
-        assert program.service.ask("GET", "/v1/vms").status == 200
+        assert program.service.request("GET", "/v1/vms").status == 200
 
 
 def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
     file.write_text("secret\n")
     file.chmod(0o640)
     with serving(tmp_path, "--store", "memory", FOREWARN_TOKEN=None) as program:
-        assert program.service.ask("GET", "/v1/vms").status == 200
+        assert program.service.request("GET", "/v1/vms").status == 200
         program.stop()
         assert f"others may read {file}" in program.log
         assert "chmod 600" in program.log
@@ -58,8 +58,8 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 def test_a_given_token_is_not_written_to_disk(given: Program) -> None:
-    assert given.service.ask("GET", "/v1/vms").status == 200
-    assert ask("GET", f"{given.service.control}/v1/vms").status == 401
+    assert given.service.request("GET", "/v1/vms").status == 200
+    assert send_request("GET", f"{given.service.control}/v1/vms").status == 401
     assert not (given.folder / "state" / "token").exists()
 
 
@@ -67,7 +67,7 @@ def test_options_come_from_command_line_environment_and_file(given: Program) -> 
     assert given.service.get("/v1/clock")["clock"] == "manual"
     assert given.service.get("/v1/vms/web-0")["name"] == "web-0"
     path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-    answer = ask("GET", given.metadata[0] + path, Metadata="true")
+    answer = send_request("GET", given.metadata[0] + path, Metadata="true")
     assert answer.body == b"db-0"
     maintenance = given.service.announce(vms=["db-0"])
     given.service.advance(15 * 60 + 60)

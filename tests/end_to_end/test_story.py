@@ -46,7 +46,7 @@ def test_a_reboot_in_real_time(tmp_path: Path) -> None:
         assert b'"EventStatus":"Started"' in started.body
         assert b'"NotBefore":""' in started.body
 
-        done = service.ask("POST", f"/v1/maintenances/{made['id']}/complete")
+        done = service.request("POST", f"/v1/maintenances/{made['id']}/complete")
         assert done.json["phase"] == "COMPLETED"
         for vm in WEB:
             assert service.document(vm) == {"DocumentIncarnation": 3, "Events": []}

@@ -101,7 +101,7 @@ def start(command: list[str], tmp_path: Path) -> Start:
 
 def restarted(program: Program, vm: str) -> str:
     """Restart `vm` as a user and return the event's id."""
-    answer = program.service.ask("POST", f"/v1/vms/{vm}/restart", {})
+    answer = program.service.request("POST", f"/v1/vms/{vm}/restart", {})
     assert answer.status == 201, answer.body
     ((event,),) = (operation["events"] for operation in answer.json["maintenances"])
     return str(event["id"])

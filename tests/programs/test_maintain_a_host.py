@@ -154,7 +154,7 @@ def test_a_retry_continues_with_the_remaining_vms(
             "error: failed to get domain 'db-0'",
         )
         hosts.start("host-a", "db-0")
-        assert service.ask("POST", f"{path}/retry").status == 200
+        assert service.request("POST", f"{path}/retry").status == 200
         until_over(service, maintenance)
         done = [fact["vms"] for fact in service.facts("WorkDone")]
     assert done == [["web-0"], ["db-0"]]
@@ -172,7 +172,7 @@ def test_no_vm_stays_paused_when_the_script_is_stopped(
             until(partial(is_in, hosts, vm, "paused"), LONG)
         if end == "complete":
             path = f"/v1/maintenances/{maintenance['id']}/complete"
-            assert service.ask("POST", path).status == 200
+            assert service.request("POST", path).status == 200
         elif end == "stop":
             program.stop()
         else:

@@ -77,7 +77,7 @@ def test_a_rehearsed_node_is_drained_approved_and_uncordoned(
     agent.wait_for("over")
     steps = ["annotate", "cordon", "drain", "uncordon", "annotate"]
     assert verbs(node) == steps
-    entries = agent.said()
+    entries = agent.entry_kinds()
     assert (
         entries.index("hook-ended") < entries.index("approved") < entries.index("gone")
     )
@@ -89,7 +89,7 @@ def test_a_rehearsed_node_is_uncordoned_when_the_event_is_canceled(
     node.write("slow", "")
     maintenance = announced(fast)
     until((node.folder / "draining").exists)
-    answer = fast.service.ask(
+    answer = fast.service.request(
         "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {}
     )
     assert answer.status == 200, answer.body

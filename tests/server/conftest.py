@@ -13,7 +13,7 @@ Serve = Callable[..., RunningService]
 
 
 @pytest.fixture(scope="session")
-def behind() -> Iterator[Callable[[ExitStack], None]]:
+def closer() -> Iterator[Callable[[ExitStack], None]]:
     """Close resources while the next test runs, because stopping a service is slow."""
     closed: list[Future[None]] = []
     with ThreadPoolExecutor() as pool:
@@ -24,7 +24,7 @@ def behind() -> Iterator[Callable[[ExitStack], None]]:
 
 @pytest.fixture
 def serve(
-    behind: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
+    closer: Callable[[ExitStack], None], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Serve]:
     """Start services that only this test uses."""
     running = ExitStack()
@@ -34,7 +34,7 @@ def serve(
         return running.enter_context(a_service(folder, **flags))
 
     yield start
-    behind(running)
+    closer(running)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+def arm_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Start a service with the fleet of `tests.server.arm`, shared by a module."""
     folder = tmp_path_factory.mktemp("kept")
     with a_service(folder, fleet=a_fleet(folder)) as service:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.patience import PATIENCE
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 ISOLATED = {"kind": "scale-set", "isolated": True}
 
@@ -71,7 +71,7 @@ def test_approval_alone_does_not_change_the_document(service: RunningService) ->
 
 def test_canceled_event_disappears(service: RunningService) -> None:
     maintenance = service.announce(vms=["web-0"])
-    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
+    service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     assert service.document("web-0") == {"DocumentIncarnation": 2, "Events": []}
 
 
@@ -101,7 +101,9 @@ def test_event_id_is_accepted_in_lower_case(service: RunningService) -> None:
 
 def test_several_events_are_approved_together(service: RunningService) -> None:
     body = {"type": "Reboot", "group": "web"}
-    maintenances = service.ask("POST", "/v1/maintenances", body).json["maintenances"]
+    maintenances = service.request("POST", "/v1/maintenances", body).json[
+        "maintenances"
+    ]
     ids = [maintenance["events"][0]["id"] for maintenance in maintenances]
     assert service.approve_as("web-0", *ids).status == 200
     assert {fact["event"] for fact in service.facts("Approved")} == {*ids}
@@ -112,7 +114,7 @@ def test_two_events_of_one_maintenance_are_approved_together(
     service: RunningService,
 ) -> None:
     body = {"group": "web", "host": "host-a", "update_domain": 1}
-    service.ask("PUT", "/v1/vms/web-1", body)
+    service.request("PUT", "/v1/vms/web-1", body)
     maintenance = service.announce(host="host-a")
     ids = [event["id"] for event in maintenance["events"] if event["group"] == "web"]
     assert len(ids) == 2
@@ -156,9 +158,9 @@ def test_event_hidden_by_the_api_version_can_be_approved(
 def test_isolated_vm_cannot_approve_events_of_other_vms(
     service: RunningService,
 ) -> None:
-    service.ask("PUT", "/v1/groups/empty", ISOLATED)
+    service.request("PUT", "/v1/groups/empty", ISOLATED)
     for name in ("iso-0", "iso-1"):
-        service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
+        service.request("PUT", f"/v1/vms/{name}", {"group": "empty"})
     maintenance = service.announce(vms=["iso-0"])
     event = maintenance["events"][0]["id"]
     assert service.approve_as("iso-1", event).status == 400
@@ -195,7 +197,7 @@ def test_incarnation_restarts_after_24_hours_without_requests(
     service: RunningService,
 ) -> None:
     maintenance = service.announce(vms=["lone"])
-    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
+    service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     before = service.as_vm("lone").headers["ETag"]
     service.advance(24 * 3600)
     answer = service.as_vm("lone", If_None_Match=before)
@@ -216,7 +218,7 @@ def test_always_enabled_group_continues_after_a_day_without_requests(
     service: RunningService,
 ) -> None:
     maintenance = service.announce(vms=["web-0"])
-    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
+    service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     before = service.as_vm("web-0").headers["ETag"]
     service.advance(25 * 3600)
     assert service.announce(vms=["web-0"], source="User")["phase"] == "SCHEDULED"
@@ -228,9 +230,9 @@ def test_always_enabled_group_continues_after_a_day_without_requests(
 def test_one_vm_keeps_an_isolated_group_enabled_for_all(
     service: RunningService,
 ) -> None:
-    service.ask("PUT", "/v1/groups/empty", ISOLATED)
+    service.request("PUT", "/v1/groups/empty", ISOLATED)
     for name in ("iso-0", "iso-1"):
-        service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
+        service.request("PUT", f"/v1/vms/{name}", {"group": "empty"})
     service.document("iso-0")
     service.advance(23 * 3600)
     service.document("iso-0")
@@ -242,8 +244,8 @@ def test_one_vm_keeps_an_isolated_group_enabled_for_all(
 
 def test_recreated_group_is_enabled_again(service: RunningService) -> None:
     service.document("lone")
-    service.ask("DELETE", "/v1/vms/lone")
-    service.ask("PUT", "/v1/vms/lone", {})
+    service.request("DELETE", "/v1/vms/lone")
+    service.request("PUT", "/v1/vms/lone", {})
     service.document("lone")
     assert len(service.facts("ListeningBegan")) == 2
     assert service.get("/v1/groups/lone")["last_request"] is not None
@@ -254,7 +256,7 @@ def test_concurrent_first_requests_enable_the_group_once(
 ) -> None:
     names = [f"vm-{number}" for number in range(16)]
     for name in names:
-        service.ask("PUT", f"/v1/vms/{name}", {"group": "empty"})
+        service.request("PUT", f"/v1/vms/{name}", {"group": "empty"})
     with ThreadPoolExecutor(16) as pool:
         answers = [*pool.map(service.as_vm, names)]
     assert {(answer.status, answer.headers["ETag"]) for answer in answers} == {
@@ -303,14 +305,14 @@ def test_connection_close_is_honored(service: RunningService) -> None:
 def test_every_request_gets_a_response(service: RunningService, index: str) -> None:
     path = f"/vm/lone/metadata/instance/network/interface/{index}/macAddress"
     url = f"{service.metadata}{path}?api-version=2021-02-01&format=text"
-    assert ask("GET", url, Metadata="true").status in (200, 404)
+    assert send_request("GET", url, Metadata="true").status in (200, 404)
 
 
 def test_vm_cannot_reach_the_control_plane(service: RunningService) -> None:
-    answer = ask("GET", f"{service.metadata}/v1/vms", Authorization="Bearer t")
+    answer = send_request("GET", f"{service.metadata}/v1/vms", Authorization="Bearer t")
     assert answer.status in (400, 404)
 
 
 def test_control_plane_does_not_serve_metadata(service: RunningService) -> None:
     path = "/metadata/scheduledevents?api-version=2020-07-01"
-    assert ask("GET", service.control + path, Metadata="true").status == 404
+    assert send_request("GET", service.control + path, Metadata="true").status == 404

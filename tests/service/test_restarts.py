@@ -13,7 +13,7 @@ from tests.server.support.service import (
     RunningService,
     a_config,
     a_service,
-    ask,
+    send_request,
 )
 
 from forewarn.errors import CannotStart, InvalidInput
@@ -24,7 +24,9 @@ LONE = '[[vms]]\nname = "lone"\n'
 
 
 @contextmanager
-def kept(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[RunningService]:
+def a_durable_service(
+    folder: Path, fleet: str = FLEET, **flags: object
+) -> Iterator[RunningService]:
     """Run a service whose store and fleet are files in `folder`."""
     file = folder / "kept.toml"
     file.write_text(fleet)
@@ -37,31 +39,31 @@ def kept(folder: Path, fleet: str = FLEET, **flags: object) -> Iterator[RunningS
 
 
 def test_restart_changes_nothing(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.announce(host="host-a")
         service.advance(60)
         before = [service.document("web-0"), service.facts(), service.get("/v1/clock")]
         tag = service.as_vm("web-0").headers["ETag"]
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         after = [service.document("web-0"), service.facts(), service.get("/v1/clock")]
         assert after == before
         assert service.as_vm("web-0", If_None_Match=tag).status == 304
 
 
 def test_last_observations_are_written_before_the_stop(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         maintenance = service.announce(vms=["web-0"])
         service.document("web-2")
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         (event,) = service.get(f"/v1/maintenances/{maintenance['id']}")["events"]
         assert event["seen_by"] == ["web-2"]
 
 
 def test_group_stays_enabled_across_a_restart(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         tag = service.as_vm("lone").headers["ETag"]
         service.advance(60)
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         assert service.as_vm("lone").headers["ETag"] == tag
         assert len(service.facts("ListeningBegan")) == 1
 
@@ -70,17 +72,19 @@ def test_idempotency_key_survives_a_restart(tmp_path: Path) -> None:
     body = {"type": "Reboot", "vms": ["web-0"]}
     answers = []
     for _ in range(2):
-        with kept(tmp_path) as service:
+        with a_durable_service(tmp_path) as service:
             path = "/v1/maintenances"
-            answers.append(service.ask("POST", path, body, Idempotency_Key="k").json)
+            answers.append(
+                service.request("POST", path, body, Idempotency_Key="k").json
+            )
     assert answers[0] == answers[1]
 
 
 def test_advance_continues_work_after_a_restart(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         maintenance = service.announce(vms=["web-0"])
         service.approve_as("web-0", maintenance["events"][0]["id"])
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.advance(5)
         path = f"/v1/maintenances/{maintenance['id']}"
         assert service.get(path)["phase"] == "COMPLETED"
@@ -90,24 +94,24 @@ def test_advance_continues_work_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_unchanged_fleet_file_is_not_applied_again(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
+        service.request("PUT", "/v1/vms/lone", {"size": "mine"})
+    with a_durable_service(tmp_path) as service:
         assert service.get("/v1/vms/lone")["size"] == "mine"
 
 
 def test_changed_fleet_file_replaces_the_fleet(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        service.ask("PUT", "/v1/vms/lone", {"size": "mine"})
-    with kept(tmp_path, FLEET + "\n") as service:
+    with a_durable_service(tmp_path) as service:
+        service.request("PUT", "/v1/vms/lone", {"size": "mine"})
+    with a_durable_service(tmp_path, FLEET + "\n") as service:
         assert service.get("/v1/vms/lone")["size"] is None
 
 
 def test_changed_fleet_file_keeps_incarnations_and_events(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.announce(vms=["web-0"])
         before = service.as_vm("web-1")
-    with kept(tmp_path, FLEET + '[[vms]]\nname = "more"\n') as service:
+    with a_durable_service(tmp_path, FLEET + '[[vms]]\nname = "more"\n') as service:
         after = service.as_vm("web-1")
         assert after.body == before.body
         assert after.headers["ETag"] == before.headers["ETag"]
@@ -115,16 +119,19 @@ def test_changed_fleet_file_keeps_incarnations_and_events(tmp_path: Path) -> Non
 
 
 def test_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
-    with kept(tmp_path):
+    with a_durable_service(tmp_path):
         pass
-    with pytest.raises(CannotStart, match="4 of 5 VMs"), kept(tmp_path, LONE):
+    with (
+        pytest.raises(CannotStart, match="4 of 5 VMs"),
+        a_durable_service(tmp_path, LONE),
+    ):
         pass
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         assert len(service.get("/v1/vms")["items"]) == 5
 
 
 def test_without_a_fleet_file_the_fleet_in_the_store_is_served(tmp_path: Path) -> None:
-    with kept(tmp_path):
+    with a_durable_service(tmp_path):
         pass
     store = f"sqlite:///{tmp_path / 'kept.db'}"
     with a_service(tmp_path, store=store, fleet=None) as service:
@@ -135,19 +142,19 @@ def test_without_a_fleet_file_the_fleet_in_the_store_is_served(tmp_path: Path) -
 
 
 def test_fast_clock_starts_where_the_journal_ends(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
+    with a_durable_service(tmp_path) as service:
+        service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
         service.announce(vms=["web-0"])
-    with kept(tmp_path, clock="x60") as service:
+    with a_durable_service(tmp_path, clock="x60") as service:
         now = datetime.fromisoformat(service.get("/v1/clock")["now"])
         assert now >= datetime(YEAR, 1, 1, tzinfo=UTC)
 
 
 def test_times_never_go_back_with_a_clock_that_is_behind(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
+    with a_durable_service(tmp_path) as service:
+        service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
         service.announce(vms=["web-0"])
-    with kept(tmp_path, clock="system") as service:
+    with a_durable_service(tmp_path, clock="system") as service:
         service.announce(vms=["web-1"])
         times = [datetime.fromisoformat(fact["at"]) for fact in service.facts()]
         assert times == sorted(times)
@@ -162,7 +169,7 @@ def test_plane_listens_on_every_given_address(tmp_path: Path) -> None:
         ipv4, ipv6 = system.metadata
         assert ipv6.startswith("http://[::1]:")
         for address in (ipv4, ipv6):
-            assert ask("GET", address + EVENTS, Metadata="true").status == 200
+            assert send_request("GET", address + EVENTS, Metadata="true").status == 200
 
 
 @pytest.mark.parametrize(("is_open", "status"), [(None, 404), (True, 200)])
@@ -173,7 +180,7 @@ def test_vm_names_in_the_path_need_permission_on_a_public_address(
     with Service(config, TOKEN) as system:
         address = system.metadata[0].replace("0.0.0.0", "127.0.0.1")
         for path in (EVENTS, f"/vm/web-0{EVENTS}"):
-            assert ask("GET", address + path, Metadata="true").status == status
+            assert send_request("GET", address + path, Metadata="true").status == status
 
 
 def test_store_in_memory_writes_no_file(tmp_path: Path) -> None:
@@ -203,21 +210,24 @@ def test_failed_start_leaves_nothing_open(
 
 
 def test_failed_start_releases_the_store(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart), kept(tmp_path, fleet="nonsense"):
+    with pytest.raises(CannotStart), a_durable_service(tmp_path, fleet="nonsense"):
         pass
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         assert service.document("web-0")["Events"] == []
 
 
 def test_store_is_used_by_one_service_at_a_time(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        with pytest.raises(CannotStart, match="in use"), kept(tmp_path):
+    with a_durable_service(tmp_path) as service:
+        with pytest.raises(CannotStart, match="in use"), a_durable_service(tmp_path):
             pass
         assert service.document("web-0")["Events"] == []
 
 
 def test_fleet_file_nested_too_deeply_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="TOML"), kept(tmp_path, "a=" + "[" * 5000):
+    with (
+        pytest.raises(CannotStart, match="TOML"),
+        a_durable_service(tmp_path, "a=" + "[" * 5000),
+    ):
         pass
 
 
@@ -242,6 +252,8 @@ def test_same_seed_gives_the_same_ids(tmp_path: Path) -> None:
 def test_guest_opens_its_control_plane_on_request(tmp_path: Path) -> None:
     with Service(a_config(tmp_path), TOKEN, is_guest=True) as system:
         assert system.control == ""
-        assert ask("GET", f"{system.metadata[0]}{EVENTS}", Metadata="true").status
+        assert send_request(
+            "GET", f"{system.metadata[0]}{EVENTS}", Metadata="true"
+        ).status
         system.open_control()
-        assert ask("GET", f"{system.control}/readyz").status == 200
+        assert send_request("GET", f"{system.control}/readyz").status == 200

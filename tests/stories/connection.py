@@ -26,7 +26,7 @@ class PollConnection:
     connection: socket.socket
     answers: BufferedReader
 
-    def ask(
+    def poll(
         self, paths: Sequence[str], tag: str | None = None
     ) -> Sequence[PollResponse]:
         """Request all `paths` at once, with `tag` as If-None-Match."""

@@ -153,7 +153,7 @@ class Audience:
     always: bool  # always enabled
     epoch: int = 0
     incarnation: int = 0
-    asked: datetime | None = None  # time of the last poll; None before the first
+    last_poll: datetime | None = None  # time of the last poll; None before the first
     last: object = None  # the events shown last; None before the first change
 
     def shares(
@@ -176,12 +176,12 @@ class Audience:
             self.incarnation += 1
         self.last = now
 
-    def ask(self, now: datetime, kept: Sequence[ModelMaintenance]) -> None:
+    def record_poll(self, now: datetime, kept: Sequence[ModelMaintenance]) -> None:
         """Record a poll, which enables the group if the last one was a day ago."""
-        if not self.always and (self.asked is None or now - self.asked >= DAY):
+        if not self.always and (self.last_poll is None or now - self.last_poll >= DAY):
             self.epoch += 1
             self.incarnation = 1 if [*self.shares(kept)] else 0
-        self.asked = now
+        self.last_poll = now
 
     def document(self, kept: Sequence[ModelMaintenance], version: str) -> bytes:
         """Return the expected document, byte for byte."""

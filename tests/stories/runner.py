@@ -73,7 +73,7 @@ class RowRun:
     def _do(self, do: Do) -> ReceivedResponse | None:
         match do:
             case Post():
-                answer = self.harness.service.ask("POST", do.path, do.body)
+                answer = self.harness.service.request("POST", do.path, do.body)
                 assert answer.status == do.status, answer.body
                 return answer
             case OperatorCommand():
@@ -103,7 +103,7 @@ class RowRun:
 
     def _asked(self, vm: str) -> None:
         (audience,) = [candidate for candidate in self.audiences if vm in candidate.vms]
-        audience.ask(self.harness.now, [*self.kept.values()])
+        audience.record_poll(self.harness.now, [*self.kept.values()])
 
     # --- checks --------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class RowRun:
             if vm in self.gone:
                 assert self.harness.poll(vm).status == 404
                 continue
-            audience.ask(now, kept)
+            audience.record_poll(now, kept)
             answers = self.harness.poll_versions(vm, VERSIONS)
             for version, seen in zip(VERSIONS, answers, strict=True):
                 assert seen.status == 200

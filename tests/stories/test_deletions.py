@@ -102,7 +102,7 @@ def test_a_deleted_vm_gets_404(harness: ServiceHarness) -> None:
     harness.create("vms/pool_0/delete")
     harness.wait(5)
     assert harness.poll("pool_0").status == 404
-    assert harness.service.ask("GET", "/v1/vms/pool_0").status == 404
+    assert harness.service.request("GET", "/v1/vms/pool_0").status == 404
     assert harness.event_lines("pool_1") == []
 
 
@@ -119,7 +119,7 @@ def test_host_maintenance_does_not_wait_for_a_deleted_vm(
     assert harness.phase(host) == STARTED
     harness.wait(5)
     assert harness.phase(host) == COMPLETED
-    assert harness.service.ask("GET", "/v1/groups/lone").status == 404
+    assert harness.service.request("GET", "/v1/groups/lone").status == 404
 
 
 def test_a_vm_can_be_deleted_during_host_maintenance(
@@ -135,7 +135,7 @@ def test_a_vm_can_be_deleted_during_host_maintenance(
     operator_harness.send_command(host, "complete")
     operator_harness.wait(minutes=1)
     assert operator_harness.phase(host) == COMPLETED
-    assert operator_harness.service.ask("GET", "/v1/groups/lone").status == 404
+    assert operator_harness.service.request("GET", "/v1/groups/lone").status == 404
 
 
 def test_a_second_deletion_of_a_vm_is_refused(harness: ServiceHarness) -> None:

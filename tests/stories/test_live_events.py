@@ -130,11 +130,11 @@ def test_the_group_of_a_removed_standalone_vm_stays_until_the_end(
     )
     operator_harness.approve("lone", maintenance)
     assert operator_harness.delete("vms/lone").status == 204
-    assert operator_harness.service.ask("GET", "/v1/groups/lone").status == 200
+    assert operator_harness.service.request("GET", "/v1/groups/lone").status == 200
     assert operator_harness.phase(maintenance) == STARTED
     operator_harness.wait(60)
     assert operator_harness.phase(maintenance) == COMPLETED
-    assert operator_harness.service.ask("GET", "/v1/groups/lone").status == 404
+    assert operator_harness.service.request("GET", "/v1/groups/lone").status == 404
 
 
 def test_everything_else_may_change_while_an_event_is_live(

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.server.support.service import be_away
+from tests.server.support.service import simulate_outage
 from tests.stories.rows import SCHEDULED, STARTED
 from tests.stories.world import NOON, ServiceHarness, a_harness, rfc3339
 
@@ -25,7 +25,7 @@ def announce_and_stop(folder: Path) -> Any:
     with a_durable_harness(folder) as harness:
         maintenance = harness.create("maintenances", type="Reboot", vms=["web-0"])
         harness.wait(minutes=1)
-    be_away(folder / "kept.db", 29 * MINUTE)
+    simulate_outage(folder / "kept.db", 29 * MINUTE)
     return maintenance
 
 
@@ -67,7 +67,7 @@ def test_a_host_failure_completes_after_an_outage(tmp_path: Path) -> None:
     with a_durable_harness(tmp_path) as harness:
         dead = harness.create("hosts/host-a/failed", duration_seconds=600)
         harness.wait(minutes=1)
-    be_away(tmp_path / "kept.db", 29 * MINUTE)
+    simulate_outage(tmp_path / "kept.db", 29 * MINUTE)
     with a_durable_harness(tmp_path) as harness:
         harness.wait(1)
         assert harness.phase(dead) == "COMPLETED"

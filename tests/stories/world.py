@@ -62,7 +62,7 @@ class ServiceHarness:
     ) -> Sequence[PollResponse]:
         """Poll as `vm` in several API versions."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version="
-        return self.connection.ask([path + version for version in versions], tag)
+        return self.connection.poll([path + version for version in versions], tag)
 
     def event_lines(self, vm: str) -> list[str]:
         """Return what `vm` is shown, one line per event."""
@@ -95,15 +95,15 @@ class ServiceHarness:
         **headers: str,
     ) -> ReceivedResponse:
         """Send a POST request to `path` below /v1."""
-        return self.service.ask("POST", f"/v1/{path}", body, raw=raw, **headers)
+        return self.service.request("POST", f"/v1/{path}", body, raw=raw, **headers)
 
     def put(self, path: str, body: object) -> ReceivedResponse:
         """Create or change a part of the fleet."""
-        return self.service.ask("PUT", f"/v1/{path}", body)
+        return self.service.request("PUT", f"/v1/{path}", body)
 
     def delete(self, path: str) -> ReceivedResponse:
         """Remove a part of the fleet."""
-        return self.service.ask("DELETE", f"/v1/{path}")
+        return self.service.request("DELETE", f"/v1/{path}")
 
     def create(self, path: str, **body: object) -> Any:
         """Send a request that creates one maintenance, and return it."""

@@ -44,7 +44,7 @@ class ExecutorHarness:
         run = a_run(hook, outcome=HookOutcome.RUNNING, times=times)
         self.executor.start_hook(a_state(), BeginHook(run=run, deadline=NOON + MINUTE))
 
-    def ask(self) -> None:
+    def check_ready(self) -> None:
         run = a_run(outcome=HookOutcome.RUNNING)
         self.executor.check_ready(a_state(), BeginHook(run=run, deadline=NOON + MINUTE))
 
@@ -123,7 +123,7 @@ def test_stopping_ends_every_hook_and_waits_for_it(ready_pipe: ReadyPipe) -> Non
 
 def test_stopping_ends_a_readiness_check(ready_pipe: ReadyPipe) -> None:
     harness = ExecutorHarness(endless_hook(ready_pipe))
-    harness.ask()
+    harness.check_ready()
     ready_pipe.read()
     harness.executor.stop()
     report = harness.report()
@@ -139,7 +139,7 @@ def test_a_readiness_check_does_not_count_as_a_hook(
     text: str, is_ready: bool, why: str
 ) -> None:
     harness = ExecutorHarness(text)
-    harness.ask()
+    harness.check_ready()
     assert harness.executor.running_count == 0
     report = harness.report()
     assert isinstance(report, ReadyResult)

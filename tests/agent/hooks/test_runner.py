@@ -268,7 +268,7 @@ def test_hooks_run_concurrently(ready_pipe: ReadyPipe) -> None:
         event = an_event(EventId=token)
         ended[token] = ran(text, a_call(event, token=token))
 
-    go = ReadyPipe(ready_pipe.path.parent, "word.go")
+    go = ReadyPipe(ready_pipe.path.parent, "ready.go")
     threads = [Thread(target=run_one, args=(item,)) for item in ("a", "b", "c")]
     for thread in threads:
         thread.start()

@@ -125,7 +125,9 @@ class CommandStateMachine(FleetStateMachine):
         what=st.sampled_from([operations.degrade, operations.fail, operations.recover]),
         hours=st.none() | st.integers(0, 200),
     )
-    def befall(self, host: str, what: Callable[..., Step], hours: int | None) -> None:
+    def change_host(
+        self, host: str, what: Callable[..., Step], hours: int | None
+    ) -> None:
         vms = [vm for vm in self.slice.vms.values() if vm.host == host]
         order = operations.order_for_host(host)
         if what is operations.degrade:
@@ -295,15 +297,15 @@ class CommandStateMachine(FleetStateMachine):
         )
         began = [fact.group for fact in step.facts if isinstance(fact, ListeningBegan)]
         assert began == silent
-        self.memory.asked |= dict.fromkeys(silent, self.memory.there)
+        self.memory.last_polls |= dict.fromkeys(silent, self.memory.there)
         self.take(step)
 
     @rule(group=group_names)
-    def ask(self, group: str) -> None:
+    def poll(self, group: str) -> None:
         """Record a poll by an enabled group; this is not a command."""
         current = self.slice.groups.get(group)
         if current is not None and not self.memory.is_silent(current):
-            self.memory.asked[group] = self.memory.there
+            self.memory.last_polls[group] = self.memory.there
             updated = replace(current, last_request=self.now)
             groups = {**self.slice.groups, group: updated}
             self.slice = replace(self.slice, groups=groups)

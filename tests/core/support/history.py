@@ -70,7 +70,7 @@ class FleetStateMachine(RuleBasedStateMachine):
             self.memory.leave(self.replayed, vm)
         for group in fact.removed_groups:
             assert not self.replayed.groups[group].declared
-            self.memory.asked.pop(group, None)
+            self.memory.last_polls.pop(group, None)
 
     def pick(self, number: int) -> Maintenance:
         """Return one of the maintenance operations, the latest for small numbers."""

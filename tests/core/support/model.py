@@ -36,7 +36,9 @@ class CommandHistory:
 
     there: timedelta = timedelta(0)  # total uptime of the service
     announced: dict[str, timedelta] = field(default_factory=dict)  # uptime then
-    asked: dict[str, timedelta] = field(default_factory=dict)  # uptime at the last poll
+    last_polls: dict[str, timedelta] = field(
+        default_factory=dict
+    )  # uptime at the last poll
     approved: set[str] = field(default_factory=set)  # event ids
     waits_for: dict[str, set[str]] = field(default_factory=dict)  # per Terminate
     left: dict[str, set[str]] = field(default_factory=dict)  # VMs, per maintenance
@@ -53,7 +55,7 @@ class CommandHistory:
         """Return whether the group has not polled for a day of uptime."""
         if group.listening.value == "always":
             return False
-        last = self.asked.get(group.name)
+        last = self.last_polls.get(group.name)
         return last is None or self.there - last >= DAY
 
 

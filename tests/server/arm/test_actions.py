@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 from tests.server.conftest import Serve
-from tests.server.support.arm_client import SETS, VMS, a_fleet, arm, error_of, shown
+from tests.server.support.arm_client import (
+    SETS,
+    VMS,
+    a_fleet,
+    arm,
+    error_of,
+    read_resource,
+)
 from tests.server.support.service import RunningService
 
 MEMBER = f"{SETS}/pool/virtualMachines"
@@ -40,22 +47,22 @@ def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
     ],
 )
 def test_operation_is_accepted_and_announced(
-    kept: RunningService, method: str, path: str, made: tuple[str, str, str]
+    arm_service: RunningService, method: str, path: str, made: tuple[str, str, str]
 ) -> None:
-    before = announced(kept)
-    assert arm(kept, method, path).status == 202
+    before = announced(arm_service)
+    assert arm(arm_service, method, path).status == 202
     kind, cause, vm = made
-    assert announced(kept) == [*before, (kind, cause, [vm])]
+    assert announced(arm_service) == [*before, (kind, cause, [vm])]
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/pool_1", f"{MEMBER}/1"])
 def test_eviction_is_announced_and_returns_204_without_operation(
-    kept: RunningService, path: str
+    arm_service: RunningService, path: str
 ) -> None:
-    answer = arm(kept, "POST", f"{path}/simulateEviction")
+    answer = arm(arm_service, "POST", f"{path}/simulateEviction")
     assert (answer.status, answer.body) == (204, b"")
     assert "Azure-AsyncOperation" not in answer.headers
-    assert announced(kept)[-1:] == [("Preempt", "eviction", ["pool_1"])]
+    assert announced(arm_service)[-1:] == [("Preempt", "eviction", ["pool_1"])]
 
 
 def test_announcement_records_the_token_name(service: RunningService) -> None:
@@ -81,11 +88,11 @@ def test_second_restart_announces_a_second_maintenance(service: RunningService) 
     ],
 )
 def test_unsupported_operation_gets_409(
-    kept: RunningService, method: str, path: str
+    arm_service: RunningService, method: str, path: str
 ) -> None:
-    before = announced(kept)
-    assert error_of(arm(kept, method, path)) == (409, "OperationNotAllowed")
-    assert announced(kept) == before
+    before = announced(arm_service)
+    assert error_of(arm(arm_service, method, path)) == (409, "OperationNotAllowed")
+    assert announced(arm_service) == before
 
 
 def test_vm_being_deleted_cannot_be_deleted_again(service: RunningService) -> None:
@@ -96,16 +103,16 @@ def test_vm_being_deleted_cannot_be_deleted_again(service: RunningService) -> No
 
 @pytest.mark.parametrize("path", [f"{VMS}/nobody", f"{MEMBER}/7"])
 def test_restart_of_unknown_vm_gets_404_and_delete_204(
-    kept: RunningService, path: str
+    arm_service: RunningService, path: str
 ) -> None:
-    restart = arm(kept, "POST", f"{path}/restart")
+    restart = arm(arm_service, "POST", f"{path}/restart")
     assert error_of(restart) == (404, "ResourceNotFound")
-    assert arm(kept, "DELETE", path).status == 204  # as on Azure
+    assert arm(arm_service, "DELETE", path).status == 204  # as on Azure
 
 
 @pytest.mark.parametrize("method", ["DELETE", "GET"])
-def test_unknown_scale_set_gets_404(kept: RunningService, method: str) -> None:
-    answer = arm(kept, method, f"{SETS}/none/virtualMachines/0")
+def test_unknown_scale_set_gets_404(arm_service: RunningService, method: str) -> None:
+    answer = arm(arm_service, method, f"{SETS}/none/virtualMachines/0")
     assert error_of(answer) == (404, "ResourceNotFound")
 
 
@@ -124,7 +131,7 @@ def test_reimage_ignores_its_body(service: RunningService) -> None:
 
 def test_deleted_vm_disappears_when_its_event_is_over(service: RunningService) -> None:
     assert arm(service, "DELETE", f"{MEMBER}/0").status == 202
-    assert shown(service, f"{MEMBER}/0")["instanceId"] == "0"
+    assert read_resource(service, f"{MEMBER}/0")["instanceId"] == "0"
     service.advance(360)
     assert arm(service, "GET", f"{MEMBER}/0").status == 404
 
@@ -143,11 +150,11 @@ def test_deleted_vm_disappears_when_its_event_is_over(service: RunningService) -
     ],
 )
 def test_scale_set_action_announces_one_maintenance_per_vm(
-    kept: RunningService, action: str, body: object, vms: list[str]
+    arm_service: RunningService, action: str, body: object, vms: list[str]
 ) -> None:
-    before = announced(kept)
-    assert arm(kept, "POST", f"{SETS}/pool/{action}", body).status == 202
-    maintenances = announced(kept)[len(before) :]
+    before = announced(arm_service)
+    assert arm(arm_service, "POST", f"{SETS}/pool/{action}", body).status == 202
+    maintenances = announced(arm_service)[len(before) :]
     assert [announced_vms for _, _, announced_vms in maintenances] == [
         [vm] for vm in vms
     ]
@@ -164,12 +171,12 @@ def test_scale_set_action_announces_one_maintenance_per_vm(
     ],
 )
 def test_invalid_instance_ids_get_400_and_change_nothing(
-    kept: RunningService, action: str, body: object
+    arm_service: RunningService, action: str, body: object
 ) -> None:
-    before = announced(kept)
-    answer = arm(kept, "POST", f"{SETS}/pool/{action}", body)
+    before = announced(arm_service)
+    answer = arm(arm_service, "POST", f"{SETS}/pool/{action}", body)
     assert error_of(answer) == (400, "InvalidParameter")
-    assert announced(kept) == before
+    assert announced(arm_service) == before
 
 
 def test_several_vms_of_a_scale_set_are_deleted_together(
@@ -178,7 +185,7 @@ def test_several_vms_of_a_scale_set_are_deleted_together(
     body = {"instanceIds": ["0", "1"]}
     assert arm(service, "POST", f"{SETS}/pool/delete", body).status == 202
     service.advance(360)
-    assert shown(service, f"{SETS}/pool/virtualMachines") == {"value": []}
+    assert read_resource(service, f"{SETS}/pool/virtualMachines") == {"value": []}
 
 
 def test_deletion_is_refused_as_a_whole_if_one_vm_cannot_be_deleted(
@@ -201,9 +208,9 @@ def test_exceeding_the_user_operations_limit_refuses_the_whole_request(
 
 
 def test_action_on_an_empty_scale_set_gets_200(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
-    assert arm(kept, "POST", f"{SETS}/empty/restart").status == 200
+    assert arm(arm_service, "POST", f"{SETS}/empty/restart").status == 200
 
 
 def test_action_on_more_than_100_vms_gets_400(serve: Serve, tmp_path: Path) -> None:
@@ -221,8 +228,8 @@ def test_ambiguous_instance_id_gets_409(serve: Serve, tmp_path: Path) -> None:
     vms = (f'[[vms]]\nname = "{name}"\ngroup = "pool"\n' for name in names)
     file.write_text('[[groups]]\nname = "pool"\nkind = "scale-set"\n' + "".join(vms))
     service = serve(fleet=str(file))
-    assert shown(service, f"{MEMBER}/1")["name"] == "pool_1"
-    assert shown(service, f"{MEMBER}/old_2")["name"] == "old_2"
+    assert read_resource(service, f"{MEMBER}/1")["name"] == "pool_1"
+    assert read_resource(service, f"{MEMBER}/old_2")["name"] == "old_2"
     for method, path in (("POST", f"{MEMBER}/2/restart"), ("DELETE", f"{MEMBER}/2")):
         unclear = arm(service, method, path)
         assert error_of(unclear) == (409, "OperationNotAllowed")

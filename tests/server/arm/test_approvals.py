@@ -35,20 +35,20 @@ def status_of(service: RunningService, event: str) -> Any:
     ["virtualMachines/web-0", "virtualMachines/WEB-1", "AvailabilitySets/Web"],
 )
 def test_any_resource_that_sees_an_event_can_approve_it(
-    kept: RunningService, resource: str
+    arm_service: RunningService, resource: str
 ) -> None:
-    event = announced(kept, "web-0")
+    event = announced(arm_service, "web-0")
     path = f"{COMPUTE}/{resource}/{EVENTS}/{event.lower()}/acknowledge"
-    answer = arm(kept, "POST", path)
+    answer = arm(arm_service, "POST", path)
     assert (answer.status, answer.json) == (200, APPROVED)
-    assert status_of(kept, event) == "Started"
+    assert status_of(arm_service, event) == "Started"
 
 
-def test_scale_set_can_approve_events_of_its_vms(kept: RunningService) -> None:
-    event = announced(kept, "pool_0")
+def test_scale_set_can_approve_events_of_its_vms(arm_service: RunningService) -> None:
+    event = announced(arm_service, "pool_0")
     path = f"{SETS}/pool/{EVENTS}/{event}/acknowledge"
-    assert arm(kept, "POST", path).json == APPROVED
-    assert status_of(kept, event) == "Started"
+    assert arm(arm_service, "POST", path).json == APPROVED
+    assert status_of(arm_service, event) == "Started"
 
 
 def test_journal_records_who_approved_and_over_which_api(
@@ -85,33 +85,37 @@ def test_approving_a_finished_event_gets_409(service: RunningService) -> None:
         "virtualMachineScaleSets/pool",
     ],
 )
-def test_event_of_another_group_gets_404(kept: RunningService, resource: str) -> None:
-    event = announced(kept, "web-0")
+def test_event_of_another_group_gets_404(
+    arm_service: RunningService, resource: str
+) -> None:
+    event = announced(arm_service, "web-0")
     path = f"{COMPUTE}/{resource}/{EVENTS}/{event}/acknowledge"
-    assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
-    assert status_of(kept, event) == "Scheduled"
+    assert error_of(arm(arm_service, "POST", path)) == (404, "InvalidScheduledEventId")
+    assert status_of(arm_service, event) == "Scheduled"
 
 
 @pytest.mark.parametrize("event", [NEVER, "x", "%00", "%C3%B6", "a" * 81])
-def test_unknown_event_gets_404(kept: RunningService, event: str) -> None:
+def test_unknown_event_gets_404(arm_service: RunningService, event: str) -> None:
     path = f"{VMS}/web-0/{EVENTS}/{event}/acknowledge"
-    assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
+    assert error_of(arm(arm_service, "POST", path)) == (404, "InvalidScheduledEventId")
 
 
-def test_maintenance_id_is_not_accepted_as_event_id(kept: RunningService) -> None:
-    maintenance = kept.announce(vms=["web-0"])
+def test_maintenance_id_is_not_accepted_as_event_id(
+    arm_service: RunningService,
+) -> None:
+    maintenance = arm_service.announce(vms=["web-0"])
     path = f"{VMS}/web-0/{EVENTS}/{maintenance['id']}/acknowledge"
-    assert error_of(arm(kept, "POST", path)) == (404, "InvalidScheduledEventId")
+    assert error_of(arm(arm_service, "POST", path)) == (404, "InvalidScheduledEventId")
 
 
 def test_vm_of_an_isolated_group_approves_only_its_own_events(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
-    event = announced(kept, "apart_0")
+    event = announced(arm_service, "apart_0")
     path = f"{EVENTS}/{event}/acknowledge"
-    other = arm(kept, "POST", f"{VMS}/apart_1/{path}")
+    other = arm(arm_service, "POST", f"{VMS}/apart_1/{path}")
     assert error_of(other) == (404, "InvalidScheduledEventId")
-    assert arm(kept, "POST", f"{VMS}/apart_0/{path}").status == 200
+    assert arm(arm_service, "POST", f"{VMS}/apart_0/{path}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -124,12 +128,12 @@ def test_vm_of_an_isolated_group_approves_only_its_own_events(
     }.items(),
 )
 def test_unknown_resource_cannot_approve(
-    kept: RunningService, resource: str, error: tuple[int, str]
+    arm_service: RunningService, resource: str, error: tuple[int, str]
 ) -> None:
-    event = announced(kept, "web-0")
+    event = announced(arm_service, "web-0")
     path = f"{COMPUTE}/{resource}/{EVENTS}/{event}/acknowledge"
-    assert error_of(arm(kept, "POST", path)) == error
-    assert status_of(kept, event) == "Scheduled"
+    assert error_of(arm(arm_service, "POST", path)) == error
+    assert status_of(arm_service, event) == "Scheduled"
 
 
 # --- several events ----------------------------------------------------------
@@ -201,7 +205,7 @@ def test_request_with_only_finished_events_gets_409(
         b"[" * 100_000,
     ],
 )
-def test_invalid_event_list_gets_400(kept: RunningService, raw: bytes) -> None:
-    answer = arm(kept, "POST", f"{VMS}/lone/{EVENTS}", raw=raw)
+def test_invalid_event_list_gets_400(arm_service: RunningService, raw: bytes) -> None:
+    answer = arm(arm_service, "POST", f"{VMS}/lone/{EVENTS}", raw=raw)
     assert answer.status == 400
     assert error_of(answer)[1] in ("BadRequest", "InvalidRequestContent")

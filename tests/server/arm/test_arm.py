@@ -17,7 +17,7 @@ from tests.server.support.arm_client import (
     arm,
     error_of,
     event_of,
-    shown,
+    read_resource,
 )
 from tests.server.support.service import RunningService
 
@@ -39,8 +39,8 @@ def codes(view: Any) -> list[str]:
 # --- VMs ---------------------------------------------------------------------
 
 
-def test_vm_has_all_properties_of_the_fleet_file(kept: RunningService) -> None:
-    assert shown(kept, f"{VMS}/web-0") == {
+def test_vm_has_all_properties_of_the_fleet_file(arm_service: RunningService) -> None:
+    assert read_resource(arm_service, f"{VMS}/web-0") == {
         "id": f"{ID}/virtualMachines/web-0",
         "name": "web-0",
         "type": "Microsoft.Compute/virtualMachines",
@@ -58,10 +58,10 @@ def test_vm_has_all_properties_of_the_fleet_file(kept: RunningService) -> None:
 
 
 def test_vm_without_a_resource_group_takes_it_from_the_path(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
     path = "/subscriptions/any/resourceGroups/other/providers/Microsoft.Compute"
-    view = shown(kept, f"{path}/virtualMachines/lone")
+    view = read_resource(arm_service, f"{path}/virtualMachines/lone")
     assert view["id"] == f"{path}/virtualMachines/lone"
     assert view["location"] == "global"
     assert view["properties"] == {
@@ -74,8 +74,8 @@ def test_vm_without_a_resource_group_takes_it_from_the_path(
     }
 
 
-def test_scale_set_vm_is_also_a_vm(kept: RunningService) -> None:
-    properties = shown(kept, f"{VMS}/pool_1")["properties"]
+def test_scale_set_vm_is_also_a_vm(arm_service: RunningService) -> None:
+    properties = read_resource(arm_service, f"{VMS}/pool_1")["properties"]
     assert properties == {
         "provisioningState": "Succeeded",
         "virtualMachineScaleSet": {"id": f"{ID}/virtualMachineScaleSets/pool"},
@@ -90,8 +90,8 @@ def test_scale_set_vm_is_also_a_vm(kept: RunningService) -> None:
     }
 
 
-def test_names_and_paths_are_case_insensitive(kept: RunningService) -> None:
-    assert shown(kept, f"{VMS}/web-0".upper())["name"] == "web-0"
+def test_names_and_paths_are_case_insensitive(arm_service: RunningService) -> None:
+    assert read_resource(arm_service, f"{VMS}/web-0".upper())["name"] == "web-0"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_names_and_paths_are_case_insensitive(kept: RunningService) -> None:
         f"{COMPUTE}/availabilitySets/lone",
     ],
 )
-def test_unknown_resource_gets_404(kept: RunningService, path: str) -> None:
-    assert error_of(arm(kept, "GET", path)) == (404, "ResourceNotFound")
+def test_unknown_resource_gets_404(arm_service: RunningService, path: str) -> None:
+    assert error_of(arm(arm_service, "GET", path)) == (404, "ResourceNotFound")
 
 
 # --- lists -------------------------------------------------------------------
@@ -126,10 +126,10 @@ def names(view: Any) -> list[str]:
 
 
 def test_subscription_lists_its_vms_and_vms_without_one(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines"
-    view = shown(kept, path)
+    view = read_resource(arm_service, path)
     assert names(view) == [
         "apart_0",
         "apart_1",
@@ -143,9 +143,9 @@ def test_subscription_lists_its_vms_and_vms_without_one(
 
 
 def test_resource_group_lists_its_vms_and_vms_without_one(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
-    other = shown(kept, VMS.replace("/rg/", "/other/"))
+    other = read_resource(arm_service, VMS.replace("/rg/", "/other/"))
     assert names(other) == ["apart_0", "apart_1", "lone"]
 
 
@@ -153,7 +153,7 @@ def test_resource_group_or_subscription_without_vms_gets_404(
     service: RunningService,
 ) -> None:
     for name in ("apart_0", "apart_1", "lone"):
-        assert service.ask("DELETE", f"/v1/vms/{name}").status == 204
+        assert service.request("DELETE", f"/v1/vms/{name}").status == 204
     other = arm(service, "GET", VMS.replace("/rg/", "/other/"))
     assert error_of(other) == (404, "ResourceGroupNotFound")
     path = "/subscriptions/other/providers/Microsoft.Compute/virtualMachines"
@@ -163,7 +163,7 @@ def test_resource_group_or_subscription_without_vms_gets_404(
 def test_fleet_without_vms_is_an_empty_list(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text("")
-    assert shown(serve(fleet=str(file)), VMS) == {"value": []}
+    assert read_resource(serve(fleet=str(file)), VMS) == {"value": []}
 
 
 def test_long_list_is_paged(serve: Serve, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_long_list_is_paged(serve: Serve, tmp_path: Path) -> None:
     service = serve(fleet=str(file))
     listed, path = [], f"{VMS.replace('/rg/', '/r%20g/')}?{VERSION}"
     for size in (500, 500, 1):
-        view = shown(service, path)
+        view = read_resource(service, path)
         assert len(view["value"]) == size
         listed += names(view)
         path = view.get("nextLink", "").removeprefix(service.control)
@@ -183,8 +183,10 @@ def test_long_list_is_paged(serve: Serve, tmp_path: Path) -> None:
 # --- sets --------------------------------------------------------------------
 
 
-def test_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> None:
-    assert shown(kept, f"{COMPUTE}/availabilitySets/WEB") == {
+def test_availability_set_has_domains_vms_and_a_policy(
+    arm_service: RunningService,
+) -> None:
+    assert read_resource(arm_service, f"{COMPUTE}/availabilitySets/WEB") == {
         "id": f"{ID}/availabilitySets/web",
         "name": "web",
         "type": "Microsoft.Compute/availabilitySets",
@@ -206,9 +208,9 @@ def test_availability_set_has_domains_vms_and_a_policy(kept: RunningService) -> 
 
 
 def test_scale_set_has_a_capacity_a_profile_and_a_policy(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
-    assert shown(kept, f"{SETS}/pool") == {
+    assert read_resource(arm_service, f"{SETS}/pool") == {
         "id": f"{ID}/virtualMachineScaleSets/pool",
         "name": "pool",
         "type": "Microsoft.Compute/virtualMachineScaleSets",
@@ -235,41 +237,45 @@ def test_scale_set_has_a_capacity_a_profile_and_a_policy(
     }
 
 
-def test_scale_set_without_vms_exists(kept: RunningService) -> None:
-    assert shown(kept, f"{SETS}/empty")["sku"] == {"capacity": 0}
-    assert shown(kept, f"{SETS}/empty/virtualMachines") == {"value": []}
+def test_scale_set_without_vms_exists(arm_service: RunningService) -> None:
+    assert read_resource(arm_service, f"{SETS}/empty")["sku"] == {"capacity": 0}
+    assert read_resource(arm_service, f"{SETS}/empty/virtualMachines") == {"value": []}
 
 
 @pytest.mark.parametrize("instance", ["1", "pool_1", "POOL_1"])
 def test_scale_set_vm_is_found_by_instance_id_or_name(
-    kept: RunningService, instance: str
+    arm_service: RunningService, instance: str
 ) -> None:
-    vm = shown(kept, f"{SETS}/pool/virtualMachines/{instance}")
+    vm = read_resource(arm_service, f"{SETS}/pool/virtualMachines/{instance}")
     own = f"{ID}/virtualMachineScaleSets/pool/virtualMachines/1"
     assert (vm["id"], vm["instanceId"]) == (own, "1")
     assert vm["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
 
 
-def test_vms_of_a_scale_set_are_listed(kept: RunningService) -> None:
-    view = shown(kept, f"{SETS}/pool/virtualMachines")
+def test_vms_of_a_scale_set_are_listed(arm_service: RunningService) -> None:
+    view = read_resource(arm_service, f"{SETS}/pool/virtualMachines")
     assert [vm["instanceId"] for vm in view["value"]] == ["0", "1"]
 
 
 # --- instance view -----------------------------------------------------------
 
 
-def test_vm_without_maintenance_is_running(kept: RunningService) -> None:
-    view = shown(kept, f"{VMS}/web-0/instanceView")
+def test_vm_without_maintenance_is_running(arm_service: RunningService) -> None:
+    view = read_resource(arm_service, f"{VMS}/web-0/instanceView")
     assert codes(view) == ["ProvisioningState/succeeded", "PowerState/running"]
     assert (view["platformUpdateDomain"], view["platformFaultDomain"]) == (0, 1)
     assert view["assignedHost"] == "host-a"
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{SETS}/pool/virtualMachines/0"])
-def test_instance_view_is_included_on_request(kept: RunningService, path: str) -> None:
-    whole = shown(kept, f"{path}?{VERSION}&$expand=instanceView")
-    assert whole["properties"]["instanceView"] == shown(kept, f"{path}/instanceView")
-    assert "instanceView" not in shown(kept, path)["properties"]
+def test_instance_view_is_included_on_request(
+    arm_service: RunningService, path: str
+) -> None:
+    whole = read_resource(arm_service, f"{path}?{VERSION}&$expand=instanceView")
+    assert whole["properties"]["instanceView"] == read_resource(
+        arm_service, f"{path}/instanceView"
+    )
+    assert "instanceView" not in read_resource(arm_service, path)["properties"]
 
 
 @pytest.mark.parametrize(
@@ -288,16 +294,16 @@ def test_instance_view_shows_a_running_maintenance(
     service = serve(fleet=a_fleet(tmp_path), driver="operator", lead=0)
 
     def doing() -> str:
-        view = shown(service, f"{VMS}/lone/instanceView")
+        view = read_resource(service, f"{VMS}/lone/instanceView")
         return " ".join(code.partition("/")[2] for code in codes(view))
 
     maintenance = service.announce(type=kind, vms=["lone"], duration_seconds=60)
     assert doing() == "succeeded running"
     event = event_of(service, "lone")
-    assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
+    assert service.request("POST", f"/v1/events/{event}/approve").status == 200
     assert doing() == acted_on
     assert (
-        service.ask("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
+        service.request("POST", f"/v1/maintenances/{maintenance['id']}/complete").status
         == 200
     )
     assert doing() == done
@@ -308,12 +314,14 @@ def test_instance_view_shows_a_running_maintenance(
 def test_maintenance_of_another_vm_is_not_shown(service: RunningService) -> None:
     service.announce(vms=["web-1"])
     event = event_of(service, "web-0")
-    assert service.ask("POST", f"/v1/events/{event}/approve").status == 200
+    assert service.request("POST", f"/v1/events/{event}/approve").status == 200
     assert (
-        shown(service, f"{VMS}/web-1")["properties"]["provisioningState"] == "Updating"
+        read_resource(service, f"{VMS}/web-1")["properties"]["provisioningState"]
+        == "Updating"
     )
     assert (
-        shown(service, f"{VMS}/web-0")["properties"]["provisioningState"] == "Succeeded"
+        read_resource(service, f"{VMS}/web-0")["properties"]["provisioningState"]
+        == "Succeeded"
     )
 
 
@@ -324,7 +332,7 @@ def test_vm_that_left_the_maintenance_is_not_under_way() -> None:
 
 
 def test_power_state_is_unknown_on_a_failed_host(service: RunningService) -> None:
-    assert service.ask("POST", "/v1/hosts/host-a/failed").status == 201
-    view = shown(service, f"{VMS}/web-0/instanceView")
+    assert service.request("POST", "/v1/hosts/host-a/failed").status == 201
+    view = read_resource(service, f"{VMS}/web-0/instanceView")
     assert codes(view) == ["ProvisioningState/updating", "PowerState/unknown"]
     assert view["statuses"][0]["time"]

@@ -47,7 +47,7 @@ def followed(
     """Send a GET to the URL in `header` of an earlier response."""
     address = begun.headers[header]
     assert address.startswith(f"{service.control}/subscriptions/{SUBSCRIPTION}/")
-    return service.ask("GET", address.removeprefix(service.control))
+    return service.request("GET", address.removeprefix(service.control))
 
 
 def status_of(service: RunningService, begun: ReceivedResponse) -> Any:
@@ -115,7 +115,7 @@ def test_location_returns_202_until_the_event_is_over(
 def test_canceled_maintenance_is_a_canceled_operation(service: RunningService) -> None:
     answer = begun(service)
     cancel = f"/v1/maintenances/{last_id(service)}/cancel"
-    assert service.ask("POST", cancel, {"reason": "not today"}).status == 200
+    assert service.request("POST", cancel, {"reason": "not today"}).status == 200
     over = status_of(service, answer)
     assert over["status"] == "Canceled"
     assert over["error"] == {
@@ -137,7 +137,8 @@ def test_closed_maintenance_is_a_failed_operation(serve: Serve, tmp_path: Path) 
     service.advance(16 * 60)
     assert status_of(service, answer)["status"] == "InProgress"
     assert (
-        service.ask("POST", f"/v1/maintenances/{last_id(service)}/close").status == 200
+        service.request("POST", f"/v1/maintenances/{last_id(service)}/close").status
+        == 200
     )
     over = status_of(service, answer)
     assert (over["status"], over["error"]["code"]) == ("Failed", "OperationFailed")
@@ -172,7 +173,8 @@ def test_operation_on_several_vms_is_canceled_if_one_is_canceled(
 ) -> None:
     answer = begun(service, f"{SETS}/pool/restart")
     assert (
-        service.ask("POST", f"/v1/maintenances/{last_id(service)}/cancel").status == 200
+        service.request("POST", f"/v1/maintenances/{last_id(service)}/cancel").status
+        == 200
     )
     assert status_of(service, answer)["status"] == "InProgress"
     service.advance(16 * 60)
@@ -200,9 +202,9 @@ def test_operation_can_be_polled_after_a_service_restart(tmp_path: Path) -> None
     with a_service(tmp_path, **options) as service:
         path = begun(service).headers["Location"].removeprefix(service.control)
     with a_service(tmp_path, **options) as again:
-        assert again.ask("GET", path).status == 202
+        assert again.request("GET", path).status == 202
         again.advance(16 * 60)
-        assert again.ask("GET", path).status == 200
+        assert again.request("GET", path).status == 200
 
 
 def test_operation_paths_are_case_insensitive(service: RunningService) -> None:

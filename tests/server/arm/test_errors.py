@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from starlette.responses import Response
 from tests.server.support.arm_client import COMPUTE, SETS, VERSION, VMS, arm, error_of
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 from forewarn.errors import (
     Conflict,
@@ -34,27 +34,29 @@ PATHS = [
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("token", [None, "", "Bearer", "Bearer wrong", "Basic dDp0"])
 def test_request_without_a_valid_token_gets_401(
-    kept: RunningService, path: str, token: str | None
+    arm_service: RunningService, path: str, token: str | None
 ) -> None:
     headers = {} if token is None else {"Authorization": token}
-    answer = ask("GET", kept.control + path, None, **headers)
+    answer = send_request("GET", arm_service.control + path, None, **headers)
     assert error_of(answer) == (401, "AuthenticationFailed")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_extra_slashes_in_the_path_are_ignored(kept: RunningService) -> None:
-    assert arm(kept, "GET", "/" + f"{VMS}//web-0/").json["name"] == "web-0"
+def test_extra_slashes_in_the_path_are_ignored(arm_service: RunningService) -> None:
+    assert arm(arm_service, "GET", "/" + f"{VMS}//web-0/").json["name"] == "web-0"
 
 
 @pytest.mark.parametrize("query", ["x=1", "api-version=", "api-version=%20"])
-def test_request_without_api_version_gets_400(kept: RunningService, query: str) -> None:
-    answer = arm(kept, "GET", f"{VMS}/web-0?{query}")
+def test_request_without_api_version_gets_400(
+    arm_service: RunningService, query: str
+) -> None:
+    answer = arm(arm_service, "GET", f"{VMS}/web-0?{query}")
     assert error_of(answer) == (400, "MissingApiVersionParameter")
 
 
 @pytest.mark.parametrize("query", ["api-version=2030-01-01", "API-Version=anything"])
-def test_any_api_version_is_accepted(kept: RunningService, query: str) -> None:
-    assert arm(kept, "GET", f"{VMS}/web-0?{query}").status == 200
+def test_any_api_version_is_accepted(arm_service: RunningService, query: str) -> None:
+    assert arm(arm_service, "GET", f"{VMS}/web-0?{query}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -67,8 +69,8 @@ def test_any_api_version_is_accepted(kept: RunningService, query: str) -> None:
         COMPUTE.replace("Compute", "Storage") + "/storageAccounts/a",
     ],
 )
-def test_unknown_resource_type_gets_404(kept: RunningService, path: str) -> None:
-    assert error_of(arm(kept, "GET", path)) == (404, "InvalidResourceType")
+def test_unknown_resource_type_gets_404(arm_service: RunningService, path: str) -> None:
+    assert error_of(arm(arm_service, "GET", path)) == (404, "InvalidResourceType")
 
 
 @pytest.mark.parametrize(
@@ -82,16 +84,16 @@ def test_unknown_resource_type_gets_404(kept: RunningService, path: str) -> None
     ],
 )
 def test_other_methods_get_405(
-    kept: RunningService, method: str, path: str, allowed: str
+    arm_service: RunningService, method: str, path: str, allowed: str
 ) -> None:
-    answer = arm(kept, method, path)
+    answer = arm(arm_service, method, path)
     assert error_of(answer) == (405, "MethodNotAllowed")
     assert answer.headers["Allow"] == allowed
 
 
-def test_every_response_has_a_unique_request_id(kept: RunningService) -> None:
+def test_every_response_has_a_unique_request_id(arm_service: RunningService) -> None:
     ids = {
-        arm(kept, "GET", path).headers["x-ms-request-id"]
+        arm(arm_service, "GET", path).headers["x-ms-request-id"]
         for path in (f"{VMS}/web-0", f"{VMS}/web-0", f"{VMS}/nobody", "/subscriptions")
     }
     assert len(ids) == 4
@@ -102,57 +104,63 @@ def test_every_response_has_a_unique_request_id(kept: RunningService) -> None:
 
 @pytest.mark.parametrize("path", [f"{VMS}/web-0", f"{VMS}/nobody"])
 def test_client_request_id_is_returned_on_request(
-    kept: RunningService, path: str
+    arm_service: RunningService, path: str
 ) -> None:
     return_id = {"x_ms_return_client_request_id": "True"}
     for more in ({}, return_id):
         answer = arm(
-            kept, "GET", path, None, raw=None, x_ms_client_request_id="mine", **more
+            arm_service,
+            "GET",
+            path,
+            None,
+            raw=None,
+            x_ms_client_request_id="mine",
+            **more,
         )
         returned = answer.headers["x-ms-client-request-id"]
         assert returned == ("mine" if more else None)
 
 
-def test_openapi_description_omits_arm_paths(kept: RunningService) -> None:
-    paths = kept.get("/openapi.json")["paths"]
+def test_openapi_description_omits_arm_paths(arm_service: RunningService) -> None:
+    paths = arm_service.get("/openapi.json")["paths"]
     assert not [path for path in paths if "subscriptions" in path.lower()]
 
 
-def test_errors_elsewhere_are_problem_documents(kept: RunningService) -> None:
-    answer = kept.ask("GET", "/v1/subscriptions")
+def test_errors_elsewhere_are_problem_documents(arm_service: RunningService) -> None:
+    answer = arm_service.request("GET", "/v1/subscriptions")
     assert answer.detail
 
 
 @pytest.mark.parametrize("token", ["%00", "%C3%B6", "a" * 81])
-def test_invalid_skip_token_gets_400(kept: RunningService, token: str) -> None:
-    answer = arm(kept, "GET", f"{VMS}?{VERSION}&$skiptoken={token}")
+def test_invalid_skip_token_gets_400(arm_service: RunningService, token: str) -> None:
+    answer = arm(arm_service, "GET", f"{VMS}?{VERSION}&$skiptoken={token}")
     assert error_of(answer) == (400, "InvalidParameter")
 
 
 def test_oversized_body_gets_413_in_arm_format(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
     for path in (f"{VMS}/web-0/restart", f"{VMS}/web-0/restart".upper()):
-        answer = arm(kept, "POST", path, raw=b" " * (1024 * 1024 + 1))
+        answer = arm(arm_service, "POST", path, raw=b" " * (1024 * 1024 + 1))
         assert error_of(answer) == (413, "RequestEntityTooLarge")
 
 
 def test_unknown_host_name_gets_421_in_arm_format(
-    kept: RunningService,
+    arm_service: RunningService,
 ) -> None:
-    answer = arm(kept, "GET", f"{VMS}/web-0", Host="evil.example")
+    answer = arm(arm_service, "GET", f"{VMS}/web-0", Host="evil.example")
     assert error_of(answer) == (421, "MisdirectedRequest")
 
 
-def test_responses_must_not_be_cached(kept: RunningService) -> None:
+def test_responses_must_not_be_cached(arm_service: RunningService) -> None:
     for path in (f"{VMS}/web-0", f"{VMS}/web-0".upper(), f"/{VMS}/web-0"):
-        assert arm(kept, "GET", path).headers["Cache-Control"] == "no-store"
+        assert arm(arm_service, "GET", path).headers["Cache-Control"] == "no-store"
 
 
 # --- exceptions as responses -------------------------------------------------
 
 
-def told(response: Response) -> tuple[int, str]:
+def status_and_code(response: Response) -> tuple[int, str]:
     assert isinstance(response.body, bytes)
     return response.status_code, json.loads(response.body)["error"]["code"]
 
@@ -174,7 +182,7 @@ def told(response: Response) -> tuple[int, str]:
 def test_every_error_has_a_status_and_a_code(
     error: Exception, answer: tuple[int, str]
 ) -> None:
-    assert told(failed(error)) == answer
+    assert status_and_code(failed(error)) == answer
 
 
 def test_internal_errors_are_not_exposed() -> None:

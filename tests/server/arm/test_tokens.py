@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.server.control.test_tokens import holding
+from tests.server.control.test_tokens import client_with_token
 from tests.server.support.arm_client import (
     COMPUTE,
     SETS,
@@ -15,9 +15,9 @@ from tests.server.support.arm_client import (
     arm,
     error_of,
     event_of,
-    shown,
+    read_resource,
 )
-from tests.server.support.service import RunningService, a_service, ask
+from tests.server.support.service import RunningService, a_service, send_request
 
 EVENTS = "providers/Microsoft.Maintenance/scheduledevents"
 LOCATION = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
@@ -33,19 +33,19 @@ class TokenClients:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenClients]:
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenClients]:
     folder = tmp_path_factory.mktemp("scene")
     with a_service(folder, fleet=a_fleet(folder)) as service:
         yield TokenClients(
             admin=service,
-            viewer=holding(service, "somebody", "viewer"),
-            web=holding(service, "web-team", "group", group="web"),
+            viewer=client_with_token(service, "somebody", "viewer"),
+            web=client_with_token(service, "web-team", "group", group="web"),
         )
 
 
-def count(scene: TokenClients) -> int:
+def count(clients: TokenClients) -> int:
     """Return the number of announcements so far."""
-    return len(scene.admin.facts("Announced"))
+    return len(clients.admin.facts("Announced"))
 
 
 @pytest.mark.parametrize(
@@ -62,45 +62,50 @@ def count(scene: TokenClients) -> int:
     ],
 )
 def test_viewer_may_not_change_anything(
-    scene: TokenClients, method: str, path: str
+    clients: TokenClients, method: str, path: str
 ) -> None:
-    before = count(scene)
-    answer = arm(scene.viewer, method, path)
+    before = count(clients)
+    answer = arm(clients.viewer, method, path)
     assert error_of(answer) == (403, "AuthorizationFailed")
-    assert count(scene) == before
+    assert count(clients) == before
 
 
-def test_viewer_sees_everything(scene: TokenClients) -> None:
-    assert shown(scene.viewer, VMS) == shown(scene.admin, VMS)
-    assert shown(scene.viewer, f"{VMS}/web-0/instanceView")["assignedHost"] == "host-a"
+def test_viewer_sees_everything(clients: TokenClients) -> None:
+    assert read_resource(clients.viewer, VMS) == read_resource(clients.admin, VMS)
+    assert (
+        read_resource(clients.viewer, f"{VMS}/web-0/instanceView")["assignedHost"]
+        == "host-a"
+    )
 
 
-def test_too_many_wrong_tokens_get_429_in_arm_format(scene: TokenClients) -> None:
-    url = f"{scene.admin.control}{VMS}/web-0?{VERSION}"
+def test_too_many_wrong_tokens_get_429_in_arm_format(clients: TokenClients) -> None:
+    url = f"{clients.admin.control}{VMS}/web-0?{VERSION}"
     for _ in range(20):
-        assert ask("GET", url, Authorization="Bearer wrong").status == 401
-    answer = ask("GET", url, Authorization="Bearer wrong")
+        assert send_request("GET", url, Authorization="Bearer wrong").status == 401
+    answer = send_request("GET", url, Authorization="Bearer wrong")
     assert error_of(answer) == (429, "TooManyRequests")
     assert int(answer.headers["Retry-After"]) >= 1
-    assert arm(scene.web, "GET", f"{VMS}/web-0").status == 200
+    assert arm(clients.web, "GET", f"{VMS}/web-0").status == 200
 
 
 # --- group tokens ------------------------------------------------------------
 
 
-def test_group_sees_its_own_vms_and_set(scene: TokenClients) -> None:
-    assert shown(scene.web, f"{VMS}/web-0")["name"] == "web-0"
-    assert shown(scene.web, f"/{VMS}/web-0")["name"] == "web-0"
-    assert [vm["name"] for vm in shown(scene.web, VMS)["value"]] == [
+def test_group_sees_its_own_vms_and_set(clients: TokenClients) -> None:
+    assert read_resource(clients.web, f"{VMS}/web-0")["name"] == "web-0"
+    assert read_resource(clients.web, f"/{VMS}/web-0")["name"] == "web-0"
+    assert [vm["name"] for vm in read_resource(clients.web, VMS)["value"]] == [
         "web-0",
         "web-1",
     ]
-    assert shown(scene.web, f"{COMPUTE}/availabilitySets/web")["name"] == "web"
+    assert (
+        read_resource(clients.web, f"{COMPUTE}/availabilitySets/web")["name"] == "web"
+    )
 
 
-def test_group_does_not_see_the_hosts_of_its_vms(scene: TokenClients) -> None:
-    assert "assignedHost" not in shown(scene.web, f"{VMS}/web-0/instanceView")
-    whole = shown(scene.web, f"{VMS}/web-0?{VERSION}&$expand=instanceView")
+def test_group_does_not_see_the_hosts_of_its_vms(clients: TokenClients) -> None:
+    assert "assignedHost" not in read_resource(clients.web, f"{VMS}/web-0/instanceView")
+    whole = read_resource(clients.web, f"{VMS}/web-0?{VERSION}&$expand=instanceView")
     assert "host-a" not in str(whole)
 
 
@@ -116,12 +121,12 @@ def test_group_does_not_see_the_hosts_of_its_vms(scene: TokenClients) -> None:
     ],
 )
 def test_resources_of_other_groups_look_nonexistent(
-    scene: TokenClients, path: str
+    clients: TokenClients, path: str
 ) -> None:
     theirs = path.format("pool_0", set="pool", i="0")
     nobodys = path.format("none_0", set="none", i="0")
-    assert arm(scene.admin, "GET", theirs).status == 200
-    answers = [arm(scene.web, "GET", item) for item in (theirs, nobodys)]
+    assert arm(clients.admin, "GET", theirs).status == 200
+    answers = [arm(clients.web, "GET", item) for item in (theirs, nobodys)]
     assert {error_of(item) for item in answers} == {(404, "ResourceNotFound")}
     messages = [
         item.json["error"]["message"].replace("pool", "none") for item in answers
@@ -143,57 +148,57 @@ def test_resources_of_other_groups_look_nonexistent(
     ],
 )
 def test_group_cannot_change_vms_of_other_groups(
-    scene: TokenClients, method: str, path: str, status: int
+    clients: TokenClients, method: str, path: str, status: int
 ) -> None:
-    before = count(scene)
-    assert arm(scene.web, method, path).status == status
-    assert count(scene) == before
+    before = count(clients)
+    assert arm(clients.web, method, path).status == status
+    assert count(clients) == before
 
 
 @pytest.mark.parametrize("slashes", ["", "//"])
 def test_group_can_restart_its_own_vms_and_poll_the_operation(
-    scene: TokenClients, slashes: str
+    clients: TokenClients, slashes: str
 ) -> None:
-    answer = arm(scene.web, "POST", f"{slashes}{VMS}/web-0/restart")
+    answer = arm(clients.web, "POST", f"{slashes}{VMS}/web-0/restart")
     assert answer.status == 202
-    assert scene.admin.facts("Announced")[-1]["by"] == "web-team"
-    path = answer.headers["Location"].removeprefix(scene.web.control)
-    assert scene.web.ask("GET", path).status == 202
+    assert clients.admin.facts("Announced")[-1]["by"] == "web-team"
+    path = answer.headers["Location"].removeprefix(clients.web.control)
+    assert clients.web.request("GET", path).status == 202
 
 
-def test_operation_of_another_group_gets_404(scene: TokenClients) -> None:
-    theirs = scene.admin.announce(vms=["lone"])["id"]
-    assert arm(scene.admin, "GET", f"{LOCATION}/operations/{theirs}").status == 200
-    answer = arm(scene.web, "GET", f"{LOCATION}/operations/{theirs}")
+def test_operation_of_another_group_gets_404(clients: TokenClients) -> None:
+    theirs = clients.admin.announce(vms=["lone"])["id"]
+    assert arm(clients.admin, "GET", f"{LOCATION}/operations/{theirs}").status == 200
+    answer = arm(clients.web, "GET", f"{LOCATION}/operations/{theirs}")
     assert error_of(answer) == (404, "NotFound")
 
 
-def test_group_reads_only_its_share_of_a_cancellation(scene: TokenClients) -> None:
-    scene.admin.ask("PUT", "/v1/vms/other", {"host": "host-a"})
-    shared = scene.admin.announce(host="host-a")["id"]
+def test_group_reads_only_its_share_of_a_cancellation(clients: TokenClients) -> None:
+    clients.admin.request("PUT", "/v1/vms/other", {"host": "host-a"})
+    shared = clients.admin.announce(host="host-a")["id"]
     cancel = f"/v1/maintenances/{shared}/cancel"
-    assert scene.admin.ask("POST", cancel, {"reason": "secret"}).status == 200
+    assert clients.admin.request("POST", cancel, {"reason": "secret"}).status == 200
     path = f"{LOCATION}/operations/{shared}"
-    whole = arm(scene.admin, "GET", path).json["error"]["message"]
+    whole = arm(clients.admin, "GET", path).json["error"]["message"]
     assert "other" in whole
     assert "secret" in whole
-    assert arm(scene.web, "GET", path).json["error"]["message"] == (
+    assert arm(clients.web, "GET", path).json["error"]["message"] == (
         "the Reboot of web-0 was called off before it started"
     )
 
 
-def test_group_can_approve_only_its_own_events(scene: TokenClients) -> None:
-    theirs = scene.admin.announce(vms=["pool_0"])["events"][0]["id"]
-    own = scene.admin.announce(vms=["web-1"])["events"][0]["id"]
+def test_group_can_approve_only_its_own_events(clients: TokenClients) -> None:
+    theirs = clients.admin.announce(vms=["pool_0"])["events"][0]["id"]
+    own = clients.admin.announce(vms=["web-1"])["events"][0]["id"]
     approval_path = f"{{}}/{EVENTS}/{theirs}/acknowledge"
-    through_them = arm(scene.web, "POST", approval_path.format(f"{SETS}/pool"))
+    through_them = arm(clients.web, "POST", approval_path.format(f"{SETS}/pool"))
     assert error_of(through_them) == (404, "ResourceNotFound")
-    through_us = arm(scene.web, "POST", approval_path.format(f"{VMS}/web-0"))
+    through_us = arm(clients.web, "POST", approval_path.format(f"{VMS}/web-0"))
     assert error_of(through_us) == (404, "InvalidScheduledEventId")
     body = {"value": [theirs, own]}
-    both = arm(scene.web, "POST", f"{COMPUTE}/availabilitySets/web/{EVENTS}", body)
+    both = arm(clients.web, "POST", f"{COMPUTE}/availabilitySets/web/{EVENTS}", body)
     assert both.status == 207
-    assert event_of(scene.admin, "pool_0") == theirs
-    seen = scene.admin.get(f"/v1/events/{own}")
+    assert event_of(clients.admin, "pool_0") == theirs
+    seen = clients.admin.get(f"/v1/events/{own}")
     assert (seen["approved_by"], seen["approved_via"]) == ("web-team", "arm")
-    assert scene.admin.get(f"/v1/events/{theirs}")["approved_by"] is None
+    assert clients.admin.get(f"/v1/events/{theirs}")["approved_by"] is None

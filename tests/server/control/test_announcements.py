@@ -10,7 +10,7 @@ from tests.server.support.service import YEAR, ReceivedResponse, RunningService
 def noon(service: RunningService) -> RunningService:
     """Return a service whose clock stands at noon on January 1."""
     body = {"to": f"{YEAR}-01-01T12:00:00Z"}
-    assert service.ask("POST", "/v1/clock/advance", body).status == 200
+    assert service.request("POST", "/v1/clock/advance", body).status == 200
     return service
 
 
@@ -18,7 +18,9 @@ def noon(service: RunningService) -> RunningService:
 
 
 def test_announcement_returns_the_maintenance(noon: RunningService) -> None:
-    answer = noon.ask("POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]})
+    answer = noon.request(
+        "POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]}
+    )
     assert answer.status == 201
     (maintenance,) = answer.json["maintenances"]
     (event,) = maintenance.pop("events")
@@ -70,7 +72,7 @@ def test_event_ids_are_case_insensitive(noon: RunningService) -> None:
 
 def test_maintenance_id_is_not_an_event_id(noon: RunningService) -> None:
     maintenance = noon.announce(vms=["web-0"])
-    assert noon.ask("GET", f"/v1/events/{maintenance['id']}").status == 404
+    assert noon.request("GET", f"/v1/events/{maintenance['id']}").status == 404
 
 
 @pytest.mark.parametrize("word", ["reboot", "REBOOT", "Reboot"])
@@ -166,7 +168,7 @@ def test_group_is_split_into_update_domains_in_order(
     noon: RunningService,
 ) -> None:
     body = {"type": "Reboot", "group": "web"}
-    maintenances = noon.ask("POST", "/v1/maintenances", body).json["maintenances"]
+    maintenances = noon.request("POST", "/v1/maintenances", body).json["maintenances"]
     assert [maintenance["vms"] for maintenance in maintenances] == [
         ["web-0"],
         ["web-1"],
@@ -220,15 +222,15 @@ def without_ids(maintenances: Any) -> Any:
 
 def test_preview_equals_the_announcement(noon: RunningService) -> None:
     body = {"type": "Redeploy", "group": "web", "reason": "why not"}
-    preview = noon.ask("POST", "/v1/maintenances/preview", body)
-    announced = noon.ask("POST", "/v1/maintenances", body).json["maintenances"]
+    preview = noon.request("POST", "/v1/maintenances/preview", body)
+    announced = noon.request("POST", "/v1/maintenances", body).json["maintenances"]
     assert preview.status == 200
     assert without_ids(preview.json["maintenances"]) == without_ids(announced)
 
 
 def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> None:
     body = {"type": "Reboot", "group": "web"}
-    preview = noon.ask("POST", "/v1/maintenances/preview", body).json
+    preview = noon.request("POST", "/v1/maintenances/preview", body).json
     first, second, third = preview["explained"]
     assert len(preview["maintenances"]) == 3
     assert first["starts_at_latest"] == preview["maintenances"][0]["not_before"]
@@ -240,7 +242,7 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
 def test_preview_changes_nothing(noon: RunningService) -> None:
     before = noon.facts()
     body = {"type": "Reboot", "group": "web"}
-    noon.ask("POST", "/v1/maintenances/preview", body)
+    noon.request("POST", "/v1/maintenances/preview", body)
     assert noon.facts() == before
     assert noon.get("/v1/maintenances")["items"] == []
 
@@ -249,7 +251,7 @@ def test_preview_changes_nothing(noon: RunningService) -> None:
 
 
 def announce(service: RunningService, **body: object) -> ReceivedResponse:
-    return service.ask("POST", "/v1/maintenances", body)
+    return service.request("POST", "/v1/maintenances", body)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +287,7 @@ def test_earliest_time_is_accepted(noon: RunningService) -> None:
 def test_unknown_name_gets_404_and_announces_nothing(
     noon: RunningService, target: dict[str, object], path: str
 ) -> None:
-    answer = noon.ask("POST", path, {"type": "Reboot", **target})
+    answer = noon.request("POST", path, {"type": "Reboot", **target})
     assert answer.status == 404
     assert "nobody" in answer.detail
     assert noon.get("/v1/maintenances")["items"] == []

@@ -29,7 +29,7 @@ def a_head(line: str, *headers: str, token: str = TOKEN) -> bytes:
     return "\r\n".join([*lines, *headers, "", ""]).encode()
 
 
-def answer_to(client: socket.socket) -> tuple[int, bytes]:
+def read_response(client: socket.socket) -> tuple[int, bytes]:
     """Read one response up to the end of the connection."""
     data = b""
     while part := client.recv(65536):
@@ -45,18 +45,18 @@ def answer_to(client: socket.socket) -> tuple[int, bytes]:
 def test_body_over_one_mebibyte_gets_413(
     shared: RunningService, method: str, path: str
 ) -> None:
-    answer = shared.ask(method, path, raw=b" " * (MIB + 1))
+    answer = shared.request(method, path, raw=b" " * (MIB + 1))
     assert answer.status == 413
     assert answer.detail == "the body of this request may have 1 MiB at most"
 
 
 def test_body_of_one_mebibyte_is_read(shared: RunningService) -> None:
-    answer = shared.ask("POST", "/v1/maintenances", raw=b" " * MIB)
+    answer = shared.request("POST", "/v1/maintenances", raw=b" " * MIB)
     assert answer.status == 400
 
 
 def test_fleet_body_may_be_larger(shared: RunningService) -> None:
-    answer = shared.ask("PUT", "/v1/fleet", raw=b" " * (5 * MIB))
+    answer = shared.request("PUT", "/v1/fleet", raw=b" " * (5 * MIB))
     assert answer.status == 400
 
 
@@ -66,7 +66,7 @@ def test_fleet_body_over_64_mebibytes_gets_413_unread(
     with connect(shared) as client:
         client.sendall(a_head("PUT /v1/fleet", f"Content-Length: {64 * MIB + 1}"))
         client.shutdown(socket.SHUT_WR)
-        status, body = answer_to(client)
+        status, body = read_response(client)
     assert status == 413
     assert "64 MiB" in json.loads(body)["detail"]
 
@@ -78,7 +78,7 @@ def test_chunked_body_is_counted_while_it_is_read(shared: RunningService) -> Non
         for _ in range(80):  # 5 MiB without a final chunk
             client.sendall(chunk)
         client.shutdown(socket.SHUT_WR)
-        assert answer_to(client)[0] == 413
+        assert read_response(client)[0] == 413
 
 
 def test_expectation_with_oversized_body_gets_413(
@@ -102,7 +102,7 @@ def test_body_with_an_invalid_token_is_not_read(shared: RunningService) -> None:
 # --- time limits -------------------------------------------------------------
 
 
-async def shout(scope: Scope, receive: Receive, send: Send) -> None:
+async def echo_body(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond with the request body."""
     body = b""
     while True:
@@ -117,7 +117,7 @@ async def shout(scope: Scope, receive: Receive, send: Send) -> None:
 def sizes(path: str, *messages: Message) -> list[Message]:
     """Send `messages` as a body that never ends and return the response messages."""
     short = BodyLimit(mib=1, seconds=0.05)
-    app = BodyLimits(shout, BodyLimitTable(default=short, linger=0.05))
+    app = BodyLimits(echo_body, BodyLimitTable(default=short, linger=0.05))
     left, sent = iter(messages), list[Message]()
 
     async def receive() -> Message:
@@ -135,28 +135,30 @@ def sizes(path: str, *messages: Message) -> list[Message]:
     return sent
 
 
-def part(body: bytes, *, is_last: bool = False) -> Message:
+def body_message(body: bytes, *, is_last: bool = False) -> Message:
     return {"type": "http.request", "body": body, "more_body": not is_last}
 
 
 def test_body_is_passed_on_unchanged() -> None:
-    sent = sizes("/", part(b"a"), part(b""), part(b"bc", is_last=True))
+    sent = sizes(
+        "/", body_message(b"a"), body_message(b""), body_message(b"bc", is_last=True)
+    )
     assert sent[1]["body"] == b"abc"
 
 
 def test_slow_body_gets_408() -> None:
-    sent = sizes("/v1/maintenances", part(b"a"))
+    sent = sizes("/v1/maintenances", body_message(b"a"))
     assert sent[0]["status"] == 408
     assert b"took more than 0.05 s" in sent[1]["body"]
     assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 def test_disconnect_during_the_body_gets_no_response() -> None:
-    assert sizes("/", part(b"a"), {"type": "http.disconnect"}) == []
+    assert sizes("/", body_message(b"a"), {"type": "http.disconnect"}) == []
 
 
 def test_oversized_arm_body_gets_413_in_arm_format() -> None:
-    large = part(b" " * (MIB + 1), is_last=True)
-    sent = sizes("/subscriptions/s", large, part(b"", is_last=True))
+    large = body_message(b" " * (MIB + 1), is_last=True)
+    sent = sizes("/subscriptions/s", large, body_message(b"", is_last=True))
     assert sent[0]["status"] == 413
     assert json.loads(sent[1]["body"])["error"]["code"] == "RequestEntityTooLarge"

@@ -8,8 +8,8 @@ from tests.server.conftest import Serve
 from tests.server.support.service import YEAR, RunningService
 
 
-def to(service: RunningService, moment: object) -> int:
-    return service.ask("POST", "/v1/clock/advance", {"to": moment}).status
+def advance_to(service: RunningService, moment: object) -> int:
+    return service.request("POST", "/v1/clock/advance", {"to": moment}).status
 
 
 def test_clock_has_a_name_and_a_time(service: RunningService) -> None:
@@ -24,25 +24,25 @@ def test_manual_clock_stands_still(service: RunningService) -> None:
 
 
 def test_advance_returns_the_clock(service: RunningService) -> None:
-    answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
+    answer = service.request("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 200
     assert answer.json == service.get("/v1/clock")
 
 
 def test_clock_can_be_advanced_to_a_time(service: RunningService) -> None:
-    assert to(service, f"{YEAR}-01-01T12:00:00Z") == 200
+    assert advance_to(service, f"{YEAR}-01-01T12:00:00Z") == 200
     assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
 
 
 def test_time_in_another_zone_is_shown_in_utc(service: RunningService) -> None:
-    assert to(service, f"{YEAR}-01-01T14:00:00+02:00") == 200
+    assert advance_to(service, f"{YEAR}-01-01T14:00:00+02:00") == 200
     assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
 
 
 def test_all_times_are_in_utc_after_advancing_to_another_zone(
     service: RunningService,
 ) -> None:
-    to(service, f"{YEAR}-01-01T14:00:00+02:00")
+    advance_to(service, f"{YEAR}-01-01T14:00:00+02:00")
     maintenance = service.announce(vms=["web-0"])
     assert maintenance["announced_at"] == f"{YEAR}-01-01T12:00:00Z"
     assert maintenance["not_before"] == f"{YEAR}-01-01T12:15:00Z"
@@ -51,7 +51,7 @@ def test_all_times_are_in_utc_after_advancing_to_another_zone(
 def test_metadata_responses_carry_the_time_of_the_clock(
     service: RunningService,
 ) -> None:
-    to(service, f"{YEAR}-01-01T12:00:00Z")
+    advance_to(service, f"{YEAR}-01-01T12:00:00Z")
     headers = service.as_vm("web-0").headers
     noon = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
     assert headers["Date"] == format_datetime(noon, usegmt=True)
@@ -59,8 +59,8 @@ def test_metadata_responses_carry_the_time_of_the_clock(
 
 
 def test_clock_may_be_advanced_to_its_current_time(service: RunningService) -> None:
-    assert to(service, service.get("/v1/clock")["now"]) == 200
-    assert service.ask("POST", "/v1/clock/advance", {"seconds": 0}).status == 200
+    assert advance_to(service, service.get("/v1/clock")["now"]) == 200
+    assert service.request("POST", "/v1/clock/advance", {"seconds": 0}).status == 200
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_invalid_advance_gets_422(
     service: RunningService, body: dict[str, object]
 ) -> None:
     before = service.get("/v1/clock")
-    answer = service.ask("POST", "/v1/clock/advance", body)
+    answer = service.request("POST", "/v1/clock/advance", body)
     assert answer.status == 422
     assert answer.detail
     assert service.get("/v1/clock") == before
@@ -98,7 +98,7 @@ def test_invalid_advance_gets_422(
 def test_only_a_manual_clock_can_be_advanced(serve: Serve, clock: str) -> None:
     service = serve(clock=clock)
     assert service.get("/v1/clock")["clock"] == clock
-    answer = service.ask("POST", "/v1/clock/advance", {"seconds": 60})
+    answer = service.request("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 409
     assert clock in answer.detail
 
@@ -109,8 +109,8 @@ def test_one_long_advance_leaves_the_same_journal_as_many_short_ones(
     journals = []
     for steps in ([1200], [100] * 12):
         service = serve()
-        to(service, f"{YEAR}-01-01T12:00:00Z")
-        service.ask("POST", "/v1/maintenances", {"type": "Reboot", "group": "web"})
+        advance_to(service, f"{YEAR}-01-01T12:00:00Z")
+        service.request("POST", "/v1/maintenances", {"type": "Reboot", "group": "web"})
         for step in steps:
             service.advance(step)
         journals.append([(fact["at"], fact["fact"]) for fact in service.facts()[3:]])

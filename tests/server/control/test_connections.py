@@ -24,7 +24,7 @@ GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 OK = b"HTTP/1.1 200 OK"
 
 
-async def say_ok(scope: Scope, receive: Receive, send: Send) -> None:
+async def respond_ok(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond without reading the body."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"ok"})
@@ -40,7 +40,7 @@ def a_plane(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         plane = ControlPlane(
             [listening],
-            say_ok,
+            respond_ok,
             JournalStreams().close,
             connections=connections,
             tls=tls,
@@ -62,7 +62,7 @@ def first_line(client: socket.socket) -> bytes:
         return b""
 
 
-def ask(place: Place, sent: bytes = GET) -> bytes:
+def status_line_of(place: Place, sent: bytes = GET) -> bytes:
     with socket.create_connection(place, PATIENCE) as client:
         client.sendall(sent)
         return first_line(client)
@@ -90,7 +90,7 @@ def tls(authority: CertificateAuthority) -> ssl.SSLContext:
     return tls_context(pair.cert, pair.key)
 
 
-def ask_secretly(place: Place, authority: CertificateAuthority) -> bytes:
+def status_line_over_tls(place: Place, authority: CertificateAuthority) -> bytes:
     context = ssl.create_default_context(cafile=authority.file)
     try:
         with (
@@ -107,12 +107,12 @@ def test_unfinished_handshakes_count_as_connections(
     tls: ssl.SSLContext, authority: CertificateAuthority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
-        assert ask_secretly(place, authority) == OK
+        assert status_line_over_tls(place, authority) == OK
         for _ in range(2):
             stack.enter_context(socket.create_connection(place, PATIENCE))
-        assert ask_secretly(place, authority) == b""
+        assert status_line_over_tls(place, authority) == b""
         stack.close()
-        until(lambda: ask_secretly(place, authority) == OK)
+        until(lambda: status_line_over_tls(place, authority) == OK)
 
 
 def test_failed_handshakes_free_their_connections(
@@ -120,8 +120,8 @@ def test_failed_handshakes_free_their_connections(
 ) -> None:
     with a_plane(connections=2, tls=tls) as place:
         for _ in range(5):
-            assert OK not in ask(place)  # no TLS
-        until(lambda: ask_secretly(place, authority) == OK)
+            assert OK not in status_line_of(place)  # no TLS
+        until(lambda: status_line_over_tls(place, authority) == OK)
 
 
 def test_slow_handshake_is_closed(tls: ssl.SSLContext) -> None:
@@ -185,18 +185,21 @@ def test_oversized_head_gets_a_problem_document() -> None:
 )
 def test_oversized_head_in_one_packet_gets_431(sent: bytes) -> None:
     with a_plane() as place:
-        status_line = ask(place, sent)
+        status_line = status_line_of(place, sent)
     assert status_line == b"HTTP/1.1 431 Request Header Fields Too Large"
 
 
 def test_head_of_60_kilobytes_is_accepted() -> None:
     with a_plane() as place:
-        assert ask(place, GET[:-2] + b"X-Long: " + b"a" * 60_000 + b"\r\n\r\n") == OK
+        assert (
+            status_line_of(place, GET[:-2] + b"X-Long: " + b"a" * 60_000 + b"\r\n\r\n")
+            == OK
+        )
 
 
 def test_slow_head_gets_408() -> None:
     with a_plane(timeouts=ConnectionTimeouts(head=0.2)) as place:
-        assert ask(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
+        assert status_line_of(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
 
 
 def test_slow_second_head_gets_408() -> None:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.patience import PATIENCE
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 #: Every path of the API and its methods.
 PATHS = {
@@ -71,7 +71,7 @@ def test_request_without_a_token_gets_401(
     shared: RunningService, method: str, path: str
 ) -> None:
     body = None if method == "GET" else b"{}"
-    answer = ask(method, shared.control + path, body)
+    answer = send_request(method, shared.control + path, body)
     assert answer.status == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert "token" in answer.detail
@@ -96,7 +96,7 @@ def test_request_without_a_token_gets_401(
 def test_alternative_path_spellings_do_not_bypass_authentication(
     shared: RunningService, path: str
 ) -> None:
-    assert ask("GET", shared.control + path).status == 401
+    assert send_request("GET", shared.control + path).status == 401
 
 
 @pytest.mark.parametrize(
@@ -105,22 +105,25 @@ def test_alternative_path_spellings_do_not_bypass_authentication(
 )
 def test_invalid_token_gets_401(shared: RunningService, authorization: str) -> None:
     url = f"{shared.control}/v1/vms"
-    assert ask("GET", url, Authorization=authorization).status == 401
+    assert send_request("GET", url, Authorization=authorization).status == 401
 
 
 def test_bearer_scheme_is_case_insensitive(shared: RunningService) -> None:
     url = f"{shared.control}/v1/vms"
-    assert ask("GET", url, Authorization="bearer t").status == 200
+    assert send_request("GET", url, Authorization="bearer t").status == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_health_checks_need_no_token(shared: RunningService, path: str) -> None:
-    assert ask("GET", shared.control + path).status == 200
+    assert send_request("GET", shared.control + path).status == 200
 
 
 def test_body_is_not_parsed_without_a_token(shared: RunningService) -> None:
     url = f"{shared.control}/v1/maintenances"
-    assert ask("POST", url, b"nonsense", Content_Type="application/json").status == 401
+    assert (
+        send_request("POST", url, b"nonsense", Content_Type="application/json").status
+        == 401
+    )
 
 
 def test_token_in_a_trailer_is_ignored(shared: RunningService) -> None:
@@ -142,7 +145,7 @@ def test_token_in_a_trailer_is_ignored(shared: RunningService) -> None:
 
 @pytest.mark.parametrize("path", ["/v1", "/v2/vms", "/v1/nothing", "/metadata"])
 def test_unknown_path_is_named_in_the_404(shared: RunningService, path: str) -> None:
-    answer = shared.ask("GET", path)
+    answer = shared.request("GET", path)
     assert answer.status == 404
     assert path in answer.detail
 
@@ -154,7 +157,7 @@ def test_unknown_path_is_named_in_the_404(shared: RunningService, path: str) -> 
 def test_unsupported_method_gets_405(
     shared: RunningService, method: str, path: str
 ) -> None:
-    answer = shared.ask(method, path, {})
+    answer = shared.request(method, path, {})
     assert answer.status == 405
     assert method in answer.detail
 
@@ -172,7 +175,7 @@ def test_unsupported_method_gets_405(
 def test_405_names_the_allowed_methods(
     shared: RunningService, path: str, allowed: str
 ) -> None:
-    answer = shared.ask("PATCH", path, {})
+    answer = shared.request("PATCH", path, {})
     assert answer.headers["Allow"] == allowed
     assert allowed in answer.detail
 
@@ -190,7 +193,7 @@ def test_405_names_the_allowed_methods(
 def test_unknown_resource_is_named_in_the_404(
     shared: RunningService, path: str
 ) -> None:
-    answer = shared.ask("GET", path)
+    answer = shared.request("GET", path)
     assert answer.status == 404
     assert "nobody" in answer.detail
 
@@ -199,13 +202,13 @@ def test_unknown_resource_is_named_in_the_404(
 def test_command_for_an_unknown_maintenance_gets_404(
     shared: RunningService, command: str
 ) -> None:
-    assert shared.ask("POST", f"/v1/maintenances/nobody/{command}").status == 404
+    assert shared.request("POST", f"/v1/maintenances/nobody/{command}").status == 404
 
 
 def test_approval_of_an_unknown_event_gets_404(
     shared: RunningService,
 ) -> None:
-    assert shared.ask("POST", "/v1/events/nobody/approve").status == 404
+    assert shared.request("POST", "/v1/events/nobody/approve").status == 404
 
 
 @pytest.mark.parametrize(
@@ -224,7 +227,7 @@ def test_approval_of_an_unknown_event_gets_404(
 def test_body_that_is_not_json_is_refused(
     shared: RunningService, method: str, path: str, body: bytes
 ) -> None:
-    answer = shared.ask(method, path, raw=body)
+    answer = shared.request(method, path, raw=body)
     assert answer.status in (400, 422)
     assert answer.detail
 
@@ -236,7 +239,7 @@ def test_body_that_is_not_json_is_refused(
 def test_body_that_is_not_an_object_gets_422(
     shared: RunningService, method: str, path: str, body: bytes
 ) -> None:
-    answer = shared.ask(method, path, raw=body)
+    answer = shared.request(method, path, raw=body)
     assert answer.status == 422
     assert answer.detail
 
@@ -250,7 +253,7 @@ def test_openapi_description_lists_every_path(shared: RunningService) -> None:
 
 
 def test_api_reference_page_lists_every_path(shared: RunningService) -> None:
-    page = shared.ask("GET", "/docs")
+    page = shared.request("GET", "/docs")
     assert page.headers.get_content_type() == "text/html"
     assert all(path in page.body.decode() for path in PATHS)
 
@@ -258,7 +261,7 @@ def test_api_reference_page_lists_every_path(shared: RunningService) -> None:
 def test_api_reference_page_loads_nothing_external(
     shared: RunningService,
 ) -> None:
-    page = shared.ask("GET", "/docs").body.decode()
+    page = shared.request("GET", "/docs").body.decode()
     assert re.findall(r"""(?:https?:)?//[^\s"'<>]+""", page) == []
     assert re.findall(r"@import|<script|<iframe|url\(", page) == []
 

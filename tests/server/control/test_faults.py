@@ -6,16 +6,16 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.patience import PATIENCE
-from tests.server.support.service import ReceivedResponse, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, send_request
 
 FAULTS = "/v1/faults"
 
 
 def set_fault(service: RunningService, **body: object) -> ReceivedResponse:
-    return service.ask("POST", FAULTS, body)
+    return service.request("POST", FAULTS, body)
 
 
-def made(service: RunningService, **body: object) -> str:
+def create_fault(service: RunningService, **body: object) -> str:
     answer = set_fault(service, **body)
     assert answer.status == 201, answer.body
     return str(answer.json["id"])
@@ -25,7 +25,7 @@ def as_role(service: RunningService, role: str) -> RunningService:
     body: dict[str, object] = {"name": f"a-{role}", "role": role}
     if role == "group":
         body["group"] = "web"
-    token = service.ask("POST", "/v1/tokens", body).json["token"]
+    token = service.request("POST", "/v1/tokens", body).json["token"]
     return RunningService(
         metadata=service.metadata, control=service.control, token=token
     )
@@ -33,7 +33,7 @@ def as_role(service: RunningService, role: str) -> RunningService:
 
 def test_service_starts_without_faults(shared: RunningService) -> None:
     assert shared.get(FAULTS) == {"items": [], "next": None}
-    assert ask("GET", f"{shared.control}/readyz").json == {"status": "ready"}
+    assert send_request("GET", f"{shared.control}/readyz").json == {"status": "ready"}
     assert shared.as_vm("web-0").headers["Forewarn-Faults"] is None
 
 
@@ -70,33 +70,33 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
 
 
 def test_fault_applies_until_it_is_cleared(service: RunningService) -> None:
-    id_ = made(service, kind="503")
+    id_ = create_fault(service, kind="503")
     assert service.as_vm("web-0").status == 503
-    assert service.ask("DELETE", f"{FAULTS}/{id_}").status == 204
+    assert service.request("DELETE", f"{FAULTS}/{id_}").status == 204
     assert service.as_vm("web-0").status == 200
     assert service.get(FAULTS)["items"] == []
 
 
 def test_all_faults_can_be_cleared_together(service: RunningService) -> None:
-    made(service, kind="503")
-    made(service, kind="slow", delay_seconds=60)
-    assert service.ask("DELETE", FAULTS).status == 204
+    create_fault(service, kind="503")
+    create_fault(service, kind="slow", delay_seconds=60)
+    assert service.request("DELETE", FAULTS).status == 204
     assert service.as_vm("web-0").status == 200
 
 
 def test_active_faults_are_reported_in_readyz_and_headers(
     service: RunningService,
 ) -> None:
-    made(service, kind="503", on="approve")
-    made(service, kind="stale")
-    ready = ask("GET", f"{service.control}/readyz")
+    create_fault(service, kind="503", on="approve")
+    create_fault(service, kind="stale")
+    ready = send_request("GET", f"{service.control}/readyz")
     assert ready.status == 200
     assert ready.json == {"status": "ready", "faults": ["503", "stale"]}
     assert service.as_vm("web-0").headers["Forewarn-Faults"] == "503, stale"
 
 
 def test_remaining_count_is_shown(service: RunningService) -> None:
-    made(service, kind="500", count=2)
+    create_fault(service, kind="500", count=2)
     service.as_vm("web-0")
     (listed,) = service.get(FAULTS)["items"]
     assert (listed["count"], listed["left"]) == (2, 1)
@@ -106,10 +106,10 @@ def test_remaining_count_is_shown(service: RunningService) -> None:
 
 
 def test_faulted_requests_are_counted_in_metrics(service: RunningService) -> None:
-    made(service, kind="500", count=2)
+    create_fault(service, kind="500", count=2)
     for _ in range(3):
         service.as_vm("web-0")
-    text = service.ask("GET", "/metrics").body.decode()
+    text = service.request("GET", "/metrics").body.decode()
     assert 'forewarn_faults_total{kind="500"} 2.0' in text
     assert 'forewarn_faults_total{kind="503"} 0.0' in text
 
@@ -117,9 +117,9 @@ def test_faulted_requests_are_counted_in_metrics(service: RunningService) -> Non
 def test_log_records_who_set_and_cleared_faults(
     service: RunningService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    id_ = made(service, kind="503")
-    service.ask("DELETE", f"{FAULTS}/{id_}")
-    service.ask("DELETE", FAULTS)
+    id_ = create_fault(service, kind="503")
+    service.request("DELETE", f"{FAULTS}/{id_}")
+    service.request("DELETE", FAULTS)
     records = [
         record for record in caplog.records if record.name.endswith("routes.rehearsal")
     ]
@@ -132,7 +132,7 @@ def test_log_records_who_set_and_cleared_faults(
 
 def test_faults_are_not_in_the_journal(service: RunningService) -> None:
     before = service.facts()
-    made(service, kind="503")
+    create_fault(service, kind="503")
     assert service.facts() == before
 
 
@@ -160,7 +160,7 @@ def test_faults_are_not_in_the_journal(service: RunningService) -> None:
 def test_invalid_fault_gets_422(
     shared: RunningService, body: object, sentence: str
 ) -> None:
-    answer = shared.ask("POST", FAULTS, body)
+    answer = shared.request("POST", FAULTS, body)
     assert answer.status == 422
     assert sentence in answer.detail
     assert shared.get(FAULTS)["items"] == []
@@ -173,7 +173,7 @@ def test_fault_for_an_unknown_vm_gets_404(shared: RunningService) -> None:
 
 
 def test_clearing_an_unknown_fault_gets_404(shared: RunningService) -> None:
-    answer = shared.ask("DELETE", f"{FAULTS}/f9")
+    answer = shared.request("DELETE", f"{FAULTS}/f9")
     assert answer.status == 404
     assert "f9" in answer.detail
 
@@ -182,13 +182,13 @@ def test_clearing_an_unknown_fault_gets_404(shared: RunningService) -> None:
 def test_only_an_admin_can_change_faults(service: RunningService, role: str) -> None:
     other = as_role(service, role)
     assert set_fault(other, kind="503").status == 403
-    assert other.ask("DELETE", FAULTS).status == 403
-    assert other.ask("DELETE", f"{FAULTS}/f1").status == 403
-    assert other.ask("GET", FAULTS).status == 200
+    assert other.request("DELETE", FAULTS).status == 403
+    assert other.request("DELETE", f"{FAULTS}/f1").status == 403
+    assert other.request("GET", FAULTS).status == 200
 
 
 def test_group_token_sees_no_faults(service: RunningService) -> None:
-    assert as_role(service, "group").ask("GET", FAULTS).status == 403
+    assert as_role(service, "group").request("GET", FAULTS).status == 403
 
 
 # --- refused connections -----------------------------------------------------
@@ -201,11 +201,11 @@ def test_connections_are_accepted_again_on_the_same_port(
     connection = http.client.HTTPConnection(where.hostname or "", where.port, PATIENCE)
     connection.connect()
     for _ in range(3):
-        made(service, kind="refused")
+        create_fault(service, kind="refused")
         with pytest.raises(OSError, match="Connection refused"):
             service.as_vm("web-0")
         assert service.get(FAULTS)["items"][0]["kind"] == "refused"
-        assert service.ask("DELETE", FAULTS).status == 204
+        assert service.request("DELETE", FAULTS).status == 204
         assert service.as_vm("web-0").status == 200
     with pytest.raises(OSError, match="reset"):
         connection.sock.recv(1)
@@ -215,5 +215,7 @@ def test_connections_are_accepted_again_on_the_same_port(
 def test_service_that_refuses_connections_can_be_stopped(
     service: RunningService,
 ) -> None:
-    made(service, kind="refused")
-    assert ask("GET", f"{service.control}/readyz").json["faults"] == ["refused"]
+    create_fault(service, kind="refused")
+    assert send_request("GET", f"{service.control}/readyz").json["faults"] == [
+        "refused"
+    ]

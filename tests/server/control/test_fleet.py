@@ -4,7 +4,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.server.support.service import FLEET, RunningService, ask
+from tests.server.support.service import FLEET, RunningService, send_request
 
 VM = {
     "name",
@@ -41,7 +41,7 @@ def the_fleet() -> dict[str, Any]:
     return tomllib.loads(FLEET)
 
 
-def everything(service: RunningService) -> list[Any]:
+def whole_fleet(service: RunningService) -> list[Any]:
     """Return all hosts, groups and VMs as the API shows them."""
     return [service.get(f"/v1/{name}")["items"] for name in ("hosts", "groups", "vms")]
 
@@ -91,7 +91,7 @@ def test_resource_can_be_written_back_unchanged(
 ) -> None:
     service.document("lone")
     before = service.get(path)
-    answer = service.ask("PUT", path, before)
+    answer = service.request("PUT", path, before)
     assert (answer.status, answer.json) == (200, before)
     assert [
         fact for fact in service.facts("FleetChanged") if fact["by"] == "admin"
@@ -100,7 +100,7 @@ def test_resource_can_be_written_back_unchanged(
 
 def test_vm_can_be_added(service: RunningService) -> None:
     body = {"group": "web", "host": "host-b", "update_domain": 3}
-    answer = service.ask("PUT", "/v1/vms/web-3", body)
+    answer = service.request("PUT", "/v1/vms/web-3", body)
     assert answer.status == 200
     assert service.get("/v1/vms/web-3") == answer.json
     assert (answer.json["name"], answer.json["host"]) == ("web-3", "host-b")
@@ -108,54 +108,54 @@ def test_vm_can_be_added(service: RunningService) -> None:
 
 def test_new_vm_is_served_immediately(service: RunningService) -> None:
     assert service.as_vm("new").status == 404
-    service.ask("PUT", "/v1/vms/new", {})
+    service.request("PUT", "/v1/vms/new", {})
     assert service.document("new") == {"DocumentIncarnation": 0, "Events": []}
 
 
 def test_new_vm_sees_the_events_of_its_group(service: RunningService) -> None:
     service.announce(vms=["web-0"])
-    service.ask("PUT", "/v1/vms/web-3", {"group": "web", "update_domain": 3})
+    service.request("PUT", "/v1/vms/web-3", {"group": "web", "update_domain": 3})
     assert service.document("web-3") == service.document("web-0")
 
 
 def test_group_and_host_can_be_added_and_used(service: RunningService) -> None:
-    service.ask("PUT", "/v1/groups/mail", {"kind": "availability-set"})
-    service.ask("PUT", "/v1/hosts/host-c", {})
+    service.request("PUT", "/v1/groups/mail", {"kind": "availability-set"})
+    service.request("PUT", "/v1/hosts/host-c", {})
     body = {"group": "mail", "host": "host-c"}
-    assert service.ask("PUT", "/v1/vms/mail-0", body).status == 200
+    assert service.request("PUT", "/v1/vms/mail-0", body).status == 200
 
 
 def test_group_settings_can_be_changed(service: RunningService) -> None:
     body = {"kind": "availability-set", "auto_approve": ["user-reboot"]}
-    assert service.ask("PUT", "/v1/groups/web", body).status == 200
+    assert service.request("PUT", "/v1/groups/web", body).status == 200
     assert service.get("/v1/groups/web")["auto_approve"] == ["user-reboot"]
     assert service.get("/v1/groups/web")["listening"] == "on-demand"
 
 
 def test_null_means_absent(service: RunningService) -> None:
     body = {**dict.fromkeys(VM), "tags": {"a": "b"}}
-    answer = service.ask("PUT", "/v1/vms/lone", body)
+    answer = service.request("PUT", "/v1/vms/lone", body)
     assert answer.status == 200
     assert (answer.json["addresses"], answer.json["tags"]) == ([], {"a": "b"})
 
 
 @pytest.mark.parametrize("path", ["/v1/vms/web-2", "/v1/hosts/host-c"])
 def test_deleted_resource_gets_404(service: RunningService, path: str) -> None:
-    service.ask("PUT", "/v1/hosts/host-c", {})
-    answer = service.ask("DELETE", path)
+    service.request("PUT", "/v1/hosts/host-c", {})
+    answer = service.request("DELETE", path)
     assert (answer.status, answer.body) == (204, b"")
-    assert service.ask("GET", path).status == 404
-    assert service.ask("DELETE", path).status == 404
+    assert service.request("GET", path).status == 404
+    assert service.request("DELETE", path).status == 404
 
 
 def test_deleted_vm_is_unknown_immediately(service: RunningService) -> None:
-    service.ask("DELETE", "/v1/vms/lone")
+    service.request("DELETE", "/v1/vms/lone")
     assert service.as_vm("lone").status == 404
-    assert service.ask("GET", "/v1/groups/lone").status == 404
+    assert service.request("GET", "/v1/groups/lone").status == 404
 
 
 def test_empty_group_can_be_deleted(service: RunningService) -> None:
-    assert service.ask("DELETE", "/v1/groups/empty").status == 204
+    assert service.request("DELETE", "/v1/groups/empty").status == 204
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_empty_group_can_be_deleted(service: RunningService) -> None:
 def test_group_or_host_with_vms_cannot_be_deleted(
     service: RunningService, path: str, member: str
 ) -> None:
-    answer = service.ask("DELETE", path)
+    answer = service.request("DELETE", path)
     assert answer.status == 409
     assert member in answer.detail
 
@@ -211,7 +211,7 @@ def test_invalid_resource_gets_422_with_a_reason(
     shared: RunningService, wrong: str
 ) -> None:
     path, body, word = WRONG[wrong]
-    answer = shared.ask("PUT", path, body)
+    answer = shared.request("PUT", path, body)
     assert answer.status == 422
     assert word in answer.detail
 
@@ -231,7 +231,7 @@ def test_vm_with_an_event_keeps_its_group_and_update_domain(
     service: RunningService, body: dict[str, object]
 ) -> None:
     maintenance = service.announce(vms=["web-0"])
-    answer = service.ask("PUT", "/v1/vms/web-0", body)
+    answer = service.request("PUT", "/v1/vms/web-0", body)
     assert answer.status == 409
     assert maintenance["id"] in answer.detail
 
@@ -239,7 +239,7 @@ def test_vm_with_an_event_keeps_its_group_and_update_domain(
 def test_vm_with_an_event_may_change_in_other_ways(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     body = {"group": "web", "update_domain": 0, "host": "host-b", "size": "big"}
-    assert service.ask("PUT", "/v1/vms/web-0", body).status == 200
+    assert service.request("PUT", "/v1/vms/web-0", body).status == 200
 
 
 def test_host_with_an_event_cannot_be_removed(service: RunningService) -> None:
@@ -249,14 +249,14 @@ def test_host_with_an_event_cannot_be_removed(service: RunningService) -> None:
     for vm in fleet["vms"]:
         if vm.get("host") == "host-b":
             del vm["host"]
-    answer = service.ask("PUT", "/v1/fleet", fleet)
+    answer = service.request("PUT", "/v1/fleet", fleet)
     assert answer.status == 409
     assert maintenance["id"] in answer.detail
 
 
 def test_vm_with_an_event_can_be_deleted(service: RunningService) -> None:
     maintenance = service.announce(vms=["web-0"])
-    assert service.ask("DELETE", "/v1/vms/web-0").status == 204
+    assert service.request("DELETE", "/v1/vms/web-0").status == 204
     assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == "CANCELED"
 
 
@@ -266,7 +266,7 @@ def test_vm_of_an_isolated_group_sees_only_its_own_events(
     service.announce(vms=["web-0"])
     before = service.as_vm("web-0").headers["ETag"]
     settings = {**service.get("/v1/groups/web"), "isolated": True}
-    assert service.ask("PUT", "/v1/groups/web", settings).status == 200
+    assert service.request("PUT", "/v1/groups/web", settings).status == 200
     assert service.document("web-0")["DocumentIncarnation"] == 1
     assert service.document("web-1") == {"DocumentIncarnation": 0, "Events": []}
     assert service.as_vm("web-0").headers["ETag"] != before
@@ -278,7 +278,7 @@ def test_vm_of_an_isolated_group_sees_only_its_own_events(
 def test_applying_the_same_fleet_changes_nothing(service: RunningService) -> None:
     before = service.facts()
     nothing: dict[str, list[str]] = {"hosts": [], "groups": [], "vms": []}
-    answer = service.ask("PUT", "/v1/fleet", the_fleet())
+    answer = service.request("PUT", "/v1/fleet", the_fleet())
     assert answer.status == 200
     assert [answer.json[change] for change in ("added", "changed", "removed")] == [
         nothing,
@@ -295,7 +295,7 @@ def test_response_lists_what_was_added_changed_and_removed(
     fleet["hosts"].append({"name": "host-c"})
     fleet["vms"][0]["size"] = "big"
     fleet["groups"] = [group for group in fleet["groups"] if group["name"] != "empty"]
-    answer = service.ask("PUT", "/v1/fleet", fleet).json
+    answer = service.request("PUT", "/v1/fleet", fleet).json
     assert answer["added"] == {"hosts": ["host-c"], "groups": [], "vms": []}
     assert answer["changed"] == {"hosts": [], "groups": [], "vms": ["web-0"]}
     assert answer["removed"] == {"hosts": [], "groups": ["empty"], "vms": []}
@@ -307,21 +307,21 @@ def test_placement_that_defeats_update_domains_gets_a_warning(
     fleet = the_fleet()
     for vm in fleet["vms"]:
         vm["host"] = "host-a"
-    (warning,) = service.ask("PUT", "/v1/fleet", fleet).json["warnings"]
+    (warning,) = service.request("PUT", "/v1/fleet", fleet).json["warnings"]
     assert "host-a" in warning
     assert "web" in warning
 
 
 def ten_vms(service: RunningService) -> dict[str, Any]:
     fleet = {"vms": [{"name": f"vm-{number}"} for number in range(10)]}
-    assert service.ask("PUT", "/v1/fleet?remove=true", fleet).status == 200
+    assert service.request("PUT", "/v1/fleet?remove=true", fleet).status == 200
     return fleet
 
 
 def test_up_to_a_tenth_of_the_vms_may_be_removed(service: RunningService) -> None:
     fleet = ten_vms(service)
     del fleet["vms"][0]
-    answer = service.ask("PUT", "/v1/fleet", fleet)
+    answer = service.request("PUT", "/v1/fleet", fleet)
     assert (answer.status, answer.json["removed"]["vms"]) == (200, ["vm-0"])
 
 
@@ -330,23 +330,23 @@ def test_removing_more_than_a_tenth_needs_confirmation(
 ) -> None:
     fleet = ten_vms(service)
     del fleet["vms"][:2]
-    answer = service.ask("PUT", "/v1/fleet", fleet)
+    answer = service.request("PUT", "/v1/fleet", fleet)
     assert answer.status == 409
     assert "2 of 10" in answer.detail
     assert len(service.get("/v1/vms")["items"]) == 10
-    assert service.ask("PUT", "/v1/fleet?remove=true", fleet).status == 200
+    assert service.request("PUT", "/v1/fleet?remove=true", fleet).status == 200
     assert len(service.get("/v1/vms")["items"]) == 8
 
 
 def test_fleet_with_one_mistake_changes_nothing(service: RunningService) -> None:
-    before = everything(service)
+    before = whole_fleet(service)
     fleet = the_fleet()
     fleet["vms"][0]["size"] = "big"
     fleet["vms"][-1]["group"] = "nobody"
-    answer = service.ask("PUT", "/v1/fleet", fleet)
+    answer = service.request("PUT", "/v1/fleet", fleet)
     assert answer.status == 422
     assert "nobody" in answer.detail
-    assert everything(service) == before
+    assert whole_fleet(service) == before
 
 
 def test_fleet_that_conflicts_with_a_live_event_gets_409(
@@ -356,7 +356,7 @@ def test_fleet_that_conflicts_with_a_live_event_gets_409(
     fleet = the_fleet()
     for vm in fleet["vms"]:
         vm.pop("update_domain", None)
-    answer = service.ask("PUT", "/v1/fleet", fleet)
+    answer = service.request("PUT", "/v1/fleet", fleet)
     assert answer.status == 409
     assert maintenance["id"] in answer.detail
 
@@ -367,7 +367,7 @@ def test_fleet_that_conflicts_with_a_live_event_gets_409(
 def test_invalid_fleet_gets_422(
     shared: RunningService, body: dict[str, object]
 ) -> None:
-    answer = shared.ask("PUT", "/v1/fleet?remove=true", body)
+    answer = shared.request("PUT", "/v1/fleet?remove=true", body)
     assert answer.status == 422
     assert answer.detail
 
@@ -377,6 +377,8 @@ def test_unknown_client_is_treated_as_the_first_vm_of_the_new_fleet(
 ) -> None:
     fleet = the_fleet()
     fleet["vms"].insert(0, {"name": "first"})
-    service.ask("PUT", "/v1/fleet", fleet)
+    service.request("PUT", "/v1/fleet", fleet)
     path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-    assert ask("GET", service.metadata + path, Metadata="true").body == b"first"
+    assert (
+        send_request("GET", service.metadata + path, Metadata="true").body == b"first"
+    )

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tests.server.control.test_tokens import holding
+from tests.server.control.test_tokens import client_with_token
 from tests.server.support.service import RunningService
 
 DAY = 24 * 3600
 
 
-def shown(service: RunningService) -> Any:
+def read_fleet_map(service: RunningService) -> Any:
     return service.get("/v1/fleet/map")
 
 
@@ -28,10 +28,10 @@ def group(found: Any, name: str) -> Any:
 def test_map_is_complete_and_sorted_naturally(
     service: RunningService,
 ) -> None:
-    service.ask("PUT", "/v1/vms/web-10", {"group": "web", "host": "host-b"})
+    service.request("PUT", "/v1/vms/web-10", {"group": "web", "host": "host-b"})
     for host in ("host-10", "host-9"):
-        service.ask("PUT", f"/v1/hosts/{host}", {})
-    fleet_map = shown(service)
+        service.request("PUT", f"/v1/hosts/{host}", {})
+    fleet_map = read_fleet_map(service)
     names = [group_row["name"] for group_row in fleet_map["groups"]]
     assert fleet_map["hosts"] == ["host-9", "host-10", "host-a", "host-b"]
     assert names == ["db", "empty", "lone", "web"]
@@ -46,7 +46,7 @@ def test_map_is_complete_and_sorted_naturally(
 
 
 def test_map_matches_the_vms_of_the_fleet(shared: RunningService) -> None:
-    fleet_map = shown(shared)
+    fleet_map = read_fleet_map(shared)
     for name, vm in vms(fleet_map).items():
         expected = shared.get(f"/v1/vms/{name}")
         host = None if vm["host"] is None else fleet_map["hosts"][vm["host"]]
@@ -59,23 +59,23 @@ def test_map_matches_the_vms_of_the_fleet(shared: RunningService) -> None:
 
 
 def test_map_shows_changes_immediately(service: RunningService) -> None:
-    service.ask("PUT", "/v1/hosts/host-c", {})
+    service.request("PUT", "/v1/hosts/host-c", {})
     body = {"group": "web", "host": "host-c", "update_domain": 2, "spot": True}
-    assert service.ask("PUT", "/v1/vms/web-2", body).status == 200
-    fleet_map = shown(service)
+    assert service.request("PUT", "/v1/vms/web-2", body).status == 200
+    fleet_map = read_fleet_map(service)
     moved = vms(fleet_map)["web-2"]
     assert (fleet_map["hosts"][moved["host"]], moved["spot"]) == ("host-c", True)
-    assert service.ask("DELETE", "/v1/vms/lone").status == 204
-    fleet_map = shown(service)
+    assert service.request("DELETE", "/v1/vms/lone").status == 204
+    fleet_map = read_fleet_map(service)
     assert "lone" not in fleet_map["vms"]["name"]
     assert "lone" not in [group_row["name"] for group_row in fleet_map["groups"]]
 
 
 def test_map_shows_the_last_poll_of_a_vm(service: RunningService) -> None:
-    assert {vm["asked"] for vm in vms(shown(service)).values()} == {None}
+    assert {vm["asked"] for vm in vms(read_fleet_map(service)).values()} == {None}
     service.document("web-1")
     now = service.get("/v1/clock")["now"]
-    polled_at = {name: vm["asked"] for name, vm in vms(shown(service)).items()}
+    polled_at = {name: vm["asked"] for name, vm in vms(read_fleet_map(service)).items()}
     assert polled_at.pop("web-1") == now
     assert set(polled_at.values()) == {None}
 
@@ -83,18 +83,18 @@ def test_map_shows_the_last_poll_of_a_vm(service: RunningService) -> None:
 def test_group_is_disabled_before_its_first_poll_and_after_a_day(
     service: RunningService,
 ) -> None:
-    lone = group(shown(service), "lone")
+    lone = group(read_fleet_map(service), "lone")
     assert (lone["is_silent"], lone["last_request"]) == (True, None)
     service.document("lone")
     polled_at = service.get("/v1/clock")["now"]
-    lone = group(shown(service), "lone")
+    lone = group(read_fleet_map(service), "lone")
     assert (lone["is_silent"], lone["last_request"]) == (False, polled_at)
     service.advance(DAY)
-    assert group(shown(service), "lone")["is_silent"]
+    assert group(read_fleet_map(service), "lone")["is_silent"]
 
 
 def test_always_enabled_group_is_never_disabled(shared: RunningService) -> None:
-    web = group(shown(shared), "web")
+    web = group(read_fleet_map(shared), "web")
     assert (web["listening"], web["is_silent"]) == ("always", False)
 
 
@@ -102,7 +102,7 @@ def test_map_has_position_and_time(
     service: RunningService,
 ) -> None:
     service.announce(vms=["lone"])
-    fleet_map = shown(service)
+    fleet_map = read_fleet_map(service)
     assert fleet_map["position"] == len(service.facts())
     assert fleet_map["now"] == service.get("/v1/clock")["now"]
 
@@ -110,8 +110,8 @@ def test_map_has_position_and_time(
 def test_group_token_sees_its_own_vms_without_hosts(
     service: RunningService,
 ) -> None:
-    web = holding(service, "web-team", "group", group="web")
-    fleet_map = shown(web)
+    web = client_with_token(service, "web-team", "group", group="web")
+    fleet_map = read_fleet_map(web)
     assert fleet_map["hosts"] == []
     assert [group_row["name"] for group_row in fleet_map["groups"]] == ["web"]
     assert fleet_map["vms"]["name"] == ["web-0", "web-1", "web-2"]

@@ -53,14 +53,16 @@ def a_schema(
     return schema.exclude(path="/v1/stream")  # it never ends
 
 
-def ask(case: AnyCase, service: RunningService) -> None:
+def check_case(case: AnyCase, service: RunningService) -> None:
     case.call_and_validate(
         base_url=service.control, headers={"Authorization": f"Bearer {TOKEN}"}
     )
 
 
 @pytest.fixture(scope="module")
-def wild(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+def mutable_service(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RunningService]:
     """Start a service that may be changed in any way."""
     with a_service(tmp_path_factory.mktemp("wild")) as running:
         yield running
@@ -86,16 +88,16 @@ sending = a_schema(size(6, 30), *GenerationMode, checks=STRICT).include(
 
 @reading.parametrize()
 def test_read_response_matches_the_description(
-    case: AnyCase, wild: RunningService
+    case: AnyCase, mutable_service: RunningService
 ) -> None:
-    ask(case, wild)
+    check_case(case, mutable_service)
 
 
 @sending.parametrize()
 def test_write_response_matches_the_description(
-    case: AnyCase, wild: RunningService
+    case: AnyCase, mutable_service: RunningService
 ) -> None:
-    ask(case, wild)
+    check_case(case, mutable_service)
 
 
 # --- existing names ----------------------------------------------------------
@@ -127,7 +129,7 @@ def test_response_for_existing_names_matches_the_description(
     if noun == "tokens" and isinstance(case.body, dict):
         role = ("viewer", "Operator", "admin")[choice % 3]
         case.body = {**case.body, "name": f"t{choice}", "role": role, "group": None}
-    ask(case, orderly)
+    check_case(case, orderly)
 
 
 def an_id(service: RunningService, choice: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.server.arm.test_tokens import LOCATION
 from tests.server.control.test_control import PATHS
-from tests.server.control.test_tokens import holding
+from tests.server.control.test_tokens import client_with_token
 from tests.server.support.arm_client import VERSION
 from tests.server.support.service import ReceivedResponse, RunningService, a_service
 
@@ -69,10 +69,12 @@ class GroupTokenEnvironment:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupTokenEnvironment]:
+def environment(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[GroupTokenEnvironment]:
     with a_service(tmp_path_factory.mktemp("scene")) as service:
-        web = holding(service, "web-team", "group", group="WEB")
-        holding(service, "db-team", "group", group="db")
+        web = client_with_token(service, "web-team", "group", group="WEB")
+        client_with_token(service, "db-team", "group", group="db")
         theirs = service.announce(vms=["db-0"], reason="secret-reason")
         shared = service.announce(
             host="host-a", notice_seconds=7200, reason="secret-reason"
@@ -101,13 +103,13 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupTokenEnviro
 
 
 def leaks(
-    scene: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
+    environment: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
 ) -> list[str]:
     """Return the secrets in `answer`, apart from those `said` in the request."""
     text = answer.body.decode()
     for word in said:
         text = text.replace(word, "")
-    return [word for word in scene.secrets if word in text]
+    return [word for word in environment.secrets if word in text]
 
 
 # --- forbidden routes --------------------------------------------------------
@@ -117,22 +119,28 @@ def leaks(
     ("method", "path"), [each for each in ALL if each not in FOR_GROUPS]
 )
 def test_other_routes_are_forbidden_for_any_body(
-    scene: GroupTokenEnvironment, method: str, path: str
+    environment: GroupTokenEnvironment, method: str, path: str
 ) -> None:
-    answer = scene.web.ask(method, path, raw=b"nonsense")
+    answer = environment.web.request(method, path, raw=b"nonsense")
     assert answer.status == 403
     assert "group web" in answer.detail
-    assert leaks(scene, answer) == []
+    assert leaks(environment, answer) == []
 
 
 # --- resources of other groups -----------------------------------------------
 
 
-def others(scene: GroupTokenEnvironment, path: str) -> Iterator[tuple[str, str]]:
+def other_paths(
+    environment: GroupTokenEnvironment, path: str
+) -> Iterator[tuple[str, str]]:
     """Fill the placeholder of `path` with names and ids of other groups."""
     if "{id}" in path:
-        db_event = scene.event_of(scene.shared, "db")
-        for other in (scene.theirs["id"], scene.theirs["events"][0]["id"], db_event):
+        db_event = environment.event_of(environment.shared, "db")
+        for other in (
+            environment.theirs["id"],
+            environment.theirs["events"][0]["id"],
+            db_event,
+        ):
             yield path.replace("{id}", other), other
             yield path.replace("{id}", other.lower()), other.lower()
     elif "{name}" in path:
@@ -146,25 +154,27 @@ def others(scene: GroupTokenEnvironment, path: str) -> Iterator[tuple[str, str]]
     ("method", "path"), sorted(each for each in FOR_GROUPS if "{" in each[1])
 )
 def test_resources_of_other_groups_get_404(
-    scene: GroupTokenEnvironment, method: str, path: str
+    environment: GroupTokenEnvironment, method: str, path: str
 ) -> None:
-    before = scene.service.get("/v1/journal?limit=1000")["items"]
-    for target, name in others(scene, path):
-        answer = scene.web.ask(method, target)
+    before = environment.service.get("/v1/journal?limit=1000")["items"]
+    for target, name in other_paths(environment, path):
+        answer = environment.web.request(method, target)
         assert answer.status == 404, target
-        assert leaks(scene, answer, name, name.upper()) == [], target
-    assert scene.service.get("/v1/journal?limit=1000")["items"] == before
+        assert leaks(environment, answer, name, name.upper()) == [], target
+    assert environment.service.get("/v1/journal?limit=1000")["items"] == before
 
 
 def test_404_does_not_reveal_whether_the_resource_exists(
-    scene: GroupTokenEnvironment,
+    environment: GroupTokenEnvironment,
 ) -> None:
     def said(path: str, name: str) -> str:
-        return scene.web.ask("GET", path + name).detail.replace(name, "NAME")
+        return environment.web.request("GET", path + name).detail.replace(name, "NAME")
 
     assert said("/v1/vms/", "db-0") == said("/v1/vms/", "nobody")
     assert said("/v1/groups/", "db") == said("/v1/groups/", "nobody")
-    assert said("/v1/events/", scene.theirs["id"]) == said("/v1/events/", "nobody")
+    assert said("/v1/events/", environment.theirs["id"]) == said(
+        "/v1/events/", "nobody"
+    )
 
 
 # --- lists and shared resources ----------------------------------------------
@@ -194,48 +204,54 @@ def test_404_does_not_reveal_whether_the_resource_exists(
     ],
 )
 def test_lists_reveal_nothing_of_other_groups(
-    scene: GroupTokenEnvironment, path: str
+    environment: GroupTokenEnvironment, path: str
 ) -> None:
-    answer = scene.web.ask("GET", path)
+    answer = environment.web.request("GET", path)
     assert answer.status == 200
-    assert leaks(scene, answer) == []
+    assert leaks(environment, answer) == []
 
 
-def test_lists_show_the_groups_own_resources(scene: GroupTokenEnvironment) -> None:
-    web = scene.web
+def test_lists_show_the_groups_own_resources(
+    environment: GroupTokenEnvironment,
+) -> None:
+    web = environment.web
     names = [item["name"] for item in web.get("/v1/vms")["items"]]
     assert names == ["web-0", "web-1", "web-2"]
     assert [item["name"] for item in web.get("/v1/groups")["items"]] == ["web"]
     (shared,) = web.get("/v1/maintenances")["items"]
-    assert (shared["id"], shared["vms"]) == (scene.shared["id"], ["web-0"])
+    assert (shared["id"], shared["vms"]) == (environment.shared["id"], ["web-0"])
     (event,) = web.get("/v1/events")["items"]
-    assert event["id"] == scene.event_of(scene.shared, "web")
+    assert event["id"] == environment.event_of(environment.shared, "web")
     facts = {item["fact"] for item in web.get("/v1/journal?limit=1000")["items"]}
     assert {"Announced", "Published", "Seen"} <= facts
 
 
 @pytest.mark.parametrize("what", ["", "/explain", "/story"])
 def test_shared_maintenance_is_redacted(
-    scene: GroupTokenEnvironment, what: str
+    environment: GroupTokenEnvironment, what: str
 ) -> None:
-    answer = scene.web.ask("GET", f"/v1/maintenances/{scene.shared['id']}{what}")
+    answer = environment.web.request(
+        "GET", f"/v1/maintenances/{environment.shared['id']}{what}"
+    )
     assert answer.status == 200
-    assert leaks(scene, answer) == []
+    assert leaks(environment, answer) == []
 
 
-def test_vm_list_of_a_group_can_be_paged(scene: GroupTokenEnvironment) -> None:
-    page = scene.web.get("/v1/vms?limit=2")
-    rest = scene.web.get(f"/v1/vms?limit=2&after={page['next']}")
+def test_vm_list_of_a_group_can_be_paged(environment: GroupTokenEnvironment) -> None:
+    page = environment.web.get("/v1/vms?limit=2")
+    rest = environment.web.get(f"/v1/vms?limit=2&after={page['next']}")
     assert [vm["name"] for vm in rest["items"]] == ["web-2"]
 
 
-def test_stream_reveals_nothing_of_other_groups(scene: GroupTokenEnvironment) -> None:
+def test_stream_reveals_nothing_of_other_groups(
+    environment: GroupTokenEnvironment,
+) -> None:
     headers = {
-        "Authorization": f"Bearer {scene.web.token}",
+        "Authorization": f"Bearer {environment.web.token}",
         "Last-Event-ID": "0",
     }
-    url = f"{scene.web.control}/v1/stream"
-    last = scene.web.get("/v1/journal?limit=1000")["items"][-1]["position"]
+    url = f"{environment.web.control}/v1/stream"
+    last = environment.web.get("/v1/journal?limit=1000")["items"][-1]["position"]
     text = ""
     with urlopen(Request(url, headers=headers), timeout=PATIENCE) as stream:
         for line in stream:
@@ -243,7 +259,7 @@ def test_stream_reveals_nothing_of_other_groups(scene: GroupTokenEnvironment) ->
             if f"id: {last}\n" in text and text.endswith("\n\n"):
                 break
     assert "event: Announced" in text
-    assert [secret for secret in scene.secrets if secret in text] == []
+    assert [secret for secret in environment.secrets if secret in text] == []
 
 
 # --- permitted actions -------------------------------------------------------
@@ -251,7 +267,7 @@ def test_stream_reveals_nothing_of_other_groups(scene: GroupTokenEnvironment) ->
 
 @pytest.fixture
 def web(service: RunningService) -> RunningService:
-    return holding(service, "web-team", "group", group="web")
+    return client_with_token(service, "web-team", "group", group="web")
 
 
 def test_group_approval_records_the_token_name(
@@ -259,7 +275,7 @@ def test_group_approval_records_the_token_name(
 ) -> None:
     maintenance = service.announce(host="host-a")
     own = next(event for event in maintenance["events"] if event["group"] == "web")
-    answer = web.ask("POST", f"/v1/events/{own['id'].lower()}/approve")
+    answer = web.request("POST", f"/v1/events/{own['id'].lower()}/approve")
     assert answer.status == 200
     assert answer.json["approved_by"] == "web-team"
     assert answer.json["approved_via"] == "control"
@@ -267,21 +283,21 @@ def test_group_approval_records_the_token_name(
 
 @pytest.mark.parametrize("verb", ["restart", "redeploy", "reimage", "delete"])
 def test_user_operations_are_limited_to_own_vms(web: RunningService, verb: str) -> None:
-    answer = web.ask("POST", f"/v1/vms/web-1/{verb}")
+    answer = web.request("POST", f"/v1/vms/web-1/{verb}")
     assert answer.status == 201
     assert "host-b" not in json.dumps(answer.json)
-    assert web.ask("POST", f"/v1/vms/db-0/{verb}").status == 404
+    assert web.request("POST", f"/v1/vms/db-0/{verb}").status == 404
 
 
 def test_group_token_cannot_act_as_the_platform(web: RunningService) -> None:
-    answer = web.ask("POST", "/v1/vms/web-1/reimage", {"source": "Platform"})
+    answer = web.request("POST", "/v1/vms/web-1/reimage", {"source": "Platform"})
     assert answer.status == 403
     assert web.get("/v1/maintenances")["items"] == []
 
 
 def test_repeated_response_is_redacted_like_the_first(web: RunningService) -> None:
     answers = [
-        web.ask("POST", "/v1/vms/web-1/restart", {}, Idempotency_Key="k")
+        web.request("POST", "/v1/vms/web-1/restart", {}, Idempotency_Key="k")
         for _ in range(2)
     ]
     assert answers[0].body == answers[1].body
@@ -291,15 +307,15 @@ def test_repeated_response_is_redacted_like_the_first(web: RunningService) -> No
 def test_token_is_revoked_when_its_group_is_deleted(
     service: RunningService, web: RunningService
 ) -> None:
-    lone = holding(service, "lone-team", "group", group="lone")
-    assert lone.ask("GET", "/v1/vms").status == 200
-    assert service.ask("DELETE", "/v1/vms/lone").status == 204
-    assert lone.ask("GET", "/v1/vms").status == 401
-    assert service.ask("PUT", "/v1/vms/lone", {}).status == 200
-    assert lone.ask("GET", "/v1/vms").status == 401
+    lone = client_with_token(service, "lone-team", "group", group="lone")
+    assert lone.request("GET", "/v1/vms").status == 200
+    assert service.request("DELETE", "/v1/vms/lone").status == 204
+    assert lone.request("GET", "/v1/vms").status == 401
+    assert service.request("PUT", "/v1/vms/lone", {}).status == 200
+    assert lone.request("GET", "/v1/vms").status == 401
     (fact,) = service.facts("TokenRevoked")
     assert (fact["by"], fact["name"]) == (None, "lone-team")
-    assert web.ask("GET", "/v1/vms").status == 200
+    assert web.request("GET", "/v1/vms").status == 200
 
 
 @pytest.mark.parametrize(
@@ -308,14 +324,14 @@ def test_token_is_revoked_when_its_group_is_deleted(
 def test_cancellation_by_a_host_change_does_not_name_the_host(
     service: RunningService, web: RunningService, before: str, after: str
 ) -> None:
-    planned = service.ask("POST", f"/v1/hosts/host-b/{before}", {}).json
+    planned = service.request("POST", f"/v1/hosts/host-b/{before}", {}).json
     (maintenance,) = planned["maintenances"]
-    assert service.ask("POST", f"/v1/hosts/host-b/{after}", {}).status in (200, 201)
+    assert service.request("POST", f"/v1/hosts/host-b/{after}", {}).status in (200, 201)
     own = f"/v1/maintenances/{maintenance['id']}"
     assert web.get(own)["phase"] == "CANCELED"
     operation = f"{LOCATION}/operations/{maintenance['id']}?{VERSION}"
     for path in ("/v1/journal", f"{own}/story", operation):
-        answer = web.ask("GET", path)
+        answer = web.request("GET", path)
         assert answer.status == 200
         assert b"its host" in answer.body
         assert b"host-b" not in answer.body
@@ -330,7 +346,7 @@ def test_blocker_is_explained_without_other_groups(
     assert first["phase"] == "STARTED"
     second = service.announce(vms=["web-1"])
     service.advance(901)
-    answer = web.ask("GET", f"/v1/maintenances/{second['id']}/explain")
+    answer = web.request("GET", f"/v1/maintenances/{second['id']}/explain")
     assert answer.status == 200
     text = answer.body.decode()
     assert first["id"] in text  # blocked within web
@@ -375,7 +391,7 @@ def test_blocker_of_others_is_shown_without_names(
     service: RunningService, web: RunningService
 ) -> None:
     body = {"group": "db", "update_domain": 1}
-    assert service.ask("PUT", "/v1/vms/db-1", body).status == 200
+    assert service.request("PUT", "/v1/vms/db-1", body).status == 200
     service.announce(vms=["db-1"], emergency=True, reason="fire", duration_seconds=7200)
     maintenance = service.announce(host="host-a")
     service.advance(901)

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from tests.patience import PATIENCE
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def following(
         yield stream
 
 
-def take(stream: Iterable[bytes], count: int) -> list[dict[str, str]]:
+def read_stream(stream: Iterable[bytes], count: int) -> list[dict[str, str]]:
     """Read `count` events as a browser parses them."""
     events: list[dict[str, str]] = []
     event: dict[str, str] = {}
@@ -120,7 +120,7 @@ def test_stream_matches_the_journal(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     facts = service.facts()
     with following(service, Last_Event_ID="0") as stream:
-        events = take(stream, len(facts))
+        events = read_stream(stream, len(facts))
     assert [json.loads(event["data"]) for event in events] == facts
     assert [event["event"] for event in events] == [fact["fact"] for fact in facts]
 
@@ -129,34 +129,34 @@ def test_stream_resumes_after_the_last_event(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     last = len(service.facts())
     with following(service, Last_Event_ID="1") as stream:
-        assert ids(take(stream, last - 1)) == [*range(2, last + 1)]
+        assert ids(read_stream(stream, last - 1)) == [*range(2, last + 1)]
 
 
 def test_position_may_be_a_query_parameter(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     with following(service, "?after=1") as stream:
-        assert ids(take(stream, 2)) == [2, 3]
+        assert ids(read_stream(stream, 2)) == [2, 3]
 
 
 def test_last_event_id_header_overrides_the_query(service: RunningService) -> None:
     service.announce(vms=["web-0"])
     with following(service, "?after=0", Last_Event_ID="2") as stream:
-        assert ids(take(stream, 1)) == [3]
+        assert ids(read_stream(stream, 1)) == [3]
 
 
 def test_stream_without_a_position_starts_now(service: RunningService) -> None:
     before = len(service.facts())
     with following(service) as stream:
         service.announce(vms=["web-0"])
-        (first,) = take(stream, 1)
+        (first,) = read_stream(stream, 1)
     assert (first["id"], first["event"]) == (str(before + 1), "Announced")
 
 
 def test_new_facts_are_streamed_immediately(service: RunningService) -> None:
     with following(service, Last_Event_ID="0") as stream:
-        take(stream, len(service.facts()))
+        read_stream(stream, len(service.facts()))
         maintenance = service.announce(vms=["web-0"])
-        (event,) = take(stream, 1)
+        (event,) = read_stream(stream, 1)
     assert json.loads(event["data"])["maintenance"] == maintenance["id"]
 
 
@@ -169,7 +169,7 @@ def test_reconnecting_reader_misses_nothing(service: RunningService) -> None:
         while len(seen) < 2 * announcements:
             last = str(seen[-1] if seen else 0)
             with following(service, Last_Event_ID=last) as stream:
-                seen += ids(take(stream, 3))
+                seen += ids(read_stream(stream, 3))
     assert seen == [*range(1, len(seen) + 1)]
 
 
@@ -180,15 +180,15 @@ def test_several_readers_receive_the_same(service: RunningService) -> None:
     ):
         service.announce(vms=["web-0"])
         count = len(service.facts())
-        assert take(first_stream, count) == take(second_stream, count)
+        assert read_stream(first_stream, count) == read_stream(second_stream, count)
 
 
 @pytest.mark.parametrize("position", ["x", "-1", "", "9" * 30])
 def test_invalid_position_gets_422(shared: RunningService, position: str) -> None:
-    answer = shared.ask("GET", "/v1/stream", Last_Event_ID=position)
+    answer = shared.request("GET", "/v1/stream", Last_Event_ID=position)
     assert answer.status == 422
     assert answer.detail
 
 
 def test_stream_needs_a_token(shared: RunningService) -> None:
-    assert ask("GET", f"{shared.control}/v1/stream").status == 401
+    assert send_request("GET", f"{shared.control}/v1/stream").status == 401

@@ -10,7 +10,7 @@ from tests.server.support.arm_client import VERSION, VMS
 from tests.server.support.service import RunningService
 
 
-def until_asked_to_go_on(connection: HTTPConnection) -> None:
+def wait_for_continue(connection: HTTPConnection) -> None:
     """Wait for `100 Continue`, which is sent after the token was accepted."""
     received = b""
     while not received.endswith(b"\r\n\r\n"):
@@ -38,8 +38,8 @@ def test_token_revoked_before_the_body_arrives_gets_401(
         connection.putheader("Content-Length", "2")
         connection.putheader("Expect", "100-continue")
         connection.endheaders()
-        until_asked_to_go_on(connection)
-        service.ask("DELETE", "/v1/tokens/ci")
+        wait_for_continue(connection)
+        service.request("DELETE", "/v1/tokens/ci")
         connection.send(b"{}")
         answer = connection.getresponse()
         assert answer.status == 401

@@ -31,11 +31,13 @@ def a_maintenance(service: RunningService, phase: str) -> Any:
 def command(
     service: RunningService, made: Any, name: str, **body: object
 ) -> ReceivedResponse:
-    return service.ask("POST", f"/v1/maintenances/{made['id']}/{name}", body or None)
+    return service.request(
+        "POST", f"/v1/maintenances/{made['id']}/{name}", body or None
+    )
 
 
 def approve(service: RunningService, made: Any) -> ReceivedResponse:
-    return service.ask("POST", f"/v1/events/{made['events'][0]['id']}/approve")
+    return service.request("POST", f"/v1/events/{made['events'][0]['id']}/approve")
 
 
 def approve_as_vm(
@@ -204,7 +206,7 @@ def test_invalid_reason_gets_422(
 def test_command_accepts_an_event_id(service: RunningService) -> None:
     maintenance = service.announce(vms=["web-0"])
     event = maintenance["events"][0]["id"].lower()
-    answer = service.ask("POST", f"/v1/maintenances/{event}/cancel")
+    answer = service.request("POST", f"/v1/maintenances/{event}/cancel")
     assert (answer.json["id"], answer.json["phase"]) == (maintenance["id"], CANCELED)
 
 

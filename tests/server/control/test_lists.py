@@ -18,7 +18,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
             service.announce(host="host-a")
         service.announce(host="host-b")
         last = service.announce(vms=["lone"])
-        service.ask("POST", f"/v1/maintenances/{last['id']}/cancel")
+        service.request("POST", f"/v1/maintenances/{last['id']}/cancel")
         yield service
 
 
@@ -55,7 +55,7 @@ def test_list_of_exactly_one_page_ends_there(full: RunningService, name: str) ->
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "1.5", "", "9" * 30])
 def test_invalid_limit_gets_422(full: RunningService, name: str, limit: str) -> None:
-    answer = full.ask("GET", f"/v1/{name}?limit={limit}")
+    answer = full.request("GET", f"/v1/{name}?limit={limit}")
     assert answer.status == 422
     assert "limit" in answer.detail
 
@@ -63,7 +63,7 @@ def test_invalid_limit_gets_422(full: RunningService, name: str, limit: str) -> 
 @pytest.mark.parametrize("name", ["maintenances", "events", "journal"])
 @pytest.mark.parametrize("after", ["x", "-1", "1.x", "9" * 30, "%C2%B2"])
 def test_invalid_cursor_gets_422(full: RunningService, name: str, after: str) -> None:
-    answer = full.ask("GET", f"/v1/{name}?after={after}")
+    answer = full.request("GET", f"/v1/{name}?after={after}")
     assert answer.status == 422
     assert "after" in answer.detail
 
@@ -80,7 +80,7 @@ def test_default_page_size_is_100(
     service: RunningService,
 ) -> None:
     vms = [{"name": f"vm-{number:03}"} for number in range(101)]
-    service.ask("PUT", "/v1/fleet?remove=true", {"vms": vms})
+    service.request("PUT", "/v1/fleet?remove=true", {"vms": vms})
     page = service.get("/v1/vms")
     assert len(page["items"]) == 100
     assert page["next"] is not None
@@ -119,7 +119,7 @@ def test_list_of_several_phases_keeps_order_and_pages(
 def test_unknown_phase_gets_422_with_the_known_phases(
     full: RunningService,
 ) -> None:
-    answer = full.ask("GET", "/v1/maintenances?phase=OVER")
+    answer = full.request("GET", "/v1/maintenances?phase=OVER")
     assert answer.status == 422
     assert "SCHEDULED" in answer.detail
 
@@ -131,7 +131,7 @@ REBOOT = {"type": "Reboot", "vms": ["web-0"]}
 
 def test_request_with_a_key_is_carried_out_once(service: RunningService) -> None:
     first, second = (
-        service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+        service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
         for _ in range(2)
     )
     assert (second.status, second.json) == (first.status, first.json)
@@ -143,7 +143,7 @@ def test_concurrent_requests_with_one_key_are_carried_out_once(
     service: RunningService,
 ) -> None:
     def announce(_: int) -> ReceivedResponse:
-        return service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+        return service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
 
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(announce, range(8))]
@@ -156,14 +156,14 @@ def test_request_without_a_key_is_carried_out_each_time(
     service: RunningService,
 ) -> None:
     for _ in range(2):
-        service.ask("POST", "/v1/maintenances", REBOOT)
+        service.request("POST", "/v1/maintenances", REBOOT)
     assert len(service.get("/v1/maintenances")["items"]) == 2
 
 
 def test_key_with_another_body_gets_422(service: RunningService) -> None:
-    service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
     other = {**REBOOT, "vms": ["web-1"]}
-    answer = service.ask("POST", "/v1/maintenances", other, Idempotency_Key="k")
+    answer = service.request("POST", "/v1/maintenances", other, Idempotency_Key="k")
     assert answer.status == 422
     assert "Idempotency-Key" in answer.detail
     assert len(service.get("/v1/maintenances")["items"]) == 1
@@ -172,17 +172,19 @@ def test_key_with_another_body_gets_422(service: RunningService) -> None:
 def test_key_with_another_path_gets_422(service: RunningService) -> None:
     maintenance = service.announce(vms=["web-0"])
     path = f"/v1/maintenances/{maintenance['id']}"
-    assert service.ask("POST", f"{path}/cancel", Idempotency_Key="k").status == 200
-    assert service.ask("POST", f"{path}/complete", Idempotency_Key="k").status == 422
+    assert service.request("POST", f"{path}/cancel", Idempotency_Key="k").status == 200
+    assert (
+        service.request("POST", f"{path}/complete", Idempotency_Key="k").status == 422
+    )
 
 
 @pytest.mark.parametrize(("hours", "times"), [(23, 1), (25, 2)])
 def test_key_is_kept_for_24_hours(
     service: RunningService, hours: int, times: int
 ) -> None:
-    service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
     service.advance(hours * 3600)
-    service.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
     assert len(service.get("/v1/maintenances")["items"]) == times
 
 
@@ -191,15 +193,17 @@ def test_repeated_response_does_not_change_over_time(
 ) -> None:
     maintenance = service.announce(vms=["web-0"])
     path = f"/v1/events/{maintenance['events'][0]['id']}/approve"
-    first = service.ask("POST", path, Idempotency_Key="k")
+    first = service.request("POST", path, Idempotency_Key="k")
     service.advance(3600)
-    second = service.ask("POST", path, Idempotency_Key="k")
+    second = service.request("POST", path, Idempotency_Key="k")
     assert (second.status, second.json) == (200, first.json)
 
 
 def test_clock_is_advanced_once_per_key(service: RunningService) -> None:
     answers = [
-        service.ask("POST", "/v1/clock/advance", {"seconds": 60}, Idempotency_Key="k")
+        service.request(
+            "POST", "/v1/clock/advance", {"seconds": 60}, Idempotency_Key="k"
+        )
         for _ in range(2)
     ]
     assert answers[0].json == answers[1].json == service.get("/v1/clock")
@@ -210,13 +214,13 @@ def test_key_of_a_refused_request_can_be_reused(
 ) -> None:
     path = "/v1/vms/new"
     body = {"type": "Reboot", "vms": ["new"]}
-    refused = service.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
-    service.ask("PUT", path, {})
-    accepted = service.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    refused = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    service.request("PUT", path, {})
+    accepted = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
     assert (refused.status, accepted.status) == (404, 201)
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256])
 def test_invalid_key_gets_422(shared: RunningService, key: str) -> None:
-    answer = shared.ask("POST", "/v1/maintenances", REBOOT, Idempotency_Key=key)
+    answer = shared.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key=key)
     assert answer.status == 422

@@ -42,7 +42,7 @@ def test_list_is_empty_without_notifiers(service: RunningService) -> None:
 
 
 def test_list_needs_a_token(service: RunningService) -> None:
-    assert service.ask("GET", "/v1/notifiers", Authorization="").status == 401
+    assert service.request("GET", "/v1/notifiers", Authorization="").status == 401
 
 
 def test_notifier_without_backlog_is_idle(serve: Serve, receiver: Receiver) -> None:

@@ -8,6 +8,6 @@ from tests.server.support.service import RunningService
 def test_operation_on_a_host_without_vms_announces_nothing(
     service: RunningService, what: str
 ) -> None:
-    assert service.ask("PUT", "/v1/hosts/host-c", {}).status == 200
-    answer = service.ask("POST", f"/v1/hosts/host-c/{what}")
+    assert service.request("PUT", "/v1/hosts/host-c", {}).status == 200
+    answer = service.request("POST", f"/v1/hosts/host-c/{what}")
     assert (answer.status, answer.json) == (200, {"maintenances": []})

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.support.service import ReceivedResponse, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, send_request
 
 from forewarn.server.control.routes.portal import FOLDER, read_portal
 
@@ -33,7 +33,7 @@ EDITION = read_portal(FOLDER).edition
 
 def get(service: RunningService, path: str, **headers: Any) -> ReceivedResponse:
     """Request a file without a token."""
-    return ask("GET", service.control + path, **headers)
+    return send_request("GET", service.control + path, **headers)
 
 
 def raw(service: RunningService, method: str, path: str) -> http.client.HTTPResponse:
@@ -167,7 +167,7 @@ def test_other_paths_get_404(shared: RunningService, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_files_are_read_only(shared: RunningService, method: str) -> None:
-    answer = ask(method, f"{shared.control}/portal/app.js", b"")
+    answer = send_request(method, f"{shared.control}/portal/app.js", b"")
     assert answer.status == 405
     assert answer.headers["Allow"] == "GET, HEAD"
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.server.conftest import Serve
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 from forewarn.server.control.http.origin import (
     AllowedHosts,
@@ -172,7 +172,7 @@ def test_cross_site_requests_cannot_change_anything(
     "path", ["/healthz", "/readyz", "/docs", "/openapi.json", "/v1/vms", "/nothing"]
 )
 def test_unknown_host_gets_421_on_every_path(shared: RunningService, path: str) -> None:
-    answer = shared.ask("GET", path, Host="evil.example")
+    answer = shared.request("GET", path, Host="evil.example")
     assert answer.status == 421
     assert "evil.example" in answer.detail
 
@@ -180,21 +180,21 @@ def test_unknown_host_gets_421_on_every_path(shared: RunningService, path: str) 
 def test_host_is_checked_before_the_token(
     shared: RunningService,
 ) -> None:
-    answer = ask("GET", f"{shared.control}/v1/vms", Host="evil.example")
+    answer = send_request("GET", f"{shared.control}/v1/vms", Host="evil.example")
     assert answer.status == 421
 
 
 def test_foreign_origin_gets_403_without_cors_headers(
     shared: RunningService,
 ) -> None:
-    answer = shared.ask("GET", "/v1/vms", Origin="http://evil.example")
+    answer = shared.request("GET", "/v1/vms", Origin="http://evil.example")
     assert answer.status == 403
     assert "evil.example" in answer.detail
     assert not [name for name in answer.headers if "access-control" in name.lower()]
 
 
 def test_preflight_gets_403(shared: RunningService) -> None:
-    answer = ask(
+    answer = send_request(
         "OPTIONS",
         f"{shared.control}/v1/vms",
         Origin="http://evil.example",
@@ -205,7 +205,7 @@ def test_preflight_gets_403(shared: RunningService) -> None:
 
 def test_configured_host_is_accepted(serve: Serve) -> None:
     service = serve(control_host=["api.example"])
-    assert service.ask("GET", "/v1/vms", Host="api.example").status == 200
+    assert service.request("GET", "/v1/vms", Host="api.example").status == 200
 
 
 def test_http_1_0_request_without_host_is_accepted(shared: RunningService) -> None:
@@ -222,7 +222,7 @@ def test_http_1_0_request_without_host_is_accepted(shared: RunningService) -> No
 
 def test_local_proxy_is_trusted_if_a_host_is_configured(serve: Serve) -> None:
     service = serve(control_host=["api.example"])
-    answer = service.ask(
+    answer = service.request(
         "GET",
         "/v1/vms",
         Host="api.example",
@@ -234,5 +234,5 @@ def test_local_proxy_is_trusted_if_a_host_is_configured(serve: Serve) -> None:
 
 
 def test_proxy_headers_are_otherwise_ignored(shared: RunningService) -> None:
-    answer = shared.ask("GET", "/v1/vms", X_Forwarded_Proto="https")
+    answer = shared.request("GET", "/v1/vms", X_Forwarded_Proto="https")
     assert "Strict-Transport-Security" not in answer.headers

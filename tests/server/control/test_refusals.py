@@ -65,7 +65,7 @@ def test_invalid_announcement_gets_422_with_a_reason_and_changes_nothing(
     body = {"type": "Reboot", "vms": ["web-0"], **changes}
     sent = {key: value for key, value in body.items() if value is not None}
     before = shared.facts()
-    answer = shared.ask("POST", path, sent)
+    answer = shared.request("POST", path, sent)
     assert answer.status == 422
     assert word in answer.detail
     assert shared.facts() == before
@@ -78,14 +78,14 @@ def test_text_that_is_not_unicode_gets_422(shared: RunningService, key: str) -> 
     if key == "host":
         del fields["vms"]
     body = ",".join(f'"{name}":{text}' for name, text in fields.items())
-    answer = shared.ask("POST", "/v1/maintenances", raw=f"{{{body}}}".encode())
+    answer = shared.request("POST", "/v1/maintenances", raw=f"{{{body}}}".encode())
     assert answer.status == 422
 
 
 @pytest.mark.parametrize("notice", ["1e400", "NaN", "-Infinity", "1e3"])
 def test_numbers_outside_json_are_refused(shared: RunningService, notice: str) -> None:
     body = f'{{"type":"Reboot","vms":["web-0"],"notice_seconds":{notice}}}'
-    answer = shared.ask("POST", "/v1/maintenances", raw=body.encode())
+    answer = shared.request("POST", "/v1/maintenances", raw=body.encode())
     assert answer.status in (400, 422)
     assert answer.detail
 
@@ -93,7 +93,7 @@ def test_numbers_outside_json_are_refused(shared: RunningService, notice: str) -
 def test_form_body_is_refused_with_a_hint(
     shared: RunningService,
 ) -> None:
-    answer = shared.ask(
+    answer = shared.request(
         "POST",
         "/v1/maintenances",
         raw=b'{"type":"Reboot","vms":["web-0"]}',

@@ -6,7 +6,7 @@ from tests.server.support.service import YEAR, RunningService
 
 def test_report_covers_the_maintenance_of_a_month(service: RunningService) -> None:
     noon = f"{YEAR}-06-15T12:00:00Z"
-    assert service.ask("POST", "/v1/clock/advance", {"to": noon}).status == 200
+    assert service.request("POST", "/v1/clock/advance", {"to": noon}).status == 200
     maintenance = service.announce(vms=["web-0"], notice_seconds=1800)
     service.document("web-1")
     service.approve_as("web-1", maintenance["events"][0]["id"])
@@ -86,12 +86,12 @@ def test_report_of_a_month_without_maintenance_is_empty(shared: RunningService) 
 
 @pytest.mark.parametrize("month", ["2026-13", "now", "", "2026-11-01"])
 def test_invalid_month_gets_422(shared: RunningService, month: str) -> None:
-    answer = shared.ask("GET", f"/v1/report?month={month}")
+    answer = shared.request("GET", f"/v1/report?month={month}")
     assert answer.status == 422
     assert "such as 2026-11" in answer.detail
 
 
 def test_unknown_group_gets_404(shared: RunningService) -> None:
-    answer = shared.ask("GET", "/v1/report?group=nobody")
+    answer = shared.request("GET", "/v1/report?group=nobody")
     assert answer.status == 404
     assert "nobody" in answer.detail

@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from tests.server.control.test_journal import following, take
+from tests.server.control.test_journal import following, read_stream
 from tests.server.support.service import RunningService
 
 
-def found(service: RunningService, *pairs: tuple[str, str]) -> list[Any]:
+def search_journal(service: RunningService, *pairs: tuple[str, str]) -> list[Any]:
     query = urlencode([("limit", "1000"), *pairs])
     page = service.get(f"/v1/journal?{query}")
     assert page["next"] is None
@@ -35,51 +35,51 @@ def past(shared: RunningService) -> RunningService:
 
 
 def test_group_filter_is_case_insensitive(past: RunningService) -> None:
-    entries = found(past, ("group", "LONE"))
+    entries = search_journal(past, ("group", "LONE"))
     assert "Announced" in kinds(entries)
     assert "Completed" in kinds(entries)
     assert not {"web", "db"} & {entry["group"] for entry in entries}
 
 
 def test_vm_filter_finds_actions_by_and_on_the_vm(past: RunningService) -> None:
-    assert "Approved" in kinds(found(past, ("vm", "web-1")))
-    assert "WorkDone" in kinds(found(past, ("vm", "web-0")))
-    assert "WorkDone" not in kinds(found(past, ("vm", "web-1")))
+    assert "Approved" in kinds(search_journal(past, ("vm", "web-1")))
+    assert "WorkDone" in kinds(search_journal(past, ("vm", "web-0")))
+    assert "WorkDone" not in kinds(search_journal(past, ("vm", "web-1")))
 
 
 def test_by_filter_finds_actions_by_name(past: RunningService) -> None:
-    assert kinds(found(past, ("by", "WEB-1"))) == ["Approved"]
-    assert kinds(found(past, ("by", "admin"))) == ["Announced", "Announced"]
+    assert kinds(search_journal(past, ("by", "WEB-1"))) == ["Approved"]
+    assert kinds(search_journal(past, ("by", "admin"))) == ["Announced", "Announced"]
 
 
 def test_fact_filter_finds_facts_by_name(past: RunningService) -> None:
-    assert kinds(found(past, ("fact", "approved"))) == ["Approved"]
+    assert kinds(search_journal(past, ("fact", "approved"))) == ["Approved"]
 
 
 def test_repeated_filter_matches_any_value(past: RunningService) -> None:
-    some = found(past, ("fact", "Approved"), ("fact", "Started"))
+    some = search_journal(past, ("fact", "Approved"), ("fact", "Started"))
     assert sorted(kinds(some)) == ["Approved", "Started", "Started"]
 
 
 def test_different_filters_must_all_match(past: RunningService) -> None:
-    some = found(past, ("fact", "Started"), ("group", "lone"))
+    some = search_journal(past, ("fact", "Started"), ("group", "lone"))
     assert kinds(some) == ["Started"]
 
 
 def test_maintenance_filter_accepts_an_event_id(past: RunningService) -> None:
-    (approved,) = found(past, ("fact", "Approved"))
-    by_event = found(past, ("maintenance", approved["event"].lower()))
-    assert by_event == found(past, ("maintenance", approved["maintenance"]))
+    (approved,) = search_journal(past, ("fact", "Approved"))
+    by_event = search_journal(past, ("maintenance", approved["event"].lower()))
+    assert by_event == search_journal(past, ("maintenance", approved["maintenance"]))
     assert kinds(by_event)[:3] == ["Announced", "Approved", "Started"]
 
 
 def test_since_is_inclusive_and_until_exclusive(
     past: RunningService,
 ) -> None:
-    first, second = found(past, ("fact", "Started"))
+    first, second = search_journal(past, ("fact", "Started"))
     assert datetime.fromisoformat(first["at"]) < datetime.fromisoformat(second["at"])
-    since = found(past, ("since", second["at"]), ("fact", "Started"))
-    until = found(past, ("until", second["at"]), ("fact", "Started"))
+    since = search_journal(past, ("since", second["at"]), ("fact", "Started"))
+    until = search_journal(past, ("until", second["at"]), ("fact", "Started"))
     assert (since, until) == ([second], [first])
 
 
@@ -105,14 +105,14 @@ def test_order_newest_reverses_the_pages(past: RunningService) -> None:
 def test_invalid_filter_gets_422(
     past: RunningService, query: str, sentence: str
 ) -> None:
-    answer = past.ask("GET", f"/v1/journal?{query}")
+    answer = past.request("GET", f"/v1/journal?{query}")
     assert answer.status == 422
     assert sentence in answer.detail
 
 
 @pytest.mark.parametrize("path", ["/v1/journal", "/v1/stream"])
 def test_unknown_maintenance_gets_404(past: RunningService, path: str) -> None:
-    answer = past.ask("GET", f"{path}?maintenance=nobody")
+    answer = past.request("GET", f"{path}?maintenance=nobody")
     assert answer.status == 404
     assert "NOBODY" in answer.detail
 
@@ -121,9 +121,9 @@ def test_unknown_maintenance_gets_404(past: RunningService, path: str) -> None:
 
 
 def test_stream_sends_only_matching_facts(past: RunningService) -> None:
-    expected = found(past, ("group", "lone"), ("fact", "Started"))
+    expected = search_journal(past, ("group", "lone"), ("fact", "Started"))
     with following(past, "?after=0&group=lone&fact=started") as stream:
-        (event,) = take(stream, 1)
+        (event,) = read_stream(stream, 1)
     assert [json.loads(event["data"])] == expected
 
 
@@ -131,7 +131,7 @@ def test_stream_waits_for_matching_facts(service: RunningService) -> None:
     with following(service, "?group=lone&fact=Announced") as stream:
         service.announce(vms=["web-0"])
         maintenance = service.announce(vms=["lone"])
-        (event,) = take(stream, 1)
+        (event,) = read_stream(stream, 1)
     assert json.loads(event["data"])["maintenance"] == maintenance["id"]
 
 

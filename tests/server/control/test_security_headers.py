@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from starlette.types import Message
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 from forewarn.server.app import in_public
 from forewarn.server.control.http.origin import AllowedHosts
@@ -37,7 +37,7 @@ ALWAYS = {
 def test_every_response_has_security_headers(
     shared: RunningService, path: str, status: int
 ) -> None:
-    answer = shared.ask("GET", path)
+    answer = shared.request("GET", path)
     assert answer.status == status
     assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
 
@@ -49,7 +49,7 @@ def test_every_response_has_security_headers(
 def test_every_refusal_has_security_headers(
     shared: RunningService, headers: dict[str, Any], status: int
 ) -> None:
-    answer = ask("GET", f"{shared.control}/v1/vms", **headers)
+    answer = send_request("GET", f"{shared.control}/v1/vms", **headers)
     assert answer.status == status
     assert {name: answer.headers[name] for name in ALWAYS} == ALWAYS
 
@@ -59,13 +59,13 @@ def test_every_refusal_has_security_headers(
     [("/v1/vms", "no-store"), ("/v1/clock", "no-store"), ("/openapi.json", None)],
 )
 def test_private_responses_are_not_cached(
-    shared: RunningService, path: str, kept: str | None
+    shared: RunningService, path: str, arm_service: str | None
 ) -> None:
-    assert shared.ask("GET", path).headers["Cache-Control"] == kept
+    assert shared.request("GET", path).headers["Cache-Control"] == arm_service
 
 
 def test_api_reference_page_allows_only_its_own_style(shared: RunningService) -> None:
-    answer = shared.ask("GET", "/docs")
+    answer = shared.request("GET", "/docs")
     policy = answer.headers["Content-Security-Policy"]
     [style] = re.findall(r"<style>(.*?)</style>", answer.body.decode(), re.DOTALL)
     digest = b64encode(sha256(style.encode()).digest()).decode()
@@ -75,7 +75,7 @@ def test_api_reference_page_allows_only_its_own_style(shared: RunningService) ->
 
 
 def test_hsts_is_not_sent_without_tls(shared: RunningService) -> None:
-    assert "Strict-Transport-Security" not in shared.ask("GET", "/healthz").headers
+    assert "Strict-Transport-Security" not in shared.request("GET", "/healthz").headers
 
 
 def test_internal_error_has_security_headers() -> None:

@@ -11,10 +11,15 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
-from tests.server.control.test_tokens import holding
-from tests.server.support.browser_headers import Browser, kept, session_of, sign_in
+from tests.server.control.test_tokens import client_with_token
+from tests.server.support.browser_headers import (
+    Browser,
+    only_cookie,
+    session_of,
+    sign_in,
+)
 from tests.server.support.certificates import CertificateAuthority
-from tests.server.support.service import TOKEN, RunningService, ask
+from tests.server.support.service import TOKEN, RunningService, send_request
 
 from forewarn.clocks import SystemClock
 
@@ -39,7 +44,7 @@ def browser(shared: RunningService) -> Browser:
 
 def test_sign_in_returns_identity_and_expiry(shared: RunningService) -> None:
     before = SystemClock().now()
-    answer = shared.ask("POST", "/v1/session")
+    answer = shared.request("POST", "/v1/session")
     assert answer.status == 201
     session = answer.json
     ends = datetime.fromisoformat(session.pop("expires_at"))
@@ -56,8 +61,8 @@ def test_sign_in_returns_identity_and_expiry(shared: RunningService) -> None:
 def test_cookie_is_http_only_and_same_site(
     shared: RunningService,
 ) -> None:
-    answer = shared.ask("POST", "/v1/session")
-    cookie = kept(answer)
+    answer = shared.request("POST", "/v1/session")
+    cookie = only_cookie(answer)
     assert cookie.key == f"forewarn-{urlsplit(shared.control).port}"
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Strict")
     assert (cookie["path"], cookie["max-age"]) == ("/", str(HOURS))
@@ -90,19 +95,19 @@ def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
     proxied["X_Forwarded_For"] = "192.0.2.7"
     browser = sign_in(service, **proxied)
     assert browser.name == "__Host-forewarn-443"
-    assert browser.ask("GET", "/v1/vms", **proxied).status == 200
-    assert browser.ask("GET", "/v1/vms").status == 401
+    assert browser.request("GET", "/v1/vms", **proxied).status == 200
+    assert browser.request("GET", "/v1/vms").status == 401
 
 
 @pytest.mark.parametrize("token", ["", "Bearer wrong", "Basic t"])
 def test_sign_in_needs_a_valid_token(shared: RunningService, token: str) -> None:
-    answer = ask("POST", f"{shared.control}/v1/session", Authorization=token)
+    answer = send_request("POST", f"{shared.control}/v1/session", Authorization=token)
     assert answer.status == 401
     assert "Set-Cookie" not in answer.headers
 
 
 def test_session_cannot_start_another_session(browser: Browser) -> None:
-    answer = browser.ask("POST", "/v1/session")
+    answer = browser.request("POST", "/v1/session")
     assert answer.status == 401
     assert "shows a token" in answer.detail
     assert "Set-Cookie" not in answer.headers
@@ -117,10 +122,12 @@ def test_request_with_a_token_is_not_signed_in(shared: RunningService) -> None:
 def test_token_takes_precedence_over_the_cookie(
     shared: RunningService, browser: Browser
 ) -> None:
-    viewer = holding(shared, "a-viewer", "viewer")
-    answer = browser.ask("GET", "/v1/session", Authorization=f"Bearer {viewer.token}")
+    viewer = client_with_token(shared, "a-viewer", "viewer")
+    answer = browser.request(
+        "GET", "/v1/session", Authorization=f"Bearer {viewer.token}"
+    )
     assert (answer.json["name"], answer.json["signed_in"]) == ("a-viewer", False)
-    wrong = browser.ask("GET", "/v1/session", Authorization="Bearer wrong")
+    wrong = browser.request("GET", "/v1/session", Authorization="Bearer wrong")
     assert wrong.status == 401
     assert "Set-Cookie" not in wrong.headers
 
@@ -136,7 +143,7 @@ def test_session_lists_what_its_role_permits(
     shared: RunningService, role: str, may: list[str]
 ) -> None:
     group = {"group": "web"} if role == "group" else {}
-    holder = holding(shared, f"some-{role}", role, **group)
+    holder = client_with_token(shared, f"some-{role}", role, **group)
     session = session_of(sign_in(holder))
     assert (session["name"], session["role"]) == (f"some-{role}", role)
     assert session["group"] == group.get("group")
@@ -144,8 +151,8 @@ def test_session_lists_what_its_role_permits(
 
 
 def test_session_acts_in_the_name_of_its_token(service: RunningService) -> None:
-    browser = sign_in(holding(service, "night-shift", "operator"))
-    response = browser.ask(
+    browser = sign_in(client_with_token(service, "night-shift", "operator"))
+    response = browser.request(
         "POST", "/v1/maintenances", {"type": "Reboot", "vms": ["web-0"]}
     )
     assert response.status == 201
@@ -153,16 +160,16 @@ def test_session_acts_in_the_name_of_its_token(service: RunningService) -> None:
 
 
 def test_session_has_only_the_permissions_of_its_token(shared: RunningService) -> None:
-    browser = sign_in(holding(shared, "onlooker", "viewer"))
-    answer = browser.ask("POST", "/v1/maintenances", {"type": "Reboot"})
+    browser = sign_in(client_with_token(shared, "onlooker", "viewer"))
+    answer = browser.request("POST", "/v1/maintenances", {"type": "Reboot"})
     assert answer.status == 403
     assert "onlooker has the role viewer" in answer.detail
 
 
 def test_group_session_sees_only_its_group(shared: RunningService) -> None:
-    browser = sign_in(holding(shared, "web-people", "group", group="web"))
-    assert browser.ask("GET", "/v1/vms/web-0").status == 200
-    assert browser.ask("GET", "/v1/vms/db-0").status == 404
+    browser = sign_in(client_with_token(shared, "web-people", "group", group="web"))
+    assert browser.request("GET", "/v1/vms/web-0").status == 200
+    assert browser.request("GET", "/v1/vms/db-0").status == 404
 
 
 # --- limits of the cookie ----------------------------------------------------
@@ -170,34 +177,36 @@ def test_group_session_sees_only_its_group(shared: RunningService) -> None:
 
 @pytest.mark.parametrize("path", ["/metrics", "/subscriptions", "//v1/vms", "/V1/vms"])
 def test_cookie_is_ignored_elsewhere(browser: Browser, path: str) -> None:
-    answer = ask("GET", browser.control + path, Cookie=browser.cookie)
+    answer = send_request("GET", browser.control + path, Cookie=browser.cookie)
     assert answer.status == 401
     assert "Set-Cookie" not in answer.headers
 
 
 def test_cookie_is_not_accepted_as_a_token(browser: Browser) -> None:
     url = f"{browser.control}/v1/vms"
-    assert ask("GET", url, Authorization=f"Bearer {browser.value}").status == 401
+    assert (
+        send_request("GET", url, Authorization=f"Bearer {browser.value}").status == 401
+    )
 
 
 @pytest.mark.parametrize("name", ["forewarn", "forewarn-1", "__Host-forewarn-1"])
 def test_cookie_of_another_service_is_ignored(browser: Browser, name: str) -> None:
     port = urlsplit(browser.control).port
     for cookie_name in (name, f"__Host-forewarn-{port}"):
-        answer = replace(browser, name=cookie_name).ask("GET", "/v1/vms")
+        answer = replace(browser, name=cookie_name).request("GET", "/v1/vms")
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 
 
 def test_empty_cookie_is_ignored(browser: Browser) -> None:
-    answer = replace(browser, value="").ask("GET", "/v1/vms")
+    answer = replace(browser, value="").request("GET", "/v1/vms")
     assert "a bearer token is needed" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
 def test_cookies_of_other_sites_are_ignored(browser: Browser) -> None:
     cookies = f"theme=dark; forewarn-1=x; {browser.cookie}; =; ;x"
-    assert browser.ask("GET", "/v1/vms", Cookie=cookies).status == 200
+    assert browser.request("GET", "/v1/vms", Cookie=cookies).status == 200
 
 
 # --- cross-site requests -----------------------------------------------------
@@ -219,7 +228,7 @@ def test_cookies_of_other_sites_are_ignored(browser: Browser) -> None:
 def test_foreign_pages_cannot_act_with_the_cookie(
     browser: Browser, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    answer = browser.ask(method, path, {}, **headers)
+    answer = browser.request(method, path, {}, **headers)
     assert answer.status == 403
     assert "pages of" in answer.detail
     assert "Set-Cookie" not in answer.headers
@@ -233,7 +242,7 @@ def test_changes_need_proof_of_our_own_page(
     browser: Browser, method: str, headers: dict[str, Any]
 ) -> None:
     url = f"{browser.control}/v1/hosts/new"
-    answer = ask(method, url, b"{}", Cookie=browser.cookie, **headers)
+    answer = send_request(method, url, b"{}", Cookie=browser.cookie, **headers)
     assert answer.status == 403
     assert "page" in answer.detail
 
@@ -242,14 +251,16 @@ def test_sec_fetch_site_same_origin_is_sufficient_proof(
     browser: Browser,
 ) -> None:
     url = f"{browser.control}/v1/session"
-    answer = ask("DELETE", url, Cookie=browser.cookie, Sec_Fetch_Site="same-origin")
+    answer = send_request(
+        "DELETE", url, Cookie=browser.cookie, Sec_Fetch_Site="same-origin"
+    )
     assert answer.status == 204
 
 
 def test_own_origin_does_not_override_sec_fetch_site(
     browser: Browser,
 ) -> None:
-    answer = browser.ask("DELETE", "/v1/session", Sec_Fetch_Site="same-site")
+    answer = browser.request("DELETE", "/v1/session", Sec_Fetch_Site="same-site")
     assert answer.status == 403
 
 
@@ -260,5 +271,5 @@ def test_own_origin_does_not_override_sec_fetch_site(
 def test_only_our_own_page_can_read_with_the_cookie(
     browser: Browser, site: str, status: int
 ) -> None:
-    answer = browser.ask("GET", "/v1/vms", Sec_Fetch_Site=site)
+    answer = browser.request("GET", "/v1/vms", Sec_Fetch_Site=site)
     assert answer.status == status

@@ -31,19 +31,19 @@ def service(serve: Serve, authority: CertificateAuthority) -> RunningService:
     return serve(**authority.sign("127.0.0.1").flags)
 
 
-def place(service: RunningService) -> tuple[str, int]:
+def address_of(service: RunningService) -> tuple[str, int]:
     host, _, port = service.control.rpartition("/")[2].partition(":")
     return host, int(port)
 
 
-def shake_hands(
+def negotiate_tls(
     service: RunningService, authority: CertificateAuthority, version: ssl.TLSVersion
 ) -> str | None:
     """Connect with one TLS version and return the negotiated version."""
     context = ssl.create_default_context(cafile=authority.file)
     context.minimum_version = context.maximum_version = version
     with (
-        socket.create_connection(place(service), timeout=PATIENCE) as plain,
+        socket.create_connection(address_of(service), timeout=PATIENCE) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as encrypted,
     ):
         return encrypted.version()
@@ -83,7 +83,7 @@ def test_hsts_is_sent_except_on_localhost(
 def test_tls_1_2_and_1_3_are_supported(
     service: RunningService, authority: CertificateAuthority, version: str
 ) -> None:
-    negotiated = shake_hands(service, authority, ssl.TLSVersion[version])
+    negotiated = negotiate_tls(service, authority, ssl.TLSVersion[version])
     assert negotiated == version.replace("_", ".")
 
 
@@ -92,11 +92,11 @@ def test_tls_1_1_is_refused(
     service: RunningService, authority: CertificateAuthority
 ) -> None:
     with pytest.raises(ssl.SSLError):
-        shake_hands(service, authority, ssl.TLSVersion.TLSv1_1)
+        negotiate_tls(service, authority, ssl.TLSVersion.TLSv1_1)
 
 
 def test_plain_http_gets_no_response(service: RunningService) -> None:
-    with socket.create_connection(place(service), timeout=PATIENCE) as plain:
+    with socket.create_connection(address_of(service), timeout=PATIENCE) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"HTTP" not in plain.recv(100)
 

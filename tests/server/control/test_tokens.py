@@ -12,7 +12,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_control import GUARDED
-from tests.server.support.service import TOKEN, RunningService, a_service, ask
+from tests.server.support.service import TOKEN, RunningService, a_service, send_request
 
 #: Routes by the least role they need, beyond any valid token.
 NEEDS_OPERATOR = {
@@ -30,12 +30,12 @@ NEEDS_ADMIN = {
 
 def make(service: RunningService, name: str, role: str, **more: object) -> Any:
     body = {"name": name, "role": role, **more}
-    answer = service.ask("POST", "/v1/tokens", body)
+    answer = service.request("POST", "/v1/tokens", body)
     assert answer.status == 201, answer.body
     return answer.json
 
 
-def holding(
+def client_with_token(
     service: RunningService, name: str, role: str, **more: object
 ) -> RunningService:
     """Return a client of the same service with a new token."""
@@ -75,10 +75,10 @@ def test_tokens_survive_a_service_restart(tmp_path: Path) -> None:
     with a_service(tmp_path, store=url) as service:
         valid = make(service, "good", "viewer")["token"]
         revoked = make(service, "gone", "viewer")["token"]
-        assert service.ask("DELETE", "/v1/tokens/gone").status == 204
+        assert service.request("DELETE", "/v1/tokens/gone").status == 204
     with a_service(tmp_path, store=url) as again:
-        assert replace(again, token=valid).ask("GET", "/v1/vms").status == 200
-        assert replace(again, token=revoked).ask("GET", "/v1/vms").status == 401
+        assert replace(again, token=valid).request("GET", "/v1/vms").status == 200
+        assert replace(again, token=revoked).request("GET", "/v1/vms").status == 401
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_tokens_survive_a_service_restart(tmp_path: Path) -> None:
 def test_invalid_token_request_is_refused(
     shared: RunningService, body: object, status: int
 ) -> None:
-    answer = shared.ask("POST", "/v1/tokens", body)
+    answer = shared.request("POST", "/v1/tokens", body)
     assert answer.status == status
     assert answer.detail
     assert shared.get("/v1/tokens")["items"] == []
@@ -120,7 +120,7 @@ def test_invalid_token_request_is_refused(
 
 def test_token_names_are_unique(service: RunningService) -> None:
     make(service, "ci", "viewer")
-    answer = service.ask("POST", "/v1/tokens", {"name": "CI", "role": "admin"})
+    answer = service.request("POST", "/v1/tokens", {"name": "CI", "role": "admin"})
     assert answer.status == 409
     assert "revoke it" in answer.detail
 
@@ -129,7 +129,7 @@ def test_name_of_a_revoked_token_can_be_reused(
     service: RunningService,
 ) -> None:
     make(service, "ci", "viewer")
-    service.ask("DELETE", "/v1/tokens/ci")
+    service.request("DELETE", "/v1/tokens/ci")
     again = make(service, "ci", "operator")
     assert [token["id"] for token in service.get("/v1/tokens")["items"]] == [
         again["id"]
@@ -141,7 +141,7 @@ def test_concurrent_requests_for_one_name_create_one_token(
 ) -> None:
     def ask_for_it(_: int) -> int:
         body = {"name": "ci", "role": "viewer"}
-        return service.ask("POST", "/v1/tokens", body).status
+        return service.request("POST", "/v1/tokens", body).status
 
     with ThreadPoolExecutor(8) as pool:
         statuses = sorted(pool.map(ask_for_it, range(8)))
@@ -166,25 +166,25 @@ def test_token_list_is_paged(service: RunningService) -> None:
 
 
 @pytest.fixture(scope="module")
-def holders(shared: RunningService) -> dict[str, RunningService]:
+def role_clients(shared: RunningService) -> dict[str, RunningService]:
     roles = ("viewer", "operator", "admin")
-    return {role: holding(shared, f"a-{role}", role) for role in roles}
+    return {role: client_with_token(shared, f"a-{role}", role) for role in roles}
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS_OPERATOR | NEEDS_ADMIN))
 def test_viewer_cannot_change_anything(
-    holders: dict[str, RunningService], method: str, path: str
+    role_clients: dict[str, RunningService], method: str, path: str
 ) -> None:
-    answer = holders["viewer"].ask(method, path, raw=b"nonsense")
+    answer = role_clients["viewer"].request(method, path, raw=b"nonsense")
     assert answer.status == 403
     assert "a-viewer" in answer.detail
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(NEEDS_ADMIN))
 def test_operator_cannot_manage_fleet_or_tokens(
-    holders: dict[str, RunningService], method: str, path: str
+    role_clients: dict[str, RunningService], method: str, path: str
 ) -> None:
-    answer = holders["operator"].ask(method, path, raw=b"nonsense")
+    answer = role_clients["operator"].request(method, path, raw=b"nonsense")
     assert answer.status == 403
     assert "admin" in answer.detail
 
@@ -192,24 +192,24 @@ def test_operator_cannot_manage_fleet_or_tokens(
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
 @pytest.mark.parametrize("path", ["/v1/vms", "/v1/events", "/v1/journal", "/v1/clock"])
 def test_every_role_can_read(
-    holders: dict[str, RunningService], role: str, path: str
+    role_clients: dict[str, RunningService], role: str, path: str
 ) -> None:
-    assert holders[role].ask("GET", path).status == 200
+    assert role_clients[role].request("GET", path).status == 200
 
 
 def test_journal_names_the_operator(service: RunningService) -> None:
-    ops = holding(service, "night-shift", "operator")
+    ops = client_with_token(service, "night-shift", "operator")
     maintenance = ops.announce(vms=["web-0"])
-    ops.ask("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
+    ops.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
     facts = service.facts("Announced", "Canceled")
     assert [fact["by"] for fact in facts] == ["night-shift", "night-shift"]
 
 
 def test_admin_can_manage_fleet_and_tokens(service: RunningService) -> None:
-    chief = holding(service, "chief", "admin")
-    assert chief.ask("PUT", "/v1/hosts/host-c", {}).status == 200
+    chief = client_with_token(service, "chief", "admin")
+    assert chief.request("PUT", "/v1/hosts/host-c", {}).status == 200
     assert make(chief, "ci", "viewer")["created_by"] == "chief"
-    assert chief.ask("DELETE", "/v1/tokens/ci").status == 204
+    assert chief.request("DELETE", "/v1/tokens/ci").status == 204
     created, revoked = service.facts("TokenCreated", "TokenRevoked")[1:]
     assert (created["by"], created["name"], created["role"]) == (
         "chief",
@@ -220,20 +220,26 @@ def test_admin_can_manage_fleet_and_tokens(service: RunningService) -> None:
 
 
 def test_unknown_path_needs_an_admin(
-    holders: dict[str, RunningService],
+    role_clients: dict[str, RunningService],
 ) -> None:
-    assert holders["operator"].ask("PUT", "/v1/nothing", {}).status == 403
-    assert holders["admin"].ask("PUT", "/v1/nothing", {}).status == 404
+    assert role_clients["operator"].request("PUT", "/v1/nothing", {}).status == 403
+    assert role_clients["admin"].request("PUT", "/v1/nothing", {}).status == 404
 
 
 def test_idempotency_keys_are_separate_per_token(service: RunningService) -> None:
-    first_operator = holding(service, "one", "operator")
-    second_operator = holding(service, "two", "operator")
+    first_operator = client_with_token(service, "one", "operator")
+    second_operator = client_with_token(service, "two", "operator")
     body = {"type": "Reboot", "vms": ["web-0"]}
-    first = first_operator.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    first = first_operator.request(
+        "POST", "/v1/maintenances", body, Idempotency_Key="k"
+    )
     other = {"type": "Reboot", "vms": ["web-1"]}
-    second = second_operator.ask("POST", "/v1/maintenances", other, Idempotency_Key="k")
-    again = first_operator.ask("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    second = second_operator.request(
+        "POST", "/v1/maintenances", other, Idempotency_Key="k"
+    )
+    again = first_operator.request(
+        "POST", "/v1/maintenances", body, Idempotency_Key="k"
+    )
     assert (first.status, second.status, again.status) == (201, 201, 201)
     assert again.body == first.body != second.body
 
@@ -242,11 +248,11 @@ def test_idempotency_keys_are_separate_per_token(service: RunningService) -> Non
 
 
 def test_token_expires_by_the_service_clock(service: RunningService) -> None:
-    brief = holding(service, "brief", "viewer", expires_in_seconds=60)
+    brief = client_with_token(service, "brief", "viewer", expires_in_seconds=60)
     service.advance(59)
-    assert brief.ask("GET", "/v1/vms").status == 200
+    assert brief.request("GET", "/v1/vms").status == 200
     service.advance(1)
-    answer = brief.ask("GET", "/v1/vms")
+    answer = brief.request("GET", "/v1/vms")
     assert answer.status == 401
     assert "expired" in answer.detail
 
@@ -262,9 +268,9 @@ def test_name_of_an_expired_token_can_be_reused(service: RunningService) -> None
 def test_revoked_token_gets_401(service: RunningService, by: str) -> None:
     created = make(service, "ci", "viewer")
     ci = replace(service, token=created["token"])
-    assert ci.ask("GET", "/v1/vms").status == 200
-    assert service.ask("DELETE", f"/v1/tokens/{created[by]}").status == 204
-    answer = ci.ask("GET", "/v1/vms")
+    assert ci.request("GET", "/v1/vms").status == 200
+    assert service.request("DELETE", f"/v1/tokens/{created[by]}").status == 204
+    answer = ci.request("GET", "/v1/vms")
     assert answer.status == 401
     assert "revoked" in answer.detail
     assert service.get("/v1/tokens")["items"] == []
@@ -273,7 +279,7 @@ def test_revoked_token_gets_401(service: RunningService, by: str) -> None:
 def test_second_revocation_has_no_effect(service: RunningService) -> None:
     created = make(service, "ci", "viewer")
     for _ in range(2):
-        assert service.ask("DELETE", f"/v1/tokens/{created['id']}").status == 204
+        assert service.request("DELETE", f"/v1/tokens/{created['id']}").status == 204
     assert len(service.facts("TokenRevoked")) == 1
 
 
@@ -283,17 +289,17 @@ def test_token_named_like_the_id_of_another_is_distinct(
     first = make(service, "ci", "viewer")
     make(service, first["id"], "viewer")
     for _ in range(2):
-        assert service.ask("DELETE", f"/v1/tokens/{first['id']}").status == 204
+        assert service.request("DELETE", f"/v1/tokens/{first['id']}").status == 204
     (left,) = service.get("/v1/tokens")["items"]
     assert left["name"] == first["id"]
 
 
 def test_revoking_an_unknown_token_gets_404(shared: RunningService) -> None:
-    assert shared.ask("DELETE", "/v1/tokens/nobody").status == 404
+    assert shared.request("DELETE", "/v1/tokens/nobody").status == 404
 
 
 def test_admin_token_cannot_be_revoked_over_the_api(shared: RunningService) -> None:
-    answer = shared.ask("DELETE", "/v1/tokens/admin")
+    answer = shared.request("DELETE", "/v1/tokens/admin")
     assert answer.status == 409
     assert "FOREWARN_TOKEN" in answer.detail
 
@@ -305,31 +311,31 @@ def test_stream_ends_with_its_token(service: RunningService) -> None:
         Request(f"{service.control}/v1/stream", headers=headers), timeout=PATIENCE
     ) as stream:
         assert stream.readline().startswith(b":")
-        service.ask("DELETE", "/v1/tokens/ci")
+        service.request("DELETE", "/v1/tokens/ci")
         assert b"Announced" not in stream.read()
 
 
 def test_last_use_is_recorded_to_the_minute(
     service: RunningService,
 ) -> None:
-    ci = holding(service, "ci", "viewer")
+    ci = client_with_token(service, "ci", "viewer")
     assert service.get("/v1/tokens")["items"][0]["last_used"] is None
-    ci.ask("GET", "/v1/vms")
+    ci.request("GET", "/v1/vms")
     first = service.get("/v1/tokens")["items"][0]["last_used"]
     service.advance(59)
-    ci.ask("GET", "/v1/vms")
+    ci.request("GET", "/v1/vms")
     assert service.get("/v1/tokens")["items"][0]["last_used"] == first
     service.advance(1)
-    ci.ask("GET", "/v1/vms")
+    ci.request("GET", "/v1/vms")
     assert service.get("/v1/tokens")["items"][0]["last_used"] > first
 
 
 # --- guessing ----------------------------------------------------------------
 
 
-def guess(service: RunningService, token: str = "fw_0_wrong") -> int:
+def try_token(service: RunningService, token: str = "fw_0_wrong") -> int:
     url = f"{service.control}/v1/vms"
-    return ask("GET", url, Authorization=f"Bearer {token}").status
+    return send_request("GET", url, Authorization=f"Bearer {token}").status
 
 
 def refusals(service: RunningService) -> dict[str, int]:
@@ -345,7 +351,7 @@ def refusals(service: RunningService) -> dict[str, int]:
 def test_guess_is_in_the_journal_without_the_token(service: RunningService) -> None:
     token_id = make(service, "ci", "viewer")["id"]
     tries = [f"fw_{token_id}_nearlyright", "sesame"]
-    assert [guess(service, guessed) for guessed in tries] == [401, 401]
+    assert [try_token(service, guessed) for guessed in tries] == [401, 401]
     assert refusals(service) == {"127.0.0.1": 2}
     text = json.dumps(service.facts())
     assert not any(guessed in text for guessed in (*tries, "nearlyright"))
@@ -357,14 +363,18 @@ def test_invalid_forwarded_address_is_not_in_the_journal(
     service = serve(control_host=["api.example"])
     url = f"{service.control}/v1/vms"
     for forwarded_for in ("<b>somebody</b>", "x" * 5000):
-        ask("GET", url, Authorization="Bearer no", X_Forwarded_For=forwarded_for)
+        send_request(
+            "GET", url, Authorization="Bearer no", X_Forwarded_For=forwarded_for
+        )
     assert refusals(service) == {"unknown": 2}
 
 
 def test_repeated_guesses_get_429(serve: Serve) -> None:
     service = serve()
     url = f"{service.control}/v1/vms"
-    answers = [ask("GET", url, Authorization="Bearer wrong") for _ in range(25)]
+    answers = [
+        send_request("GET", url, Authorization="Bearer wrong") for _ in range(25)
+    ]
     assert [answer.status for answer in answers[:20]] == [401] * 20
     # Fewer than five are refused if the requests took several seconds.
     refused = [answer for answer in answers[20:] if answer.status == 429]
@@ -375,13 +385,13 @@ def test_repeated_guesses_get_429(serve: Serve) -> None:
 def test_valid_token_works_despite_guesses_of_others(serve: Serve) -> None:
     service = serve()
     for _ in range(25):
-        guess(service)
+        try_token(service)
     assert service.token == TOKEN
-    assert service.ask("GET", "/v1/vms").status == 200
+    assert service.request("GET", "/v1/vms").status == 200
 
 
 def test_missing_token_does_not_count_as_a_guess(serve: Serve) -> None:
     service = serve()
     url = f"{service.control}/v1/vms"
-    assert {ask("GET", url).status for _ in range(30)} == {401}
+    assert {send_request("GET", url).status for _ in range(30)} == {401}
     assert service.facts("AccessRefused") == []

@@ -38,7 +38,9 @@ def a_set(*faults: Fault, seed: int = 0) -> ActiveFaults:
     return active
 
 
-def befallen(faults: ActiveFaults, *vms: str, now: float = 0.0) -> list[str | None]:
+def applied_faults(
+    faults: ActiveFaults, *vms: str, now: float = 0.0
+) -> list[str | None]:
     """Return the kind of fault that applies to a read of each of `vms`."""
     hits = [faults.match(vm, is_read=True, now=now) for vm in vms]
     return [None if hit is None else hit.fault.kind.value for hit in hits]
@@ -48,37 +50,37 @@ def befallen(faults: ActiveFaults, *vms: str, now: float = 0.0) -> list[str | No
 
 
 def test_no_fault_applies_by_default() -> None:
-    assert befallen(a_set(), "web-0") == [None]
+    assert applied_faults(a_set(), "web-0") == [None]
 
 
 def test_fault_applies_to_all_vms_until_it_is_cleared() -> None:
     faults = a_set(ERROR)
-    assert befallen(faults, "web-0", "db-0") == ["500", "500"]
+    assert applied_faults(faults, "web-0", "db-0") == ["500", "500"]
     faults.clear()
-    assert befallen(faults, "web-0") == [None]
+    assert applied_faults(faults, "web-0") == [None]
 
 
 def test_fault_with_a_count_ends_after_that_many_requests() -> None:
     faults = a_set(replace(ERROR, count=2))
-    assert befallen(faults, "web-0", "web-1", "web-0") == ["500", "500", None]
+    assert applied_faults(faults, "web-0", "web-1", "web-0") == ["500", "500", None]
     assert faults.all() == []
 
 
 def test_remaining_count_is_listed() -> None:
     faults = a_set(replace(ERROR, count=2))
-    befallen(faults, "web-0")
+    applied_faults(faults, "web-0")
     assert [active.left for active in faults.all()] == [1]
 
 
 def test_fault_with_a_duration_ends_in_time() -> None:
     faults = a_set(replace(ERROR, seconds=5))
-    assert befallen(faults, "web-0", now=4.9) == ["500"]
-    assert befallen(faults, "web-0", now=5.0) == [None]
+    assert applied_faults(faults, "web-0", now=4.9) == ["500"]
+    assert applied_faults(faults, "web-0", now=5.0) == [None]
 
 
 def test_fault_for_some_vms_does_not_affect_others() -> None:
     faults = a_set(replace(ERROR, vms=("web-0",), count=1))
-    assert befallen(faults, "web-1", "web-0", "web-0") == [None, "500", None]
+    assert applied_faults(faults, "web-1", "web-0", "web-0") == [None, "500", None]
 
 
 @pytest.mark.parametrize(
@@ -101,24 +103,24 @@ def test_fault_may_apply_only_to_reads_or_approvals(
 def test_stale_and_empty_faults_do_not_apply_to_approvals(kind: FaultKind) -> None:
     faults = a_set(Fault(kind=kind, count=1))
     assert faults.match("web-0", is_read=False, now=0) is None
-    assert befallen(faults, "web-0") == [kind.value]
+    assert applied_faults(faults, "web-0") == [kind.value]
 
 
 def test_only_the_first_matching_fault_applies() -> None:
     slow = Fault(kind=FaultKind.SLOW, vms=("db-0",))
     faults = a_set(slow, replace(ERROR, count=1), Fault(kind=FaultKind.GONE))
-    assert befallen(faults, "web-0", "db-0", "web-0") == ["500", "slow", "410"]
+    assert applied_faults(faults, "web-0", "db-0", "web-0") == ["500", "slow", "410"]
 
 
 def test_slow_first_call_applies_once_per_vm() -> None:
     faults = a_set(Fault(kind=FaultKind.SLOW_FIRST_CALL))
     slow = FaultKind.SLOW_FIRST_CALL.value
-    kinds = befallen(faults, "web-0", "web-0", "web-1", "web-0", "web-1")
+    kinds = applied_faults(faults, "web-0", "web-0", "web-1", "web-0", "web-1")
     assert kinds == [slow, None, slow, None, None]
 
 
 def test_refused_connections_apply_to_no_request() -> None:
-    assert befallen(a_set(Fault(kind=FaultKind.REFUSED)), "web-0") == [None]
+    assert applied_faults(a_set(Fault(kind=FaultKind.REFUSED)), "web-0") == [None]
 
 
 def test_active_kinds_are_listed_once_each() -> None:
@@ -153,14 +155,14 @@ def test_invalid_fault_is_not_activated() -> None:
 
 def test_faulted_requests_are_counted_by_kind() -> None:
     faults = a_set(replace(ERROR, count=2), Fault(kind=FaultKind.SLOW))
-    befallen(faults, "web-0", "web-0", "web-0")
+    applied_faults(faults, "web-0", "web-0", "web-0")
     assert faults.counts() == {FaultKind.ERROR: 2, FaultKind.SLOW: 1}
 
 
 def test_request_spared_by_probability_does_not_count() -> None:
     faults = ActiveFaults(lambda: 0.9)
     faults.add(replace(ERROR, probability=0.5, count=1), 0.0, by="admin", at=NOON)
-    assert befallen(faults, "web-0") == [None]
+    assert applied_faults(faults, "web-0") == [None]
     assert [active.left for active in faults.all()] == [1]
     assert faults.counts() == {}
 
@@ -169,7 +171,7 @@ def test_certain_fault_draws_no_random_number() -> None:
     draws = iter([0.1])
     faults = ActiveFaults(draws.__next__)
     faults.add(ERROR, 0.0, by="admin", at=NOON)
-    assert befallen(faults, "web-0") == ["500"]
+    assert applied_faults(faults, "web-0") == ["500"]
     assert [*draws] == [0.1]
 
 
@@ -225,5 +227,5 @@ def test_certain_fault_without_limits_applies_to_every_request(
 
 def test_share_of_faulted_requests_matches_the_probability() -> None:
     faults = a_set(replace(ERROR, probability=0.25))
-    kinds = befallen(faults, *["web-0"] * 1000)
+    kinds = applied_faults(faults, *["web-0"] * 1000)
     assert 200 < kinds.count("500") < 300

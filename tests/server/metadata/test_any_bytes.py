@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.server.support.dialogs import a_request
 from tests.server.support.http_oracles import by_h11, by_llhttp
 from tests.server.support.invalid_streams import (
-    assembled,
+    attack_stream,
     chunked,
+    corrupted_stream,
     large,
     noise,
-    spoilt,
 )
 from tests.server.support.stream_differences import (
     H11_LEAVES_OTHERWISE,
@@ -25,7 +25,12 @@ from tests.server.support.stream_differences import (
     Difference,
 )
 from tests.server.support.stream_driver import drive
-from tests.server.support.stream_judge import StreamResult, judge, judge_good, shortest
+from tests.server.support.stream_judge import (
+    StreamResult,
+    check_stream,
+    judge_good,
+    shortest,
+)
 from tests.server.support.valid_streams import good_requests
 
 seeds = st.integers(min_value=0, max_value=2**64 - 1)
@@ -33,13 +38,13 @@ seeds = st.integers(min_value=0, max_value=2**64 - 1)
 
 def check(stream: bytes, random: Random) -> StreamResult:
     """Judge `stream` and fail on any complaint."""
-    judgement = judge(stream, random)
+    judgement = check_stream(stream, random)
     assert judgement.complaints == (), shortest(stream, is_wrong)
     return judgement
 
 
 def is_wrong(stream: bytes) -> bool:
-    return bool(judge(stream, Random(0)).complaints)
+    return bool(check_stream(stream, Random(0)).complaints)
 
 
 # --- generated streams -------------------------------------------------------
@@ -56,14 +61,14 @@ def test_valid_requests_are_parsed_as_intended(seed: int) -> None:
 @settings(max_examples=1500)
 def test_corrupted_requests_are_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
-    check(spoilt(random), random)
+    check(corrupted_stream(random), random)
 
 
 @given(seeds)
 @settings(max_examples=1500)
 def test_attacks_are_parsed_like_the_oracles(seed: int) -> None:
     random = Random(seed)
-    check(assembled(random), random)
+    check(attack_stream(random), random)
 
 
 @given(seeds)
@@ -125,7 +130,7 @@ def test_h11_disagrees_on_keeping_some_connections(difference: Difference) -> No
 def last_of(stream: bytes) -> bool:
     """Return whether we close the connection after the only request of `stream`."""
     check(stream, Random(0))
-    ((request, _),) = drive([stream]).asked
+    ((request, _),) = drive([stream]).requests
     return request.is_last
 
 

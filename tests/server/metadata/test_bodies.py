@@ -5,8 +5,8 @@ from tests.server.support.dialogs import (
     a_post,
     a_request,
     byte_by_byte,
+    exchange,
     in_chunks,
-    talk,
 )
 
 from forewarn.server.metadata.transport.http1 import ConnectionState
@@ -15,8 +15,8 @@ from forewarn.server.metadata.transport.requests import MAX_BODY, MAX_HEAD
 
 def body_of(data: bytes) -> bytes:
     """Parse `data`, which must be one valid request, and return its body."""
-    requests = talk(data).echo.asked
-    assert len(requests) == 1, talk(data).said
+    requests = exchange(data).echo.requests
+    assert len(requests) == 1, exchange(data).responses
     return requests[0][1]
 
 
@@ -31,17 +31,17 @@ def test_body_may_contain_any_bytes() -> None:
 
 def test_get_may_have_a_body() -> None:
     with_body = a_request("/a", "Content-Length: 3", body=b"abc")
-    assert talk(with_body + a_request("/b")).statuses == [200, 200]
+    assert exchange(with_body + a_request("/b")).statuses == [200, 200]
 
 
 def test_head_response_has_a_length_but_no_body() -> None:
-    response = talk(a_request(method="HEAD")).said[0]
+    response = exchange(a_request(method="HEAD")).responses[0]
     assert response.body == b""
     assert response.header(b"content-length") == str(len("HEAD /a ")).encode()
 
 
 def test_connection_continues_after_a_head_request() -> None:
-    assert talk(a_request(method="HEAD") + a_request()).statuses == [200, 200]
+    assert exchange(a_request(method="HEAD") + a_request()).statuses == [200, 200]
 
 
 # --- too large ---------------------------------------------------------------
@@ -53,15 +53,15 @@ def test_body_at_the_limit_is_read() -> None:
 
 def test_body_over_the_limit_is_refused_before_it_arrives() -> None:
     head = a_request("/a", f"Content-Length: {MAX_BODY + 1}", method="POST")
-    refused = talk(head)
+    refused = exchange(head)
     assert refused.statuses == [413]
-    assert refused.echo.asked == []
+    assert refused.echo.requests == []
 
 
 @pytest.mark.parametrize("length", ["9999999999999999999", "0000000000000065537"])
 def test_content_length_over_the_limit_gets_413_in_any_spelling(length: str) -> None:
     head = a_request("/a", f"Content-Length: {length}", method="POST")
-    assert talk(head).statuses == [413]
+    assert exchange(head).statuses == [413]
 
 
 def test_content_length_may_have_leading_zeros() -> None:
@@ -70,26 +70,26 @@ def test_content_length_may_have_leading_zeros() -> None:
 
 
 def test_body_over_the_limit_is_discarded() -> None:
-    large = talk(a_post(b"x" * 70_000), b"more", a_request())
+    large = exchange(a_post(b"x" * 70_000), b"more", a_request())
     assert large.statuses == [413]
     assert large.connection.state is ConnectionState.DRAIN
 
 
 def test_oversized_body_of_a_head_request_is_refused_without_a_body() -> None:
     length = f"Content-Length: {MAX_BODY + 1}"
-    refused = talk(a_request("/a", length, method="HEAD"))
+    refused = exchange(a_request("/a", length, method="HEAD"))
     assert refused.statuses == [413]
-    assert refused.said[0].body == b""
+    assert refused.responses[0].body == b""
 
 
 @pytest.mark.parametrize("size", [MAX_BODY + 1, 0xFFFFFFFF, 2**64 + 3])
 def test_chunk_over_the_limit_is_refused_before_it_arrives(size: int) -> None:
-    assert talk(in_chunks(b"%x\r\n" % size)).statuses == [413]
+    assert exchange(in_chunks(b"%x\r\n" % size)).statuses == [413]
 
 
 def test_chunks_over_the_limit_in_total_are_refused() -> None:
     half = b"8001\r\n" + b"x" * 0x8001 + b"\r\n"
-    assert talk(in_chunks(half + half)).statuses == [413]
+    assert exchange(in_chunks(half + half)).statuses == [413]
 
 
 def test_chunks_up_to_the_limit_in_total_are_read() -> None:
@@ -131,7 +131,7 @@ def test_chunk_may_contain_the_end_marker() -> None:
 
 
 def test_request_may_follow_a_chunked_body() -> None:
-    assert talk(in_chunks(CHUNKS["trailers"]) + a_request()).statuses == [200, 200]
+    assert exchange(in_chunks(CHUNKS["trailers"]) + a_request()).statuses == [200, 200]
 
 
 def test_transfer_encoding_is_case_insensitive() -> None:
@@ -177,9 +177,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("chunks", BROKEN.values(), ids=BROKEN.keys())
 def test_malformed_chunks_get_400(chunks: bytes) -> None:
-    broken = talk(in_chunks(chunks) + b"\r\n" * 8)
+    broken = exchange(in_chunks(chunks) + b"\r\n" * 8)
     assert broken.statuses == [400]
-    assert broken.echo.asked == []
+    assert broken.echo.requests == []
     assert broken.connection.state is ConnectionState.DRAIN
 
 
@@ -195,12 +195,15 @@ def test_long_line_gets_the_same_status_however_it_is_split(
     line: bytes, length: int
 ) -> None:
     data = in_chunks(line % (b"x" * length))
-    assert talk(data[:-40], *byte_by_byte(data[-40:])).statuses == talk(data).statuses
+    assert (
+        exchange(data[:-40], *byte_by_byte(data[-40:])).statuses
+        == exchange(data).statuses
+    )
 
 
 @pytest.mark.parametrize("chunks", [b"3\n", b"0\r\n\n", b"0\r\nA: b\n"])
 def test_bare_line_feed_among_chunks_is_refused_immediately(chunks: bytes) -> None:
-    assert talk(in_chunks(chunks)).statuses == [400]
+    assert exchange(in_chunks(chunks)).statuses == [400]
 
 
 # --- Expect: 100-continue ----------------------------------------------------
@@ -208,33 +211,33 @@ def test_bare_line_feed_among_chunks_is_refused_immediately(chunks: bytes) -> No
 
 def test_expectation_gets_100_continue() -> None:
     head = a_request("/a", "Content-Length: 3", "Expect: 100-continue", method="POST")
-    assert talk(head).statuses == [100]
-    assert talk(head, b"abc").statuses == [100, 200]
+    assert exchange(head).statuses == [100]
+    assert exchange(head, b"abc").statuses == [100, 200]
 
 
 def test_expectation_with_chunked_body_gets_100_continue() -> None:
-    assert talk(in_chunks(b"", "Expect: 100-continue")).statuses == [100]
+    assert exchange(in_chunks(b"", "Expect: 100-continue")).statuses == [100]
 
 
 def test_body_sent_without_waiting_gets_no_100() -> None:
-    assert talk(a_post(b"abc", "Expect: 100-continue")).statuses == [200]
+    assert exchange(a_post(b"abc", "Expect: 100-continue")).statuses == [200]
 
 
 def test_expectation_with_oversized_body_gets_413_immediately() -> None:
     expect = "Expect: 100-continue"
     length = f"Content-Length: {MAX_BODY + 1}"
-    assert talk(a_request("/a", length, expect, method="POST")).statuses == [413]
+    assert exchange(a_request("/a", length, expect, method="POST")).statuses == [413]
 
 
 def test_expectation_without_a_body_gets_no_100() -> None:
-    assert talk(a_post(b"", "Expect: 100-continue")).statuses == [200]
+    assert exchange(a_post(b"", "Expect: 100-continue")).statuses == [200]
 
 
 def test_http_1_0_expectation_gets_no_100() -> None:
     head = a_request(
         "/a", "Content-Length: 3", "Expect: 100-continue", method="POST", version="1.0"
     )
-    assert talk(head).statuses == []
+    assert exchange(head).statuses == []
 
 
 EXPECTING = ("Expect: 100-Continue", "Expect: x, 100-continue", "expect:100-continue,")
@@ -242,8 +245,8 @@ EXPECTING = ("Expect: 100-Continue", "Expect: x, 100-continue", "expect:100-cont
 
 @pytest.mark.parametrize("line", EXPECTING)
 def test_expectation_is_recognized_in_any_spelling(line: str) -> None:
-    assert talk(a_request("/a", line, "Content-Length: 3")).statuses == [100]
+    assert exchange(a_request("/a", line, "Content-Length: 3")).statuses == [100]
 
 
 def test_unknown_expectation_is_ignored() -> None:
-    assert talk(a_post(b"abc", "Expect: miracles")).statuses == [200]
+    assert exchange(a_post(b"abc", "Expect: miracles")).statuses == [200]

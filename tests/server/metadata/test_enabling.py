@@ -12,7 +12,7 @@ from tests.server.support.handlers import (
     SECOND,
     VMS,
     WEB,
-    a_reception,
+    a_harness,
     an_event,
     shown,
 )
@@ -31,55 +31,53 @@ APPROVAL = b'{"StartRequests":[{"EventId":"e0"}]}'
     ("method", "body"), [("GET", b""), ("POST", APPROVAL), ("POST", b"nonsense")]
 )
 def test_first_request_of_a_disabled_group_enables_it(method: str, body: bytes) -> None:
-    answer = a_reception().send(method=method, body=body, address="10.0.0.3")
+    answer = a_harness().send(method=method, body=body, address="10.0.0.3")
     assert answer == EnableFirst(group="quiet")
 
 
 def test_first_request_with_an_etag_also_enables_the_group() -> None:
-    reception = a_reception()
-    answer = reception.send(EVENTS, "If-None-Match: *", address="10.0.0.3")
+    harness = a_harness()
+    answer = harness.send(EVENTS, "If-None-Match: *", address="10.0.0.3")
     assert answer == EnableFirst(group="quiet")
 
 
 def test_enabled_group_is_served_immediately() -> None:
-    reception = a_reception()
-    reception.show(shown(replace(QUIET, last_request=NOON)))
-    assert reception.ask(address="10.0.0.3").status == 200
+    harness = a_harness()
+    harness.show(shown(replace(QUIET, last_request=NOON)))
+    assert harness.request(address="10.0.0.3").status == 200
 
 
 @pytest.mark.parametrize(
     ("silence", "waits"), [(24 * HOUR - SECOND, False), (24 * HOUR, True)]
 )
 def test_group_is_disabled_after_24_hours(silence: timedelta, waits: bool) -> None:
-    reception = a_reception(shown(replace(QUIET, last_request=NOON)))
-    reception.set_clock(NOON + silence)
-    answer = reception.send(address="10.0.0.3")
+    harness = a_harness(shown(replace(QUIET, last_request=NOON)))
+    harness.set_clock(NOON + silence)
+    answer = harness.send(address="10.0.0.3")
     assert isinstance(answer, EnableFirst) is waits
 
 
 def test_every_request_postpones_the_disabling() -> None:
-    reception = a_reception(shown(replace(QUIET, last_request=NOON)))
+    harness = a_harness(shown(replace(QUIET, last_request=NOON)))
     for hours in (20, 40, 60):
-        reception.set_clock(NOON + hours * HOUR)
-        assert reception.ask(address="10.0.0.3").status == 200
+        harness.set_clock(NOON + hours * HOUR)
+        assert harness.request(address="10.0.0.3").status == 200
 
 
 def test_always_enabled_group_never_waits() -> None:
-    reception = a_reception()
-    reception.set_clock(NOON + 1000 * HOUR)
-    assert reception.ask().status == 200
+    harness = a_harness()
+    harness.set_clock(NOON + 1000 * HOUR)
+    assert harness.request().status == 200
 
 
 def test_isolated_vm_stays_enabled_by_requests_of_its_group() -> None:
     alone = replace(QUIET, isolated=True, last_request=NOON)
     vms = (VMS[2], VM(name="quiet-1", group="quiet", addresses=("10.0.0.4",)))
-    reception = a_reception(
-        shown(alone, vm="quiet-0"), shown(alone, vm="quiet-1"), vms=vms
-    )
-    reception.set_clock(NOON + 23 * HOUR)
-    reception.ask(address="10.0.0.3")
-    reception.set_clock(NOON + 25 * HOUR)
-    assert reception.ask(address="10.0.0.4").status == 200
+    harness = a_harness(shown(alone, vm="quiet-0"), shown(alone, vm="quiet-1"), vms=vms)
+    harness.set_clock(NOON + 23 * HOUR)
+    harness.request(address="10.0.0.3")
+    harness.set_clock(NOON + 25 * HOUR)
+    assert harness.request(address="10.0.0.4").status == 200
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,7 @@ def test_isolated_vm_stays_enabled_by_requests_of_its_group() -> None:
     ],
 )
 def test_other_requests_of_a_disabled_group_are_served_immediately(target: str) -> None:
-    assert isinstance(a_reception().send(target, address="10.0.0.3"), bytes)
+    assert isinstance(a_harness().send(target, address="10.0.0.3"), bytes)
 
 
 # --- approvals ---------------------------------------------------------------
@@ -99,7 +97,7 @@ def test_other_requests_of_a_disabled_group_are_served_immediately(target: str) 
 
 def test_approval_ids_are_upper_case_and_unique() -> None:
     body = b'{"StartRequests":[{"EventId":"a"},{"EventId":"B"},{"EventId":"A"}]}'
-    answer = a_reception().send(method="POST", body=body)
+    answer = a_harness().send(method="POST", body=body)
     assert answer == ApproveFirst(vm="web-0", events=("A", "B"))
 
 
@@ -114,19 +112,19 @@ def test_approval_ids_are_upper_case_and_unique() -> None:
     ],
 )
 def test_approval_ignores_other_headers(header: str) -> None:
-    answer = a_reception().send(EVENTS, header, method="POST", body=APPROVAL)
+    answer = a_harness().send(EVENTS, header, method="POST", body=APPROVAL)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
 
 
 @pytest.mark.parametrize("incarnation", [b'"5"', b"5", b"null", b"-1"])
 def test_approval_ignores_the_incarnation(incarnation: bytes) -> None:
     body = APPROVAL[:-1] + b',"DocumentIncarnation":' + incarnation + b"}"
-    answer = a_reception().send(method="POST", body=body)
+    answer = a_harness().send(method="POST", body=body)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
 
 
 def test_open_plane_approves_for_the_named_vm() -> None:
-    answer = a_reception(is_open=True).send(
+    answer = a_harness(is_open=True).send(
         f"/vm/WEB-1{EVENTS}", method="POST", body=APPROVAL
     )
     assert answer == ApproveFirst(vm="web-1", events=("E0",))
@@ -136,26 +134,26 @@ def test_open_plane_approves_for_the_named_vm() -> None:
 
 
 def test_request_is_recorded_with_its_time() -> None:
-    reception = a_reception()
-    reception.ask()
-    assert reception.asked() == {"web": NOON}
+    harness = a_harness()
+    harness.request()
+    assert harness.polled_groups() == {"web": NOON}
 
 
 def test_requests_within_one_second_are_recorded_once() -> None:
-    reception = a_reception()
-    reception.ask()
-    reception.asked()
-    reception.ask(address="10.0.0.2")
-    assert reception.asked() == {}
+    harness = a_harness()
+    harness.request()
+    harness.polled_groups()
+    harness.request(address="10.0.0.2")
+    assert harness.polled_groups() == {}
 
 
 def test_requests_are_recorded_again_in_the_next_second() -> None:
-    reception = a_reception()
-    reception.ask()
-    reception.asked()
-    reception.set_clock(NOON + SECOND)
-    reception.ask()
-    assert reception.asked() == {"web": NOON + SECOND}
+    harness = a_harness()
+    harness.request()
+    harness.polled_groups()
+    harness.set_clock(NOON + SECOND)
+    harness.request()
+    assert harness.polled_groups() == {"web": NOON + SECOND}
 
 
 @pytest.mark.parametrize(
@@ -167,9 +165,9 @@ def test_requests_are_recorded_again_in_the_next_second() -> None:
     ],
 )
 def test_304_and_post_are_recorded(method: str, header: str, body: bytes) -> None:
-    reception = a_reception()
-    reception.send(EVENTS, header, method=method, body=body)
-    assert reception.asked() == {"web": NOON}
+    harness = a_harness()
+    harness.send(EVENTS, header, method=method, body=body)
+    assert harness.polled_groups() == {"web": NOON}
 
 
 @pytest.mark.parametrize(
@@ -184,61 +182,61 @@ def test_304_and_post_are_recorded(method: str, header: str, body: bytes) -> Non
     ],
 )
 def test_other_requests_are_not_recorded(target: str) -> None:
-    reception = a_reception()
-    reception.ask(target)
-    assert reception.asked() == {}
+    harness = a_harness()
+    harness.request(target)
+    assert harness.polled_groups() == {}
 
 
 def test_request_without_the_header_is_not_recorded() -> None:
-    reception = a_reception()
-    reception.ask(marked=False)
-    assert reception.asked() == {}
+    harness = a_harness()
+    harness.request(marked=False)
+    assert harness.polled_groups() == {}
 
 
 def test_vm_that_read_an_event_is_recorded() -> None:
-    reception = a_reception(shown(WEB, an_event("E0"), an_event("E1")))
-    reception.ask()
-    assert reception.seen() == [("web-0", "E0"), ("web-0", "E1")]
+    harness = a_harness(shown(WEB, an_event("E0"), an_event("E1")))
+    harness.request()
+    assert harness.seen() == [("web-0", "E0"), ("web-0", "E1")]
 
 
 def test_read_is_recorded_once_per_document() -> None:
-    reception = a_reception(shown(WEB, an_event()))
+    harness = a_harness(shown(WEB, an_event()))
     for _ in range(3):
-        reception.ask()
-    assert reception.seen() == [("web-0", "E0")]
+        harness.request()
+    assert harness.seen() == [("web-0", "E0")]
 
 
 def test_reads_are_recorded_per_vm() -> None:
-    reception = a_reception(shown(WEB, an_event()))
-    reception.ask(address="10.0.0.1")
-    reception.ask(address="10.0.0.2")
-    assert reception.seen() == [("web-0", "E0"), ("web-1", "E0")]
+    harness = a_harness(shown(WEB, an_event()))
+    harness.request(address="10.0.0.1")
+    harness.request(address="10.0.0.2")
+    assert harness.seen() == [("web-0", "E0"), ("web-1", "E0")]
 
 
 def test_read_of_a_new_document_is_recorded() -> None:
-    reception = a_reception(shown(WEB, an_event("E0")))
-    reception.ask()
-    reception.seen()
-    reception.show(shown(WEB, an_event("E1"), incarnation=2))
-    reception.ask()
-    assert reception.seen() == [("web-0", "E1")]
+    harness = a_harness(shown(WEB, an_event("E0")))
+    harness.request()
+    harness.seen()
+    harness.show(shown(WEB, an_event("E1"), incarnation=2))
+    harness.request()
+    assert harness.seen() == [("web-0", "E1")]
 
 
 def test_event_hidden_by_the_api_version_is_not_seen() -> None:
-    reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
-    reception.ask("/metadata/scheduledevents?api-version=2017-03-01")
-    assert reception.seen() == []
+    harness = a_harness(shown(WEB, an_event(type_=EventType.TERMINATE)))
+    harness.request("/metadata/scheduledevents?api-version=2017-03-01")
+    assert harness.seen() == []
 
 
 def test_event_hidden_by_an_older_version_is_seen_in_a_newer_one() -> None:
-    reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
-    reception.ask("/metadata/scheduledevents?api-version=2017-03-01")
-    reception.seen()
-    reception.ask()
-    assert reception.seen() == [("web-0", "E0")]
+    harness = a_harness(shown(WEB, an_event(type_=EventType.TERMINATE)))
+    harness.request("/metadata/scheduledevents?api-version=2017-03-01")
+    harness.seen()
+    harness.request()
+    assert harness.seen() == [("web-0", "E0")]
 
 
 def test_approval_does_not_count_as_seeing_the_event() -> None:
-    reception = a_reception(shown(WEB, an_event()))
-    reception.send(method="POST", body=APPROVAL)
-    assert reception.seen() == []
+    harness = a_harness(shown(WEB, an_event()))
+    harness.send(method="POST", body=APPROVAL)
+    assert harness.seen() == []

@@ -7,7 +7,7 @@ from threading import Event
 
 from tests.patience import PATIENCE
 from tests.server.support.dialogs import a_request
-from tests.server.support.handlers import NOON, QUIET, a_reception, shown
+from tests.server.support.handlers import NOON, QUIET, a_harness, shown
 from tests.server.support.pollers import Poller
 
 from forewarn.clocks import ManualClock
@@ -48,7 +48,7 @@ class SlowCommands:
 def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None:
     commands = SlowCommands()
     listening = socket.create_server(("127.0.0.1", 0))
-    handler = a_reception(is_open=True, vms=VMS, groups=GROUPS).handler
+    handler = a_harness(is_open=True, vms=VMS, groups=GROUPS).handler
     limit = ConnectionLimits(per_vm=100, total=100)
     plane = MetadataPlane([listening], handler, commands, ManualClock(NOON), limit)
     commands.plane = plane

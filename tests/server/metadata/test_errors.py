@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from tests.server.metadata.test_handler import VERSIONS
 from tests.server.support.dialogs import ParsedResponse
-from tests.server.support.handlers import EVENTS, a_reception
+from tests.server.support.handlers import EVENTS, a_harness
 
 from forewarn.server.metadata.handler import ApproveFirst
 
@@ -43,26 +43,26 @@ def error_of(said: ParsedResponse) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_get_without_the_header_gets_400_in_every_version(version: str) -> None:
     target = f"/metadata/scheduledevents?api-version={version}"
-    response = a_reception().ask(target, marked=False)
+    response = a_harness().request(target, marked=False)
     assert (response.status, response.body) == (400, UNMARKED)
 
 
 @pytest.mark.parametrize("value", ["false", "", "1", "yes", "true, true"])
 def test_other_header_value_counts_as_missing(value: str) -> None:
-    response = a_reception().ask(EVENTS, f"Metadata: {value}", marked=False)
+    response = a_harness().request(EVENTS, f"Metadata: {value}", marked=False)
     assert response.body == UNMARKED
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_post_without_the_header_gets_400_since_2017_08_01(version: str) -> None:
     target = f"/metadata/scheduledevents?api-version={version}"
-    response = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    response = a_harness().request(target, method="POST", marked=False, body=GOOD)
     assert (response.status, response.body) == (400, UNMARKED)
 
 
 def test_post_of_2017_03_01_needs_no_header() -> None:
     target = "/metadata/scheduledevents?api-version=2017-03-01"
-    answer = a_reception().send(target, method="POST", marked=False, body=GOOD)
+    answer = a_harness().send(target, method="POST", marked=False, body=GOOD)
     assert answer == ApproveFirst(vm="web-0", events=("E0",))
 
 
@@ -81,7 +81,7 @@ NOT_EXEMPT = (
 
 @pytest.mark.parametrize("target", NOT_EXEMPT)
 def test_no_other_post_is_exempt_from_the_header(target: str) -> None:
-    response = a_reception().ask(target, method="POST", marked=False, body=GOOD)
+    response = a_harness().request(target, method="POST", marked=False, body=GOOD)
     assert (response.status, response.body) == (400, UNMARKED)
 
 
@@ -91,7 +91,7 @@ def test_no_other_post_is_exempt_from_the_header(target: str) -> None:
 def test_forwarded_request_gets_400_on_every_path(
     method: str, target: str, value: str
 ) -> None:
-    response = a_reception().ask(target, f"X-Forwarded-For: {value}", method=method)
+    response = a_harness().request(target, f"X-Forwarded-For: {value}", method=method)
     assert response.status == 400
     assert "proxy" in error_of(response)
 
@@ -116,20 +116,20 @@ NOWHERE = (
 
 @pytest.mark.parametrize("target", NOWHERE)
 def test_unknown_path_gets_404(target: str) -> None:
-    response = a_reception().ask(target)
+    response = a_harness().request(target)
     assert (response.status, response.body) == (404, NOT_FOUND)
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_other_methods_for_events_get_405(method: str) -> None:
-    response = a_reception().ask(method=method)
+    response = a_harness().request(method=method)
     assert response.status == 405
     assert response.header(b"allow") == b"GET, POST"
     assert method in error_of(response)
 
 
 def test_head_for_events_gets_405_without_a_body() -> None:
-    response = a_reception().ask(method="HEAD")
+    response = a_harness().request(method="HEAD")
     assert (response.status, response.body) == (405, b"")
     assert response.header(b"allow") == b"GET, POST"
 
@@ -137,7 +137,7 @@ def test_head_for_events_gets_405_without_a_body() -> None:
 @pytest.mark.parametrize("path", ["instance", "instance/compute/name", "versions"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_other_paths_are_read_only(path: str, method: str) -> None:
-    response = a_reception().ask(f"/metadata/{path}", method=method)
+    response = a_harness().request(f"/metadata/{path}", method=method)
     assert response.status == 405
     assert response.header(b"allow") == b"GET"
 
@@ -163,7 +163,7 @@ UNKNOWN = (
 def test_unknown_version_gets_400_with_the_newest_versions(
     target: str, method: str
 ) -> None:
-    response = a_reception().ask(target, method=method, body=GOOD)
+    response = a_harness().request(target, method=method, body=GOOD)
     assert (response.status, response.body) == (400, NEWEST_OF_EVENTS)
 
 
@@ -171,7 +171,7 @@ def test_unknown_version_gets_400_with_the_newest_versions(
     "query", ["", "?format=json", "?api-version=2020-07-01", "?api-version=2019-04-01"]
 )
 def test_instance_has_its_own_versions(query: str) -> None:
-    response = a_reception().ask(f"/metadata/instance{query}")
+    response = a_harness().request(f"/metadata/instance{query}")
     assert (response.status, response.body) == (400, NEWEST_OF_INSTANCE)
 
 
@@ -187,7 +187,7 @@ TWICE = (
 
 @pytest.mark.parametrize("target", TWICE)
 def test_repeated_parameter_gets_400(target: str) -> None:
-    response = a_reception().ask(target)
+    response = a_harness().request(target)
     assert response.status == 400
     assert "more than once" in error_of(response)
 
@@ -217,7 +217,7 @@ MALFORMED = (
 
 @pytest.mark.parametrize("body", MALFORMED, ids=range(len(MALFORMED)))
 def test_malformed_body_gets_400(body: bytes) -> None:
-    response = a_reception().ask(method="POST", body=body)
+    response = a_harness().request(method="POST", body=body)
     assert response.status == 400
     assert error_of(response).startswith("Bad request. ")
 
@@ -253,7 +253,7 @@ PROBLEMS = {
 def test_first_of_several_errors_is_reported(wrong: tuple[str, ...]) -> None:
     path = "nothing" if "path" in wrong else "scheduledevents"
     version = "1999-01-01" if "version" in wrong else "2020-07-01"
-    response = a_reception().ask(
+    response = a_harness().request(
         f"/metadata/{path}?api-version={version}",
         *(["X-Forwarded-For: 1.2.3.4"] if "forwarded" in wrong else []),
         method="PUT" if "method" in wrong else "POST",

@@ -3,7 +3,7 @@
 import pytest
 from tests.server.support.connections import ClientConnection
 from tests.server.support.dialogs import a_request
-from tests.server.support.faulted_requests import GET, POST, a_line, heard
+from tests.server.support.faulted_requests import GET, POST, a_line, finished_requests
 from tests.server.support.handlers import EVENTS
 
 from forewarn.errors import NotFound
@@ -16,19 +16,19 @@ from forewarn.server.metadata.faults.model import fault_of
 def test_fault_status_has_a_json_body(kind: str) -> None:
     line = a_line(fault_of(kind, count=1))
     line.send(GET + GET)
-    refused, answered = line.said
+    refused, answered = line.responses
     assert refused.status == int(kind)
     assert refused.body.startswith(b'{ "error": "')
     assert refused.header(b"content-type") == b"application/json; charset=utf-8"
     assert answered.status == 200
-    assert heard(line) == [(int(kind), kind), (200, None)]
+    assert finished_requests(line) == [(int(kind), kind), (200, None)]
 
 
 @pytest.mark.parametrize("kind", ["429", "503"])
 def test_429_and_503_have_retry_after(kind: str) -> None:
     line = a_line(fault_of(kind, retry_after=7))
     line.send(GET)
-    (response,) = line.said
+    (response,) = line.responses
     assert response.header(b"retry-after") == b"7"
 
 
@@ -43,10 +43,10 @@ def test_refused_approval_is_not_carried_out(kind: str) -> None:
 def test_empty_fault_is_a_200_without_a_body() -> None:
     line = a_line(fault_of("empty"))
     line.send(GET)
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.body) == (200, b"")
     assert response.header(b"content-length") == b"0"
-    assert heard(line) == [(200, "empty")]
+    assert finished_requests(line) == [(200, "empty")]
 
 
 # --- affected requests -------------------------------------------------------
@@ -69,7 +69,7 @@ def test_requests_not_about_events_are_unaffected(data: bytes, status: int) -> N
     line = a_line(fault_of("503"))
     line.send(data)
     assert line.statuses == [status]
-    assert heard(line) == [(status, None)]
+    assert finished_requests(line) == [(status, None)]
 
 
 def test_unknown_client_still_gets_404() -> None:
@@ -97,7 +97,7 @@ def test_fault_for_an_unknown_vm_is_refused() -> None:
 def test_every_response_lists_the_active_faults() -> None:
     line = a_line(fault_of("503", on="approve"), fault_of("slow", vms=["web-1"]))
     line.send(GET)
-    (response,) = line.said
+    (response,) = line.responses
     assert response.header(b"forewarn-faults") == b"503, slow"
 
 
@@ -106,7 +106,7 @@ def test_last_faulted_response_lists_the_fault_and_the_next_does_not() -> None:
     line.send(GET)
     line.wait(1)
     line.send(GET)
-    first, second = line.said
+    first, second = line.responses
     assert first.header(b"forewarn-faults") == b"503"
     assert second.header(b"forewarn-faults") is None
 

@@ -9,7 +9,7 @@ from tests.server.support.faulted_requests import (
     a_line,
     announce,
     approve,
-    heard,
+    finished_requests,
 )
 
 from forewarn.server.metadata.faults.injection import half_of_body
@@ -25,9 +25,9 @@ def test_slow_response_shows_the_current_document() -> None:
     announce(line)
     assert line.statuses == []
     line.wait(1)
-    (response,) = line.said
+    (response,) = line.responses
     assert b'"DocumentIncarnation":2' in response.body
-    assert heard(line) == [(200, "slow")]
+    assert finished_requests(line) == [(200, "slow")]
 
 
 def test_slow_approval_is_carried_out_immediately() -> None:
@@ -38,7 +38,7 @@ def test_slow_approval_is_carried_out_immediately() -> None:
     assert line.statuses == []
     line.wait(1)
     assert line.statuses == [200]
-    assert heard(line) == [(200, "slow")]
+    assert finished_requests(line) == [(200, "slow")]
 
 
 def test_slow_invalid_approval_is_refused_late() -> None:
@@ -57,7 +57,7 @@ def test_clearing_a_fault_does_not_affect_delayed_responses() -> None:
     assert line.statuses == []
     line.wait(3)
     assert line.statuses == [200, 200]
-    assert heard(line) == [(200, "slow"), (200, None)]
+    assert finished_requests(line) == [(200, "slow"), (200, None)]
 
 
 def test_slow_long_poll_is_held_after_the_delay() -> None:
@@ -68,7 +68,7 @@ def test_slow_long_poll_is_held_after_the_delay() -> None:
     announce(line)
     assert line.statuses == [200]
     line.wait(40)
-    assert heard(line) == [(200, "slow")]
+    assert finished_requests(line) == [(200, "slow")]
 
 
 def test_change_does_not_speed_up_a_slow_long_poll() -> None:
@@ -112,7 +112,7 @@ def test_delayed_response_to_a_closed_connection_is_dropped() -> None:
     line.wait(5)
     assert line.socket.written == b""
     assert line.plane.loop.alarms == []
-    assert heard(line) == []
+    assert finished_requests(line) == []
 
 
 # --- reset and truncated responses -------------------------------------------
@@ -123,7 +123,7 @@ def test_reset_read_gets_no_response() -> None:
     line.send(GET)
     assert line.socket.written == b""
     assert line.socket.done == ["linger 0", "abort"]
-    assert heard(line) == [(0, "reset")]
+    assert finished_requests(line) == [(0, "reset")]
 
 
 def test_reset_long_poll_is_closed_immediately() -> None:
@@ -139,7 +139,7 @@ def test_approval_is_carried_out_before_the_reset() -> None:
     approve(line)
     assert line.socket.written == b""
     assert line.socket.done == ["linger 0", "abort"]
-    assert heard(line) == [(0, "reset")]
+    assert finished_requests(line) == [(0, "reset")]
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_document_is_truncated_even_if_the_client_has_it(data: bytes) -> None:
     whole.send(GET)
     line = a_line(fault_of("truncated"))
     line.send(data)
-    (expected,) = whole.said
+    (expected,) = whole.responses
     head, _, body = line.socket.written.partition(b"\r\n\r\n")
     assert b"HTTP/1.1 200 OK" in head
     assert f"Content-Length: {len(expected.body)}".encode() in head
     assert body == expected.body[: len(expected.body) // 2]
     assert line.socket.done == ["close"]
-    assert heard(line) == [(0, "truncated")]
+    assert finished_requests(line) == [(0, "truncated")]
 
 
 def test_approval_is_carried_out_before_its_response_is_truncated() -> None:
@@ -165,7 +165,7 @@ def test_approval_is_carried_out_before_its_response_is_truncated() -> None:
     approve(line)
     assert line.socket.written == b"HTTP/1."
     assert line.socket.done == ["close"]
-    assert heard(line) == [(0, "truncated")]
+    assert finished_requests(line) == [(0, "truncated")]
 
 
 def test_nothing_follows_a_truncated_response() -> None:
@@ -189,7 +189,7 @@ def test_stale_fault_shows_the_earlier_document() -> None:
     line = a_line(fault_of("stale"))
     announce(line)
     line.send(GET)
-    (response,) = line.said
+    (response,) = line.responses
     assert b'"DocumentIncarnation":1' in response.body
     assert response.header(b"etag") == b'"e0.1"'
 
@@ -198,7 +198,7 @@ def test_client_with_a_newer_etag_gets_the_stale_document() -> None:
     line = a_line(fault_of("stale"))
     announce(line)
     line.send(a_poll("wait=30", tag='"e0.2"'))
-    (response,) = line.said
+    (response,) = line.responses
     assert response.header(b"etag") == b'"e0.1"'
 
 
@@ -209,9 +209,9 @@ def test_long_poll_for_a_stale_document_times_out() -> None:
     line.wait(29)
     assert line.statuses == []
     line.wait(1)
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"etag")) == (304, b'"e0.1"')
-    assert heard(line) == [(304, "stale")]
+    assert finished_requests(line) == [(304, "stale")]
 
 
 @pytest.mark.parametrize("how", ["cleared", "over"])
@@ -224,7 +224,7 @@ def test_end_of_a_stale_fault_shows_the_current_document(how: str) -> None:
         line.plane.injector.clear("f1")
     else:
         line.wait(5)
-    (response,) = line.said
+    (response,) = line.responses
     assert response.header(b"etag") == b'"e0.2"'
     assert response.header(b"forewarn-faults") is None
 

@@ -13,7 +13,7 @@ from tests.server.support.first_requests import (
     approve,
     listen,
 )
-from tests.server.support.handlers import EVENTS, a_reception
+from tests.server.support.handlers import EVENTS, a_harness
 
 from forewarn.errors import InvalidInput, Unavailable
 from forewarn.server.metadata.handler import ApproveFirst
@@ -116,7 +116,7 @@ def test_stopping_service_responds_to_first_requests_immediately(data: bytes) ->
     if data is POST:
         approve(line)
     line.wire.leave()
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"connection")) == (200, b"close")
     assert line.socket.done == ["close"]
 
@@ -141,9 +141,7 @@ def test_stopping_service_does_not_delay_an_approving_first_request() -> None:
 
 
 def test_delayed_request_does_not_count_as_idle() -> None:
-    line = ClientConnection(
-        FakePlane(a_reception(first_call_delay=120)), peer="10.0.0.3"
-    )
+    line = ClientConnection(FakePlane(a_harness(first_call_delay=120)), peer="10.0.0.3")
     line.send(GET)
     listen(line)
     line.wait(120)

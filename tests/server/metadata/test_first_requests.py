@@ -11,14 +11,14 @@ from tests.server.support.first_requests import (
     a_caller,
     a_first_call,
     a_plane,
-    began,
     listen,
+    view_after_enabling,
 )
 from tests.server.support.handlers import (
     HOUR,
     NOON,
     QUIET,
-    a_reception,
+    a_harness,
     an_event,
     shown,
 )
@@ -43,13 +43,13 @@ def test_first_request_is_delayed() -> None:
 def test_delayed_response_shows_the_current_document() -> None:
     line = a_first_call()
     line.wait(30)
-    group = began().group
+    group = view_after_enabling().group
     line.plane.change(
         DocumentUpdate(position=2, shown=[shown(group, an_event(), epoch="e1")])
     )
     assert line.statuses == []
     line.wait(30)
-    (response,) = line.said
+    (response,) = line.responses
     assert b'"DocumentIncarnation":1' in response.body
 
 
@@ -107,7 +107,7 @@ def test_other_groups_are_not_delayed() -> None:
 
 def test_always_enabled_group_is_never_delayed() -> None:
     line = a_first_call()
-    always = replace(began().group, listening=Listening.ALWAYS)
+    always = replace(view_after_enabling().group, listening=Listening.ALWAYS)
     line.plane.change(DocumentUpdate(position=2, shown=[shown(always, epoch="e1")]))
     other = a_caller(line.plane)
     other.send(GET)
@@ -115,13 +115,13 @@ def test_always_enabled_group_is_never_delayed() -> None:
 
 
 def test_group_enabled_before_the_service_started_is_not_delayed() -> None:
-    line = a_caller(a_plane(began()))
+    line = a_caller(a_plane(view_after_enabling()))
     line.send(GET)
     assert line.statuses == [200]
 
 
 def test_without_a_configured_delay_nobody_waits() -> None:
-    line = a_first_call(FakePlane(a_reception()))
+    line = a_first_call(FakePlane(a_harness()))
     assert line.statuses == [200]
     assert line.plane.loop.alarms == []
 
@@ -184,7 +184,7 @@ def test_waiting_client_keeps_its_group_enabled_across_a_clock_jump() -> None:
     line.plane.reception.set_clock(NOON + 25 * HOUR)
     line.wait(DELAY)
     assert line.statuses == [200]
-    assert line.plane.reception.asked() == {"quiet": NOON + 25 * HOUR}
+    assert line.plane.reception.polled_groups() == {"quiet": NOON + 25 * HOUR}
 
 
 def test_without_waiters_the_group_is_disabled_from_its_last_request() -> None:
@@ -204,7 +204,7 @@ def test_client_that_left_early_has_not_seen_the_event() -> None:
     plane = a_plane(shown(QUIET, an_event()))
     line = a_caller(plane)
     line.send(GET)
-    group = began().group
+    group = view_after_enabling().group
     plane.change(
         DocumentUpdate(position=1, shown=[shown(group, an_event(), epoch="e1")])
     )
@@ -216,10 +216,10 @@ def test_client_that_left_early_has_not_seen_the_event() -> None:
 
 def test_request_is_recorded_on_arrival() -> None:
     line = a_first_call()
-    line.plane.reception.asked()
+    line.plane.reception.polled_groups()
     line.plane.reception.set_clock(NOON + HOUR)
     a_caller(line.plane).send(GET)
-    assert line.plane.reception.asked() == {"quiet": NOON + HOUR}
+    assert line.plane.reception.polled_groups() == {"quiet": NOON + HOUR}
 
 
 def test_each_group_has_one_timer_for_all_waiters() -> None:
@@ -232,7 +232,7 @@ def test_each_group_has_one_timer_for_all_waiters() -> None:
 
 def test_group_is_enabled_even_without_waiters() -> None:
     plane = a_plane()
-    plane.change(DocumentUpdate(position=1, shown=[began()]))
+    plane.change(DocumentUpdate(position=1, shown=[view_after_enabling()]))
     group_state = plane.handler.directory.group_state("quiet")
     assert group_state is not None
     plane.first_requests.start(group_state)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.server.support.handlers import EVENTS, VMS, WEB, a_reception, an_event, shown
+from tests.server.support.handlers import EVENTS, VMS, WEB, a_harness, an_event, shown
 
 from forewarn.core.fleet import VM
 from forewarn.protocol.types import EventStatus, EventType
@@ -29,7 +29,7 @@ def at(version: str) -> str:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_empty_document_is_the_same_in_every_version(version: str) -> None:
-    response = a_reception().ask(at(version))
+    response = a_harness().request(at(version))
     assert response.status == 200
     assert response.body == b'{"DocumentIncarnation":0,"Events":[]}'
 
@@ -57,14 +57,14 @@ BODIES = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_event_has_the_format_of_its_version(version: str) -> None:
-    response = a_reception(shown(WEB, an_event())).ask(at(version))
+    response = a_harness(shown(WEB, an_event())).request(at(version))
     assert response.body == BODIES[version] + b"}]}"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_started_event_has_a_blank_not_before(version: str) -> None:
     started = an_event(status=EventStatus.STARTED)
-    body = a_reception(shown(WEB, started)).ask(at(version)).body
+    body = a_harness(shown(WEB, started)).request(at(version)).body
     assert b'"EventStatus":"Started"' in body
     assert b'"NotBefore":""' in body
 
@@ -78,57 +78,57 @@ HIDDEN = {
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("type_", EventType)
 def test_version_hides_unknown_event_types(version: str, type_: EventType) -> None:
-    reception = a_reception(shown(WEB, an_event(type_=type_)))
-    events = json.loads(reception.ask(at(version)).body)["Events"]
+    harness = a_harness(shown(WEB, an_event(type_=type_)))
+    events = json.loads(harness.request(at(version)).body)["Events"]
     assert len(events) == (0 if version in HIDDEN.get(type_, ()) else 1)
 
 
 def test_hidden_event_still_counts_in_the_incarnation() -> None:
-    reception = a_reception(shown(WEB, an_event(type_=EventType.TERMINATE)))
-    body = reception.ask(at("2017-03-01")).body
+    harness = a_harness(shown(WEB, an_event(type_=EventType.TERMINATE)))
+    body = harness.request(at("2017-03-01")).body
     assert body == b'{"DocumentIncarnation":1,"Events":[]}'
 
 
 def test_role_instances_have_no_underscore() -> None:
     event = an_event(resources=("web-0", "role_IN_0"), paas=frozenset({"role_IN_0"}))
-    body = a_reception(shown(WEB, event)).ask(at("2017-03-01")).body
+    body = a_harness(shown(WEB, event)).request(at("2017-03-01")).body
     assert json.loads(body)["Events"][0]["Resources"] == ["_web-0", "role_IN_0"]
 
 
 def test_date_format_of_the_oldest_version_can_be_changed() -> None:
-    reception = a_reception(shown(WEB, an_event()), date_form=DateForm.RFC1123)
-    body = reception.ask(at("2017-03-01")).body
+    harness = a_harness(shown(WEB, an_event()), date_form=DateForm.RFC1123)
+    body = harness.request(at("2017-03-01")).body
     assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_date_format_of_other_versions_is_fixed(version: str) -> None:
-    reception = a_reception(shown(WEB, an_event()), date_form=DateForm.ISO8601)
-    body = reception.ask(at(version)).body
+    harness = a_harness(shown(WEB, an_event()), date_form=DateForm.ISO8601)
+    body = harness.request(at(version)).body
     assert b'"NotBefore":"Thu, 01 Jan 2026 12:15:00 GMT"' in body
 
 
 def test_all_vms_of_a_group_read_the_same_document() -> None:
-    reception = a_reception(shown(WEB, an_event()))
+    harness = a_harness(shown(WEB, an_event()))
     bodies = {
-        reception.ask(address=address).body for address in ("10.0.0.1", "10.0.0.2")
+        harness.request(address=address).body for address in ("10.0.0.1", "10.0.0.2")
     }
     assert len(bodies) == 1
 
 
 def test_new_document_is_shown_to_all_vms() -> None:
-    reception = a_reception()
-    reception.ask()
-    reception.show(shown(WEB, an_event()))
-    assert json.loads(reception.ask(address="10.0.0.2").body)["Events"]
+    harness = a_harness()
+    harness.request()
+    harness.show(shown(WEB, an_event()))
+    assert json.loads(harness.request(address="10.0.0.2").body)["Events"]
 
 
 def test_every_version_changes_with_the_document() -> None:
-    reception = a_reception(shown(WEB, an_event()))
+    harness = a_harness(shown(WEB, an_event()))
     for version in VERSIONS:
-        reception.ask(at(version))
-    reception.show(shown(WEB, incarnation=2))
-    bodies = {reception.ask(at(version)).body for version in VERSIONS}
+        harness.request(at(version))
+    harness.show(shown(WEB, incarnation=2))
+    bodies = {harness.request(at(version)).body for version in VERSIONS}
     assert bodies == {b'{"DocumentIncarnation":2,"Events":[]}'}
 
 
@@ -136,13 +136,13 @@ def test_every_version_changes_with_the_document() -> None:
 
 
 def test_document_is_json_in_utf_8() -> None:
-    response = a_reception().ask()
+    response = a_harness().request()
     assert response.header(b"content-type") == b"application/json; charset=utf-8"
     assert response.header(b"content-length") == b"37"
 
 
 def test_responses_carry_the_service_time() -> None:
-    response = a_reception().ask()
+    response = a_harness().request()
     assert response.header(b"date") == b"Thu, 01 Jan 2026 12:00:00 GMT"
     assert response.header(b"forewarn-clock") is None
 
@@ -153,12 +153,12 @@ def test_responses_carry_the_service_time() -> None:
 def test_response_names_a_clock_other_than_the_system_clock(
     clock: str, told: bytes
 ) -> None:
-    assert a_reception(clock=clock).ask().header(b"forewarn-clock") == told
+    assert a_harness(clock=clock).request().header(b"forewarn-clock") == told
 
 
 @pytest.mark.parametrize("tag", [b'"e0.0"', b'"nothing"'])
 def test_error_response_also_names_the_clock(tag: bytes) -> None:
-    response = a_reception(clock="manual").ask("/", f"If-None-Match: {tag.decode()}")
+    response = a_harness(clock="manual").request("/", f"If-None-Match: {tag.decode()}")
     assert response.header(b"forewarn-clock") == b"manual"
 
 
@@ -166,22 +166,22 @@ def test_error_response_also_names_the_clock(tag: bytes) -> None:
 
 
 def test_document_has_a_quoted_etag() -> None:
-    tag = a_reception(shown(epoch="9f3c", incarnation=7)).ask().header(b"etag")
+    tag = a_harness(shown(epoch="9f3c", incarnation=7)).request().header(b"etag")
     assert tag == b'"9f3c.7"'
 
 
 def test_etag_changes_with_the_document() -> None:
-    reception = a_reception()
-    before = reception.ask().header(b"etag")
-    reception.show(shown(WEB, an_event()))
-    assert reception.ask().header(b"etag") != before
+    harness = a_harness()
+    before = harness.request().header(b"etag")
+    harness.show(shown(WEB, an_event()))
+    assert harness.request().header(b"etag") != before
 
 
 def test_etag_changes_when_the_incarnation_restarts() -> None:
-    reception = a_reception(shown(epoch="old"))
-    before = reception.ask().header(b"etag")
-    reception.show(shown(epoch="new"))
-    assert reception.ask().header(b"etag") != before
+    harness = a_harness(shown(epoch="old"))
+    before = harness.request().header(b"etag")
+    harness.show(shown(epoch="new"))
+    assert harness.request().header(b"etag") != before
 
 
 MATCHING = ('"e0.0"', "e0.0", 'W/"e0.0"', '"x", "e0.0"', 'x,W/"e0.0" , "y"', "*")
@@ -189,7 +189,7 @@ MATCHING = ('"e0.0"', "e0.0", 'W/"e0.0"', '"x", "e0.0"', 'x,W/"e0.0" , "y"', "*"
 
 @pytest.mark.parametrize("tags", MATCHING)
 def test_unchanged_document_gets_304(tags: str) -> None:
-    response = a_reception().ask(EVENTS, f"If-None-Match: {tags}")
+    response = a_harness().request(EVENTS, f"If-None-Match: {tags}")
     assert response.status == 304
     assert response.body == b""
     assert response.header(b"etag") == b'"e0.0"'
@@ -200,28 +200,28 @@ OTHER = ("0", "null", '"0"', '"e0.1"', "e0", ".0", '""', "", ",", '"*"', "W/")
 
 @pytest.mark.parametrize("tags", OTHER)
 def test_other_etags_do_not_match(tags: str) -> None:
-    assert a_reception().ask(EVENTS, f"If-None-Match: {tags}").status == 200
+    assert a_harness().request(EVENTS, f"If-None-Match: {tags}").status == 200
 
 
 def test_request_without_an_etag_always_gets_the_document() -> None:
-    reception = a_reception()
-    assert [reception.ask().status for _ in range(3)] == [200, 200, 200]
+    harness = a_harness()
+    assert [harness.request().status for _ in range(3)] == [200, 200, 200]
 
 
 def test_outdated_etag_gets_the_new_document() -> None:
-    reception = a_reception()
-    tag = reception.ask().header(b"etag") or b""
-    reception.show(shown(WEB, an_event()))
-    assert reception.ask(EVENTS, f"If-None-Match: {tag.decode()}").status == 200
+    harness = a_harness()
+    tag = harness.request().header(b"etag") or b""
+    harness.show(shown(WEB, an_event()))
+    assert harness.request(EVENTS, f"If-None-Match: {tag.decode()}").status == 200
 
 
 def test_304_has_a_connection_header() -> None:
-    response = a_reception().ask(EVENTS, "If-None-Match: *", "Connection: close")
+    response = a_harness().request(EVENTS, "If-None-Match: *", "Connection: close")
     assert response.header(b"connection") == b"close"
 
 
 def test_200_has_a_connection_header() -> None:
-    assert a_reception().ask(EVENTS, "Connection: close").header(b"connection") == (
+    assert a_harness().request(EVENTS, "Connection: close").header(b"connection") == (
         b"close"
     )
 
@@ -239,28 +239,28 @@ SAME = (
 
 @pytest.mark.parametrize("path", SAME)
 def test_path_is_case_insensitive_and_may_end_with_a_slash(path: str) -> None:
-    assert a_reception().ask(f"{path}?api-version=2020-07-01").status == 200
+    assert a_harness().request(f"{path}?api-version=2020-07-01").status == 200
 
 
 def test_escaped_question_mark_is_understood() -> None:
     target = "/metadata/scheduledEvents%3Fapi-version=2017-08-01"
-    assert a_reception().ask(target).status == 200
+    assert a_harness().request(target).status == 200
 
 
 @pytest.mark.parametrize("more", ["extended=true", "format=json", "format=text", "x"])
 def test_other_parameters_are_ignored(more: str) -> None:
-    reception = a_reception()
-    plain = reception.ask()
-    assert reception.ask(f"{EVENTS}&{more}") == plain
+    harness = a_harness()
+    plain = harness.request()
+    assert harness.request(f"{EVENTS}&{more}") == plain
     target = f"/metadata/scheduledevents?{more}&api-version=2020-07-01"
-    assert reception.ask(target) == plain
+    assert harness.request(target) == plain
 
 
 def test_content_type_of_a_get_is_ignored() -> None:
-    assert a_reception().ask(EVENTS, "Content-Type: application/json").status == 200
+    assert a_harness().request(EVENTS, "Content-Type: application/json").status == 200
 
 
 def test_vm_without_an_address_has_a_document() -> None:
     vms = (*VMS, VM(name="web-9", group="web"))
-    reception = a_reception(vms=vms, is_open=True)
-    assert reception.ask(f"/vm/web-9{EVENTS}").status == 200
+    harness = a_harness(vms=vms, is_open=True)
+    assert harness.request(f"/vm/web-9{EVENTS}").status == 200

@@ -7,9 +7,9 @@ from tests.server.support.dialogs import (
     a_post,
     a_request,
     byte_by_byte,
+    exchange,
     in_chunks,
     read,
-    talk,
 )
 
 from forewarn.server.metadata.transport.http1 import ConnectionState
@@ -41,23 +41,23 @@ STREAMS = {
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())
 def test_single_bytes_get_the_same_responses_as_the_whole_stream(stream: bytes) -> None:
-    whole, cut = talk(stream), talk(*byte_by_byte(stream))
+    whole, cut = exchange(stream), exchange(*byte_by_byte(stream))
     assert cut.final == whole.final
-    assert cut.echo.asked == whole.echo.asked
+    assert cut.echo.requests == whole.echo.requests
 
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())
 def test_stream_split_anywhere_gets_the_same_responses(stream: bytes) -> None:
-    whole = talk(stream)
+    whole = exchange(stream)
     for place in range(len(stream)):
-        cut = talk(stream[:place], stream[place:])
+        cut = exchange(stream[:place], stream[place:])
         assert cut.final == whole.final, place
 
 
 def test_pipelined_requests_get_responses_in_order() -> None:
-    responses = talk(
+    responses = exchange(
         a_request("/a") + a_post(b"two", target="/b") + a_request("/c")
-    ).said
+    ).responses
     assert [response.body for response in responses] == [
         b"GET /a ",
         b"POST /b two",
@@ -66,33 +66,33 @@ def test_pipelined_requests_get_responses_in_order() -> None:
 
 
 def test_incomplete_request_gets_no_response() -> None:
-    unfinished = talk(a_request()[:-1])
-    assert unfinished.said == []
+    unfinished = exchange(a_request()[:-1])
+    assert unfinished.responses == []
     assert unfinished.connection.state is ConnectionState.HEAD
 
 
 def test_connection_is_idle_after_a_response() -> None:
-    assert talk(a_request()).connection.state is ConnectionState.IDLE
+    assert exchange(a_request()).connection.state is ConnectionState.IDLE
 
 
 # --- deferred responses ------------------------------------------------------
 
 
 def test_deferred_response_is_named_but_not_sent() -> None:
-    waiting = talk(a_post(b"tea", target="/later"))
+    waiting = exchange(a_post(b"tea", target="/later"))
     assert waiting.connection.deferred == "what tea waits for"
     assert waiting.connection.state is ConnectionState.BUSY
-    assert waiting.said == []
+    assert waiting.responses == []
 
 
 def test_deferred_request_and_body_are_available() -> None:
-    connection = talk(a_post(b"tea", target="/later")).connection
+    connection = exchange(a_post(b"tea", target="/later")).connection
     assert (connection.request.path, connection.body) == ("/later", b"tea")
 
 
 def test_request_is_unavailable_without_a_deferred_response() -> None:
     with pytest.raises(LookupError):
-        _ = talk(a_request()).connection.request
+        _ = exchange(a_request()).connection.request
 
 
 def test_requests_after_a_deferred_response_wait_for_it() -> None:
@@ -100,7 +100,7 @@ def test_requests_after_a_deferred_response_wait_for_it() -> None:
     connection = a_connection(echo)
     assert connection.receive(a_request("/later")) == b""
     assert connection.receive(a_request("/b")) == b""
-    assert [request.path for request, _ in echo.asked] == ["/later"]
+    assert [request.path for request, _ in echo.requests] == ["/later"]
 
 
 def test_responses_keep_their_order_if_one_is_deferred() -> None:
@@ -108,7 +108,7 @@ def test_responses_keep_their_order_if_one_is_deferred() -> None:
     connection = a_connection(echo)
     written = connection.receive(a_request("/a") + a_request("/later"))
     written += connection.receive(a_request("/b"))
-    written += connection.resume(echo.say(connection.request, b"now"))
+    written += connection.resume(echo.render(connection.request, b"now"))
     bodies = [response.body for response in read(written, ["GET"] * 3)]
     assert bodies == [b"GET /a ", b"GET /later now", b"GET /b "]
 
@@ -117,15 +117,15 @@ def test_two_deferred_responses_are_sent_in_order() -> None:
     echo = EchoHandler()
     connection = a_connection(echo)
     connection.receive(a_request("/later") + a_request("/later"))
-    first = connection.resume(echo.say(connection.request, b"1"))
+    first = connection.resume(echo.render(connection.request, b"1"))
     assert connection.state is ConnectionState.BUSY
-    second = connection.resume(echo.say(connection.request, b"2"))
+    second = connection.resume(echo.render(connection.request, b"2"))
     bodies = [response.body for response in read(first + second, ["GET"] * 2)]
     assert bodies == [b"GET /later 1", b"GET /later 2"]
 
 
 def test_deferred_response_may_be_deferred_again() -> None:
-    connection = talk(a_request("/later")).connection
+    connection = exchange(a_request("/later")).connection
     assert connection.resume("something else") == b""
     assert connection.deferred == "something else"
     assert connection.state is ConnectionState.BUSY
@@ -135,7 +135,7 @@ def test_many_pipelined_requests_are_processed_in_batches() -> None:
     echo = EchoHandler()
     connection = a_connection(echo)
     written = connection.receive(a_post(b"x" * 20_000) * 10)
-    assert len(echo.asked) == 4
+    assert len(echo.requests) == 4
     while connection.is_behind:
         written += connection.proceed()
     assert [len(response.body) for response in read(written, ["POST"] * 10)] == [
@@ -144,19 +144,19 @@ def test_many_pipelined_requests_are_processed_in_batches() -> None:
 
 
 def test_unexpected_response_is_dropped() -> None:
-    connection = talk(a_request()).connection
+    connection = exchange(a_request()).connection
     assert connection.resume(b"HTTP/1.1 200 OK\r\n\r\n") == b""
 
 
 def test_client_that_sends_too_much_while_waiting_is_closed() -> None:
-    connection = talk(a_request("/later")).connection
+    connection = exchange(a_request("/later")).connection
     for _ in range(5):
         connection.receive(bytes(64 * 1024))
     assert connection.state is ConnectionState.CLOSED
 
 
 def test_deferred_last_request_closes_the_connection() -> None:
-    connection = talk(a_request("/later", "Connection: close")).connection
+    connection = exchange(a_request("/later", "Connection: close")).connection
     connection.resume(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert connection.state is ConnectionState.CLOSED
 
@@ -165,51 +165,51 @@ def test_deferred_last_request_closes_the_connection() -> None:
 
 
 def test_connection_close_is_echoed() -> None:
-    response = talk(a_request("/a", "Connection: close")).said[0]
+    response = exchange(a_request("/a", "Connection: close")).responses[0]
     assert response.header(b"connection") == b"close"
 
 
 def test_connection_close_closes_the_connection() -> None:
     assert (
-        talk(a_request("/a", "Connection: close")).connection.state
+        exchange(a_request("/a", "Connection: close")).connection.state
         is ConnectionState.CLOSED
     )
 
 
 def test_requests_after_connection_close_are_ignored() -> None:
-    last = talk(a_request("/a", "Connection: close") + a_request("/b"))
-    assert [response.body for response in last.said] == [b"GET /a "]
+    last = exchange(a_request("/a", "Connection: close") + a_request("/b"))
+    assert [response.body for response in last.responses] == [b"GET /a "]
     assert last.connection.state is ConnectionState.DRAIN
 
 
 def test_http_1_0_connection_is_closed_after_the_response() -> None:
-    old = talk(a_request(version="1.0"))
-    assert old.said[0].header(b"connection") == b"close"
+    old = exchange(a_request(version="1.0"))
+    assert old.responses[0].header(b"connection") == b"close"
     assert old.connection.state is ConnectionState.CLOSED
 
 
 def test_http_1_0_client_may_ask_for_keep_alive() -> None:
-    old = talk(a_request("/a", "Connection: keep-alive", version="1.0"))
-    assert old.said[0].header(b"connection") == b"keep-alive"
+    old = exchange(a_request("/a", "Connection: keep-alive", version="1.0"))
+    assert old.responses[0].header(b"connection") == b"keep-alive"
     assert old.connection.state is ConnectionState.IDLE
 
 
 def test_requests_after_an_error_are_ignored() -> None:
-    broken = talk(b"GET / HTTP/1.1\r\n\r\n" + a_request(), a_request())
+    broken = exchange(b"GET / HTTP/1.1\r\n\r\n" + a_request(), a_request())
     assert broken.statuses == [400]
     assert broken.connection.state is ConnectionState.DRAIN
 
 
 def test_requests_before_an_error_get_responses() -> None:
-    assert talk(a_request() + b"nonsense\r\n\r\n").statuses == [200, 400]
+    assert exchange(a_request() + b"nonsense\r\n\r\n").statuses == [200, 400]
 
 
 def test_error_response_closes_the_connection() -> None:
-    assert talk(b"nonsense\r\n\r\n").said[0].header(b"connection") == b"close"
+    assert exchange(b"nonsense\r\n\r\n").responses[0].header(b"connection") == b"close"
 
 
 def test_owner_of_the_socket_may_end_the_connection() -> None:
-    connection = talk(a_request()[:-1]).connection
+    connection = exchange(a_request()[:-1]).connection
     written = connection.fail(error(408, "too slow"))
     assert [response.status for response in read(written, [])] == [408]
     assert connection.receive(a_request()) == b""

@@ -7,7 +7,7 @@ from tests.server.support.handlers import (
     VMS,
     WEB,
     HandlerHarness,
-    a_reception,
+    a_harness,
     an_event,
     shown,
 )
@@ -19,11 +19,11 @@ from forewarn.server.metadata.directory import normalize_address
 INSTANCE = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 
 
-def caller(
-    reception: HandlerHarness, address: str, prefix: str = ""
+def identified_vm(
+    harness: HandlerHarness, address: str, prefix: str = ""
 ) -> tuple[int, str]:
     """Return the status and the name of the VM that the service identifies."""
-    response = reception.ask(f"{prefix}{INSTANCE}", address=address)
+    response = harness.request(f"{prefix}{INSTANCE}", address=address)
     return response.status, response.body.decode()
 
 
@@ -38,12 +38,12 @@ def caller(
 def test_vm_is_identified_by_its_addresses(
     address: str, vm: str, is_open: bool
 ) -> None:
-    assert caller(a_reception(is_open=is_open), address) == (200, vm)
+    assert identified_vm(a_harness(is_open=is_open), address) == (200, vm)
 
 
 @pytest.mark.parametrize("address", ["10.9.9.9", "fd00::9"])
 def test_unknown_address_is_named_in_the_404(address: str) -> None:
-    status, text = caller(a_reception(), address)
+    status, text = identified_vm(a_harness(), address)
     assert status == 404
     assert address in text
 
@@ -70,46 +70,46 @@ def test_addresses_are_normalized(peer: str, plain: str) -> None:
     "prefix", ["/vm/web-1", "/VM/WEB-1", "/vm/web%2D1", "/vm/web-1/"]
 )
 def test_open_plane_accepts_a_vm_name_in_the_path(prefix: str) -> None:
-    assert caller(a_reception(is_open=True), "10.0.0.1", prefix) == (200, "web-1")
+    assert identified_vm(a_harness(is_open=True), "10.0.0.1", prefix) == (200, "web-1")
 
 
 def test_unknown_name_is_named_in_the_404() -> None:
-    status, text = caller(a_reception(is_open=True), "10.0.0.1", "/vm/nobody")
+    status, text = identified_vm(a_harness(is_open=True), "10.0.0.1", "/vm/nobody")
     assert status == 404
     assert "nobody" in text
 
 
 def test_closed_plane_ignores_a_vm_name_in_the_path() -> None:
-    status, text = caller(a_reception(), "10.0.0.1", "/vm/web-0")
+    status, text = identified_vm(a_harness(), "10.0.0.1", "/vm/web-0")
     assert (status, text) == (404, '{ "error": "Not found" }')
 
 
 @pytest.mark.parametrize("path", ["/vm", "/vm/", "/vm/web-0", "/vm/web-0/metadata"])
 def test_vm_name_without_a_path_gets_404(path: str) -> None:
-    assert a_reception(is_open=True).ask(path).body == b'{ "error": "Not found" }'
+    assert a_harness(is_open=True).request(path).body == b'{ "error": "Not found" }'
 
 
 def test_unknown_address_on_an_open_plane_is_the_first_vm() -> None:
-    assert caller(a_reception(is_open=True), "127.0.0.1") == (200, "web-0")
+    assert identified_vm(a_harness(is_open=True), "127.0.0.1") == (200, "web-0")
 
 
 def test_unknown_address_on_an_open_plane_is_the_default_vm() -> None:
-    reception = a_reception(is_open=True, default_vm="WEB-1")
-    assert caller(reception, "127.0.0.1") == (200, "web-1")
+    harness = a_harness(is_open=True, default_vm="WEB-1")
+    assert identified_vm(harness, "127.0.0.1") == (200, "web-1")
 
 
 def test_nonexistent_default_vm_gets_404() -> None:
-    reception = a_reception(is_open=True, default_vm="nobody")
-    assert caller(reception, "127.0.0.1")[0] == 404
+    harness = a_harness(is_open=True, default_vm="nobody")
+    assert identified_vm(harness, "127.0.0.1")[0] == 404
 
 
 def test_closed_plane_ignores_the_default_vm() -> None:
-    assert caller(a_reception(default_vm="web-0"), "127.0.0.1")[0] == 404
+    assert identified_vm(a_harness(default_vm="web-0"), "127.0.0.1")[0] == 404
 
 
 def test_every_client_is_unknown_without_a_fleet() -> None:
-    reception = a_reception(is_open=True, vms=())
-    status, text = caller(reception, "127.0.0.1")
+    harness = a_harness(is_open=True, vms=())
+    status, text = identified_vm(harness, "127.0.0.1")
     assert status == 404
     assert "127.0.0.1" in text
 
@@ -117,53 +117,51 @@ def test_every_client_is_unknown_without_a_fleet() -> None:
 # --- a changing fleet --------------------------------------------------------
 
 
-def change(
-    reception: HandlerHarness, *placed: VM, removed: tuple[str, ...] = ()
-) -> None:
+def change(harness: HandlerHarness, *placed: VM, removed: tuple[str, ...] = ()) -> None:
     update = DocumentUpdate(position=1, shown=[shown()], placed=placed, removed=removed)
-    reception.handler.directory.update(update)
+    harness.handler.directory.update(update)
 
 
 def test_removed_vm_is_unknown() -> None:
-    reception = a_reception()
-    change(reception, removed=("web-0",))
-    assert caller(reception, "10.0.0.1")[0] == 404
+    harness = a_harness()
+    change(harness, removed=("web-0",))
+    assert identified_vm(harness, "10.0.0.1")[0] == 404
 
 
 def test_vm_is_identified_only_by_its_new_address() -> None:
-    reception = a_reception()
-    change(reception, replace(VMS[0], addresses=("10.0.0.7",)))
-    assert caller(reception, "10.0.0.7") == (200, "web-0")
-    assert caller(reception, "10.0.0.1")[0] == 404
+    harness = a_harness()
+    change(harness, replace(VMS[0], addresses=("10.0.0.7",)))
+    assert identified_vm(harness, "10.0.0.7") == (200, "web-0")
+    assert identified_vm(harness, "10.0.0.1")[0] == 404
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_vms_may_swap_addresses(first: int) -> None:
-    reception = a_reception()
+    harness = a_harness()
     swapped = [
         replace(VMS[0], addresses=VMS[1].addresses),
         replace(VMS[1], addresses=VMS[0].addresses),
     ]
-    change(reception, swapped[first], swapped[1 - first])
-    assert caller(reception, "10.0.0.1") == (200, "web-1")
-    assert caller(reception, "10.0.0.2") == (200, "web-0")
+    change(harness, swapped[first], swapped[1 - first])
+    assert identified_vm(harness, "10.0.0.1") == (200, "web-1")
+    assert identified_vm(harness, "10.0.0.2") == (200, "web-0")
 
 
 def test_new_vm_reads_the_document_of_its_group() -> None:
-    reception = a_reception(shown(WEB, an_event()))
+    harness = a_harness(shown(WEB, an_event()))
     update = DocumentUpdate(
         position=1,
         shown=[shown(WEB, an_event())],
         placed=[VM(name="web-9", group="web", addresses=("10.0.0.9",))],
     )
-    reception.handler.directory.update(update)
-    assert b'"EventId":"E0"' in reception.ask(address="10.0.0.9").body
+    harness.handler.directory.update(update)
+    assert b'"EventId":"E0"' in harness.request(address="10.0.0.9").body
 
 
 def test_group_isolated_later_has_one_document_per_vm() -> None:
-    reception = a_reception(shown(WEB, an_event()))
+    harness = a_harness(shown(WEB, an_event()))
     alone = replace(WEB, isolated=True)
-    reception.handler.directory.update(
+    harness.handler.directory.update(
         DocumentUpdate(
             position=1,
             shown=[shown(alone, an_event(), vm="web-0"), shown(alone, vm="web-1")],
@@ -171,5 +169,5 @@ def test_group_isolated_later_has_one_document_per_vm() -> None:
             regrouped=frozenset({"web"}),
         )
     )
-    assert b'"EventId":"E0"' in reception.ask(address="10.0.0.1").body
-    assert b'"Events":[]' in reception.ask(address="10.0.0.2").body
+    assert b'"EventId":"E0"' in harness.request(address="10.0.0.1").body
+    assert b'"Events":[]' in harness.request(address="10.0.0.2").body

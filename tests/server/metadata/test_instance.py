@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.server.support.handlers import HandlerHarness, a_reception
+from tests.server.support.handlers import HandlerHarness, a_harness
 
 from forewarn.core.fleet import VM, Group, GroupKind, Listening
 from forewarn.protocol.versions import INSTANCE_VERSIONS
@@ -31,11 +31,11 @@ LONE = Group(name="bare")
 
 
 def the_plane() -> HandlerHarness:
-    return a_reception(vms=(FULL, BARE), groups=(SET, LONE))
+    return a_harness(vms=(FULL, BARE), groups=(SET, LONE))
 
 
 def tree(address: str = "10.0.0.1", version: str = "2021-02-01") -> Any:
-    response = the_plane().ask(
+    response = the_plane().request(
         f"/metadata/instance?api-version={version}", address=address
     )
     assert response.status == 200
@@ -45,14 +45,14 @@ def tree(address: str = "10.0.0.1", version: str = "2021-02-01") -> Any:
 
 def text(path: str, address: str = "10.0.0.1") -> str:
     target = f"/metadata/instance{path}?api-version=2021-02-01&format=text"
-    response = the_plane().ask(target, address=address)
+    response = the_plane().request(target, address=address)
     assert response.status == 200, response
     return response.body.decode()
 
 
 def status(path: str, *parameters: str) -> int:
     query = "&".join(["api-version=2021-02-01", *parameters])
-    return the_plane().ask(f"/metadata/instance{path}?{query}").status
+    return the_plane().request(f"/metadata/instance{path}?{query}").status
 
 
 # --- the tree ----------------------------------------------------------------
@@ -117,13 +117,13 @@ def test_host_is_not_shown() -> None:
 
 def test_other_parameters_are_ignored() -> None:
     path = "/metadata/instance?api-version=2021-08-01"
-    response = the_plane().ask(f"{path}&extended=true&x=y")
+    response = the_plane().request(f"{path}&extended=true&x=y")
     assert response.status == 200
-    assert response.body == the_plane().ask(path).body
+    assert response.body == the_plane().request(path).body
 
 
 def test_json_is_compact() -> None:
-    response = the_plane().ask("/metadata/instance?api-version=2021-02-01")
+    response = the_plane().request("/metadata/instance?api-version=2021-02-01")
     assert b'":"' in response.body
     assert b'": ' not in response.body
 
@@ -132,7 +132,7 @@ def test_json_is_compact() -> None:
 
 
 def test_branch_can_be_read_alone() -> None:
-    response = the_plane().ask("/metadata/instance/compute?api-version=2021-02-01")
+    response = the_plane().request("/metadata/instance/compute?api-version=2021-02-01")
     assert json.loads(response.body) == tree()["compute"]
 
 
@@ -142,7 +142,7 @@ def test_leaf_is_text_without_a_line_end() -> None:
 
 def test_leaf_has_content_type_text() -> None:
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
-    response = the_plane().ask(target)
+    response = the_plane().request(target)
     assert response.header(b"content-type") == b"text/plain; charset=utf-8"
 
 
@@ -235,7 +235,7 @@ def test_empty_list_shows_nothing() -> None:
 
 
 def test_versions_need_no_api_version() -> None:
-    response = the_plane().ask("/metadata/versions")
+    response = the_plane().request("/metadata/versions")
     versions = json.loads(response.body)["apiVersions"]
     assert versions == sorted(versions)
     assert (versions[0], versions[-1]) == ("2017-03-01", "2025-04-07")
@@ -243,8 +243,8 @@ def test_versions_need_no_api_version() -> None:
 
 
 def test_versions_need_the_metadata_header() -> None:
-    assert the_plane().ask("/metadata/versions", marked=False).status == 400
+    assert the_plane().request("/metadata/versions", marked=False).status == 400
 
 
 def test_versions_are_available_to_unknown_clients() -> None:
-    assert the_plane().ask("/metadata/versions", address="10.9.9.9").status == 200
+    assert the_plane().request("/metadata/versions", address="10.9.9.9").status == 200

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.server.support.dialogs import ParsedResponse
-from tests.server.support.handlers import a_reception
+from tests.server.support.handlers import a_harness
 
 from forewarn.core.fleet import VM, Group, GroupKind
 
@@ -24,9 +24,9 @@ NODE = VM(
 )
 
 
-def ask(path: str) -> ParsedResponse:
+def read_metadata(path: str) -> ParsedResponse:
     group = Group(name="pool", kind=GroupKind.SCALE_SET)
-    return a_reception(vms=(NODE,), groups=(group,)).ask(f"/metadata/{path}")
+    return a_harness(vms=(NODE,), groups=(group,)).request(f"/metadata/{path}")
 
 
 TEXTS = {
@@ -54,7 +54,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("path", TEXTS)
 def test_value_is_read_as_text(path: str) -> None:
-    response = ask(path)
+    response = read_metadata(path)
     assert (response.status, response.body.decode()) == (200, TEXTS[path])
 
 
@@ -100,7 +100,7 @@ TREES: dict[str, tuple[Callable[[Any], str], str]] = {
 @pytest.mark.parametrize("path", TREES)
 def test_tree_is_read_as_json(path: str) -> None:
     look, expected = TREES[path]
-    response = ask(path)
+    response = read_metadata(path)
     assert response.status == 200
     assert look(json.loads(response.body)) == expected
 
@@ -110,7 +110,7 @@ PROBES = ("instance", "instance/compute/location?format=json", "instance?api-ver
 
 @pytest.mark.parametrize("path", PROBES)
 def test_request_without_a_version_gets_the_newest_versions(path: str) -> None:
-    response = ask(path)
+    response = read_metadata(path)
     assert response.status == 400
     assert json.loads(response.body)["newest-versions"] == [
         "2025-04-07",
@@ -130,6 +130,6 @@ ELSEWHERE = (
 
 @pytest.mark.parametrize("path", ELSEWHERE)
 def test_unsupported_path_gets_404(path: str) -> None:
-    response = ask(path)
+    response = read_metadata(path)
     assert (response.status, response.body) == (404, b'{ "error": "Not found" }')
     assert response.header(b"content-type") == b"application/json; charset=utf-8"

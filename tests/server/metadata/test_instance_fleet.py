@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.server.support.handlers import a_reception
+from tests.server.support.handlers import a_harness
 
 from forewarn.core.fleet import VM, Group, GroupKind
 
@@ -77,9 +77,9 @@ MEMBERS = [
 
 def compute(kind: str, vm: VM) -> Any:
     """Return the compute branch of `vm` in the group "g" of that kind."""
-    plane = a_reception(vms=(vm,), groups=(Group(name="g", kind=GroupKind(kind)),))
+    plane = a_harness(vms=(vm,), groups=(Group(name="g", kind=GroupKind(kind)),))
     path = "/metadata/instance/compute?api-version=2021-03-01"
-    return json.loads(plane.ask(path, address=vm.addresses[0]).body)
+    return json.loads(plane.request(path, address=vm.addresses[0]).body)
 
 
 def depends(kind: str, vm: VM) -> tuple[str, ...]:
@@ -151,8 +151,10 @@ def test_standalone_vm_is_in_domain_zero(
 def interfaces(*addresses: str) -> Any:
     """Return the interfaces of a VM on an open plane, where it needs no address."""
     vm = VM(name="a", group="a", addresses=addresses)
-    plane = a_reception(vms=(vm,), groups=(Group(name="a"),), is_open=True)
-    response = plane.ask("/metadata/instance/network/interface?api-version=2017-04-02")
+    plane = a_harness(vms=(vm,), groups=(Group(name="a"),), is_open=True)
+    response = plane.request(
+        "/metadata/instance/network/interface?api-version=2017-04-02"
+    )
     return json.loads(response.body)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.support.handlers import a_reception
+from tests.server.support.handlers import a_harness
 
 from forewarn.core.fleet import VM, Group, GroupKind
 
@@ -42,7 +42,7 @@ def ours(version: str) -> Any:
         vm_id=compute["vmId"],
     )
     group = Group(name=vm.group, kind=GroupKind.SCALE_SET)
-    response = a_reception(vms=(vm,), groups=(group,)).ask(
+    response = a_harness(vms=(vm,), groups=(group,)).request(
         f"/metadata/instance?api-version={version}", address=vm.addresses[0]
     )
     return json.loads(response.body)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
-from tests.server.support.handlers import EVENTS, VMS, a_reception, shown
+from tests.server.support.handlers import EVENTS, VMS, a_harness, shown
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.limits import Admission, ConnectionLimits
@@ -22,7 +22,7 @@ def test_connection_over_the_vm_limit_gets_503() -> None:
     plane = FakePlane(per_vm=2)
     admitted = [ClientConnection(plane) for _ in range(2)]
     more = ClientConnection(plane)
-    (response,) = more.said
+    (response,) = more.responses
     assert response.status == 503
     assert response.header(b"retry-after") == b"1"
     assert response.header(b"connection") == b"close"
@@ -53,7 +53,7 @@ def test_all_addresses_of_a_vm_count_together() -> None:
 def test_unknown_clients_are_limited_only_on_a_closed_plane(
     is_open: bool, refused: list[int]
 ) -> None:
-    plane = FakePlane(a_reception(is_open=is_open), per_vm=1)
+    plane = FakePlane(a_harness(is_open=is_open), per_vm=1)
     lines = [
         ClientConnection(plane, peer) for peer in ("10.9.9.1", "10.9.9.1", "10.9.9.2")
     ]

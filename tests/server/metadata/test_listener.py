@@ -15,7 +15,7 @@ from forewarn.service.sockets import listen
 ANY_PORT = Address(host="127.0.0.1", port=0)
 
 
-def knock(address: tuple[str, int]) -> None:
+def connect_and_close(address: tuple[str, int]) -> None:
     socket.create_connection(address, timeout=PATIENCE).close()
 
 
@@ -34,9 +34,9 @@ def test_reopened_listener_accepts_connections_immediately() -> None:
     def play(door: Listener, address: tuple[str, int]) -> None:
         assert door.set_refusing(is_refusing=True)
         with pytest.raises(ConnectionRefusedError):
-            knock(address)
+            connect_and_close(address)
         assert door.set_refusing(is_refusing=False)
-        knock(address)
+        connect_and_close(address)
 
     with_a_door(play)
 
@@ -55,6 +55,6 @@ def test_closed_listener_is_not_reopened() -> None:
         door.close()
         assert not door.set_refusing(is_refusing=False)
         with pytest.raises(ConnectionRefusedError):
-            knock(address)
+            connect_and_close(address)
 
     with_a_door(play)

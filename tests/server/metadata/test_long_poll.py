@@ -11,7 +11,7 @@ from tests.server.support.handlers import (
     SECOND,
     VMS,
     WEB,
-    a_reception,
+    a_harness,
     an_event,
     shown,
 )
@@ -40,7 +40,7 @@ def test_long_poll_is_held_until_the_document_changes() -> None:
     line.wait(29)
     assert line.socket.written == b""
     line.plane.change(a_change())
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (200, b"wait=30")
     assert response.header(b"etag") == b'"e0.1"'
     assert EVENT in response.body
@@ -52,7 +52,7 @@ def test_long_poll_is_held_for_the_requested_time() -> None:
     line.wait(29)
     assert line.socket.written == b""
     line.wait(1)
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response), response.body) == (304, b"wait=30", b"")
     assert response.header(b"etag") == b'"e0.0"'
 
@@ -64,14 +64,14 @@ def test_long_poll_is_held_for_at_most_a_minute(wait: str) -> None:
     line.wait(59)
     assert line.socket.written == b""
     line.wait(1)
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (304, b"wait=60")
 
 
 def test_changed_document_is_returned_immediately() -> None:
-    line = ClientConnection(FakePlane(a_reception(shown(WEB, an_event()))))
+    line = ClientConnection(FakePlane(a_harness(shown(WEB, an_event()))))
     line.send(a_poll())
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (200, b"wait=30")
     assert EVENT in response.body
 
@@ -80,7 +80,7 @@ def test_each_change_ends_one_long_poll() -> None:
     line = ClientConnection()
     for number in range(3):
         line.send(a_poll(tag=f'"e0.{number}"'))
-        assert len(line.said) == number
+        assert len(line.responses) == number
         line.plane.change(a_change(shown(incarnation=number + 1)))
         assert line.statuses == [200] * (number + 1)
 
@@ -90,7 +90,7 @@ def test_connection_close_applies_after_the_long_poll() -> None:
     line.send(a_poll("wait=1", "Connection: close"))
     assert line.socket.done == []
     line.wait(1)
-    assert line.said[0].header(b"connection") == b"close"
+    assert line.responses[0].header(b"connection") == b"close"
     assert line.socket.done == ["close"]
 
 
@@ -100,14 +100,14 @@ def test_connection_close_applies_after_the_long_poll() -> None:
 def test_request_without_an_etag_is_not_held() -> None:
     line = ClientConnection()
     line.send(a_poll(tag=None))
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (200, None)
 
 
 def test_wait_of_zero_is_not_held() -> None:
     line = ClientConnection()
     line.send(a_poll("wait=0"))
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (304, b"wait=0")
 
 
@@ -127,7 +127,7 @@ def test_change_wakes_all_waiters_of_the_document() -> None:
 
 def test_change_of_another_group_wakes_nobody() -> None:
     listening = replace(QUIET, last_request=NOON)
-    line = ClientConnection(FakePlane(a_reception(shown(WEB), shown(listening))))
+    line = ClientConnection(FakePlane(a_harness(shown(WEB), shown(listening))))
     line.send(a_poll())
     woken = line.plane.handler.directory.update(a_change(shown(listening, an_event())))
     assert list(woken) == []
@@ -137,7 +137,7 @@ def test_change_of_another_group_wakes_nobody() -> None:
 def test_change_in_an_isolated_group_wakes_only_the_affected_vm() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
-    plane = FakePlane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
+    plane = FakePlane(a_harness(*before, vms=VMS[:2], groups=(alone,)))
     web_0, web_1 = (
         ClientConnection(plane, "10.0.0.1"),
         ClientConnection(plane, "10.0.0.2"),
@@ -168,21 +168,21 @@ def test_unchanged_etag_does_not_extend_the_wait() -> None:
 
 def test_long_poll_is_recorded_at_start_and_end() -> None:
     line = ClientConnection()
-    reception = line.plane.reception
+    harness = line.plane.reception
     line.send(a_poll())
-    assert reception.asked() == {"web": NOON}
-    reception.set_clock(NOON + SECOND)
+    assert harness.polled_groups() == {"web": NOON}
+    harness.set_clock(NOON + SECOND)
     line.plane.change(a_change())
-    assert reception.asked() == {"web": NOON + SECOND}
+    assert harness.polled_groups() == {"web": NOON + SECOND}
 
 
 def test_long_poll_records_seen_events_at_start_and_end() -> None:
-    line = ClientConnection(FakePlane(a_reception(shown(WEB, an_event()))))
-    reception = line.plane.reception
+    line = ClientConnection(FakePlane(a_harness(shown(WEB, an_event()))))
+    harness = line.plane.reception
     line.send(a_poll(tag='"e0.1"'))
-    assert reception.seen() == [("web-0", "E0")]
+    assert harness.seen() == [("web-0", "E0")]
     line.plane.change(a_change(shown(WEB, an_event(), an_event("E1"))))
-    assert reception.seen() == [("web-0", "E1")]
+    assert harness.seen() == [("web-0", "E1")]
 
 
 def test_first_long_poll_of_a_disabled_group_enables_it() -> None:
@@ -192,7 +192,7 @@ def test_first_long_poll_of_a_disabled_group_enables_it() -> None:
     enabled = replace(QUIET, last_request=NOON)
     line.plane.change(a_change(shown(enabled, epoch="e1")))
     line.wire.enabled(None)
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, applied(response)) == (200, b"wait=30")
     assert response.header(b"etag") == b'"e1.0"'
 

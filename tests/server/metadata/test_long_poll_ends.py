@@ -108,7 +108,7 @@ def test_pipelined_requests_follow_the_long_poll() -> None:
     assert line.statuses == [200]
     line.plane.change(CHANGE)
     assert line.statuses == [200, 200, 404, 200]
-    assert [b"E0" in response.body for response in line.said] == [
+    assert [b"E0" in response.body for response in line.responses] == [
         False,
         True,
         False,
@@ -122,7 +122,7 @@ def test_pipelined_long_polls_wait_one_after_the_other() -> None:
     response_counts = []
     for _ in range(8):
         line.wait(1)
-        response_counts.append(len(line.said))
+        response_counts.append(len(line.responses))
     assert response_counts == [0, 1, 1, 1, 2, 2, 3, 3]
     assert line.plane.waiters() == 0
 
@@ -156,7 +156,7 @@ def test_stopping_service_ends_long_polls_and_connections() -> None:
     line = ClientConnection()
     line.send(a_poll())
     line.wire.leave()
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"connection")) == (304, b"close")
     assert response.header(b"preference-applied") == b"wait=30"
     assert line.socket.done == ["close"]
@@ -176,6 +176,6 @@ def test_stopping_service_finishes_requests_in_progress() -> None:
     line.wire.leave()
     assert (line.socket.written, line.socket.done) == (b"", [])
     line.wire.enabled(Unavailable("the disk is full"))
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"connection")) == (503, b"close")
     assert line.socket.done == ["close"]

@@ -10,7 +10,7 @@ from tests.server.support.handlers import (
     QUIET,
     VMS,
     WEB,
-    a_reception,
+    a_harness,
     an_event,
     shown,
 )
@@ -28,7 +28,7 @@ def a_plane(*, is_open: bool = False) -> FakePlane:
     """Return a plane with the groups web and db, and an event in db."""
     groups = (WEB, DB)
     vms = (*VMS[:2], DB_0)
-    return FakePlane(a_reception(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
+    return FakePlane(a_harness(DB_DOCUMENT, vms=vms, groups=groups, is_open=is_open))
 
 
 def waiting(
@@ -40,7 +40,7 @@ def waiting(
     return line
 
 
-def place(plane: FakePlane, *vms: VM) -> None:
+def move_vms(plane: FakePlane, *vms: VM) -> None:
     update = DocumentUpdate(position=1, shown=[shown(), DB_DOCUMENT], placed=vms)
     plane.change(update)
 
@@ -49,8 +49,8 @@ def place(plane: FakePlane, *vms: VM) -> None:
 def test_moved_vm_gets_the_document_of_its_new_group(tag: str) -> None:
     plane = a_plane()
     line, other = waiting(plane, tag=tag), waiting(plane, "10.0.0.2")
-    place(plane, replace(VMS[0], group="db"))
-    (response,) = line.said
+    move_vms(plane, replace(VMS[0], group="db"))
+    (response,) = line.responses
     assert response.header(b"etag") == b'"d0.1"'
     assert response.status == (304 if tag == "*" else 200)
     assert other.statuses == []
@@ -68,7 +68,7 @@ def test_vm_moved_to_a_disabled_group_enables_it() -> None:
     enabled = replace(QUIET, last_request=NOON)
     plane.change(DocumentUpdate(position=2, shown=[shown(enabled, epoch="e1")]))
     line.wire.enabled(None)
-    assert line.said[0].header(b"etag") == b'"e1.0"'
+    assert line.responses[0].header(b"etag") == b'"e1.0"'
 
 
 def test_removed_vm_gets_404() -> None:
@@ -76,7 +76,7 @@ def test_removed_vm_gets_404() -> None:
     line, other = waiting(plane), waiting(plane, "10.0.0.2")
     plane.change(DocumentUpdate(position=1, shown=[shown()], removed=["web-0"]))
     assert line.statuses == [404]
-    assert b"10.0.0.1" in line.said[0].body
+    assert b"10.0.0.1" in line.responses[0].body
     assert other.statuses == []
 
 
@@ -103,14 +103,14 @@ def test_isolating_a_group_gives_each_vm_its_own_document() -> None:
             regrouped=frozenset({"web"}),
         )
     )
-    tags = [[response.header(b"etag") for response in line.said] for line in lines]
+    tags = [[response.header(b"etag") for response in line.responses] for line in lines]
     assert tags == [[b'"e1.1"'], [b'"e2.0"']]
 
 
 def test_ending_isolation_gives_all_vms_the_same_document() -> None:
     alone = replace(WEB, isolated=True)
     before = [shown(alone, vm="web-0"), shown(alone, vm="web-1")]
-    plane = FakePlane(a_reception(*before, vms=VMS[:2], groups=(alone,)))
+    plane = FakePlane(a_harness(*before, vms=VMS[:2], groups=(alone,)))
     lines = [waiting(plane), waiting(plane, "10.0.0.2")]
     together = DocumentUpdate(
         position=1,
@@ -140,19 +140,19 @@ def test_removing_a_group_with_its_vms_ends_all_waits() -> None:
 def test_client_at_an_address_no_longer_assigned_gets_404() -> None:
     plane = a_plane()
     line = waiting(plane)
-    place(plane, replace(VMS[0], addresses=("10.0.0.7",)))
+    move_vms(plane, replace(VMS[0], addresses=("10.0.0.7",)))
     assert line.statuses == [404]
 
 
 def test_client_at_a_reassigned_address_gets_the_document_of_the_new_vm() -> None:
     plane = a_plane()
     line = waiting(plane)
-    place(
+    move_vms(
         plane,
         replace(VMS[0], addresses=DB_0.addresses),
         replace(DB_0, addresses=VMS[0].addresses),
     )
-    assert line.said[0].header(b"etag") == b'"d0.1"'
+    assert line.responses[0].header(b"etag") == b'"d0.1"'
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -163,7 +163,7 @@ def test_address_swap_within_a_group_wakes_nobody(first: int) -> None:
         replace(VMS[0], addresses=VMS[1].addresses),
         replace(VMS[1], addresses=VMS[0].addresses),
     ]
-    place(plane, swapped[first], swapped[1 - first])
+    move_vms(plane, swapped[first], swapped[1 - first])
     assert line.statuses == []
     assert plane.waiters() == 1
 
@@ -181,13 +181,13 @@ def test_unchanged_placement_wakes_nobody() -> None:
 def test_unknown_client_gets_the_document_of_the_vm_that_receives_its_address() -> None:
     plane = a_plane(is_open=True)
     line = waiting(plane, "127.0.0.9")
-    place(plane, VM(name="db-1", group="db", addresses=("127.0.0.9",)))
-    assert line.said[0].header(b"etag") == b'"d0.1"'
+    move_vms(plane, VM(name="db-1", group="db", addresses=("127.0.0.9",)))
+    assert line.responses[0].header(b"etag") == b'"d0.1"'
 
 
 def test_unknown_client_gets_the_document_of_the_new_first_vm() -> None:
     plane = a_plane(is_open=True)
     line, other = waiting(plane, "127.0.0.9"), waiting(plane)
     plane.change(DocumentUpdate(position=1, first_vm="db-0"))
-    assert line.said[0].header(b"etag") == b'"d0.1"'
+    assert line.responses[0].header(b"etag") == b'"d0.1"'
     assert other.statuses == []

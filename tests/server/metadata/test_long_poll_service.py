@@ -10,7 +10,7 @@ from tests.server.support.pollers import Poller
 from tests.server.support.service import RunningService
 
 
-def shown_by(said: ParsedResponse) -> list[str]:
+def event_statuses(said: ParsedResponse) -> list[str]:
     """Return the status of each event of a document."""
     assert said.status == 200, said
     return [event["EventStatus"] for event in json.loads(said.body)["Events"]]
@@ -21,7 +21,11 @@ def test_announcement_ends_long_polls(service: RunningService) -> None:
         web_0.hold()
         web_1.hold()
         service.announce(vms=["web-2"])
-        assert shown_by(web_0.answer()) == shown_by(web_1.answer()) == ["Scheduled"]
+        assert (
+            event_statuses(web_0.answer())
+            == event_statuses(web_1.answer())
+            == ["Scheduled"]
+        )
 
 
 def test_approval_ends_long_polls(service: RunningService) -> None:
@@ -29,7 +33,7 @@ def test_approval_ends_long_polls(service: RunningService) -> None:
     with Poller(service.metadata) as poller:
         poller.hold()
         service.approve_as("web-1", maintenance["events"][0]["id"])
-        assert shown_by(poller.answer()) == ["Started"]
+        assert event_statuses(poller.answer()) == ["Started"]
 
 
 def test_events_of_other_groups_end_no_long_poll(service: RunningService) -> None:
@@ -39,7 +43,7 @@ def test_events_of_other_groups_end_no_long_poll(service: RunningService) -> Non
         service.announce(vms=["lone"])
         assert not poller.is_answered()
         service.announce(vms=["web-0"])
-        assert shown_by(poller.answer()) == ["Scheduled"]
+        assert event_statuses(poller.answer()) == ["Scheduled"]
 
 
 def test_each_step_of_an_advance_ends_long_polls(
@@ -50,11 +54,11 @@ def test_each_step_of_an_advance_ends_long_polls(
         tag = poller.hold()
         service.advance(15 * 60)
         started = poller.answer()
-        assert shown_by(started) == ["Started"]
+        assert event_statuses(started) == ["Started"]
         assert started.header(b"etag") != tag.encode()
         poller.hold()
         service.advance(24 * 60 * 60)
-        assert shown_by(poller.answer()) == []
+        assert event_statuses(poller.answer()) == []
 
 
 def test_response_carries_the_time_of_the_change(service: RunningService) -> None:
@@ -63,7 +67,7 @@ def test_response_carries_the_time_of_the_change(service: RunningService) -> Non
         poller.hold()
         service.advance(3600)
         answer = poller.answer()
-        assert shown_by(answer) == ["Started"]
+        assert event_statuses(answer) == ["Started"]
         dated = answer.header(b"date")
     assert dated is not None
     started = service.get(f"/v1/maintenances/{maintenance['id']}")["started_at"]
@@ -103,7 +107,7 @@ def test_first_long_poll_enables_the_group(
     service: RunningService,
 ) -> None:
     with Poller(service.metadata, "lone") as poller:
-        response = poller.ask('If-None-Match: "none"', "Prefer: wait=30")
+        response = poller.request('If-None-Match: "none"', "Prefer: wait=30")
         assert (response.status, response.header(b"preference-applied")) == (
             200,
             b"wait=30",
@@ -118,7 +122,7 @@ def test_long_poll_keeps_the_group_enabled(service: RunningService) -> None:
         service.announce(vms=["lone"])
         assert poller.answer().status == 200
         service.advance(23 * 60 * 60)
-        assert poller.ask().status == 200
+        assert poller.request().status == 200
     assert len(service.facts("ListeningBegan")) == 1
 
 
@@ -162,12 +166,12 @@ def test_moved_vm_gets_the_document_of_its_new_group(
 ) -> None:
     service.announce(vms=["db-0"])
     body = {"group": "db", "update_domain": 1}
-    response = changed(service, lambda: service.ask("PUT", "/v1/vms/web-0", body))
-    assert shown_by(response) == ["Scheduled"]
+    response = changed(service, lambda: service.request("PUT", "/v1/vms/web-0", body))
+    assert event_statuses(response) == ["Scheduled"]
 
 
 def test_removed_vm_gets_404(service: RunningService) -> None:
-    response = changed(service, lambda: service.ask("DELETE", "/v1/vms/web-0"))
+    response = changed(service, lambda: service.request("DELETE", "/v1/vms/web-0"))
     assert response.status == 404
 
 
@@ -176,16 +180,16 @@ def test_vm_of_a_newly_isolated_group_gets_its_own_document(
 ) -> None:
     service.announce(vms=["web-1"])
     body = {"kind": "availability-set", "listening": "always", "isolated": True}
-    response = changed(service, lambda: service.ask("PUT", "/v1/groups/web", body))
-    assert shown_by(response) == []
+    response = changed(service, lambda: service.request("PUT", "/v1/groups/web", body))
+    assert event_statuses(response) == []
 
 
 def test_change_that_leaves_the_document_alone_ends_no_long_poll(serve: Serve) -> None:
     service = serve()
     with Poller(service.metadata) as poller:
         poller.hold()
-        assert service.ask("PUT", "/v1/vms/more", {"group": "web"}).status < 300
-        assert service.ask("DELETE", "/v1/vms/more").status < 300
+        assert service.request("PUT", "/v1/vms/more", {"group": "web"}).status < 300
+        assert service.request("DELETE", "/v1/vms/more").status < 300
         assert not poller.is_answered()
         service.announce(vms=["web-0"])
         assert poller.answer().status == 200

@@ -1,7 +1,7 @@
 """Malformed start of a request: empty lines and wrong line ends."""
 
 import pytest
-from tests.server.support.dialogs import a_post, a_request, byte_by_byte, read, talk
+from tests.server.support.dialogs import a_post, a_request, byte_by_byte, exchange, read
 
 from forewarn.server.metadata.transport.http1 import ConnectionState
 from forewarn.server.metadata.transport.responses import error
@@ -11,36 +11,36 @@ from forewarn.server.metadata.transport.responses import error
 def test_wrong_line_end_gets_400_before_the_head_is_complete(
     part: bytes,
 ) -> None:
-    assert talk(part).statuses == [400]
-    assert talk(*byte_by_byte(part)).statuses == [400]
+    assert exchange(part).statuses == [400]
+    assert exchange(*byte_by_byte(part)).statuses == [400]
 
 
 def test_line_feed_is_not_joined_with_the_previous_body() -> None:
-    assert talk(a_post(b"\r") + b"\nGET").statuses == [200, 400]
+    assert exchange(a_post(b"\r") + b"\nGET").statuses == [200, 400]
 
 
 def test_up_to_four_empty_lines_before_a_request_are_ignored() -> None:
-    assert talk(b"\r\n" * 4 + a_request()).statuses == [200]
-    assert talk(b"\r\n" * 5 + a_request()).statuses == [400]
+    assert exchange(b"\r\n" * 4 + a_request()).statuses == [200]
+    assert exchange(b"\r\n" * 5 + a_request()).statuses == [400]
 
 
 def test_empty_lines_are_counted_however_they_arrive() -> None:
-    assert talk(*byte_by_byte(b"\r\n" * 4)).statuses == []
-    assert talk(*byte_by_byte(b"\r\n" * 5)).statuses == [400]
+    assert exchange(*byte_by_byte(b"\r\n" * 4)).statuses == []
+    assert exchange(*byte_by_byte(b"\r\n" * 5)).statuses == [400]
 
 
 def test_each_request_may_have_empty_lines_before_it() -> None:
     pieces = [b"\r\n\r\n", a_request()] * 5
-    assert talk(*pieces).statuses == [200] * 5
-    assert talk(b"".join(pieces)).statuses == [200] * 5
+    assert exchange(*pieces).statuses == [200] * 5
+    assert exchange(b"".join(pieces)).statuses == [200] * 5
 
 
 def test_connection_is_idle_after_an_empty_line() -> None:
-    assert talk(a_post(b"abc") + b"\r\n").connection.state is ConnectionState.IDLE
+    assert exchange(a_post(b"abc") + b"\r\n").connection.state is ConnectionState.IDLE
 
 
 def test_bare_line_feed_before_a_request_gets_400() -> None:
-    assert talk(b"\n" + a_request()).statuses == [400]
+    assert exchange(b"\n" + a_request()).statuses == [400]
 
 
 BROKEN_HEADS = {
@@ -54,11 +54,11 @@ BROKEN_HEADS = {
 
 @pytest.mark.parametrize("data", BROKEN_HEADS.values(), ids=BROKEN_HEADS.keys())
 def test_invalid_head_request_is_refused_without_a_body(data: bytes) -> None:
-    assert talk(data).said[-1].status in (400, 431)
-    assert talk(data).said[-1].body == b""
+    assert exchange(data).responses[-1].status in (400, 431)
+    assert exchange(data).responses[-1].body == b""
 
 
 def test_slow_head_request_is_refused_without_a_body() -> None:
-    connection = talk(b"HEAD /a HT").connection
+    connection = exchange(b"HEAD /a HT").connection
     (response,) = read(connection.fail(error(408, "too slow")), ["HEAD"])
     assert response.body == b""

@@ -16,10 +16,10 @@ from tests.server.support.handlers import (
     QUIET,
     SECOND,
     HandlerHarness,
-    a_reception,
+    a_harness,
     shown,
 )
-from tests.server.support.service import RunningService, a_service, be_away
+from tests.server.support.service import RunningService, a_service, simulate_outage
 from tests.stores.builders import sqlite_store
 
 from forewarn.core.lifecycle.facts import ListeningBegan
@@ -36,7 +36,7 @@ STORE = "kept.db"
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[RunningService]:
+def a_durable_service(folder: Path) -> Iterator[RunningService]:
     """Run a service whose store is a file in `folder`."""
     with a_service(folder, store=f"sqlite:///{folder / STORE}") as service:
         yield service
@@ -49,17 +49,17 @@ def now(service: RunningService) -> str:
 # --- metadata handler --------------------------------------------------------
 
 
-def away(reception: HandlerHarness, since: timedelta, until: timedelta) -> None:
+def report_outage(harness: HandlerHarness, since: timedelta, until: timedelta) -> None:
     """Report an outage between two times after noon to the plane."""
     outage = Outage(since=NOON + since, until=NOON + until)
-    reception.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
+    harness.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
 
 
 def test_outage_disables_no_group() -> None:
-    reception = a_reception(shown(replace(QUIET, last_request=NOON)))
-    away(reception, HOUR, 31 * HOUR)
-    reception.set_clock(NOON + 31 * HOUR)
-    answer = reception.ask(EVENTS, 'If-None-Match: "e0.0"', address="10.0.0.3")
+    harness = a_harness(shown(replace(QUIET, last_request=NOON)))
+    report_outage(harness, HOUR, 31 * HOUR)
+    harness.set_clock(NOON + 31 * HOUR)
+    answer = harness.request(EVENTS, 'If-None-Match: "e0.0"', address="10.0.0.3")
     assert answer.status == 304
 
 
@@ -67,11 +67,11 @@ def test_outage_disables_no_group() -> None:
 def test_group_is_disabled_after_24_hours_outside_outages(
     more: timedelta, waits: bool
 ) -> None:
-    reception = a_reception(shown(replace(QUIET, last_request=NOON)))
-    away(reception, HOUR, 31 * HOUR)
-    away(reception, 40 * HOUR, 50 * HOUR)
-    reception.set_clock(NOON + (24 + 30 + 10) * HOUR + more)
-    answer = reception.send(address="10.0.0.3")
+    harness = a_harness(shown(replace(QUIET, last_request=NOON)))
+    report_outage(harness, HOUR, 31 * HOUR)
+    report_outage(harness, 40 * HOUR, 50 * HOUR)
+    harness.set_clock(NOON + (24 + 30 + 10) * HOUR + more)
+    answer = harness.send(address="10.0.0.3")
     assert isinstance(answer, EnableFirst) is waits
 
 
@@ -110,12 +110,12 @@ def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
 
 
 def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.as_vm("lone")
         service.announce(vms=["lone"], notice_seconds=7 * 24 * 3600)
         before = service.as_vm("lone")
-    be_away(tmp_path / STORE, 30 * HOUR)
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, 30 * HOUR)
+    with a_durable_service(tmp_path) as service:
         tag = before.headers["ETag"]
         assert service.as_vm("lone", If_None_Match=tag).status == 304
         assert service.as_vm("lone").body == before.body
@@ -127,10 +127,10 @@ def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
 def test_24_hours_without_requests_are_counted_from_the_end_of_an_outage(
     tmp_path: Path,
 ) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         tag = service.as_vm("lone").headers["ETag"]
-    be_away(tmp_path / STORE, 30 * HOUR)
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, 30 * HOUR)
+    with a_durable_service(tmp_path) as service:
         service.advance(24 * 3600)
         assert service.as_vm("lone", If_None_Match=tag).status == 200
         assert len(service.facts("ListeningBegan")) == 2
@@ -139,10 +139,10 @@ def test_24_hours_without_requests_are_counted_from_the_end_of_an_outage(
 def test_user_operation_still_gives_notice_after_30_hours_of_outage(
     tmp_path: Path,
 ) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.as_vm("lone")
-    be_away(tmp_path / STORE, 30 * HOUR)
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, 30 * HOUR)
+    with a_durable_service(tmp_path) as service:
         maintenance = service.announce(vms=["lone"], source="user")
         assert maintenance["phase"] == "SCHEDULED"
 
@@ -150,12 +150,12 @@ def test_user_operation_still_gives_notice_after_30_hours_of_outage(
 def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
     tmp_path: Path,
 ) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         maintenance = service.announce(vms=["web-0"])
         service.advance(60)
         before = service.as_vm("web-0")
-    be_away(tmp_path / STORE, timedelta(minutes=29))
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, timedelta(minutes=29))
+    with a_durable_service(tmp_path) as service:
         service.advance(14 * 60 - 1)
         after = service.as_vm("web-0")
         assert (after.body, after.headers["ETag"]) == (
@@ -170,11 +170,11 @@ def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
 
 
 def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.advance(60)
         since = now(service)
-    be_away(tmp_path / STORE, HOUR)
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, HOUR)
+    with a_durable_service(tmp_path) as service:
         (fact,) = service.facts("OutageEnded")
         until = now(service)
         assert fact == {
@@ -196,11 +196,11 @@ def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
         (lone,) = [group for group in groups if group["name"] == "lone"]
         return bool(lone["is_silent"])
 
-    with kept(tmp_path) as service:
+    with a_durable_service(tmp_path) as service:
         service.document("lone")
         service.advance(60)
-    be_away(tmp_path / STORE, 30 * HOUR)
-    with kept(tmp_path) as service:
+    simulate_outage(tmp_path / STORE, 30 * HOUR)
+    with a_durable_service(tmp_path) as service:
         assert not is_silent(service)
         service.advance(24 * 3600)
         assert is_silent(service)
@@ -208,6 +208,6 @@ def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
 
 def test_restart_without_a_gap_is_not_an_outage(tmp_path: Path) -> None:
     for _ in range(2):
-        with kept(tmp_path) as service:
+        with a_durable_service(tmp_path) as service:
             service.advance(3600)
             assert service.facts("OutageEnded") == []

@@ -31,7 +31,7 @@ from forewarn.engine.readers.documents import DocumentUpdate
 def test_invalid_wait_is_ignored(prefer: str | None) -> None:
     line = ClientConnection()
     line.send(a_poll(prefer))
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"preference-applied")) == (304, None)
 
 
@@ -64,7 +64,7 @@ def test_wait_is_found_among_other_preferences(prefer: str) -> None:
     line.wait(6)
     assert line.socket.written == b""
     line.wait(1)
-    assert line.said[0].header(b"preference-applied") == b"wait=7"
+    assert line.responses[0].header(b"preference-applied") == b"wait=7"
 
 
 @pytest.mark.parametrize("tag", ['W/"e0.0"', "e0.0", '"x", "e0.0"', "*"])
@@ -80,5 +80,5 @@ def test_client_that_accepts_the_next_etag_gets_304(tag: str) -> None:
     line = ClientConnection()
     line.send(a_poll(tag=tag))
     line.plane.change(DocumentUpdate(position=1, shown=[shown(WEB, an_event())]))
-    (response,) = line.said
+    (response,) = line.responses
     assert (response.status, response.header(b"etag")) == (304, b'"e0.1"')

@@ -34,7 +34,7 @@ class Exchange:
     name: str  # appears in the response
 
 
-def ask(random: Random, number: int) -> Exchange:
+def draw_exchange(random: Random, number: int) -> Exchange:
     """Draw a request that is handled at once or needs the engine."""
     name = f"N{number:03}"
     body = json.dumps({"StartRequests": [{"EventId": name}]}).encode()
@@ -56,9 +56,11 @@ class SocketClient:
     """A connection, the data sent over it, and how it ends."""
 
     def __init__(self, service: RunningService, random: Random) -> None:
-        self.asked = [ask(random, number) for number in range(random.randint(1, 8))]
+        self.requests = [
+            draw_exchange(random, number) for number in range(random.randint(1, 8))
+        ]
         self.end = random.choice(ENDS)
-        stream = b"".join(request.wire for request in self.asked)
+        stream = b"".join(request.wire for request in self.requests)
         self.pieces = cut_anywhere(random, stream + TAILS.get(self.end, b""))
         if self.end is reset:
             del self.pieces[random.randint(0, len(self.pieces)) :]
@@ -76,14 +78,14 @@ class SocketClient:
     def receive(self) -> list[ParsedResponse]:
         """Read all responses until the service closes the connection."""
         written = b"".join(iter(lambda: self.socket.recv(65536), b""))
-        return read(written, [request.method for request in self.asked])
+        return read(written, [request.method for request in self.requests])
 
     def check(self, *more: int) -> None:
         """Check all responses: those of `asked` in order, then the statuses `more`."""
         responses = self.receive()
-        statuses = [message.status for message in self.asked]
+        statuses = [message.status for message in self.requests]
         assert [message.status for message in responses] == [*statuses, *more]
-        for response, request in zip(responses, self.asked, strict=False):
+        for response, request in zip(responses, self.requests, strict=False):
             assert request.name in response.body.decode()
 
 
@@ -106,7 +108,7 @@ def ask_to_close(client: SocketClient) -> None:
     client.check(200)
 
 
-def talk_nonsense(client: SocketClient) -> None:
+def send_garbage(client: SocketClient) -> None:
     """Send invalid data and a request after it."""
     client.check(400)
 
@@ -117,7 +119,7 @@ def reset(client: SocketClient) -> None:
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
-def go(client: SocketClient) -> None:
+def disconnect(client: SocketClient) -> None:
     """Close the connection without reading."""
     del client
 
@@ -126,15 +128,15 @@ VERSIONS = "/metadata/versions"
 TAILS: dict[Callable[[SocketClient], None], bytes] = {
     leave_unfinished: a_post(b"abc", MARK, target=EVENTS)[:-1],
     ask_to_close: a_request(VERSIONS, MARK, "Connection: close") + a_request("/x"),
-    talk_nonsense: b"nonsense\r\n\r\n" + a_request("/x"),
+    send_garbage: b"nonsense\r\n\r\n" + a_request("/x"),
 }
 ENDS: Sequence[Callable[[SocketClient], None]] = (
     half_close,
     leave_unfinished,
     ask_to_close,
-    talk_nonsense,
+    send_garbage,
     reset,
-    go,
+    disconnect,
 )
 
 

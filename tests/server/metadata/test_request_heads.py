@@ -1,15 +1,15 @@
 """Request heads: parsed headers and refused heads."""
 
 import pytest
-from tests.server.support.dialogs import a_post, a_request, byte_by_byte, talk
+from tests.server.support.dialogs import a_post, a_request, byte_by_byte, exchange
 
 from forewarn.server.metadata.transport.requests import MAX_HEAD, Request
 
 
 def the_request(data: bytes) -> Request:
     """Parse `data`, which must be one valid request."""
-    requests = talk(data).echo.asked
-    assert len(requests) == 1, talk(data).said
+    requests = exchange(data).echo.requests
+    assert len(requests) == 1, exchange(data).responses
     return requests[0][0]
 
 
@@ -104,14 +104,14 @@ BROKEN = {
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
 def test_malformed_head_gets_400(data: bytes) -> None:
-    broken = talk(data)
+    broken = exchange(data)
     assert broken.statuses == [400]
-    assert broken.echo.asked == []
+    assert broken.echo.requests == []
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
 def test_malformed_head_gets_an_error_in_json(data: bytes) -> None:
-    response = talk(data).said[0]
+    response = exchange(data).responses[0]
     assert response.header(b"content-type") == b"application/json; charset=utf-8"
     assert response.body.startswith(b'{ "error": "Bad request. ')
 
@@ -127,17 +127,20 @@ VERSIONS = (
 
 @pytest.mark.parametrize("line", VERSIONS)
 def test_other_http_versions_get_505(line: bytes) -> None:
-    assert talk(line + b"\r\nHost: vm\r\n\r\n").statuses == [505]
+    assert exchange(line + b"\r\nHost: vm\r\n\r\n").statuses == [505]
 
 
 def test_upgrade_offer_is_ignored() -> None:
     offer = a_request("/a", "Connection: Upgrade", "Upgrade: h2c")
-    assert talk(offer + a_request("/b")).statuses == [200, 200]
+    assert exchange(offer + a_request("/b")).statuses == [200, 200]
 
 
 def test_request_after_a_head_is_parsed_separately() -> None:
     hidden = a_request("/a", "Content-Length: 0") + a_request("/b")
-    assert [request.path for request, _ in talk(hidden).echo.asked] == ["/a", "/b"]
+    assert [request.path for request, _ in exchange(hidden).echo.requests] == [
+        "/a",
+        "/b",
+    ]
 
 
 CLOSING = (
@@ -194,15 +197,15 @@ def a_head_of(size: int) -> bytes:
 
 
 def test_head_below_the_limit_is_read() -> None:
-    assert talk(a_head_of(MAX_HEAD - 1)).statuses == [200]
+    assert exchange(a_head_of(MAX_HEAD - 1)).statuses == [200]
 
 
 def test_head_over_the_limit_gets_431() -> None:
-    assert talk(a_head_of(MAX_HEAD + 100)).statuses == [431]
+    assert exchange(a_head_of(MAX_HEAD + 100)).statuses == [431]
 
 
 def test_endless_head_gets_431() -> None:
-    assert talk(a_head_of(MAX_HEAD + 100)[:-2]).statuses == [431]
+    assert exchange(a_head_of(MAX_HEAD + 100)[:-2]).statuses == [431]
 
 
 @pytest.mark.parametrize("over", range(-4, 8))
@@ -210,13 +213,13 @@ def test_head_near_the_limit_gets_the_same_status_however_it_is_split(
     over: int,
 ) -> None:
     head = a_head_of(MAX_HEAD + over)
-    slowly = talk(head[:-8], *byte_by_byte(head[-8:]))
-    assert slowly.statuses == talk(head).statuses
+    slowly = exchange(head[:-8], *byte_by_byte(head[-8:]))
+    assert slowly.statuses == exchange(head).statuses
 
 
 def test_small_request_before_a_large_one_is_served() -> None:
-    assert talk(a_request() + a_head_of(MAX_HEAD + 100)).statuses == [200, 431]
+    assert exchange(a_request() + a_head_of(MAX_HEAD + 100)).statuses == [200, 431]
 
 
 def test_body_does_not_count_toward_the_head_limit() -> None:
-    assert talk(a_post(b"x" * (MAX_HEAD + 100))).statuses == [200]
+    assert exchange(a_post(b"x" * (MAX_HEAD + 100))).statuses == [200]

@@ -1,15 +1,15 @@
 """Request targets: parsed paths and queries, and refused targets."""
 
 import pytest
-from tests.server.support.dialogs import a_request, talk
+from tests.server.support.dialogs import a_request, exchange
 
 from forewarn.server.metadata.transport.requests import Request
 
 
 def the_request(data: bytes) -> Request:
     """Parse `data`, which must be one valid request."""
-    requests = talk(data).echo.asked
-    assert len(requests) == 1, talk(data).said
+    requests = exchange(data).echo.requests
+    assert len(requests) == 1, exchange(data).responses
     return requests[0][0]
 
 
@@ -53,7 +53,7 @@ def test_query_has_at_most_100_parameters() -> None:
     assert (
         len(the_request(a_request(f"/a?{query.removesuffix('&a100=')}")).query) == 100
     )
-    assert talk(a_request(f"/a?{query}")).statuses == [400]
+    assert exchange(a_request(f"/a?{query}")).statuses == [400]
 
 
 def test_target_may_be_an_absolute_url() -> None:
@@ -138,6 +138,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED.keys())
 def test_invalid_target_gets_400(target: str) -> None:
-    refused = talk(a_request(target))
+    refused = exchange(a_request(target))
     assert refused.statuses == [400]
-    assert refused.echo.asked == []
+    assert refused.echo.requests == []

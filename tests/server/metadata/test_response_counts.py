@@ -3,7 +3,7 @@
 import pytest
 from tests.server.support.connections import ClientConnection, a_poll
 from tests.server.support.dialogs import a_post
-from tests.server.support.handlers import EVENTS, HandlerHarness, a_reception
+from tests.server.support.handlers import EVENTS, HandlerHarness, a_harness
 
 from forewarn.errors import Unavailable
 from forewarn.protocol.versions import VERSIONS
@@ -14,24 +14,24 @@ NEWEST = "2020-07-01"
 APPROVAL = b'{"StartRequests":[{"EventId":"E0"}]}'
 
 
-def counted(reception: HandlerHarness) -> dict[tuple[str, str, int], int]:
+def counted(harness: HandlerHarness) -> dict[tuple[str, str, int], int]:
     """Return the nonzero counters."""
-    return {(*kind,): n for kind, n in reception.handler.counts.all().items() if n}
+    return {(*kind,): n for kind, n in harness.handler.counts.all().items() if n}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_documents_are_counted_by_version(version: str) -> None:
-    reception = a_reception()
+    harness = a_harness()
     for _ in range(3):
-        reception.ask(f"{OF_EVENTS}?api-version={version}")
-    assert counted(reception) == {("scheduledevents", version, 200): 3}
+        harness.request(f"{OF_EVENTS}?api-version={version}")
+    assert counted(harness) == {("scheduledevents", version, 200): 3}
 
 
 def test_304_is_counted_separately() -> None:
-    reception = a_reception()
-    reception.ask()
-    reception.ask(EVENTS, 'If-None-Match: "e0.0"')
-    assert counted(reception) == {
+    harness = a_harness()
+    harness.request()
+    harness.request(EVENTS, 'If-None-Match: "e0.0"')
+    assert counted(harness) == {
         ("scheduledevents", NEWEST, 200): 1,
         ("scheduledevents", NEWEST, 304): 1,
     }
@@ -63,16 +63,16 @@ def test_long_poll_is_counted_when_it_ends() -> None:
 def test_other_requests_are_counted_under_few_labels(
     target: str, route: str, version: str, status: int
 ) -> None:
-    reception = a_reception()
-    assert reception.ask(target).status == status
-    assert counted(reception) == {(route, version, status): 1}
+    harness = a_harness()
+    assert harness.request(target).status == status
+    assert counted(harness) == {(route, version, status): 1}
 
 
 def test_rate_limited_request_is_counted() -> None:
-    reception = a_reception(rate=RateLimit(1, lambda: 5.0))
+    harness = a_harness(rate=RateLimit(1, lambda: 5.0))
     for _ in range(3):
-        reception.ask()
-    assert counted(reception)["scheduledevents", NEWEST, 429] == 2
+        harness.request()
+    assert counted(harness)["scheduledevents", NEWEST, 429] == 2
 
 
 def test_invalid_request_is_counted_as_other() -> None:

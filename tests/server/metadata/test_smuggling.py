@@ -1,7 +1,7 @@
 """Request smuggling: anything that two parsers could read differently is refused."""
 
 import pytest
-from tests.server.support.dialogs import a_request, byte_by_byte, in_chunks, talk
+from tests.server.support.dialogs import a_request, byte_by_byte, exchange, in_chunks
 
 HIDDEN = a_request("/hidden")
 CHUNKED = "Transfer-Encoding: chunked"
@@ -58,16 +58,16 @@ HIDING = {
 
 @pytest.mark.parametrize("stream", HIDING.values(), ids=HIDING.keys())
 def test_smuggling_attempt_is_refused(stream: bytes) -> None:
-    hiding = talk(stream + HIDDEN)
+    hiding = exchange(stream + HIDDEN)
     assert hiding.statuses in ([400], [413])
-    assert hiding.echo.asked == []
+    assert hiding.echo.requests == []
 
 
 @pytest.mark.parametrize("stream", HIDING.values(), ids=HIDING.keys())
 def test_smuggling_attempt_is_refused_byte_by_byte(stream: bytes) -> None:
-    hiding = talk(*byte_by_byte(stream + HIDDEN))
+    hiding = exchange(*byte_by_byte(stream + HIDDEN))
     assert hiding.statuses in ([400], [413])
-    assert hiding.echo.asked == []
+    assert hiding.echo.requests == []
 
 
 #: Valid streams that only seem to contain a second request.
@@ -87,6 +87,6 @@ HARMLESS = {
 
 @pytest.mark.parametrize("stream", HARMLESS.values(), ids=HARMLESS.keys())
 def test_seeming_second_request_is_ignored(stream: bytes) -> None:
-    harmless = talk(stream)
+    harmless = exchange(stream)
     assert harmless.statuses == [200]
-    assert [request.path for request, _ in harmless.echo.asked] == ["/a"]
+    assert [request.path for request, _ in harmless.echo.requests] == ["/a"]

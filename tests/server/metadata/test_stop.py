@@ -7,7 +7,7 @@ from threading import Event, Thread
 
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
-from tests.server.support.handlers import a_reception
+from tests.server.support.handlers import a_harness
 
 from forewarn.clocks import ManualClock
 from forewarn.engine.readers.documents import DocumentUpdate
@@ -42,7 +42,7 @@ class SlowCommands:
 
 def a_plane(commands: SlowCommands) -> tuple[MetadataPlane, socket.socket]:
     listening = socket.create_server(("127.0.0.1", 0))
-    handler = a_reception(is_open=True).handler
+    handler = a_harness(is_open=True).handler
     limit = ConnectionLimits(per_vm=1000, total=1000)
     plane = MetadataPlane([listening], handler, commands, ManualClock(NOON), limit)
     return plane, listening

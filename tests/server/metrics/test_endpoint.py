@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.server.conftest import Serve
 from tests.server.support.pollers import Poller
 from tests.server.support.scrapes import parse, scrape
-from tests.server.support.service import RunningService, ask
+from tests.server.support.service import RunningService, send_request
 
 from forewarn.server.metrics.endpoint import METRICS
 
@@ -24,7 +24,7 @@ VERSION = "2020-07-01"
 
 
 def test_scrape_is_in_prometheus_text_format(shared: RunningService) -> None:
-    answer = shared.ask("GET", "/metrics")
+    answer = shared.request("GET", "/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert parse(answer.body.decode()).value("forewarn_store_up") == 1
 
@@ -33,7 +33,9 @@ def test_scrape_is_in_prometheus_text_format(shared: RunningService) -> None:
 def test_scrape_is_in_openmetrics_format_on_request(
     shared: RunningService, version: str
 ) -> None:
-    answer = shared.ask("GET", "/metrics", Accept=f"{OPEN}{version},text/plain;q=0.5")
+    answer = shared.request(
+        "GET", "/metrics", Accept=f"{OPEN}{version},text/plain;q=0.5"
+    )
     assert answer.headers["Content-Type"].startswith(f"{OPEN}; version=1.0.0")
     text = answer.body.decode()
     families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
@@ -46,8 +48,8 @@ def test_viewer_may_scrape_and_group_token_may_not(service: RunningService) -> N
         ("group", {"group": "web"}, 403),
     ):
         body = {"name": f"a-{role}", "role": role, **more}
-        token = service.ask("POST", "/v1/tokens", body).json["token"]
-        answer = replace(service, token=token).ask("GET", "/metrics")
+        token = service.request("POST", "/v1/tokens", body).json["token"]
+        answer = replace(service, token=token).request("GET", "/metrics")
         assert answer.status == status
 
 
@@ -78,10 +80,10 @@ def test_no_label_contains_a_vm_event_or_address(service: RunningService) -> Non
     maintenance = service.announce(host="host-a")
     for vm in ("web-0", "lone", "nobody"):
         service.as_vm(vm)
-    service.ask("GET", f"/v1/maintenances/{maintenance['id']}")
-    service.ask("GET", "/v1/vms/web-0")
-    service.ask("GET", "/nowhere/lone")
-    service.ask("LOCK", "/v1/vms")
+    service.request("GET", f"/v1/maintenances/{maintenance['id']}")
+    service.request("GET", "/v1/vms/web-0")
+    service.request("GET", "/nowhere/lone")
+    service.request("LOCK", "/v1/vms")
     label_values = {
         value for _, labels in scrape(service).samples for _, value in labels
     }
@@ -128,7 +130,7 @@ def test_maintenance_approved_early_is_counted(service: RunningService) -> None:
 def test_histogram_bucket_includes_its_upper_bound(service: RunningService) -> None:
     event = service.announce(vms=["web-0"])["events"][0]["id"]
     service.advance(60)
-    service.ask("POST", f"/v1/events/{event}/approve")
+    service.request("POST", f"/v1/events/{event}/approve")
     metrics = scrape(service)
     name, via = "forewarn_approval_latency_seconds_bucket", "control"
     assert metrics.value(name, via=via, le="30.0") == 0
@@ -149,7 +151,7 @@ def test_stuck_maintenance_is_counted_with_its_age(serve: Serve) -> None:
     assert stuck.value("forewarn_driver_reports_total", **failed) == 1
     name = "forewarn_driver_call_duration_seconds_count"
     assert stuck.value(name, type="Reboot") == 1
-    service.ask("POST", f"/v1/maintenances/{maintenance['id']}/close", {})
+    service.request("POST", f"/v1/maintenances/{maintenance['id']}/close", {})
     closed = scrape(service)
     assert closed.value("forewarn_maintenances_stuck") == 0
     assert closed.value("forewarn_stuck_oldest_seconds") == 0
@@ -235,7 +237,7 @@ def test_held_requests_are_counted_while_they_wait(service: RunningService) -> N
 def test_control_requests_are_counted_by_route_template(
     service: RunningService, method: str, path: str, route: str, status: str
 ) -> None:
-    service.ask(method, path)
+    service.request(method, path)
     metrics, labels = scrape(service), {"method": method, "route": route}
     assert (
         metrics.value("forewarn_control_requests_total", status=status, **labels) == 1
@@ -248,7 +250,7 @@ def test_control_requests_are_counted_by_route_template(
 
 
 def test_request_without_a_token_is_counted(service: RunningService) -> None:
-    assert ask("GET", f"{service.control}/metrics").status == 401
+    assert send_request("GET", f"{service.control}/metrics").status == 401
     name = "forewarn_control_requests_total"
     refused = {"method": "GET", "route": "other", "status": "401"}
     assert scrape(service).value(name, **refused) == 1
@@ -296,4 +298,4 @@ def test_scrape_writes_nothing(service: RunningService) -> None:
     before = scrape(service).value("forewarn_journal_position")
     for _ in range(3):
         assert scrape(service).value("forewarn_journal_position") == before
-    assert json.loads(service.ask("GET", "/readyz").body) == {"status": "ready"}
+    assert json.loads(service.request("GET", "/readyz").body) == {"status": "ready"}

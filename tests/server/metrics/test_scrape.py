@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot, a_system
-from tests.server.support.handlers import a_reception
+from tests.server.support.handlers import a_harness
 from tests.server.support.scrapes import Scrape, parse
 from tests.stores.builders import sqlite_store
 
@@ -65,7 +65,7 @@ class ScrapeEnvironment:
         self.store = ReadOnlyStore(system.store)
         self.reached = 0  # position of a slow reader
         self.heartbeat = 3.5
-        handler = a_reception().handler
+        handler = a_harness().handler
         counting = MetricsReader(self.store)
         counting.open()
 
@@ -92,7 +92,7 @@ class ScrapeEnvironment:
 
 
 @pytest.fixture
-def scene() -> Iterator[ScrapeEnvironment]:
+def environment() -> Iterator[ScrapeEnvironment]:
     store = sqlite_store(MEMORY)
     store.open()
     system = a_system(store)
@@ -102,11 +102,11 @@ def scene() -> Iterator[ScrapeEnvironment]:
 
 
 def test_other_metrics_are_exported_while_the_store_is_unavailable(
-    scene: ScrapeEnvironment,
+    environment: ScrapeEnvironment,
 ) -> None:
-    scene.scrape()
-    scene.store.is_away = True
-    metrics = scene.scrape()
+    environment.scrape()
+    environment.store.is_away = True
+    metrics = environment.scrape()
     assert metrics.value("forewarn_store_up") == 0
     assert metrics.value("forewarn_metadata_requests_held") == 5
     assert metrics.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
@@ -116,50 +116,56 @@ def test_other_metrics_are_exported_while_the_store_is_unavailable(
         assert metrics.all(missing) == {}
 
 
-def test_scrape_does_not_wait_for_a_hanging_store(scene: ScrapeEnvironment) -> None:
-    scene.scrape()
-    scene.store.hangs.clear()
-    metrics = scene.scrape(patience=0.01)
-    scene.store.hangs.set()
+def test_scrape_does_not_wait_for_a_hanging_store(
+    environment: ScrapeEnvironment,
+) -> None:
+    environment.scrape()
+    environment.store.hangs.clear()
+    metrics = environment.scrape(patience=0.01)
+    environment.store.hangs.set()
     assert metrics.value("forewarn_store_up") == 0
     assert metrics.value("forewarn_events", type="Reboot", phase="SCHEDULED") == 1
 
 
-def test_nothing_is_missed_when_the_store_is_back(scene: ScrapeEnvironment) -> None:
-    scene.store.is_away = True
-    scene.scrape()
-    scene.system.announce(a_reboot("web-0"))
-    scene.store.is_away = False
-    metrics = scene.scrape()
+def test_nothing_is_missed_when_the_store_is_back(
+    environment: ScrapeEnvironment,
+) -> None:
+    environment.store.is_away = True
+    environment.scrape()
+    environment.system.announce(a_reboot("web-0"))
+    environment.store.is_away = False
+    metrics = environment.scrape()
     assert metrics.value("forewarn_store_up") == 1
     counted = metrics.all("forewarn_maintenances_announced_total")
     assert sum(counted.values()) == 1
 
 
 def test_reader_lag_is_the_age_of_the_first_unread_fact(
-    scene: ScrapeEnvironment,
+    environment: ScrapeEnvironment,
 ) -> None:
-    scene.reached = len(scene.system.journal())
-    assert scene.scrape().value("forewarn_reader_lag_seconds", reader="slow") == 0
-    scene.system.announce(a_reboot("web-0"))
-    scene.system.advance.by(MINUTE)
-    scene.system.announce(a_reboot("web-1"))
-    scene.system.advance.by(SECOND)
-    metrics = scene.scrape()
-    behind = len(scene.system.journal()) - scene.reached
+    environment.reached = len(environment.system.journal())
+    assert environment.scrape().value("forewarn_reader_lag_seconds", reader="slow") == 0
+    environment.system.announce(a_reboot("web-0"))
+    environment.system.advance.by(MINUTE)
+    environment.system.announce(a_reboot("web-1"))
+    environment.system.advance.by(SECOND)
+    metrics = environment.scrape()
+    behind = len(environment.system.journal()) - environment.reached
     assert metrics.value("forewarn_reader_behind_facts", reader="slow") == behind > 1
     assert metrics.value("forewarn_reader_lag_seconds", reader="slow") == 61
 
 
-def test_lag_is_real_time_whatever_the_clock(scene: ScrapeEnvironment) -> None:
+def test_lag_is_real_time_whatever_the_clock(environment: ScrapeEnvironment) -> None:
     clock = FastClock(600, NOON + timedelta(hours=1))
-    metrics = scene.scrape(clock=clock)
+    metrics = environment.scrape(clock=clock)
     lag = metrics.value("forewarn_reader_lag_seconds", reader="slow")
     assert 6 <= lag < 60
 
 
-def test_values_of_other_components_are_exported(scene: ScrapeEnvironment) -> None:
-    metrics = scene.scrape()
+def test_values_of_other_components_are_exported(
+    environment: ScrapeEnvironment,
+) -> None:
+    metrics = environment.scrape()
     assert metrics.value("forewarn_metadata_connections") == 7
     assert metrics.value("forewarn_driver_calls_running") == 4
     assert metrics.value("forewarn_store_size_bytes") == 4096
@@ -168,7 +174,7 @@ def test_values_of_other_components_are_exported(scene: ScrapeEnvironment) -> No
     assert metrics.value(name, how="dropped") == 3
 
 
-def test_notifier_metrics_are_labeled_by_name(scene: ScrapeEnvironment) -> None:
+def test_notifier_metrics_are_labeled_by_name(environment: ScrapeEnvironment) -> None:
     hook = TargetStatus(
         name="hook",
         kind="webhook",
@@ -182,14 +188,14 @@ def test_notifier_metrics_are_labeled_by_name(scene: ScrapeEnvironment) -> None:
         last_success=None,
         next_attempt=NOON,
     )
-    metrics = scene.scrape(targets=lambda: [hook])
+    metrics = environment.scrape(targets=lambda: [hook])
     assert metrics.value("forewarn_notifier_behind_facts", target="hook") == 3
     assert metrics.value("forewarn_notifier_lag_seconds", target="hook") == 9.5
     assert metrics.value("forewarn_notifier_failures", target="hook") == 2
 
 
 def test_heartbeat_age_is_omitted_before_the_first_heartbeat(
-    scene: ScrapeEnvironment,
+    environment: ScrapeEnvironment,
 ) -> None:
-    scene.heartbeat = inf
-    assert scene.scrape().all("forewarn_heartbeat_age_seconds") == {}
+    environment.heartbeat = inf
+    assert environment.scrape().all("forewarn_heartbeat_age_seconds") == {}

@@ -34,10 +34,10 @@ def faults(method: str, path: str, status: int, kind: str, body: bytes) -> list[
         return [f"{kind} is not described"]
     if not kind.endswith("json"):
         return []
-    return _wrong(content[kind]["schema"]["$ref"], body)
+    return _schema_errors(content[kind]["schema"]["$ref"], body)
 
 
-def _wrong(reference: str, body: bytes) -> list[str]:
+def _schema_errors(reference: str, body: bytes) -> list[str]:
     errors = _validator(reference).iter_errors(json.loads(body))
     return [f"{error.instance_path}: {error.message}" for error in errors]
 

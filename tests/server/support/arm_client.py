@@ -95,10 +95,10 @@ def arm(
 ) -> ReceivedResponse:
     """Send a request below /subscriptions; add an api-version if there is no query."""
     full = path if "?" in path else f"{path}?{VERSION}"
-    return service.ask(method, full, body, raw=raw, **headers)
+    return service.request(method, full, body, raw=raw, **headers)
 
 
-def shown(service: RunningService, path: str) -> Any:
+def read_resource(service: RunningService, path: str) -> Any:
     """Return a resource, which must exist."""
     answer = arm(service, "GET", path)
     assert answer.status == 200, answer.body

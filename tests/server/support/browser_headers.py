@@ -6,7 +6,7 @@ from http.cookies import Morsel, SimpleCookie
 from typing import Any
 
 from tests.server.support.api_description import faults
-from tests.server.support.service import ReceivedResponse, RunningService, ask
+from tests.server.support.service import ReceivedResponse, RunningService, send_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Browser:
         """Return the Cookie header."""
         return f"{self.name}={self.value}"
 
-    def ask(
+    def request(
         self, method: str, path: str, body: object = None, **headers: str
     ) -> ReceivedResponse:
         """Send a request as the portal's page does, unless `headers` override it."""
@@ -30,13 +30,13 @@ class Browser:
         own = {"Cookie": self.cookie, "Content_Type": "application/json"}
         if method not in ("GET", "HEAD"):
             own["Origin"] = self.control
-        answer = ask(method, self.control + path, data, **{**own, **headers})
+        answer = send_request(method, self.control + path, data, **{**own, **headers})
         kind = answer.headers.get_content_type()
         assert not faults(method, path, answer.status, kind, answer.body), answer
         return answer
 
 
-def kept(answer: ReceivedResponse) -> Morsel[str]:
+def only_cookie(answer: ReceivedResponse) -> Morsel[str]:
     """Return the only cookie that a response sets."""
     cookies = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", [])))
     (cookie,) = cookies.values()
@@ -45,14 +45,14 @@ def kept(answer: ReceivedResponse) -> Morsel[str]:
 
 def sign_in(service: RunningService, **headers: Any) -> Browser:
     """Sign in with the token of `service`."""
-    answer = service.ask("POST", "/v1/session", **headers)
+    answer = service.request("POST", "/v1/session", **headers)
     assert answer.status == 201, answer.body
-    cookie = kept(answer)
+    cookie = only_cookie(answer)
     return Browser(control=service.control, name=cookie.key, value=cookie.value)
 
 
 def session_of(browser: Browser) -> Any:
     """Return the session as the service reports it."""
-    answer = browser.ask("GET", "/v1/session")
+    answer = browser.request("GET", "/v1/session")
     assert answer.status == 200, answer.body
     return answer.json

@@ -8,7 +8,7 @@ from random import Random
 from typing import cast
 
 from tests.server.support.dialogs import ParsedResponse, a_request, read
-from tests.server.support.handlers import EVENTS, HandlerHarness, a_reception
+from tests.server.support.handlers import EVENTS, HandlerHarness, a_harness
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.directory import Waiter
@@ -135,12 +135,12 @@ class FakePlane:
 
     def __init__(
         self,
-        reception: HandlerHarness | None = None,
+        harness: HandlerHarness | None = None,
         *,
         per_vm: int = 9,
         total: int = 99,
     ) -> None:
-        self.reception = reception or a_reception()
+        self.reception = harness or a_harness()
         self.handler = self.reception.handler
         self.head_cache = HeadCache()
         self.loop = ManualLoop()
@@ -225,12 +225,12 @@ class ClientConnection:
         self.plane.wait(seconds)
 
     @property
-    def said(self) -> list[ParsedResponse]:
+    def responses(self) -> list[ParsedResponse]:
         return read(self.socket.written, [])
 
     @property
     def statuses(self) -> list[int]:
-        return [response.status for response in self.said]
+        return [response.status for response in self.responses]
 
 
 def a_poll(

@@ -17,17 +17,17 @@ STAMP = ResponseHead(datetime(2026, 1, 1, 12, tzinfo=UTC), "system")
 class EchoHandler:
     """Responds to each request with its path and body; /later is deferred."""
 
-    asked: list[tuple[Request, bytes]] = field(default_factory=list)
+    requests: list[tuple[Request, bytes]] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)  # including refused requests
 
     def handle(self, request: Request, body: bytes) -> bytes | str:
-        self.asked.append((request, body))
+        self.requests.append((request, body))
         self.methods.append(request.method)
         if request.path == "/later":
             return f"what {body.decode(errors='replace')} waits for"
-        return self.say(request, body)
+        return self.render(request, body)
 
-    def say(self, request: Request, body: bytes) -> bytes:
+    def render(self, request: Request, body: bytes) -> bytes:
         text = b" ".join([request.method.encode(), request.path.encode(), body])
         response = Response(200, text)
         return STAMP.render(response, request.connection, is_head=request.is_head)
@@ -55,23 +55,23 @@ class ConnectionResult:
 
     connection: Http1Connection[str]
     echo: EchoHandler
-    said: list[ParsedResponse]
+    responses: list[ParsedResponse]
 
     @property
     def statuses(self) -> list[int]:
-        return [response.status for response in self.said]
+        return [response.status for response in self.responses]
 
     @property
     def final(self) -> list[ParsedResponse]:
         """Return all responses except 100, which depends on what has arrived."""
-        return [response for response in self.said if response.status != 100]
+        return [response for response in self.responses if response.status != 100]
 
 
 def a_connection(echo: EchoHandler) -> Http1Connection[str]:
     return Http1Connection(echo, HeadCache())
 
 
-def talk(*pieces: bytes) -> ConnectionResult:
+def exchange(*pieces: bytes) -> ConnectionResult:
     """Send `pieces` over one connection and parse the responses."""
     echo = EchoHandler()
     connection = a_connection(echo)
@@ -128,7 +128,7 @@ def _read_one(written: bytes, method: str) -> tuple[list[ParsedResponse], bytes]
     client.receive_data(written)
     responses: list[ParsedResponse] = []
     while isinstance(event := client.next_event(), h11.InformationalResponse):
-        responses.append(_said(event, b""))
+        responses.append(_parsed_response(event, b""))
     if event is h11.NEED_DATA and responses:
         assert client.trailing_data[0] == b""
         return responses, b""
@@ -137,10 +137,10 @@ def _read_one(written: bytes, method: str) -> tuple[list[ParsedResponse], bytes]
     while isinstance(event := client.next_event(), h11.Data):
         body += bytes(event.data)
     assert isinstance(event, h11.EndOfMessage), event
-    return [*responses, _said(head, body)], client.trailing_data[0]
+    return [*responses, _parsed_response(head, body)], client.trailing_data[0]
 
 
-def _said(
+def _parsed_response(
     head: h11.Response | h11.InformationalResponse, body: bytes
 ) -> ParsedResponse:
     headers = tuple((bytes(name), bytes(value)) for name, value in head.headers)

@@ -2,7 +2,7 @@
 
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
-from tests.server.support.handlers import EVENTS, WEB, a_reception, an_event, shown
+from tests.server.support.handlers import EVENTS, WEB, a_harness, an_event, shown
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.faults.model import Fault
@@ -34,14 +34,14 @@ class RecordingRequestObserver:
 
 def a_line(*faults: Fault) -> ClientConnection:
     """Return a connection of web-0 to a plane with `faults` active."""
-    plane = FakePlane(a_reception(shown(WEB, an_event())))
+    plane = FakePlane(a_harness(shown(WEB, an_event())))
     for fault in faults:
         plane.injector.add(fault, by="admin", at=plane.handler.head.now)
     plane.observer = RecordingRequestObserver()
     return ClientConnection(plane)
 
 
-def heard(line: ClientConnection) -> list[tuple[int, str | None]]:
+def finished_requests(line: ClientConnection) -> list[tuple[int, str | None]]:
     assert isinstance(line.plane.observer, RecordingRequestObserver)
     return [(record.status, record.fault) for record in line.plane.observer.heard]
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
-from tests.server.support.handlers import EVENTS, NOON, QUIET, a_reception, shown
+from tests.server.support.handlers import EVENTS, NOON, QUIET, a_harness, shown
 
 from forewarn.engine.readers.documents import AudienceView, DocumentUpdate
 from forewarn.server.metadata.handler import ApproveFirst, EnableFirst
@@ -17,14 +17,14 @@ POST = a_post(b'{"StartRequests":[{"EventId":"e0"}]}', "Metadata: true", target=
 
 
 def a_plane(*documents: AudienceView, rate: RateLimit | None = None) -> FakePlane:
-    return FakePlane(a_reception(*documents, first_call_delay=DELAY, rate=rate))
+    return FakePlane(a_harness(*documents, first_call_delay=DELAY, rate=rate))
 
 
 def a_caller(plane: FakePlane) -> ClientConnection:
     return ClientConnection(plane, peer="10.0.0.3")
 
 
-def began(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
+def view_after_enabling(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
     """Return the view of the quiet group after it was enabled."""
     return shown(replace(QUIET, listening_since=at, last_request=at), epoch=epoch)
 
@@ -33,7 +33,7 @@ def listen(*lines: ClientConnection, at: datetime = NOON) -> None:
     """Enable the group and notify the connections that wait for it."""
     plane = lines[0].plane
     assert isinstance(plane.deferred[-1], EnableFirst)
-    plane.change(DocumentUpdate(position=1, shown=[began(at=at)]))
+    plane.change(DocumentUpdate(position=1, shown=[view_after_enabling(at=at)]))
     for line in lines:
         line.wire.enabled(None)
 

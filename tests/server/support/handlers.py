@@ -103,7 +103,7 @@ class HandlerHarness:
         request = parse_head(a_request(target, *mark, *headers, method=method))
         return self.handler.handle(request, body, address)
 
-    def ask(
+    def request(
         self,
         target: str = EVENTS,
         *headers: str,
@@ -127,7 +127,7 @@ class HandlerHarness:
     def set_clock(self, now: datetime) -> None:
         self.handler.head = ResponseHead(now, "system")
 
-    def asked(self) -> Mapping[str, datetime]:
+    def polled_groups(self) -> Mapping[str, datetime]:
         """Return the groups recorded as polling since the last call."""
         return self.notes.take().polls
 
@@ -136,7 +136,7 @@ class HandlerHarness:
         return [(sighting.vm, sighting.event) for sighting in self.notes.take().sights]
 
 
-def a_reception(
+def a_harness(
     *documents: AudienceView,
     is_open: bool = False,
     default_vm: str | None = None,

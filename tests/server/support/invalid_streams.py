@@ -17,7 +17,7 @@ def bad_stream(random: Random) -> bytes:
     return random.choice(KINDS)(random)
 
 
-def spoilt(random: Random) -> bytes:
+def corrupted_stream(random: Random) -> bytes:
     """Draw valid requests and corrupt them slightly."""
     stream = b"".join(request.wire for request in good_requests(random))
     for _ in range(random.choice((1, 1, 1, 2, 4))):
@@ -25,7 +25,7 @@ def spoilt(random: Random) -> bytes:
     return stream
 
 
-def assembled(random: Random) -> bytes:
+def attack_stream(random: Random) -> bytes:
     """Combine lines that have been used in attacks."""
     drawn = b""
     for _ in range(random.choice((1, 1, 2, 3))):
@@ -81,7 +81,15 @@ def large(random: Random) -> bytes:
     return random.choice(drawn) + b"GET / HTTP/1.1\r\nHost: vm\r\n\r\n"
 
 
-KINDS = (spoilt, spoilt, spoilt, assembled, assembled, chunked, noise)
+KINDS = (
+    corrupted_stream,
+    corrupted_stream,
+    corrupted_stream,
+    attack_stream,
+    attack_stream,
+    chunked,
+    noise,
+)
 
 
 # --- kinds of corruption -----------------------------------------------------

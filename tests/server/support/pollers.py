@@ -38,7 +38,7 @@ class Poller:
     ) -> None:
         self.socket.close()
 
-    def ask(self, *headers: str) -> ParsedResponse:
+    def request(self, *headers: str) -> ParsedResponse:
         """Send a request that gets an immediate response, and return it."""
         self.socket.sendall(a_request(self._target, "Metadata: true", *headers))
         return self.answer()
@@ -68,7 +68,7 @@ class Poller:
         return current
 
     def tag(self) -> str:
-        tag = self.ask().header(b"etag")
+        tag = self.request().header(b"etag")
         assert tag is not None
         return tag.decode()
 

@@ -51,6 +51,6 @@ def parse(text: str) -> Scrape:
 
 def scrape(service: RunningService) -> Scrape:
     """Scrape `service` and parse the result."""
-    answer = service.ask("GET", "/metrics")
+    answer = service.request("GET", "/metrics")
     assert answer.status == 200, answer.body
     return parse(answer.body.decode())

@@ -89,7 +89,7 @@ class ReceivedResponse:
         return str(problem["detail"])
 
 
-def ask(
+def send_request(
     method: str, url: str, body: bytes | None = None, **headers: str
 ) -> ReceivedResponse:
     """Send a request; underscores in the names of `headers` become dashes."""
@@ -115,7 +115,7 @@ class RunningService:
     control: str
     token: str = TOKEN
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -132,27 +132,27 @@ class RunningService:
         all_headers = {"Authorization": f"Bearer {self.token}", **headers}
         if data is not None:
             all_headers.setdefault("Content_Type", "application/json")
-        answer = ask(method, self.control + path, data, **all_headers)
+        answer = send_request(method, self.control + path, data, **all_headers)
         kind = answer.headers.get_content_type()
         assert not faults(method, path, answer.status, kind, answer.body), answer
         return answer
 
     def get(self, path: str) -> Any:
         """Return the JSON at `path`, which must exist."""
-        answer = self.ask("GET", path)
+        answer = self.request("GET", path)
         assert answer.status == 200, answer.body
         return answer.json
 
     def announce(self, **body: object) -> Any:
         """Announce a single maintenance, by default a Reboot, and return it."""
-        answer = self.ask("POST", "/v1/maintenances", {"type": "Reboot", **body})
+        answer = self.request("POST", "/v1/maintenances", {"type": "Reboot", **body})
         assert answer.status == 201, answer.body
         (maintenance,) = answer.json["maintenances"]
         return maintenance
 
     def advance(self, seconds: int) -> None:
         """Advance the clock."""
-        answer = self.ask("POST", "/v1/clock/advance", {"seconds": seconds})
+        answer = self.request("POST", "/v1/clock/advance", {"seconds": seconds})
         assert answer.status == 200, answer.body
 
     def facts(self, *kinds: str) -> list[Any]:
@@ -171,7 +171,9 @@ class RunningService:
         """Read the document of `vm`, or approve with `body`."""
         path = f"/vm/{vm}/metadata/scheduledevents?api-version={version}"
         method = "GET" if body is None else "POST"
-        return ask(method, self.metadata + path, body, Metadata="true", **headers)
+        return send_request(
+            method, self.metadata + path, body, Metadata="true", **headers
+        )
 
     def approve_as(
         self, vm: str, *events: str, version: str = "2020-07-01"
@@ -214,7 +216,7 @@ def a_service(folder: Path, **flags: object) -> Iterator[RunningService]:
         yield RunningService(metadata=system.metadata[0], control=system.control)
 
 
-def be_away(store: Path, gap: timedelta) -> datetime:
+def simulate_outage(store: Path, gap: timedelta) -> datetime:
     """Simulate an outage of `gap` for a stopped service; return its start.
 
     A manual clock stands still while the service is stopped, and no test waits for

@@ -36,7 +36,7 @@ class RecordingHeadCache(HeadCache):
 class ConnectionOutcome:
     """What a connection did with a stream."""
 
-    asked: Sequence[tuple[Request, bytes]]
+    requests: Sequence[tuple[Request, bytes]]
     ends: Sequence[int]  # bytes received when each request was complete
     written: bytes  # without 100 Continue, which depends on what has arrived
     methods: tuple[str, ...]  # of the requests with a response
@@ -57,24 +57,24 @@ def drive(
         written += connection.receive(piece)
         if not is_lazy:
             written += catch_up(connection, echo)
-        ends += [sent] * (len(echo.asked) - len(ends))
+        ends += [sent] * (len(echo.requests) - len(ends))
         if connection.state in OVER:
             break
     written += catch_up(connection, echo)
-    ends += [sent] * (len(echo.asked) - len(ends))
+    ends += [sent] * (len(echo.requests) - len(ends))
     requests, methods, is_over = (
-        [*echo.asked],
+        [*echo.requests],
         tuple(echo.methods),
         connection.state in OVER,
     )
     more = connection.receive(b"GET / HTTP/1.0\r\n\r\n") if is_over else b""
     return ConnectionOutcome(
-        asked=requests,
+        requests=requests,
         ends=ends,
         written=written.replace(CONTINUE, b""),
         methods=methods,
         state=None if is_over else connection.state,
-        is_deaf=not more and echo.asked == requests,
+        is_deaf=not more and echo.requests == requests,
     )
 
 
@@ -85,7 +85,9 @@ def catch_up(connection: Http1Connection[str], echo: EchoHandler) -> bytes:
         if connection.is_behind:
             written += connection.proceed()
         else:
-            written += connection.resume(echo.say(connection.request, connection.body))
+            written += connection.resume(
+                echo.render(connection.request, connection.body)
+            )
     return written
 
 

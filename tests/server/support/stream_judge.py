@@ -45,7 +45,7 @@ class StreamResult:
     complaints: tuple[str, ...]
 
 
-def judge(stream: bytes, random: Random) -> StreamResult:
+def check_stream(stream: bytes, random: Random) -> StreamResult:
     """Send `stream` to a connection, split in several ways, and to the oracles."""
     strict, lax, heads = by_llhttp(stream), by_h11(stream), RecordingHeadCache()
     messages = (*strict.messages, *lax.messages)
@@ -53,10 +53,10 @@ def judge(stream: bytes, random: Random) -> StreamResult:
     is_slow = len(stream) < _LARGE and random.random() < 0.3
     ours = drive(byte_by_byte(stream) if is_slow else cut(stream, ends), heads)
     responses = _read(ours.written, ours.methods)
-    accepted = [_message(heads, ours, i) for i in range(len(ours.asked))]
+    accepted = [_message(heads, ours, i) for i in range(len(ours.requests))]
     complaints = (
         *_depends_on_cuts(stream, ours, random),
-        *_answered_wrongly(stream, ours, responses),
+        *_wrong_responses(stream, ours, responses),
         *_differs("llhttp", stream, accepted, strict, LLHTTP_LEAVES_OTHERWISE),
         *_differs("h11", stream, accepted, lax, H11_LEAVES_OTHERWISE),
         *_not_accepted(stream, ours, responses, strict, lax),
@@ -72,11 +72,11 @@ def judge(stream: bytes, random: Random) -> StreamResult:
 def judge_good(sent: Sequence[ValidRequest], random: Random) -> StreamResult:
     """Judge requests that must be accepted with their intended meaning."""
     stream = b"".join(request_sent.wire for request_sent in sent)
-    judgement = judge(stream, random)
+    judgement = check_stream(stream, random)
     expected = [request_sent.meaning for request_sent in sent]
     actual = [
         (request.method, request.path, request.query, body, request.is_last)
-        for request, body in drive([stream]).asked
+        for request, body in drive([stream]).requests
     ]
     if actual == expected and judgement.refusal is None:
         return judgement
@@ -122,21 +122,21 @@ def _depends_on_cuts(
     for way, other in ways.items():
         if other.written != ours.written:
             yield f"{way}: {other.written!r} is answered, not {ours.written!r}"
-        if other.asked != ours.asked:
-            yield f"{way}: {other.asked} is asked, not {ours.asked}"
+        if other.requests != ours.requests:
+            yield f"{way}: {other.requests} is asked, not {ours.requests}"
         if other.state is not ours.state:
             yield f"{way}: {other.state} at the end, not {ours.state}"
         if not other.is_deaf:
             yield f"{way}: it goes on after its end"
 
 
-def _answered_wrongly(
+def _wrong_responses(
     stream: bytes, ours: ConnectionOutcome, said: Sequence[ParsedResponse]
 ) -> Iterator[str]:
-    answers, refusals = said[: len(ours.asked)], said[len(ours.asked) :]
-    if [answer.status for answer in answers] != [200] * len(ours.asked):
-        yield f"{len(ours.asked)} requests are answered by {answers}"
-    if any(request.is_last for request, _ in ours.asked[:-1]):
+    answers, refusals = said[: len(ours.requests)], said[len(ours.requests) :]
+    if [answer.status for answer in answers] != [200] * len(ours.requests):
+        yield f"{len(ours.requests)} requests are answered by {answers}"
+    if any(request.is_last for request, _ in ours.requests[:-1]):
         yield "it goes on after the last request"
     if not refusals:
         return
@@ -156,7 +156,7 @@ def _message(
     heads: RecordingHeadCache, ours: ConnectionOutcome, number: int
 ) -> Message:
     """Return an accepted request in the form of the oracles."""
-    request, body = ours.asked[number]
+    request, body = ours.requests[number]
     head = heads.read_so_far[number].removesuffix(b"\r\n\r\n")
     first, *lines = head.split(b"\r\n")
     method, target, version = first.split(b" ")
@@ -208,7 +208,7 @@ def _not_accepted(
     lax: ParseResult,
 ) -> Iterator[str]:
     """Check the first request that we did not accept, if any."""
-    count = len(ours.asked)
+    count = len(ours.requests)
     strictly, laxly = strict.messages[count:], lax.messages[count:]
     rest = stream[ours.ends[-1] if ours.ends else 0 :]
     if ours.state is not None:
