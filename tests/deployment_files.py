@@ -61,20 +61,20 @@ def instructions() -> Sequence[Instruction]:
     return [Instruction(word=word, rest=rest) for word, rest in parted]
 
 
-def those(word: str) -> Sequence[Instruction]:
+def instructions_with(word: str) -> Sequence[Instruction]:
     """Return every instruction that begins with `word`."""
     return [instruction for instruction in instructions() if instruction.word == word]
 
 
 def only(word: str) -> Instruction:
     """Return the only instruction that begins with `word`."""
-    (instruction,) = those(word)
+    (instruction,) = instructions_with(word)
     return instruction
 
 
 def image_environment() -> Mapping[str, str]:
     """Return the variables that the image sets."""
-    (instruction,) = those("ENV")
+    (instruction,) = instructions_with("ENV")
     return dict(pair.split("=", 1) for pair in shlex.split(instruction.rest))
 
 
@@ -126,19 +126,19 @@ def command_lines() -> Mapping[str, Sequence[str]]:
 
 def _of_dockerfile() -> Iterator[tuple[str, Sequence[str]]]:
     entry = only("ENTRYPOINT").array
-    yield "Dockerfile", _behind_program([*entry, *only("CMD").array])
-    yield "Dockerfile", _behind_program(only("HEALTHCHECK").array)
+    yield "Dockerfile", _arguments([*entry, *only("CMD").array])
+    yield "Dockerfile", _arguments(only("HEALTHCHECK").array)
 
 
 def _of_compose() -> Iterator[tuple[str, Sequence[str]]]:
     entry = only("ENTRYPOINT").array
     for service in compose()["services"].values():
         if service.get("image") == _PROGRAM and "command" in service:
-            yield COMPOSE.name, _behind_program([*entry, *service["command"]])
+            yield COMPOSE.name, _arguments([*entry, *service["command"]])
         if "healthcheck" in service:
             kind, *words = service["healthcheck"]["test"]
             assert kind == "CMD"
-            yield COMPOSE.name, _behind_program(words)
+            yield COMPOSE.name, _arguments(words)
 
 
 def _of_workflow() -> Iterator[tuple[str, Sequence[str]]]:
@@ -166,7 +166,7 @@ def _of_line(place: str, line: str) -> Iterator[tuple[str, Sequence[str]]]:
         yield place, cut[len(cut) - cut[::-1].index(_PROGRAM) :]
 
 
-def _behind_program(words: Sequence[str]) -> Sequence[str]:
+def _arguments(words: Sequence[str]) -> Sequence[str]:
     program, *rest = words
     assert program == _PROGRAM
     return rest

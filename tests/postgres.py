@@ -17,7 +17,13 @@ from urllib.parse import quote
 
 import psycopg
 from tests.patience import PATIENCE
-from tests.postgres_binaries import Binaries, give_away, run, spawn, within_reach
+from tests.postgres_binaries import (
+    Binaries,
+    change_owner,
+    readable_binaries,
+    run,
+    spawn,
+)
 
 PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
 
@@ -115,8 +121,8 @@ def a_server(found: Binaries, *settings: str) -> Iterator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="forewarn-postgres-"))
     try:
         (folder / "password").write_text(PASSWORD)
-        give_away(folder)
-        found = within_reach(found, folder)
+        change_owner(folder)
+        found = readable_binaries(found, folder)
         _initialize(found, folder)
         server = _on_a_free_port(found, folder, settings)
         try:

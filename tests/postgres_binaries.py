@@ -65,7 +65,7 @@ def _folders() -> Iterator[Path]:
 # --- PostgreSQL refuses to run as root ---------------------------------------
 
 
-def _somebody() -> "pwd.struct_passwd | None":
+def _server_user() -> "pwd.struct_passwd | None":
     """Return the user that runs the server, or None for the user of the tests."""
     if os.geteuid() != 0:
         return None
@@ -74,7 +74,7 @@ def _somebody() -> "pwd.struct_passwd | None":
 
 
 def spawn(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
-    who = _somebody()
+    who = _server_user()
     return subprocess.Popen(
         command,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C"},
@@ -102,14 +102,14 @@ def run(command: Sequence[str], folder: Path) -> tuple[int, str]:
     return process.returncode, errors.decode()
 
 
-def give_away(folder: Path) -> None:
-    who = _somebody()
+def change_owner(folder: Path) -> None:
+    who = _server_user()
     if who is not None:
         for path in (folder, *folder.iterdir()):
             os.chown(path, who.pw_uid, who.pw_gid)
 
 
-def within_reach(found: Binaries, folder: Path) -> Binaries:
+def readable_binaries(found: Binaries, folder: Path) -> Binaries:
     """Copy binaries that only root can read, such as those in root's home."""
     try:
         run([f"{found.folder}/postgres", "--version"], folder)

@@ -22,10 +22,10 @@ from tests.deployment_files import (
     compose,
     config_of,
     image_environment,
+    instructions_with,
     only,
     parts_of,
     steps,
-    those,
     variables,
     workflow,
 )
@@ -109,7 +109,7 @@ def test_state_is_in_the_volume_and_not_owned_by_root() -> None:
     kept = image_environment()["FOREWARN_STATE_DIR"]
     assert only("VOLUME").words == [kept]
     user, group = only("USER").rest.split(":")
-    last_command = those("RUN")[-1].rest
+    last_command = instructions_with("RUN")[-1].rest
     assert f"--uid {user} --gid {group}" in last_command
     assert last_command.endswith(kept)
     assert int(user) > 0
@@ -121,7 +121,11 @@ def test_every_copied_file_exists_and_is_not_ignored() -> None:
         for line in (ROOT / ".dockerignore").read_text().splitlines()
         if line and not line.startswith("#")
     ]
-    copied = [entry.words[:-1] for entry in those("COPY") if "--from" not in entry.rest]
+    copied = [
+        entry.words[:-1]
+        for entry in instructions_with("COPY")
+        if "--from" not in entry.rest
+    ]
     assert copied
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists()
@@ -136,7 +140,7 @@ def test_every_file_needed_for_the_build_is_copied() -> None:
     (package,) = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     copied = {
         name
-        for instruction in those("COPY")
+        for instruction in instructions_with("COPY")
         if "--from" not in instruction.rest
         for name in instruction.words[:-1]
     }
@@ -145,11 +149,13 @@ def test_every_file_needed_for_the_build_is_copied() -> None:
 
 def test_copies_between_stages_keep_their_path() -> None:
     (between,) = [
-        instruction for instruction in those("COPY") if "--from" in instruction.rest
+        instruction
+        for instruction in instructions_with("COPY")
+        if "--from" in instruction.rest
     ]
     source, target = between.words
     assert source == target  # a virtual environment cannot be moved
-    assert f"python -m venv {source}" in those("RUN")[0].rest
+    assert f"python -m venv {source}" in instructions_with("RUN")[0].rest
     assert image_environment()["PATH"].startswith(f"{target}/bin:")
 
 

@@ -75,7 +75,7 @@ QUERIES = sorted(
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Return every metric of the service with its labels, if it has any."""
     folder = tmp_path_factory.mktemp("watched")
     with a_service(folder, store=f"sqlite:///{folder}/store") as service:
@@ -88,24 +88,30 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_metric_in_a_query_exists(told: dict[str, set[str]], query: str) -> None:
-    existing = told.keys() | OWN | {rule["record"] for rule in RECORDED}
+def test_every_metric_in_a_query_exists(
+    metrics: dict[str, set[str]], query: str
+) -> None:
+    existing = metrics.keys() | OWN | {rule["record"] for rule in RECORDED}
     assert names(query)
     assert names(query) <= existing
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_label_in_a_query_exists(told: dict[str, set[str]], query: str) -> None:
-    existing = {label for name in names(query) & told.keys() for label in told[name]}
+def test_every_label_in_a_query_exists(
+    metrics: dict[str, set[str]], query: str
+) -> None:
+    existing = {
+        label for name in names(query) & metrics.keys() for label in metrics[name]
+    }
     assert labels(query) <= existing | {"job", "instance"}
 
 
-def test_every_metric_is_on_the_dashboard(told: dict[str, set[str]]) -> None:
+def test_every_metric_is_on_the_dashboard(metrics: dict[str, set[str]]) -> None:
     queried = {name for query in QUERIES for name in names(query)}
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in queried}
     missing = {
         name
-        for name in told
+        for name in metrics
         if name.startswith("forewarn_")
         and re.sub(r"_(bucket|sum|count)$", "", name) not in families
     }

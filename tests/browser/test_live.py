@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.visitor import PortalUser, set_session_cookie
-from tests.end_to_end.program import a_kept_address, run, serving
+from tests.end_to_end.program import a_reserved_address, run, serving
 from tests.server.support.service import RunningService
 
 
@@ -50,7 +50,7 @@ def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
     user: PortalUser, tmp_path: Path
 ) -> None:
     user.allow_errors("ERR_", "network error")  # the service is down
-    with a_kept_address() as where:
+    with a_reserved_address() as where:
         with serving(tmp_path, "--control", where) as program:
             page = user.open_page(program.service)
             expect(link(page)).to_have_text("Live")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.support.samples import page
-from tests.cli.support.service import Service, hanging_up, sending, sending_text
+from tests.cli.support.service import Service, close_connection, json_reply, text_reply
 
 from forewarn.cli import main
 
@@ -16,17 +16,17 @@ Patch = pytest.MonkeyPatch
 
 
 def test_every_page_of_a_list_is_read(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/maintenances", page({"id": "1"}, following="c/1"))
-    service.answers("GET", "/v1/maintenances", page({"id": "2"}))
+    service.respond("GET", "/v1/maintenances", page({"id": "1"}, following="c/1"))
+    service.respond("GET", "/v1/maintenances", page({"id": "2"}))
     assert main.main(["events", "list", "--all", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"id": "1"}, {"id": "2"}]
-    first, second = service.asked
+    first, second = service.requests
     assert first.query == [("limit", "1000")]
     assert second.query == [("limit", "1000"), ("after", "c/1")]
 
 
 def test_problem_is_reported_by_its_detail(service: Service, capsys: Capture) -> None:
-    service.refuses("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
+    service.refuse("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
     assert main.main(["events", "show", "X"]) == 1
     assert capsys.readouterr().err == "forewarn: there is no maintenance X\n"
 
@@ -34,7 +34,7 @@ def test_problem_is_reported_by_its_detail(service: Service, capsys: Capture) ->
 def test_error_without_a_problem_document_is_reported_by_its_status(
     service: Service, capsys: Capture
 ) -> None:
-    service.does("GET", "/v1/clock", sending_text("<h1>Bad gateway</h1>", 502))
+    service.reply_with("GET", "/v1/clock", text_reply("<h1>Bad gateway</h1>", 502))
     assert main.main(["clock", "show"]) == 1
     err = capsys.readouterr().err
     assert err.startswith(f"forewarn: {service.url} answered HTTP Error 502")
@@ -53,7 +53,7 @@ def test_unreachable_service_is_reported(capsys: Capture) -> None:
 def test_response_that_is_not_forewarns_is_recognized(
     service: Service, capsys: Capture
 ) -> None:
-    service.does("GET", "/v1/clock", sending_text("<h1>It works!</h1>"))
+    service.reply_with("GET", "/v1/clock", text_reply("<h1>It works!</h1>"))
     assert main.main(["clock", "show"]) == 1
     assert "does not answer as forewarn does" in capsys.readouterr().err
 
@@ -61,7 +61,7 @@ def test_response_that_is_not_forewarns_is_recognized(
 def test_response_of_another_shape_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/clock", [1, 2])
+    service.respond("GET", "/v1/clock", [1, 2])
     assert main.main(["clock", "show"]) == 1
     assert "not understood" in capsys.readouterr().err
 
@@ -69,34 +69,34 @@ def test_response_of_another_shape_is_an_error_message(
 def test_the_token_is_found_in_the_state_directory(
     service: Service, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.delenv("FOREWARN_TOKEN")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "token").write_text("kept\n")
     assert main.main(["clock", "show"]) == 0
-    assert service.asked[0].headers["Authorization"] == "Bearer kept"
+    assert service.requests[0].headers["Authorization"] == "Bearer kept"
 
 
 def test_the_state_directory_follows_xdg(
     service: Service, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.delenv("FOREWARN_TOKEN")
     monkeypatch.delenv("FOREWARN_STATE_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "forewarn").mkdir()
     (tmp_path / "forewarn" / "token").write_text("xdg")
     assert main.main(["clock", "show"]) == 0
-    assert service.asked[0].headers["Authorization"] == "Bearer xdg"
+    assert service.requests[0].headers["Authorization"] == "Bearer xdg"
 
 
 def test_missing_token_names_the_places_searched(
     service: Service, monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:
-    service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
+    service.refuse("GET", "/v1/clock", 401, "a bearer token is needed")
     monkeypatch.delenv("FOREWARN_TOKEN")
     assert main.main(["clock", "show"]) == 1
-    assert "Authorization" not in service.asked[0].headers
+    assert "Authorization" not in service.requests[0].headers
     assert capsys.readouterr().err == (
         "forewarn: a token is needed; it is taken from --token, else $FOREWARN_TOKEN,"
         f" else the file {tmp_path / 'state' / 'token'}\n"
@@ -106,7 +106,7 @@ def test_missing_token_names_the_places_searched(
 def test_wrong_token_is_distinguished_from_no_token(
     service: Service, capsys: Capture
 ) -> None:
-    service.refuses("GET", "/v1/clock", 401, "a bearer token is needed")
+    service.refuse("GET", "/v1/clock", 401, "a bearer token is needed")
     assert main.main(["clock", "show"]) == 1
     assert "a token was not accepted" in capsys.readouterr().err
 
@@ -119,10 +119,10 @@ def test_token_that_cannot_be_sent_is_wrong_usage(capsys: Capture) -> None:
 def test_lost_request_is_sent_again_with_the_same_key(
     service: Service,
 ) -> None:
-    service.does("POST", "/v1/maintenances", hanging_up)
-    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    service.reply_with("POST", "/v1/maintenances", close_connection)
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
-    first, second = service.asked
+    first, second = service.requests
     assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
     assert first.body == second.body
 
@@ -130,10 +130,10 @@ def test_lost_request_is_sent_again_with_the_same_key(
 def test_request_lost_twice_is_an_error_message(
     service: Service, capsys: Capture
 ) -> None:
-    service.does("GET", "/v1/clock", hanging_up)
+    service.reply_with("GET", "/v1/clock", close_connection)
     assert main.main(["clock", "show"]) == 1
     assert "broke before it had answered" in capsys.readouterr().err
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
 
 
 def test_token_is_not_sent_to_a_redirect_target(
@@ -145,14 +145,14 @@ def test_token_is_not_sent_to_a_redirect_target(
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
-    service.does("GET", "/v1/clock", elsewhere)
-    service.does("GET", "/elsewhere", sending({"clock": "manual"}))
+    service.reply_with("GET", "/v1/clock", elsewhere)
+    service.reply_with("GET", "/elsewhere", json_reply({"clock": "manual"}))
     assert main.main(["clock", "show"]) == 1
-    assert [request.path for request in service.asked] == ["/v1/clock"]
+    assert [request.path for request in service.requests] == ["/v1/clock"]
     assert "302" in capsys.readouterr().err
 
 
 def test_proxies_are_not_used(service: Service, monkeypatch: Patch) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     assert main.main(["clock", "show"]) == 0

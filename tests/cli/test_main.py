@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.support.samples import an_entry, page
-from tests.cli.support.service import Service, sending
+from tests.cli.support.service import Service, json_reply
 
 import forewarn
 from forewarn.cli import main
@@ -44,7 +44,7 @@ def test_a_bare_install_has_every_command() -> None:
 
 
 def test_bare_install_can_use_a_service(service: Service) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     with start("clock", "show", python=("-S",)) as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
@@ -61,7 +61,7 @@ def test_serve_in_a_bare_install_names_the_missing_extra() -> None:
 
 def test_closed_output_ends_the_command_quietly(service: Service) -> None:
     entries = [an_entry(number, "Started") for number in range(1, 1001)]
-    service.answers("GET", "/v1/journal", page(*entries))
+    service.respond("GET", "/v1/journal", page(*entries))
     with start("journal") as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -71,8 +71,8 @@ def test_closed_output_ends_the_command_quietly(service: Service) -> None:
 
 
 def test_ctrl_c_ends_quietly(service: Service) -> None:
-    service.answers("GET", "/v1/journal", page(an_entry(1, "Started")))
-    service.does("GET", "/v1/stream", sending({"detail": "later"}, 503))
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "later"}, 503))
     with start("journal", "--follow") as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -84,7 +84,7 @@ def test_ctrl_c_ends_quietly(service: Service) -> None:
 
 
 def test_full_disk_is_an_error_message(service: Service) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "forewarn", "clock", "show"],
@@ -98,7 +98,7 @@ def test_full_disk_is_an_error_message(service: Service) -> None:
 
 
 def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:
-    service.answers("GET", "/v1/journal", page(an_entry(1, "Closed", reason="café")))
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Closed", reason="café")))
     with start("journal", "--json", PYTHONIOENCODING="ascii") as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
@@ -108,7 +108,7 @@ def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:
 def test_bug_is_reported_without_a_traceback(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.is_at("0001-01-01T00:00:00+14:00")  # before year 1 in UTC
+    service.set_clock("0001-01-01T00:00:00+14:00")  # before year 1 in UTC
     assert main.main(["clock", "show"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("forewarn: this should not have happened, please report it")

@@ -41,7 +41,7 @@ def test_help_of_every_command_has_an_example(command: str, capsys: Capture) -> 
 def test_switch_can_be_turned_on_in_the_environment(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/maintenances", page())
+    service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_JSON", "Yes")
     assert main.main(["events", "list"]) == 0
     assert capsys.readouterr().out == "[]\n"
@@ -50,7 +50,7 @@ def test_switch_can_be_turned_on_in_the_environment(
 def test_switch_can_be_turned_off_in_the_environment(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/maintenances", page())
+    service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_JSON", "off")
     assert main.main(["events", "list"]) == 0
     assert capsys.readouterr().out == "nothing is announced or under way\n"
@@ -70,18 +70,18 @@ def test_invalid_switch_value_is_wrong_usage(
 def test_typed_options_win_over_the_environment(
     service: Service, monkeypatch: Patch
 ) -> None:
-    service.answers("GET", "/v1/maintenances", page())
+    service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "theirs")
     words = ["events", "list", "--json", "--url", service.url, "--token", "mine"]
     assert main.main(words) == 0
-    assert service.asked[0].headers["Authorization"] == "Bearer mine"
+    assert service.requests[0].headers["Authorization"] == "Bearer mine"
 
 
 def test_typed_target_hides_the_one_in_the_environment(
     service: Service, monkeypatch: Patch
 ) -> None:
-    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
     assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0"]}
@@ -90,7 +90,7 @@ def test_typed_target_hides_the_one_in_the_environment(
 def test_a_target_in_the_environment_is_enough(
     service: Service, monkeypatch: Patch
 ) -> None:
-    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_VM", "web-0, web-1")
     assert main.main(["announce", "reboot", "--json"]) == 0
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0", "web-1"]}
@@ -108,10 +108,10 @@ def test_two_targets_in_the_environment_are_wrong_usage(
 def test_empty_variable_counts_as_unset(
     service: Service, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/maintenances", page(a_maintenance()))
+    service.respond("GET", "/v1/maintenances", page(a_maintenance()))
     monkeypatch.setenv("FOREWARN_ALL", "")
     assert main.main(["events", "list", "--json"]) == 0
-    query = service.asked[0].query
+    query = service.requests[0].query
     assert ("phase", "SCHEDULED") in query
     assert ("phase", "STARTED") in query
 

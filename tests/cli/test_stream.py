@@ -4,7 +4,12 @@ import json
 
 import pytest
 from tests.cli.support.samples import an_entry
-from tests.cli.support.service import Service, hanging_up, sending, streaming
+from tests.cli.support.service import (
+    Service,
+    close_connection,
+    json_reply,
+    stream_reply,
+)
 
 from forewarn.cli.api import ControlApi
 from forewarn.cli.stream import BACKOFF, StreamEvent, follow, read
@@ -34,12 +39,12 @@ def test_retries_back_off_until_an_event_arrives(service: Service) -> None:
     waited: list[float] = []
     entry = an_entry(1, "Started")
     for _ in range(len(BACKOFF) + 1):
-        service.does("GET", "/v1/stream", hanging_up)
-    service.does(
-        "GET", "/v1/stream", streaming(f"id: 1\ndata: {json.dumps(entry)}\n\n")
+        service.reply_with("GET", "/v1/stream", close_connection)
+    service.reply_with(
+        "GET", "/v1/stream", stream_reply(f"id: 1\ndata: {json.dumps(entry)}\n\n")
     )
-    service.does("GET", "/v1/stream", sending({"detail": "busy"}, 503))
-    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "busy"}, 503))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
     entries = follow(ControlApi(service.url, "secret"), 0, waited.append)
     assert next(entries) == entry
     assert waited == [*BACKOFF, BACKOFF[-1]]

@@ -31,7 +31,7 @@ def a_service_with(pair: CertificateFiles) -> Iterator[Service]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)
     with a_service(context) as service:
-        service.is_at("2026-01-01T12:00:00Z")
+        service.set_clock("2026-01-01T12:00:00Z")
         yield service
 
 
@@ -50,7 +50,7 @@ def test_private_authority_is_given_in_the_environment(
         assert main.main([*SHOW, "--url", service.url]) == 0
 
 
-def complaint_about(url: str, ca: str | None, capsys: Capture) -> str:
+def tls_error(url: str, ca: str | None, capsys: Capture) -> str:
     options = [] if ca is None else ["--ca", ca]
     assert main.main([*SHOW, "--url", url, *options]) == 1
     message = capsys.readouterr().err
@@ -62,7 +62,7 @@ def test_unknown_authority_is_reported_with_a_remedy(
     authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        message = complaint_about(service.url, None, capsys)
+        message = tls_error(service.url, None, capsys)
     assert "authority that is not known here" in message
     assert "--ca FILE" in message
 
@@ -72,7 +72,7 @@ def test_a_certificate_for_another_name_is_refused(
     authority: CertificateAuthority, capsys: Capture, name: str
 ) -> None:
     with a_service_with(authority.sign(name)) as service:
-        message = complaint_about(service.url, authority.file, capsys)
+        message = tls_error(service.url, authority.file, capsys)
     assert "is for another name" in message
 
 
@@ -80,7 +80,7 @@ def test_an_expired_certificate_is_refused(
     authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
-        message = complaint_about(service.url, authority.file, capsys)
+        message = tls_error(service.url, authority.file, capsys)
     assert "has expired; the service needs a new one" in message
 
 
@@ -88,13 +88,13 @@ def test_certificate_that_is_not_valid_yet_is_refused(
     authority: CertificateAuthority, capsys: Capture
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", begins=FUTURE)) as service:
-        message = complaint_about(service.url, authority.file, capsys)
+        message = tls_error(service.url, authority.file, capsys)
     assert "is not valid yet; are the clocks" in message
 
 
 def test_https_without_tls_is_reported(service: Service, capsys: Capture) -> None:
     url = service.url.replace("http:", "https:")
-    message = complaint_about(url, None, capsys)
+    message = tls_error(url, None, capsys)
     assert f"if the service has no certificate, write {service.url}" in message
 
 
@@ -103,7 +103,7 @@ def test_http_with_tls_is_reported(
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         plain = service.url.replace("https:", "http:")
-        message = complaint_about(plain, None, capsys)
+        message = tls_error(plain, None, capsys)
     assert f"if it has a certificate, write {service.url}" in message
 
 

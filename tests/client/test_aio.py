@@ -9,10 +9,10 @@ from tests.client.support.service import (
     Act,
     Service,
     a_service,
-    drips,
-    hangs_up,
+    drip,
+    hang_up,
     is_silent,
-    says,
+    respond,
     sends,
 )
 from tests.patience import PATIENCE
@@ -61,7 +61,7 @@ def test_it_sends_the_requests_of_the_sync_client() -> None:
         assert service.connections == 1
 
     body = {"compute": {"name": "web-0"}}
-    service = awaiting(test, says(ONE), says(b""), says(body))
+    service = awaiting(test, respond(ONE), respond(b""), respond(body))
     assert service.line(0).startswith("GET /metadata/scheduledevents?")
     assert service.body(1) == b'{"StartRequests":[{"EventId":"E0"}]}'
 
@@ -75,7 +75,7 @@ def test_a_watch_yields_changes_and_can_be_left() -> None:
                 break
         assert [len(seen.events) for seen in changes] == [1, 0]
 
-    awaiting(test, says(ONE, ETag='"1"'), says(EMPTY, ETag='"2"'))
+    awaiting(test, respond(ONE, ETag='"1"'), respond(EMPTY, ETag='"2"'))
 
 
 def test_a_canceled_long_poll_ends_immediately() -> None:
@@ -88,7 +88,7 @@ def test_a_canceled_long_poll_ends_immediately() -> None:
                 await held
             assert (await client.document()).incarnation == 7
 
-    awaiting(test, is_silent, says(ONE))
+    awaiting(test, is_silent, respond(ONE))
 
 
 def test_closing_ends_a_watch_in_another_task() -> None:
@@ -104,7 +104,7 @@ def test_closing_ends_a_watch_in_another_task() -> None:
         with pytest.raises(ClientClosed):
             await client.document()
 
-    awaiting(test, says(ONE, ETag='"1"'), is_silent)
+    awaiting(test, respond(ONE, ETag='"1"'), is_silent)
 
 
 def test_closing_ends_a_retry_pause() -> None:
@@ -116,7 +116,7 @@ def test_closing_ends_a_retry_pause() -> None:
             with pytest.raises(ClientClosed):
                 await request
 
-    awaiting(test, says(status=429, Retry_After="20"))
+    awaiting(test, respond(status=429, Retry_After="20"))
 
 
 def test_a_dead_keep_alive_connection_is_replaced() -> None:
@@ -125,20 +125,20 @@ def test_a_dead_keep_alive_connection_is_replaced() -> None:
         assert (await client.read()).document is not None
         assert service.connections == 2
 
-    awaiting(test, says(EMPTY), hangs_up, says(ONE))
+    awaiting(test, respond(EMPTY), hang_up, respond(ONE))
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 BAD = {
-    "HTML": (says(b"<html>"), Misunderstood),
+    "HTML": (respond(b"<html>"), Misunderstood),
     "no HTTP": (sends(b"SSH-2.0\r\n"), Misunderstood),
     "cut": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable),
-    "redirect": (says(status=302, Location="/x"), Refused),
-    "hangs up": (hangs_up, Unreachable),
+    "redirect": (respond(status=302, Location="/x"), Refused),
+    "hangs up": (hang_up, Unreachable),
     "never": (is_silent, Unreachable),
-    "drip": (drips(HEAD + b"Content-Length: 900000\r\n\r\n", b" "), Unreachable),
-    "endless": (drips(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood),
+    "drip": (drip(HEAD + b"Content-Length: 900000\r\n\r\n", b" "), Unreachable),
+    "endless": (drip(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood),
 }
 
 

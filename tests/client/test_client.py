@@ -9,10 +9,10 @@ from tests.client.support.service import (
     DATE,
     EMPTY,
     a_service,
-    drips,
-    hangs_up,
+    drip,
+    hang_up,
     is_silent,
-    says,
+    respond,
     sends,
 )
 from tests.patience import PATIENCE
@@ -46,7 +46,7 @@ def test_creating_a_client_opens_no_connection() -> None:
 
 
 def test_unknown_values_of_a_document_are_kept() -> None:
-    with a_service(says(ONE, Date=DATE)) as service, Client(service.url) as client:
+    with a_service(respond(ONE, Date=DATE)) as service, Client(service.url) as client:
         document = client.document()
         event = document.events[0]
         assert (document.incarnation, event.type) == (7, "Levitate")
@@ -57,7 +57,7 @@ def test_unknown_values_of_a_document_are_kept() -> None:
 
 
 def test_a_request_has_the_required_headers() -> None:
-    with a_service(says(EMPTY)) as service, Client(service.url) as client:
+    with a_service(respond(EMPTY)) as service, Client(service.url) as client:
         client.document()
         headers = service.headers()
         assert service.line() == (
@@ -72,7 +72,7 @@ def test_a_request_has_the_required_headers() -> None:
 def test_an_endpoint_may_have_a_path_and_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with a_service(says(EMPTY)) as service:
+    with a_service(respond(EMPTY)) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", f"{service.url}/vm/web-0/")
         with Client(api_version="2019-08-01") as client:
             client.document()
@@ -85,12 +85,12 @@ def test_an_endpoint_may_have_a_path_and_come_from_the_environment(
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
 def test_proxies_are_ignored(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "http://127.0.0.1:1")
-    with a_service(says(EMPTY)) as service, Client(service.url) as client:
+    with a_service(respond(EMPTY)) as service, Client(service.url) as client:
         assert client.document() == Document(incarnation=0)
 
 
 def test_an_empty_body_means_no_events() -> None:
-    with a_service(says(b"")) as service, Client(service.url) as client:
+    with a_service(respond(b"")) as service, Client(service.url) as client:
         reading = client.read()
         assert reading.document == Document(incarnation=0)
         assert reading.is_blank
@@ -100,7 +100,7 @@ def test_an_empty_body_means_no_events() -> None:
 
 
 def test_a_reading_has_tag_time_and_long_poll_support() -> None:
-    act = says(EMPTY, Date=DATE, ETag='"7"', Preference_Applied="wait=5")
+    act = respond(EMPTY, Date=DATE, ETag='"7"', Preference_Applied="wait=5")
     with a_service(act) as service, Client(service.url) as client:
         reading = client.read(tag='"6"', wait=5)
         assert (reading.tag, reading.is_held) == ('"7"', True)
@@ -111,30 +111,30 @@ def test_a_reading_has_tag_time_and_long_poll_support() -> None:
 
 
 def test_an_unchanged_document_is_none() -> None:
-    act = says(status=304, ETag='"7"')
+    act = respond(status=304, ETag='"7"')
     with a_service(act) as service, Client(service.url) as client:
         reading = client.read(tag='"7"')
         assert (reading.document, reading.tag) == (None, '"7"')
 
 
 def test_the_tag_is_kept_if_a_304_does_not_repeat_it() -> None:
-    with a_service(says(status=304)) as service, Client(service.url) as client:
+    with a_service(respond(status=304)) as service, Client(service.url) as client:
         assert client.read(tag='"7"').tag == '"7"'
 
 
 def test_a_read_is_not_retried() -> None:
-    with a_service(says(status=503), says(EMPTY)) as service:
+    with a_service(respond(status=503), respond(EMPTY)) as service:
         with Client(service.url) as client, pytest.raises(Refused) as caught:
             client.read()
         assert caught.value.status == 503
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 # --- connections -------------------------------------------------------------
 
 
 def test_a_connection_is_reused() -> None:
-    acts = [says(EMPTY), says(status=304), says(EMPTY)]
+    acts = [respond(EMPTY), respond(status=304), respond(EMPTY)]
     with a_service(*acts) as service, Client(service.url) as client:
         for _ in range(3):
             client.read(tag='"7"')
@@ -142,7 +142,7 @@ def test_a_connection_is_reused() -> None:
 
 
 def test_a_dead_keep_alive_connection_is_replaced() -> None:
-    acts = [says(EMPTY), hangs_up, says(ONE)]
+    acts = [respond(EMPTY), hang_up, respond(ONE)]
     with a_service(*acts) as service, Client(service.url) as client:
         client.read()
         reading = client.read()
@@ -152,14 +152,14 @@ def test_a_dead_keep_alive_connection_is_replaced() -> None:
 
 
 def test_a_new_connection_that_dies_is_not_replaced() -> None:
-    with a_service(hangs_up, says(ONE)) as service, Client(service.url) as client:
+    with a_service(hang_up, respond(ONE)) as service, Client(service.url) as client:
         with pytest.raises(Unreachable, match="broke"):
             client.read()
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 def test_connection_close_leads_to_a_new_connection() -> None:
-    acts = [says(EMPTY, Connection="close"), says(ONE)]
+    acts = [respond(EMPTY, Connection="close"), respond(ONE)]
     with a_service(*acts) as service, Client(service.url) as client:
         client.read()
         client.read()
@@ -168,7 +168,7 @@ def test_connection_close_leads_to_a_new_connection() -> None:
 
 def test_a_connection_with_excess_bytes_is_not_reused() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200"
-    with a_service(sends(answer, stays=True), says(ONE)) as service:
+    with a_service(sends(answer, stays=True), respond(ONE)) as service:
         with Client(service.url) as client:
             client.read()
             client.read()
@@ -176,7 +176,7 @@ def test_a_connection_with_excess_bytes_is_not_reused() -> None:
 
 
 def test_an_approval_does_not_wait_for_a_long_poll() -> None:
-    with a_service(is_silent, says(b"")) as service, Client(service.url) as client:
+    with a_service(is_silent, respond(b"")) as service, Client(service.url) as client:
         held = threading.Thread(target=lambda: list(client.watch()))
         held.start()
         service.wait()
@@ -198,7 +198,7 @@ def test_closing_ends_a_retry_pause() -> None:
         except ClientClosed as error:
             ends.append(error)
 
-    with a_service(says(status=429, Retry_After="20")) as service:
+    with a_service(respond(status=429, Retry_After="20")) as service:
         client = Client(service.url)
         thread = threading.Thread(target=ask, args=(client,))
         thread.start()
@@ -209,7 +209,7 @@ def test_closing_ends_a_retry_pause() -> None:
 
 
 def test_a_closed_client_sends_nothing() -> None:
-    with a_service(says(EMPTY)) as service:
+    with a_service(respond(EMPTY)) as service:
         client = Client(service.url)
         client.close()
         with pytest.raises(ClientClosed):
@@ -225,12 +225,12 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 BAD = {
-    "HTML": (says(b"<html>", Content_Type="text/html"), Misunderstood, "a page"),
-    "HTML that says nothing": (says(b" <!doctype html>"), Misunderstood, "a page"),
-    "no JSON": (says(b"{"), Misunderstood, "not valid JSON"),
-    "no object": (says([1]), Misunderstood, "not a JSON object"),
-    "no list": (says({"Events": 1}), Misunderstood, "not a list"),
-    "no id": (says({"Events": [{}]}), Misunderstood, "no EventId"),
+    "HTML": (respond(b"<html>", Content_Type="text/html"), Misunderstood, "a page"),
+    "HTML that says nothing": (respond(b" <!doctype html>"), Misunderstood, "a page"),
+    "no JSON": (respond(b"{"), Misunderstood, "not valid JSON"),
+    "no object": (respond([1]), Misunderstood, "not a JSON object"),
+    "no list": (respond({"Events": 1}), Misunderstood, "not a list"),
+    "no id": (respond({"Events": [{}]}), Misunderstood, "no EventId"),
     "no HTTP": (sends(b"SSH-2.0-OpenSSH\r\n"), Misunderstood, "does not speak HTTP"),
     "no status": (sends(b"HTTP/1.1 OK\r\n\r\n"), Misunderstood, "does not speak HTTP"),
     "cut head": (sends(HEAD), Unreachable, "broke"),
@@ -250,19 +250,19 @@ BAD = {
         Misunderstood,
         "larger than 16 MB",
     ),
-    "redirect": (says(status=302, Location="/x"), Refused, "elsewhere"),
-    "bad request": (says({"error": "no header"}, 400), Refused, "no header"),
-    "no change unasked": (says(status=304), Misunderstood, "not told since when"),
-    "forbidden": (says(b"", 403), Refused, "403"),
+    "redirect": (respond(status=302, Location="/x"), Refused, "elsewhere"),
+    "bad request": (respond({"error": "no header"}, 400), Refused, "no header"),
+    "no change unasked": (respond(status=304), Misunderstood, "not told since when"),
+    "forbidden": (respond(b"", 403), Refused, "403"),
     "never": (is_silent, Unreachable, "did not answer within 0.2 s"),
     "drip": (
-        drips(HEAD + b"Content-Length: 900000\r\n\r\n", b" "),
+        drip(HEAD + b"Content-Length: 900000\r\n\r\n", b" "),
         Unreachable,
         "within 0.2 s",
     ),
-    "dripping head": (drips(HEAD, b"X-A: b\r\n"), Unreachable, "within 0.2 s"),
-    "endless": (drips(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood, "larger"),
-    "endless head": (drips(HEAD, b"a" * 10_000), Misunderstood, "without an end"),
+    "dripping head": (drip(HEAD, b"X-A: b\r\n"), Unreachable, "within 0.2 s"),
+    "endless": (drip(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood, "larger"),
+    "endless head": (drip(HEAD, b"a" * 10_000), Misunderstood, "without an end"),
 }
 
 
@@ -277,7 +277,7 @@ def test_a_bad_response_is_an_error_that_names_the_problem(name: str) -> None:
     ):
         client.read()
     assert service.url in str(caught.value)
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
 GOOD = {
@@ -311,7 +311,7 @@ def test_an_unreachable_service_is_named_with_its_address() -> None:
 
 def test_the_first_request_may_take_longer_than_others() -> None:
     with (
-        a_service(says(EMPTY), is_silent) as service,
+        a_service(respond(EMPTY), is_silent) as service,
         Client(service.url, timeout=0.1, first_timeout=30) as client,
     ):
         client.read()
@@ -323,18 +323,18 @@ def test_the_first_request_may_take_longer_than_others() -> None:
 
 
 def test_a_client_without_patience_does_not_retry() -> None:
-    acts = [says(status=500), says(ONE)]
+    acts = [respond(status=500), respond(ONE)]
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         with pytest.raises(Refused):
             client.document()
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 # --- approvals ---------------------------------------------------------------
 
 
 def test_events_are_approved_by_id_or_by_object() -> None:
-    with a_service(says(b"")) as service, Client(service.url) as client:
+    with a_service(respond(b"")) as service, Client(service.url) as client:
         client.approve(an_event(id="E1"), "E2", "E1")
         assert service.body() == (
             b'{"StartRequests":[{"EventId":"E1"},{"EventId":"E2"}]}'
@@ -349,11 +349,11 @@ def test_approving_nothing_is_refused_locally(ids: list[str]) -> None:
 
 
 def test_a_refused_approval_is_not_retried() -> None:
-    acts = [says({"error": "no such event"}, 400), says(b"")]
+    acts = [respond({"error": "no such event"}, 400), respond(b"")]
     with a_service(*acts) as service, Client(service.url) as client:
         with pytest.raises(Refused, match="no such event"):
             client.approve("E9")
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 # --- instance ----------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_a_refused_approval_is_not_retried() -> None:
 
 def test_an_instance_is_requested_in_its_own_version() -> None:
     body = {"compute": {"name": "web-0", "zone": "2"}}
-    with a_service(says(body)) as service, Client(service.url) as client:
+    with a_service(respond(body)) as service, Client(service.url) as client:
         assert client.instance().name == "web-0"
         assert (
             service.line() == "GET /metadata/instance?api-version=2021-02-01 HTTP/1.1"
@@ -370,7 +370,7 @@ def test_an_instance_is_requested_in_its_own_version() -> None:
 
 def test_an_instance_without_a_name_is_an_error() -> None:
     with (
-        a_service(says({"compute": {}})) as service,
+        a_service(respond({"compute": {}})) as service,
         Client(service.url, patience=0) as client,
         pytest.raises(Misunderstood, match=r"compute\.name"),
     ):

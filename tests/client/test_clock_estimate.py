@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.client.support.builders import DATE, NOON, an_answer
+from tests.client.support.builders import DATE, NOON, a_response
 
 from forewarn.client.responses import clock_estimate_of
 from forewarn.client.service_clock import ClockEstimate, better_estimate
 
 
-def heard(seconds: float, at: float, rate: float = 1.0) -> ClockEstimate:
+def an_estimate(seconds: float, at: float, rate: float = 1.0) -> ClockEstimate:
     return ClockEstimate(date=NOON + timedelta(seconds=seconds), at=at, rate=rate)
 
 
@@ -17,48 +17,48 @@ def heard(seconds: float, at: float, rate: float = 1.0) -> ClockEstimate:
 def test_the_wait_for_a_moment_is_in_real_seconds(
     rate: float, real: float | None
 ) -> None:
-    reckoning = heard(0, at=0.0, rate=rate)
+    reckoning = an_estimate(0, at=0.0, rate=rate)
     assert reckoning.wait_until(NOON + timedelta(minutes=1), 0.0) == real
     assert reckoning.wait_until(NOON - timedelta(minutes=1), 0.0) == 0.0
 
 
 def test_small_deviations_within_latency_and_rounding_are_tolerated() -> None:
-    current = heard(0, at=0.0)
-    assert better_estimate(current, heard(8.1, at=10.0)) is current
-    set_back = heard(7.9, at=10.0)
+    current = an_estimate(0, at=0.0)
+    assert better_estimate(current, an_estimate(8.1, at=10.0)) is current
+    set_back = an_estimate(7.9, at=10.0)
     assert better_estimate(current, set_back) is set_back
 
 
 def test_the_estimate_closer_to_the_service_is_kept() -> None:
-    exact, late = heard(10, at=10.0), heard(10, at=10.9)
+    exact, late = an_estimate(10, at=10.0), an_estimate(10, at=10.9)
     assert better_estimate(exact, late) is exact
 
 
 def test_a_closer_estimate_replaces_the_current_one() -> None:
-    late, exact = heard(10, at=10.9), heard(12, at=12.0)
+    late, exact = an_estimate(10, at=10.9), an_estimate(12, at=12.0)
     assert better_estimate(late, exact) is exact
 
 
 @pytest.mark.parametrize("seconds", [-3600, 5])
 def test_a_clock_set_back_is_followed(seconds: float) -> None:
-    after = heard(seconds, at=10.0)
-    assert better_estimate(heard(0, at=0.0), after) is after
+    after = an_estimate(seconds, at=10.0)
+    assert better_estimate(an_estimate(0, at=0.0), after) is after
 
 
 def test_an_old_estimate_is_replaced() -> None:
-    after = heard(999.5, at=1000.0)
-    assert better_estimate(heard(0, at=0.0), after) is after
+    after = an_estimate(999.5, at=1000.0)
+    assert better_estimate(an_estimate(0, at=0.0), after) is after
 
 
 def test_a_changed_clock_rate_is_followed() -> None:
-    after = heard(0.5, at=1.0, rate=60.0)
-    assert better_estimate(heard(0, at=0.0), after) is after
+    after = an_estimate(0.5, at=1.0, rate=60.0)
+    assert better_estimate(an_estimate(0, at=0.0), after) is after
 
 
 def test_the_estimate_stays_within_the_calendar() -> None:
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert ClockEstimate(date=last, at=0.0).now(60.0).year == 9999
-    fast = clock_estimate_of(an_answer(date=DATE, forewarn_clock="999999999"))
+    fast = clock_estimate_of(a_response(date=DATE, forewarn_clock="999999999"))
     assert fast is not None
     assert fast.now(1e9).year == 9999
 
@@ -78,7 +78,7 @@ def test_the_estimate_stays_within_the_calendar() -> None:
     ],
 )
 def test_the_clock_rate_is_read_from_the_response(told: str, rate: float) -> None:
-    reckoning = clock_estimate_of(an_answer(at=5.0, date=DATE, forewarn_clock=told))
+    reckoning = clock_estimate_of(a_response(at=5.0, date=DATE, forewarn_clock=told))
     assert reckoning == ClockEstimate(date=NOON, at=5.0, rate=rate)
 
 
@@ -93,4 +93,4 @@ def test_the_clock_rate_is_read_from_the_response(told: str, rate: float) -> Non
     ],
 )
 def test_an_invalid_date_gives_no_estimate(date: str) -> None:
-    assert clock_estimate_of(an_answer(date=date)) is None
+    assert clock_estimate_of(a_response(date=date)) is None

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.client.support.builders import DATE, NOON, a_document, an_answer, an_event
+from tests.client.support.builders import DATE, NOON, a_document, a_response, an_event
 
 from forewarn.client.changes import Change
 from forewarn.client.conversation import (
@@ -35,9 +35,9 @@ class ScriptedConversations:
         self.now = 0.0
         self.takes = takes  # seconds per response
         self.pauses: list[float] = []
-        self.asked: list[ClientRequest] = []
+        self.requests: list[ClientRequest] = []
         self.changes: list[Change] = []
-        self.talks = Conversation(
+        self.conversation = Conversation(
             ClientSettings(
                 endpoint="http://there",
                 timeout=10,
@@ -62,7 +62,7 @@ class ScriptedConversations:
                 act = advance(talk, reply)
                 reply = None
                 if isinstance(act, ClientRequest):
-                    self.asked.append(act)
+                    self.requests.append(act)
                     if not left:
                         return None
                     reply = left.pop(0)
@@ -76,7 +76,7 @@ class ScriptedConversations:
             return done.value
 
 
-def no(status: int, retry_after: float | None = None) -> Refused:
+def a_refusal(status: int, retry_after: float | None = None) -> Refused:
     return Refused("no", status, retry_after=retry_after)
 
 
@@ -84,46 +84,57 @@ def no(status: int, retry_after: float | None = None) -> Refused:
 
 
 def test_a_document_is_requested_until_it_arrives() -> None:
-    stage = ScriptedConversations()
-    document = stage.play(
-        stage.talks.document(), no(404), AWAY, no(503), an_answer(ONE)
+    scripted = ScriptedConversations()
+    document = scripted.play(
+        scripted.conversation.document(),
+        a_refusal(404),
+        AWAY,
+        a_refusal(503),
+        a_response(ONE),
     )
     assert document.incarnation == 1
-    assert stage.pauses == [1.0, 1.0, 2.0]
+    assert scripted.pauses == [1.0, 1.0, 2.0]
 
 
 def test_retries_end_when_patience_runs_out() -> None:
-    stage = ScriptedConversations(patience=10)
+    scripted = ScriptedConversations(patience=10)
     with pytest.raises(Unreachable, match="away"):
-        stage.play(stage.talks.document(), *[AWAY] * 20)
-    assert stage.pauses == [0.5, 1.0, 2.0, 5.0]
+        scripted.play(scripted.conversation.document(), *[AWAY] * 20)
+    assert scripted.pauses == [0.5, 1.0, 2.0, 5.0]
 
 
 def test_slow_responses_use_up_patience() -> None:
-    stage = ScriptedConversations(patience=30, takes=20)
+    scripted = ScriptedConversations(patience=30, takes=20)
     with pytest.raises(Unreachable):
-        stage.play(stage.talks.document(), *[AWAY] * 20)
-    assert len(stage.asked) == 2
+        scripted.play(scripted.conversation.document(), *[AWAY] * 20)
+    assert len(scripted.requests) == 2
 
 
 def test_a_service_update_may_take_seventy_seconds() -> None:
-    stage = ScriptedConversations(patience=30)
-    replies = [no(410)] * 14
-    assert stage.play(stage.talks.document(), *replies, an_answer()).events == ()
-    assert 60 < stage.now <= 70
+    scripted = ScriptedConversations(patience=30)
+    replies = [a_refusal(410)] * 14
+    assert (
+        scripted.play(scripted.conversation.document(), *replies, a_response()).events
+        == ()
+    )
+    assert 60 < scripted.now <= 70
 
 
 def test_a_permanent_refusal_is_not_retried() -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     with pytest.raises(Refused):
-        stage.play(stage.talks.approve(["A"]), no(400), an_answer(b""))
-    assert len(stage.asked) == 1
+        scripted.play(
+            scripted.conversation.approve(["A"]), a_refusal(400), a_response(b"")
+        )
+    assert len(scripted.requests) == 1
 
 
 def test_a_lost_approval_is_sent_again() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.approve(["A"]), AWAY, an_answer(b""))
-    assert [request.body for request in stage.asked] == [stage.asked[0].body] * 2
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.approve(["A"]), AWAY, a_response(b""))
+    assert [request.body for request in scripted.requests] == [
+        scripted.requests[0].body
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -131,183 +142,195 @@ def test_a_lost_approval_is_sent_again() -> None:
     ["7", "Sat, 31 Jan 2026 12:00:07 GMT", "Saturday, 31-Jan-26 12:00:07 GMT"],
 )
 def test_retry_after_is_respected(written: str) -> None:
-    stage = ScriptedConversations()
-    busy = an_answer(b"", 429, date=DATE, retry_after=written)
-    stage.play(stage.talks.document(), busy, an_answer())
-    assert stage.pauses == [7.0]
+    scripted = ScriptedConversations()
+    busy = a_response(b"", 429, date=DATE, retry_after=written)
+    scripted.play(scripted.conversation.document(), busy, a_response())
+    assert scripted.pauses == [7.0]
 
 
 def test_an_invalid_retry_after_is_ignored() -> None:
-    stage = ScriptedConversations()
-    busy = an_answer(b"", 429, date=DATE, retry_after="soon")
-    stage.play(stage.talks.document(), busy, an_answer())
-    assert stage.pauses == [1.0]
+    scripted = ScriptedConversations()
+    busy = a_response(b"", 429, date=DATE, retry_after="soon")
+    scripted.play(scripted.conversation.document(), busy, a_response())
+    assert scripted.pauses == [1.0]
 
 
 def test_only_the_first_request_for_events_may_take_minutes() -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     with pytest.raises(Unreachable):
-        stage.play(stage.talks.read(), AWAY)
-    stage.play(stage.talks.read(), an_answer())
-    stage.play(stage.talks.read(), an_answer())
-    stage.play(stage.talks.read('"1"', 30.0), an_answer())
-    assert [request.timeout for request in stage.asked] == [130, 130, 10, 40]
+        scripted.play(scripted.conversation.read(), AWAY)
+    scripted.play(scripted.conversation.read(), a_response())
+    scripted.play(scripted.conversation.read(), a_response())
+    scripted.play(scripted.conversation.read('"1"', 30.0), a_response())
+    assert [request.timeout for request in scripted.requests] == [130, 130, 10, 40]
 
 
 def test_an_unsuccessful_request_does_not_count_as_the_first() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.document(), an_answer(status=503), an_answer())
-    assert [request.timeout for request in stage.asked] == [130, 130]
+    scripted = ScriptedConversations()
+    scripted.play(
+        scripted.conversation.document(), a_response(status=503), a_response()
+    )
+    assert [request.timeout for request in scripted.requests] == [130, 130]
 
 
 def test_an_approval_as_the_first_request_may_take_minutes() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.approve(["A"]), an_answer(b""))
-    stage.play(stage.talks.approve(["A"]), an_answer(b""))
-    stage.play(stage.talks.read(), an_answer())
-    assert [request.timeout for request in stage.asked] == [130, 10, 10]
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.approve(["A"]), a_response(b""))
+    scripted.play(scripted.conversation.approve(["A"]), a_response(b""))
+    scripted.play(scripted.conversation.read(), a_response())
+    assert [request.timeout for request in scripted.requests] == [130, 10, 10]
 
 
 def test_the_first_request_after_an_idle_day_may_take_minutes() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.read(), an_answer())
-    stage.now += 86_400
-    stage.play(stage.talks.read(), an_answer())
-    assert [request.timeout for request in stage.asked] == [130, 130]
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.read(), a_response())
+    scripted.now += 86_400
+    scripted.play(scripted.conversation.read(), a_response())
+    assert [request.timeout for request in scripted.requests] == [130, 130]
 
 
 # --- watching ----------------------------------------------------------------
 
 
 def test_a_watch_yields_the_current_state_and_then_changes() -> None:
-    stage = ScriptedConversations()
-    answers = [an_answer(ONE, etag='"1"'), an_answer(EMPTY, etag='"2"')]
-    stage.play(stage.talks.watch(1.0, None), *answers)
-    first, second = stage.changes
+    scripted = ScriptedConversations()
+    answers = [a_response(ONE, etag='"1"'), a_response(EMPTY, etag='"2"')]
+    scripted.play(scripted.conversation.watch(1.0, None), *answers)
+    first, second = scripted.changes
     assert [event.id for event in first.appeared] == ["A"]
     assert [event.id for event in second.canceled] == ["A"]
 
 
 def test_a_watch_starts_with_the_document_even_if_empty() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.watch(1.0, None), an_answer())
-    assert [change.events for change in stage.changes] == [()]
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.watch(1.0, None), a_response())
+    assert [change.events for change in scripted.changes] == [()]
 
 
 def test_a_resumed_watch_yields_only_what_is_new() -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     since = a_document(an_event(id="A", status="Started"))
-    stage.play(stage.talks.watch(1.0, since), an_answer(EMPTY))
-    assert [event.id for event in stage.changes[0].completed] == ["A"]
+    scripted.play(scripted.conversation.watch(1.0, since), a_response(EMPTY))
+    assert [event.id for event in scripted.changes[0].completed] == ["A"]
 
 
 def test_a_service_with_tags_is_asked_for_a_long_poll() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'))
-    headers = stage.asked[-1].headers
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.watch(1.0, None), a_response(etag='"1"'))
+    headers = scripted.requests[-1].headers
     assert headers["If-None-Match"] == '"1"'
     assert headers["Prefer"] == "wait=30"
-    assert stage.pauses == []
+    assert scripted.pauses == []
 
 
 def test_a_long_poll_is_repeated_immediately() -> None:
-    stage = ScriptedConversations(takes=HOLD)
-    same = an_answer(b"", 304, etag='"1"')
-    stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'), same, same)
-    assert stage.pauses == [0.0, 0.0]
+    scripted = ScriptedConversations(takes=HOLD)
+    same = a_response(b"", 304, etag='"1"')
+    scripted.play(
+        scripted.conversation.watch(1.0, None), a_response(etag='"1"'), same, same
+    )
+    assert scripted.pauses == [0.0, 0.0]
 
 
 def test_without_long_poll_the_service_is_polled_once_a_second() -> None:
-    stage = ScriptedConversations(takes=0.25)
-    same = an_answer(b"", 304, etag='"1"')
-    stage.play(stage.talks.watch(1.0, None), an_answer(etag='"1"'), same, same)
-    assert stage.pauses == [0.75, 0.75]
+    scripted = ScriptedConversations(takes=0.25)
+    same = a_response(b"", 304, etag='"1"')
+    scripted.play(
+        scripted.conversation.watch(1.0, None), a_response(etag='"1"'), same, same
+    )
+    assert scripted.pauses == [0.75, 0.75]
 
 
 def test_without_tags_the_pause_is_kept_after_a_change() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.watch(1.0, None), an_answer(ONE), an_answer(EMPTY))
-    assert stage.pauses == [1.0, 1.0]
+    scripted = ScriptedConversations()
+    scripted.play(
+        scripted.conversation.watch(1.0, None), a_response(ONE), a_response(EMPTY)
+    )
+    assert scripted.pauses == [1.0, 1.0]
 
 
 def test_without_long_poll_the_pause_is_kept_after_a_change() -> None:
-    stage = ScriptedConversations()
-    answers = [an_answer(body, etag=f'"{body[23]}"') for body in (ONE, EMPTY, ONE)]
-    stage.play(stage.talks.watch(1.0, None), *answers)
-    assert len(stage.changes) == 3
-    assert stage.pauses == [1.0, 1.0]
+    scripted = ScriptedConversations()
+    answers = [a_response(body, etag=f'"{body[23]}"') for body in (ONE, EMPTY, ONE)]
+    scripted.play(scripted.conversation.watch(1.0, None), *answers)
+    assert len(scripted.changes) == 3
+    assert scripted.pauses == [1.0, 1.0]
 
 
 def test_with_long_poll_there_is_no_pause_after_a_change() -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     answers = [
-        an_answer(body, etag=f'"{body[23]}"', preference_applied="wait=30")
+        a_response(body, etag=f'"{body[23]}"', preference_applied="wait=30")
         for body in (ONE, EMPTY, ONE)
     ]
-    stage.play(stage.talks.watch(1.0, None), *answers)
-    assert stage.pauses == []
+    scripted.play(scripted.conversation.watch(1.0, None), *answers)
+    assert scripted.pauses == []
 
 
 def test_a_single_empty_body_does_not_remove_events() -> None:
-    stage = ScriptedConversations()
-    answers = [an_answer(ONE), an_answer(b""), an_answer(ONE)]
-    stage.play(stage.talks.watch(1.0, None), *answers)
-    assert len(stage.changes) == 1
+    scripted = ScriptedConversations()
+    answers = [a_response(ONE), a_response(b""), a_response(ONE)]
+    scripted.play(scripted.conversation.watch(1.0, None), *answers)
+    assert len(scripted.changes) == 1
 
 
 def test_two_empty_bodies_in_a_row_remove_events() -> None:
-    stage = ScriptedConversations()
-    answers = [an_answer(ONE), an_answer(b""), an_answer(b"")]
-    stage.play(stage.talks.watch(1.0, None), *answers)
-    assert [event.id for event in stage.changes[1].canceled] == ["A"]
+    scripted = ScriptedConversations()
+    answers = [a_response(ONE), a_response(b""), a_response(b"")]
+    scripted.play(scripted.conversation.watch(1.0, None), *answers)
+    assert [event.id for event in scripted.changes[1].canceled] == ["A"]
 
 
 def test_a_watch_survives_temporary_errors() -> None:
-    stage = ScriptedConversations()
-    watch = stage.talks.watch(1.0, None)
-    stage.play(watch, an_answer(ONE), AWAY, no(500), an_answer(EMPTY))
-    assert len(stage.changes) == 2
+    scripted = ScriptedConversations()
+    watch = scripted.conversation.watch(1.0, None)
+    scripted.play(watch, a_response(ONE), AWAY, a_refusal(500), a_response(EMPTY))
+    assert len(scripted.changes) == 2
 
 
 def test_a_watch_fails_after_errors_for_too_long() -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     with pytest.raises(Unreachable):
-        stage.play(stage.talks.watch(1.0, None), an_answer(ONE), *[AWAY] * 20)
+        scripted.play(
+            scripted.conversation.watch(1.0, None), a_response(ONE), *[AWAY] * 20
+        )
 
 
 @pytest.mark.parametrize("poll", [0.0, -1.0, math.nan, math.inf])
 def test_a_poll_interval_must_be_positive_and_finite(poll: float) -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     with pytest.raises(InvalidInput):
-        stage.play(stage.talks.watch(poll, None))
+        scripted.play(scripted.conversation.watch(poll, None))
 
 
 @pytest.mark.parametrize("wait", [-1.0, math.nan, math.inf])
 def test_a_long_poll_wait_must_be_finite_and_not_negative(wait: float) -> None:
-    stage = ScriptedConversations()
+    scripted = ScriptedConversations()
     with pytest.raises(InvalidInput):
-        stage.play(stage.talks.read('"1"', wait))
+        scripted.play(scripted.conversation.read('"1"', wait))
 
 
 # --- time --------------------------------------------------------------------
 
 
 def test_time_left_uses_the_clock_of_the_service() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.document(), an_answer(date=DATE, forewarn_clock="60"))
-    stage.now = 2.0
+    scripted = ScriptedConversations()
+    scripted.play(
+        scripted.conversation.document(), a_response(date=DATE, forewarn_clock="60")
+    )
+    scripted.now = 2.0
     event = an_event(not_before=NOON + timedelta(minutes=15))
-    assert stage.talks.now() == NOON + timedelta(minutes=2)
-    assert stage.talks.time_left(event) == timedelta(minutes=13)
+    assert scripted.conversation.now() == NOON + timedelta(minutes=2)
+    assert scripted.conversation.time_left(event) == timedelta(minutes=13)
 
 
 def test_a_late_response_does_not_set_the_time_back() -> None:
-    stage = ScriptedConversations()
-    stage.play(stage.talks.read(), an_answer(date=DATE, at=0.0))
-    stage.play(stage.talks.read(), an_answer(date=DATE, at=0.75))
-    stage.now = 0.75
-    assert stage.talks.now() == NOON + timedelta(seconds=0.75)
+    scripted = ScriptedConversations()
+    scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.0))
+    scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.75))
+    scripted.now = 0.75
+    assert scripted.conversation.now() == NOON + timedelta(seconds=0.75)
 
 
 def test_an_event_without_not_before_has_no_time_left() -> None:
-    assert ScriptedConversations().talks.time_left(an_event()) is None
+    assert ScriptedConversations().conversation.time_left(an_event()) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import FinishedCommand, environment_of, finish, serving
 from tests.programs.installed import needs
-from tests.programs.network import NetworkNamespace, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, connect, some_namespaces
 
 pytestmark = [pytest.mark.slow, needs("dnsmasq", "ip", "unshare", "nsenter")]
 
@@ -107,56 +107,56 @@ class DhcpLink:
 
 
 @pytest.fixture
-def wire(tmp_path: Path) -> Iterator[DhcpLink]:
-    with some_places("host", "machine") as (host, machine):
-        lay_wire(host, "wire", machine)
+def link(tmp_path: Path) -> Iterator[DhcpLink]:
+    with some_namespaces("host", "machine") as (host, machine):
+        connect(host, "wire", machine)
         host.do("ip", "address", "add", f"{HOST}/24", "dev", "wire")
         yield DhcpLink(host=host, machine=machine, folder=tmp_path)
 
 
-def test_a_dhcp_server_announces_the_service(wire: DhcpLink) -> None:
-    with wire.dnsmasq(TELLS):
-        result = wire.python(ASK, "10")
+def test_a_dhcp_server_announces_the_service(link: DhcpLink) -> None:
+    with link.dnsmasq(TELLS):
+        result = link.python(ASK, "10")
     assert (result.code, result.out) == (0, f"{HOST}\n")
-    assert (wire.folder / "leases").read_text() == ""  # no lease was taken
+    assert (link.folder / "leases").read_text() == ""  # no lease was taken
 
 
-def test_a_dhcp_server_without_the_option_is_named(wire: DhcpLink) -> None:
-    with wire.dnsmasq():
-        result = wire.python(ASK, "0.5")
+def test_a_dhcp_server_without_the_option_is_named(link: DhcpLink) -> None:
+    with link.dnsmasq():
+        result = link.python(ASK, "0.5")
     assert "the DHCP server on eth0 tells no metadata service" in result.err
 
 
-def test_a_missing_dhcp_server_is_reported_in_time(wire: DhcpLink) -> None:
-    result = wire.python(ASK, "0.3")
+def test_a_missing_dhcp_server_is_reported_in_time(link: DhcpLink) -> None:
+    result = link.python(ASK, "0.3")
     assert "no DHCP server on eth0 has answered" in result.err
 
 
-def test_invalid_packets_are_ignored(wire: DhcpLink) -> None:
-    with wire.running(sys.executable, "-c", RUDE, ready="ready"):
-        result = wire.python(ASK, "10")
+def test_invalid_packets_are_ignored(link: DhcpLink) -> None:
+    with link.running(sys.executable, "-c", RUDE, ready="ready"):
+        result = link.python(ASK, "10")
     assert (result.code, result.out) == (0, f"{HOST}\n")
 
 
 @pytest.mark.parametrize("port", [80, 8080])
 def test_a_machine_without_a_virtual_network_finds_its_service(
-    wire: DhcpLink, port: int
+    link: DhcpLink, port: int
 ) -> None:
-    wire.machine.do("ip", "address", "add", f"{VM}/24", "dev", "eth0")
-    fleet = wire.folder / "fleet.toml"
+    link.machine.do("ip", "address", "add", f"{VM}/24", "dev", "eth0")
+    fleet = link.folder / "fleet.toml"
     fleet.write_text(FLEET)
     where = (f"{HOST}:{port}",)
-    within = wire.host.within
+    within = link.host.within
     with (
-        serving(wire.folder, fleet=fleet, metadata=where, within=within),
-        wire.dnsmasq(TELLS),
+        serving(link.folder, fleet=fleet, metadata=where, within=within),
+        link.dnsmasq(TELLS),
     ):
-        result = wire.python(DISCOVER)
+        result = link.python(DISCOVER)
     shown = f"http://{HOST}" if port == 80 else f"http://{HOST}:{port}"
     assert (result.out, result.err) == (f"{shown} lone\n", "")
 
 
-def test_discovery_requires_root(wire: DhcpLink) -> None:
+def test_discovery_requires_root(link: DhcpLink) -> None:
     program = ASK.replace("try:", "import os, fcntl; os.setuid(65534)\ntry:")
-    result = wire.python(program, "0.3")
+    result = link.python(program, "0.3")
     assert "takes root" in result.err

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tests.client.support.service import EMPTY, a_service, says
+from tests.client.support.service import EMPTY, a_service, respond
 
 from forewarn.client import Client
 from forewarn.client.discovery import find, query_dhcp
@@ -11,7 +11,7 @@ from forewarn.client.endpoint import Endpoint
 from forewarn.errors import InvalidInput, Unreachable
 
 
-def looked_for(
+def discover(
     there: str, environment: Mapping[str, str] | None = None, given: str | None = None
 ) -> tuple[str | None, list[str]]:
     """Look for a service at `there`; return the endpoint found and the attempts."""
@@ -32,25 +32,25 @@ def looked_for(
 
 
 def test_a_configured_endpoint_is_used_without_a_request() -> None:
-    assert looked_for("", given="http://a") == ("http://a", [])
+    assert discover("", given="http://a") == ("http://a", [])
     named = {"FOREWARN_ENDPOINT": "http://b"}
-    assert looked_for("", named) == ("http://b", [])
+    assert discover("", named) == ("http://b", [])
 
 
 def test_the_well_known_address_comes_first() -> None:
     usual = "http://169.254.169.254"
-    assert looked_for(usual, {"SCHEDULEDEVENTSIP": "10.0.0.2"}) == (usual, [usual])
+    assert discover(usual, {"SCHEDULEDEVENTSIP": "10.0.0.2"}) == (usual, [usual])
 
 
 def test_a_stored_address_is_tried_before_dhcp_on_both_ports() -> None:
     kept = {"SCHEDULEDEVENTSIP": "10.0.0.2"}
-    endpoint, tried = looked_for("http://10.0.0.2:8080", kept)
+    endpoint, tried = discover("http://10.0.0.2:8080", kept)
     assert endpoint == "http://10.0.0.2:8080"
     assert tried[1:] == ["http://10.0.0.2", "http://10.0.0.2:8080"]
 
 
 def test_dhcp_is_the_last_resort() -> None:
-    endpoint, tried = looked_for("http://10.0.0.3:8080")
+    endpoint, tried = discover("http://10.0.0.3:8080")
     assert endpoint == "http://10.0.0.3:8080"
     assert tried[1:] == ["DHCP", "http://10.0.0.3", "http://10.0.0.3:8080"]
 
@@ -62,7 +62,7 @@ def test_a_failed_discovery_lists_all_attempts() -> None:
 
 def test_an_invalid_stored_address_is_refused() -> None:
     with pytest.raises(InvalidInput, match="SCHEDULEDEVENTSIP"):
-        looked_for("", {"SCHEDULEDEVENTSIP": "a b"})
+        discover("", {"SCHEDULEDEVENTSIP": "a b"})
 
 
 @pytest.mark.parametrize("card", ["../lo", "nosuchcard0", "c" * 99, "lo"])
@@ -74,7 +74,7 @@ def test_an_invalid_network_card_is_refused(card: str) -> None:
 def test_discover_returns_a_client_of_the_configured_endpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with a_service(says(EMPTY)) as service:
+    with a_service(respond(EMPTY)) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
         with Client.discover(patience=0, timeout=3) as client:
             assert client.endpoint == service.url

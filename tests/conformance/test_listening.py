@@ -97,11 +97,11 @@ def test_a_setting_delays_the_first_request(slow: TemporaryFleet) -> None:
     assert min(each.seconds for each in later) < DELAY / 2  # one may have bad luck
 
 
-def is_enabled(stage: Stage, vm: VM) -> bool:
+def is_enabled(fleet: TemporaryFleet, vm: VM) -> bool:
     """Return whether the journal shows that the group of `vm` has been enabled."""
-    group = stage.control.ask("GET", f"/v1/vms/{vm.name}")["group"]
+    group = fleet.control.send("GET", f"/v1/vms/{vm.name}")["group"]
     path = f"/v1/journal?fact=ListeningBegan&group={group}"
-    return bool(stage.control.ask("GET", path)["items"])
+    return bool(fleet.control.send("GET", path)["items"])
 
 
 @fact("10.3c")

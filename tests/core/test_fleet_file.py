@@ -240,7 +240,7 @@ def test_an_address_belongs_to_one_vm(again: str) -> None:
 # --- warnings and writing back -----------------------------------------------
 
 
-def placed(*domains: str) -> str:
+def a_fleet_text(*domains: str) -> str:
     vms = "".join(
         f'[[vms]]\nname = "vm{number}"\ngroup = "web"\nhost = "host-a"\n{domain}\n'
         for number, domain in enumerate(domains)
@@ -252,18 +252,18 @@ def placed(*domains: str) -> str:
 
 
 def test_a_placement_that_defeats_update_domains_causes_a_warning() -> None:
-    (warning,) = warnings(read(placed("update_domain = 0", "update_domain = 1")))
+    (warning,) = warnings(read(a_fleet_text("update_domain = 0", "update_domain = 1")))
     assert "host host-a" in warning
     assert "group web" in warning
 
 
 @pytest.mark.parametrize("other", ["update_domain = 0", ""])
 def test_other_placements_cause_no_warning(other: str) -> None:
-    assert warnings(read(placed("update_domain = 0", other))) == []
+    assert warnings(read(a_fleet_text("update_domain = 0", other))) == []
 
 
 @pytest.mark.parametrize(
-    "text", [WHOLE, placed("", "update_domain = 0"), '[[vms]]\nname = "vm0"']
+    "text", [WHOLE, a_fleet_text("", "update_domain = 0"), '[[vms]]\nname = "vm0"']
 )
 def test_a_written_fleet_is_read_back_unchanged(text: str) -> None:
     fleet = read(text)

@@ -69,7 +69,7 @@ class FakePlatform:
     folder: Path
     running: str  # the state of a running VM, as this platform names it
 
-    def keeps(self, host: str, vm: str, state: str | None = None) -> None:
+    def add_vm(self, host: str, vm: str, state: str | None = None) -> None:
         """Put `vm` on `host`, running or in another `state`."""
         (self.folder / f"{host}.{vm}").write_text((state or self.running) + "\n")
 
@@ -126,7 +126,7 @@ def openstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePlatform:
 
 
 @pytest.fixture(params=["proxmox", "openstack"])
-def cloud(request: pytest.FixtureRequest) -> FakePlatform:
+def platform(request: pytest.FixtureRequest) -> FakePlatform:
     """Run the test with both platforms."""
     platform = request.getfixturevalue(request.param)
     assert isinstance(platform, FakePlatform)
@@ -153,7 +153,7 @@ def all_done(said: Sequence[Report]) -> bool:
 def test_proxmox_commands_match_the_event_type(
     proxmox: FakePlatform, type: EventType, orders: Sequence[str]
 ) -> None:
-    proxmox.keeps("node-a", "100")
+    proxmox.add_vm("node-a", "100")
     assert all_done(proxmox.carry_out(type, "100"))
     assert proxmox.orders == [f"node-a: qm {order}" for order in orders]
 
@@ -171,7 +171,7 @@ def test_proxmox_commands_match_the_event_type(
 def test_openstack_commands_match_the_event_type(
     openstack: FakePlatform, type: EventType, orders: Sequence[str]
 ) -> None:
-    openstack.keeps("node-a", "s0")
+    openstack.add_vm("node-a", "s0")
     assert all_done(openstack.carry_out(type, "s0"))
     assert openstack.orders == orders
 
@@ -181,81 +181,83 @@ def test_openstack_commands_match_the_event_type(
 
 @pytest.mark.parametrize("type", EventType)
 def test_second_attempt_succeeds_when_all_was_done(
-    cloud: FakePlatform, type: EventType
+    platform: FakePlatform, type: EventType
 ) -> None:
-    cloud.keeps("node-a", "100")
-    assert all_done(cloud.carry_out(type, "100"))
-    assert all_done(cloud.carry_out(type, "100", attempt=2))
+    platform.add_vm("node-a", "100")
+    assert all_done(platform.carry_out(type, "100"))
+    assert all_done(platform.carry_out(type, "100", attempt=2))
 
 
-def test_freeze_pauses_all_vms_together(cloud: FakePlatform) -> None:
+def test_freeze_pauses_all_vms_together(platform: FakePlatform) -> None:
     for vm in ("100", "101"):
-        cloud.keeps("node-a", vm)
-    assert all_done(cloud.carry_out(EventType.FREEZE, "100", "101"))
-    words = [word for order in cloud.orders for word in order.split()]
+        platform.add_vm("node-a", vm)
+    assert all_done(platform.carry_out(EventType.FREEZE, "100", "101"))
+    words = [word for order in platform.orders for word in order.split()]
     verbs = [word for word in words if word.endswith(("pause", "suspend", "resume"))]
     assert len(set(verbs[:2])) == len(set(verbs[2:])) == 1
 
 
 def test_freeze_that_takes_too_long_is_ended_and_the_vm_runs(
-    cloud: FakePlatform,
+    platform: FakePlatform,
 ) -> None:
-    cloud.keeps("node-a", "100")
-    (cloud.folder / "slow").touch()  # the resume command outlives the script
-    (failure,) = cloud.carry_out(
+    platform.add_vm("node-a", "100")
+    (platform.folder / "slow").touch()  # the resume command outlives the script
+    (failure,) = platform.carry_out(
         EventType.FREEZE, "100", duration=60, timeout=6, grace=2
     )
     assert failure.detail == "took longer than 6 s"
-    until(lambda: cloud.state("node-a", "100") == cloud.running)
-    assert len(cloud.orders) == 2
+    until(lambda: platform.state("node-a", "100") == platform.running)
+    assert len(platform.orders) == 2
 
 
-def test_vms_resume_if_one_cannot_be_paused(cloud: FakePlatform) -> None:
-    cloud.keeps("node-a", "100")
-    results = cloud.carry_out(EventType.FREEZE, "100", "101", duration=60)
+def test_vms_resume_if_one_cannot_be_paused(platform: FakePlatform) -> None:
+    platform.add_vm("node-a", "100")
+    results = platform.carry_out(EventType.FREEZE, "100", "101", duration=60)
     assert [report.failed for report in results] == [True, True]
-    until(lambda: cloud.state("node-a", "100") == cloud.running)
+    until(lambda: platform.state("node-a", "100") == platform.running)
 
 
-def test_vm_paused_before_the_first_attempt_stays_paused(cloud: FakePlatform) -> None:
-    paused = {"running": "paused", "ACTIVE": "PAUSED"}[cloud.running]
-    cloud.keeps("node-a", "100", paused)
-    assert all_done(cloud.carry_out(EventType.FREEZE, "100"))
-    assert cloud.state("node-a", "100") == paused
-    assert all_done(cloud.carry_out(EventType.FREEZE, "100", attempt=2))
-    assert cloud.state("node-a", "100") == cloud.running
+def test_vm_paused_before_the_first_attempt_stays_paused(
+    platform: FakePlatform,
+) -> None:
+    paused = {"running": "paused", "ACTIVE": "PAUSED"}[platform.running]
+    platform.add_vm("node-a", "100", paused)
+    assert all_done(platform.carry_out(EventType.FREEZE, "100"))
+    assert platform.state("node-a", "100") == paused
+    assert all_done(platform.carry_out(EventType.FREEZE, "100", attempt=2))
+    assert platform.state("node-a", "100") == platform.running
 
 
 @pytest.mark.parametrize("type", sorted({*EventType} - {EventType.TERMINATE}))
-def test_stopped_vm_stays_stopped(cloud: FakePlatform, type: EventType) -> None:
-    off = {"running": "stopped", "ACTIVE": "SHUTOFF"}[cloud.running]
-    cloud.keeps("node-a", "100", off)
-    assert all_done(cloud.carry_out(type, "100"))
-    assert cloud.state("node-a", "100") == off
+def test_stopped_vm_stays_stopped(platform: FakePlatform, type: EventType) -> None:
+    off = {"running": "stopped", "ACTIVE": "SHUTOFF"}[platform.running]
+    platform.add_vm("node-a", "100", off)
+    assert all_done(platform.carry_out(type, "100"))
+    assert platform.state("node-a", "100") == off
 
 
 def test_redeploy_moves_vms_to_the_target_and_reports_where_they_are(
-    cloud: FakePlatform, monkeypatch: pytest.MonkeyPatch
+    platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell = write_script(cloud.folder / "tell", f"echo $@ >>{cloud.folder}/told")
+    tell = write_script(platform.folder / "tell", f"echo $@ >>{platform.folder}/told")
     monkeypatch.setenv("TARGET", "node-b")
     monkeypatch.setenv("MOVED", str(tell))
-    cloud.keeps("node-a", "100")
-    assert all_done(cloud.carry_out(EventType.REDEPLOY, "100"))
-    (order,) = cloud.orders
+    platform.add_vm("node-a", "100")
+    assert all_done(platform.carry_out(EventType.REDEPLOY, "100"))
+    (order,) = platform.orders
     assert "node-b" in order.split()
-    assert cloud.state("node-b", "100") == cloud.running
-    assert all_done(cloud.carry_out(EventType.REDEPLOY, "100", attempt=2))
-    assert (cloud.folder / "told").read_text() == "web-100 node-b\n" * 2
+    assert platform.state("node-b", "100") == platform.running
+    assert all_done(platform.carry_out(EventType.REDEPLOY, "100", attempt=2))
+    assert (platform.folder / "told").read_text() == "web-100 node-b\n" * 2
 
 
 def test_failure_shows_the_message_of_the_command_and_stops_no_other_vm(
-    cloud: FakePlatform,
+    platform: FakePlatform,
 ) -> None:
-    cloud.keeps("node-a", "100")
-    (cloud.folder / "refuse-delete").touch()
-    (cloud.folder / "refuse-destroy").touch()
-    results = cloud.carry_out(EventType.TERMINATE, "100", "101")
+    platform.add_vm("node-a", "100")
+    (platform.folder / "refuse-delete").touch()
+    (platform.folder / "refuse-destroy").touch()
+    results = platform.carry_out(EventType.TERMINATE, "100", "101")
     assert [report.failed for report in results] == [True, False]
     assert results[0].detail.startswith('cannot "de')
 
@@ -263,7 +265,7 @@ def test_failure_shows_the_message_of_the_command_and_stops_no_other_vm(
 def test_migration_that_leaves_the_server_where_it_was_has_failed(
     openstack: FakePlatform,
 ) -> None:
-    openstack.keeps("node-a", "s0")
+    openstack.add_vm("node-a", "s0")
     (openstack.folder / "stays").touch()
     (failure,) = openstack.carry_out(EventType.REDEPLOY, "s0")
     assert failure.detail.startswith("it is still on node-a")

@@ -16,18 +16,18 @@ DONE = b'{"vm": "web-0", "status": "done"}\n'
 FAILED = b'{"vm": "web-0", "status": "failed", "detail": "no disk"}\n'
 
 
-def an_ear() -> OutputReader:
+def a_reader() -> OutputReader:
     return OutputReader(["web-0", "web-1"])
 
 
-def heard(*chunks: bytes) -> list[dict[str, object]]:
-    reader = an_ear()
+def read_reports(*chunks: bytes) -> list[dict[str, object]]:
+    reader = a_reader()
     reported = [report for chunk in chunks for report in reader.feed(chunk)]
     return [*reported, *reader.end()]
 
 
-def kept(*chunks: bytes) -> str:
-    reader = an_ear()
+def read_output(*chunks: bytes) -> str:
+    reader = a_reader()
     for chunk in chunks:
         assert not [*reader.feed(chunk)]
     assert not [*reader.end()]
@@ -38,18 +38,20 @@ def kept(*chunks: bytes) -> str:
 
 
 def test_json_line_about_a_vm_is_a_report() -> None:
-    assert heard(DONE) == [{"vm": "web-0", "failed": False, "detail": ""}]
-    assert heard(FAILED) == [{"vm": "web-0", "failed": True, "detail": "no disk"}]
+    assert read_reports(DONE) == [{"vm": "web-0", "failed": False, "detail": ""}]
+    assert read_reports(FAILED) == [
+        {"vm": "web-0", "failed": True, "detail": "no disk"}
+    ]
 
 
 def test_report_is_not_kept_as_output() -> None:
-    reader = an_ear()
+    reader = a_reader()
     assert [*reader.feed(b"before\n" + DONE + b"after\n")]
     assert reader.output == "before\nafter\n"
 
 
 def test_name_in_another_case_is_that_vm() -> None:
-    (report,) = heard(b'{"vm": "WEB-1", "status": "done"}\n')
+    (report,) = read_reports(b'{"vm": "WEB-1", "status": "done"}\n')
     assert report["vm"] == "web-1"
 
 
@@ -57,14 +59,14 @@ def test_name_in_another_case_is_that_vm() -> None:
 def test_reports_are_found_however_the_bytes_arrive(size: int) -> None:
     text = b"one\n" + DONE + b"two\n{" + b'\n  {"vm":"web-1","status":"failed"}  \r\n'
     chunks = [text[i : i + size] for i in range(0, len(text), size)]
-    reader = an_ear()
+    reader = a_reader()
     reported = [report["vm"] for chunk in chunks for report in reader.feed(chunk)]
     assert reported == ["web-0", "web-1"]
     assert reader.output == "one\ntwo\n{\n"
 
 
 def test_last_line_needs_no_newline() -> None:
-    assert len(heard(DONE.rstrip())) == 1
+    assert len(read_reports(DONE.rstrip())) == 1
 
 
 @pytest.mark.parametrize(
@@ -90,17 +92,17 @@ def test_last_line_needs_no_newline() -> None:
 def test_line_that_is_not_a_report_about_a_vm_of_the_work_is_output(
     line: bytes,
 ) -> None:
-    assert kept(line + b"\n") == line.decode(errors="replace") + "\n"
+    assert read_output(line + b"\n") == line.decode(errors="replace") + "\n"
 
 
 def test_a_vm_that_is_done_stays_done() -> None:
-    reader = an_ear()
+    reader = a_reader()
     assert len([*reader.feed(DONE + FAILED + DONE)]) == 1
     assert reader.output == (FAILED + DONE).decode()
 
 
 def test_failed_vm_may_still_become_done() -> None:
-    assert [report["failed"] for report in heard(FAILED + FAILED + DONE)] == [
+    assert [report["failed"] for report in read_reports(FAILED + FAILED + DONE)] == [
         True,
         False,
     ]
@@ -119,7 +121,7 @@ def test_failed_vm_may_still_become_done() -> None:
 )
 def test_detail_is_plain_and_short(detail: object, text: str) -> None:
     line = json.dumps({"vm": "web-0", "status": "failed", "detail": detail})
-    (report,) = heard(line.encode() + b"\n")
+    (report,) = read_reports(line.encode() + b"\n")
     assert report["detail"] == text
 
 
@@ -128,11 +130,11 @@ def test_detail_is_plain_and_short(detail: object, text: str) -> None:
 
 def test_only_the_end_of_the_output_is_kept() -> None:
     lines = b"".join(b"line %d\n" % number for number in range(100_000))
-    assert kept(lines) == lines[-MOST_OUTPUT:].decode()
+    assert read_output(lines) == lines[-MOST_OUTPUT:].decode()
 
 
 def test_stderr_is_kept_in_the_order_it_arrived() -> None:
-    reader = an_ear()
+    reader = a_reader()
     assert not [*reader.feed(b"one\n")]
     reader.keep(b"two\n" + DONE)
     assert not [*reader.feed(b"three\n")]
@@ -140,7 +142,7 @@ def test_stderr_is_kept_in_the_order_it_arrived() -> None:
 
 
 def test_binary_output_becomes_text() -> None:
-    text = kept(bytes(range(256)) * 300)
+    text = read_output(bytes(range(256)) * 300)
     assert text.isprintable() or set(text) - {"\n", "\t"}
     assert "\0" not in text
     assert "\x1b" not in text
@@ -151,13 +153,13 @@ def test_line_that_is_too_long_is_not_a_report() -> None:
         b"x" * LONGEST_LINE
     )
     chunks = [long[i : i + 10_000] for i in range(0, len(long), 10_000)]
-    reader = an_ear()
+    reader = a_reader()
     assert not [report for chunk in chunks for report in reader.feed(chunk)]
     assert len([*reader.feed(DONE)]) == 1
 
 
 def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
-    reader = an_ear()
+    reader = a_reader()
     assert not [*reader.feed(b"x" * (LONGEST_LINE + 1))]
     assert not [*reader.feed(DONE)]
     assert len([*reader.feed(DONE)]) == 1
@@ -169,7 +171,7 @@ def test_end_of_a_line_that_is_too_long_is_not_a_report() -> None:
     ids=["one line", "many lines", "nearly reports", "zeros"],
 )
 def test_memory_is_bounded_whatever_is_printed(chunk: bytes) -> None:
-    reader = an_ear()
+    reader = a_reader()
     tracemalloc.start()
     for _ in range(100):
         assert not [*reader.feed(chunk)]

@@ -21,7 +21,7 @@ for vm in json.load(sys.stdin)["vms"]:
 """
 
 
-def tell_pid(pipe: Path) -> str:
+def write_pid(pipe: Path) -> str:
     """Return lines that make a script wait for a reader and write its process id."""
     return f'with open("{pipe}", "w") as file:\n    file.write(str(os.getpid()))\n'
 
@@ -60,7 +60,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     run: MakeDriver, pipe: Path
 ) -> None:
     kill = "os.kill(os.getppid(), signal.SIGKILL)"
-    text = f"{AT_LENGTH}{kill}\n{tell_pid(pipe)}time.sleep({LONG})\n"
+    text = f"{AT_LENGTH}{kill}\n{write_pid(pipe)}time.sleep({LONG})\n"
     results = run(text).carry_out(a_work(*MANY))
     first = next(results)
     pid = int(pipe.read_text())  # by now, more was written than the pipe holds
@@ -73,7 +73,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
 def test_reports_that_arrive_together_are_passed_on_together(
     run: MakeDriver, pipe: Path
 ) -> None:
-    results = run(AT_LENGTH + tell_pid(pipe)).carry_out(a_work(*MANY))
+    results = run(AT_LENGTH + write_pid(pipe)).carry_out(a_work(*MANY))
     first = next(results)
     pipe.read_text()  # by now the script has written everything
     rest = [*results]

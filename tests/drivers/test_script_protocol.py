@@ -20,14 +20,14 @@ from forewarn.ports import Printed, Report
 SECRETS = {"FOREWARN_TOKEN": "t", "FOREWARN_STORE": "postgresql://u:p@db/x"}
 
 
-def judged(
+def parse_reports(
     *told: str, timeout: float = 3600, **ended: object
 ) -> list[Printed | Sequence[Report]]:
     return [*reports_of(a_work(), {*told}, ScriptResult(**ended), timeout)]  # type: ignore[arg-type]  # any fields of Ended
 
 
 def detail(*told: str, timeout: float = 3600, **ended: object) -> str:
-    failures = reports(judged(*told, timeout=timeout, **ended))
+    failures = reports(parse_reports(*told, timeout=timeout, **ended))
     assert all(report.failed for report in failures)
     (text,) = {report.detail for report in failures}
     return text
@@ -100,11 +100,14 @@ def test_characters_invalid_in_a_variable_are_removed() -> None:
 
 
 def test_exit_code_0_without_reports_means_all_done() -> None:
-    assert judged(code=0) == [[Report(vm="web-0"), Report(vm="web-1")]]
+    assert parse_reports(code=0) == [[Report(vm="web-0"), Report(vm="web-1")]]
 
 
 def test_output_comes_before_the_verdict() -> None:
-    assert [type(item) for item in judged(code=0, output="hi\n")] == [Printed, list]
+    assert [type(item) for item in parse_reports(code=0, output="hi\n")] == [
+        Printed,
+        list,
+    ]
 
 
 def test_any_other_exit_code_means_all_failed() -> None:
@@ -130,7 +133,7 @@ def test_a_signal_is_named(code: int | None, words: str) -> None:
 
 
 def test_unreported_vms_fail_once_any_vm_was_reported() -> None:
-    (failed,) = reports(judged("web-0", code=0))
+    (failed,) = reports(parse_reports("web-0", code=0))
     words = "the script ended, with exit code 0, without a word about it"
     assert failed == Report(vm="web-1", failed=True, detail=words)
     assert detail("web-0", code=-9, output="x") == (
@@ -139,7 +142,7 @@ def test_unreported_vms_fail_once_any_vm_was_reported() -> None:
 
 
 def test_exit_code_is_ignored_once_all_vms_are_reported() -> None:
-    results = judged("web-0", "web-1", code=7, output="x")
+    results = parse_reports("web-0", "web-1", code=7, output="x")
     assert (reports(results), output(results)) == ([], "x")
 
 

@@ -65,7 +65,7 @@ def main() -> None:
         begun -= {child for child in begun if os.waitpid(child, os.WNOHANG)[0]}
         pid = os.fork()
         if pid == 0:
-            _be_an_agent(Path(line.strip()))
+            _run_agent(Path(line.strip()))
         begun.add(pid)
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
@@ -75,7 +75,7 @@ def main() -> None:
             os.waitpid(child, 0)
 
 
-def _be_an_agent(file: Path) -> None:
+def _run_agent(file: Path) -> None:
     """Run `forewarn agent --config FILE` in this process, and exit."""
     from forewarn.cli import main as main_
 

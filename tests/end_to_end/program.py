@@ -196,7 +196,7 @@ def serving(
 
 
 @contextmanager
-def a_kept_address() -> Iterator[str]:
+def a_reserved_address() -> Iterator[str]:
     """Reserve an address for programs that listen on it one after the other."""
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -49,18 +49,18 @@ class FakeService:
         self.status = 200
         self.post_status = 200
         self.posted: list[Any] = []
-        self.asked = 0
+        self.request_count = 0
         self.is_silent = False
         self.closing = Event()
 
 
 @pytest.fixture
-def odd() -> Iterator[FakeService]:
+def fake_service() -> Iterator[FakeService]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            service.asked += 1
+            service.request_count += 1
             if service.is_silent:
                 service.closing.wait(PATIENCE)
             if self.path.startswith("/metadata/instance"):
@@ -96,25 +96,25 @@ def odd() -> Iterator[FakeService]:
 
 
 @pytest.fixture
-def agent(odd: FakeService, tmp_path: Path) -> Iterator[Agent]:
-    with an_agent(tmp_path / "vm", odd.endpoint, PLAN, top=TOP) as agent:
-        until(lambda: odd.asked > 1)
+def agent(fake_service: FakeService, tmp_path: Path) -> Iterator[Agent]:
+    with an_agent(tmp_path / "vm", fake_service.endpoint, PLAN, top=TOP) as agent:
+        until(lambda: fake_service.request_count > 1)
         yield agent
 
 
-def asked_again(odd: FakeService, times: int = 5) -> None:
-    before = odd.asked
-    until(lambda: odd.asked >= before + times)
+def wait_for_requests(fake_service: FakeService, times: int = 5) -> None:
+    before = fake_service.request_count
+    until(lambda: fake_service.request_count >= before + times)
 
 
 @pytest.mark.full
 def test_html_instead_of_a_document_is_logged_once(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
-    odd.body = HTML
+    fake_service.body = HTML
     agent.wait_for("blind")
-    asked_again(odd, 2)
-    odd.body = NOTHING
+    wait_for_requests(fake_service, 2)
+    fake_service.body = NOTHING
     seen = agent.wait_for("sees-again")
     assert seen["seconds"] >= 1
     agent.wait_for_log("documents can be read again")
@@ -125,13 +125,13 @@ def test_html_instead_of_a_document_is_logged_once(
 
 
 def test_only_repeated_empty_responses_end_an_event(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
-    odd.body = SOMETHING
+    fake_service.body = SOMETHING
     agent.wait_for("approved")
-    before, odd.body = odd.asked, b""
+    before, fake_service.body = fake_service.request_count, b""
     gone = agent.wait_for("gone")
-    assert odd.asked - before >= 3
+    assert fake_service.request_count - before >= 3
     assert gone["canceled"] is True
     agent.wait_for("over")
     assert (agent.folder / "undo").read_text() == "undo\n"
@@ -139,9 +139,9 @@ def test_only_repeated_empty_responses_end_an_event(
 
 @pytest.mark.full
 def test_an_unresponsive_service_makes_the_agent_blind(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
-    odd.is_silent = True
+    fake_service.is_silent = True
     agent.wait_for("blind")
     assert "no document could be read for" in agent.log
     assert agent.process.poll() is None
@@ -149,50 +149,54 @@ def test_an_unresponsive_service_makes_the_agent_blind(
 
 @pytest.mark.full
 def test_an_unavailable_service_does_not_end_an_event(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
-    odd.body = SOMETHING
+    fake_service.body = SOMETHING
     agent.wait_for("approved")
-    for odd.status in (500, 404):
-        asked_again(odd, 1)
-    odd.status = 200
-    asked_again(odd, 2)
+    for fake_service.status in (500, 404):
+        wait_for_requests(fake_service, 1)
+    fake_service.status = 200
+    wait_for_requests(fake_service, 2)
     assert agent.lines("gone", "came-back") == []
     assert agent.lines("hook-began")[-1]["step"] == "prepare"
 
 
 @pytest.mark.full
 def test_a_failed_approval_is_recorded_once_per_reason_and_retried(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
-    odd.post_status = 503
-    odd.body = SOMETHING
-    until(lambda: len(odd.posted) >= 3)
-    odd.post_status = 500
+    fake_service.post_status = 503
+    fake_service.body = SOMETHING
+    until(lambda: len(fake_service.posted) >= 3)
+    fake_service.post_status = 500
     agent.wait_for("approval-failed", times=2)
-    odd.post_status = 200
+    fake_service.post_status = 200
     agent.wait_for("approved")
     assert len(agent.lines("approval-failed")) == 2  # once for each reason
-    assert odd.posted[-1] == {"StartRequests": [{"EventId": EVENT["EventId"]}]}
+    assert fake_service.posted[-1] == {"StartRequests": [{"EventId": EVENT["EventId"]}]}
     assert (agent.folder / "drain").read_text() == "prepare\n"
 
 
 @pytest.mark.full
-def test_an_unprepared_event_is_never_approved(odd: FakeService, agent: Agent) -> None:
+def test_an_unprepared_event_is_never_approved(
+    fake_service: FakeService, agent: Agent
+) -> None:
     (agent.folder / "code").write_text("1")
-    odd.body = SOMETHING
+    fake_service.body = SOMETHING
     agent.wait_for("not-approved")
-    for odd.body in (HTML, b"", b'{"Events":null}', b"[]", SOMETHING):
-        asked_again(odd, 1)
-    assert odd.posted == []
+    for fake_service.body in (HTML, b"", b'{"Events":null}', b"[]", SOMETHING):
+        wait_for_requests(fake_service, 1)
+    assert fake_service.posted == []
 
 
 @pytest.mark.full
 def test_missing_fields_and_unknown_types_are_tolerated(
-    odd: FakeService, agent: Agent
+    fake_service: FakeService, agent: Agent
 ) -> None:
     strange = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
-    odd.body = json.dumps({"Events": [strange, {**EVENT, "More": [1]}]}).encode()
+    fake_service.body = json.dumps(
+        {"Events": [strange, {**EVENT, "More": [1]}]}
+    ).encode()
     agent.wait_for("approved")
     seen = {line["event"]: line for line in agent.lines("seen")}
     assert seen["X"]["mine"] is False
@@ -200,21 +204,21 @@ def test_missing_fields_and_unknown_types_are_tolerated(
 
 
 def test_a_truncated_event_state_is_restored_from_its_older_copy(
-    odd: FakeService, tmp_path: Path
+    fake_service: FakeService, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vm"
     (tmp_path / "vm").mkdir()
     (folder / "code").write_text("1")
-    odd.body = SOMETHING
-    with an_agent(folder, odd.endpoint, PLAN, top=TOP) as agent:
+    fake_service.body = SOMETHING
+    with an_agent(folder, fake_service.endpoint, PLAN, top=TOP) as agent:
         agent.wait_for("not-approved")
         assert agent.stop() == 0
     path = folder / "state" / "events" / f"{EVENT['EventId']}.json"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with an_agent(folder, odd.endpoint, PLAN, top=TOP) as agent:
+    with an_agent(folder, fake_service.endpoint, PLAN, top=TOP) as agent:
         agent.wait_for("began", times=2)
         agent.wait_for_log("older copy")
-        asked_again(odd)
+        wait_for_requests(fake_service)
     assert len(agent.lines("seen")) == 1
 
 

@@ -81,8 +81,10 @@ def test_an_agent_is_monitored_from_start_to_stop(tmp_path: Path) -> None:
             assert heard[0].startswith(b"READY=1\nSTATUS=")
             program.service.announce(vms=["web-0"])
             agent.wait_for("decided")
-            until(lambda: ("events", "Reboot", "Scheduled", "1") in _told(agent))
-            metrics = _told(agent)
+            until(
+                lambda: ("events", "Reboot", "Scheduled", "1") in _read_metrics(agent)
+            )
+            metrics = _read_metrics(agent)
             assert metrics["decisions_total", "all"] == 1
             assert metrics["notice_given_seconds_count", "Reboot"] == 1
             until(lambda: page(agent, "/healthz")[0] == 200)
@@ -90,7 +92,7 @@ def test_an_agent_is_monitored_from_start_to_stop(tmp_path: Path) -> None:
             program.kill()
             until(lambda: page(agent, "/healthz")[0] == 503)
             assert [*json.loads(page(agent, "/healthz")[1])["reasons"]] == ["blind"]
-            assert _told(agent)["blind",] == 1
+            assert _read_metrics(agent)["blind",] == 1
             until(lambda: numbers(file.read_text())["blind",] == 1)
             assert agent.stop() == 0
             assert numbers(file.read_text())["up",] == 0
@@ -98,7 +100,7 @@ def test_an_agent_is_monitored_from_start_to_stop(tmp_path: Path) -> None:
         assert {*heard[1:-1]} == {b"WATCHDOG=1"}
 
 
-def _told(agent: Agent) -> Mapping[tuple[str, ...], float]:
+def _read_metrics(agent: Agent) -> Mapping[tuple[str, ...], float]:
     status, text = page(agent, "/metrics")
     assert status == 200
     return numbers(text)

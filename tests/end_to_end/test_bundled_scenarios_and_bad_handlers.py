@@ -1,7 +1,7 @@
 """Bundled scenarios: each one catches a faulty handler and reports the reason."""
 
 import pytest
-from tests.testing.support.inner_pytest import a_handler, hurried, rehearse
+from tests.testing.support.inner_pytest import a_handler, rehearse, shortened
 
 from forewarn.testing.scenario import parser
 
@@ -39,7 +39,7 @@ def test_every_bundled_scenario_has_a_faulty_handler() -> None:
 def test_a_faulty_handler_fails(name: str) -> None:
     fault, reason = CAUGHT[name]
     played = rehearse(
-        hurried(parser.load_scenario(name)), a_handler(f"bad_handlers.{fault}")
+        shortened(parser.load_scenario(name)), a_handler(f"bad_handlers.{fault}")
     )
     assert not played.has_passed
     assert reason in " ".join(result.reason or "" for result in played.failed)

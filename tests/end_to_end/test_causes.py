@@ -44,14 +44,14 @@ def forewarn(tmp_path: Path) -> Iterator[Forewarn]:
         yield command
 
 
-def told(done: FinishedCommand) -> str:
+def output_text(done: FinishedCommand) -> str:
     assert (done.code, done.err) == (0, "")
     assert max(map(len, done.out.splitlines())) <= 80
     return " ".join(done.out.split())
 
 
 def id_in(done: FinishedCommand) -> str:
-    return told(done).split(" id ")[1].split()[0]
+    return output_text(done).split(" id ")[1].split()[0]
 
 
 @pytest.mark.full
@@ -63,7 +63,7 @@ def test_a_start_without_notice_is_explained(forewarn: Forewarn) -> None:
         "delete batch_0": "scale set batch gives no terminate notice: batch_0",
         "delete pool_1": "spot VMs get no terminate notice: pool_1 is deleted",
     }.items():
-        out = told(forewarn(f"vm {words}"))
+        out = output_text(forewarn(f"vm {words}"))
         assert "starts at once, without notice" in out
         assert explanation in out
 
@@ -72,27 +72,27 @@ def test_a_start_without_notice_is_explained(forewarn: Forewarn) -> None:
 def test_a_deleted_vm_gets_its_notice_and_then_leaves_the_fleet(
     forewarn: Forewarn,
 ) -> None:
-    out = told(forewarn("vm delete pool_0"))
+    out = output_text(forewarn("vm delete pool_0"))
     assert "(in 10m)" in out
     assert "pool_0 leaves the fleet when that is done" in out
-    told(forewarn("clock advance 11m"))
-    assert "pool_0" not in told(forewarn("fleet show"))
+    output_text(forewarn("clock advance 11m"))
+    assert "pool_0" not in output_text(forewarn("fleet show"))
     entry = "FleetChanged removed 1 VM (pool_0) by the service, after a deletion"
-    assert entry in told(forewarn("journal"))
+    assert entry in output_text(forewarn("journal"))
 
 
 @pytest.mark.full
 def test_a_repeated_host_report_changes_nothing(forewarn: Forewarn) -> None:
-    told(forewarn("host degraded host-a --fails-by 2d"))
-    again = told(forewarn("host degraded host-a --fails-by 3d"))
+    output_text(forewarn("host degraded host-a --fails-by 2d"))
+    again = output_text(forewarn("host degraded host-a --fails-by 3d"))
     assert again.startswith("nothing new: Redeploy of host-a (quick-0, web-0) is SCHED")
-    told(forewarn("host failed host-a"))
-    again = told(forewarn("host failed host-a"))
+    output_text(forewarn("host failed host-a"))
+    again = output_text(forewarn("host failed host-a"))
     assert again.startswith("nothing new: Reboot of host-a (quick-0, web-0) is STARTED")
-    told(forewarn("clock advance 1m"))
-    over = told(forewarn("host recovered host-a"))
+    output_text(forewarn("clock advance 1m"))
+    over = output_text(forewarn("host recovered host-a"))
     assert over.startswith("completed: Reboot of host-a (quick-0, web-0) (")
-    over = told(forewarn("host recovered host-a"))
+    over = output_text(forewarn("host recovered host-a"))
     assert over == "nothing to do: host-a is neither degraded nor failed"
 
 
@@ -101,7 +101,7 @@ def test_a_recovered_host_has_its_maintenance_canceled(
     forewarn: Forewarn,
 ) -> None:
     maintenance = id_in(forewarn("host degraded host-b"))
-    over = told(forewarn("host recovered host-b"))
+    over = output_text(forewarn("host recovered host-b"))
     assert over == f"canceled: Redeploy of host-b (lone, web-1) ({maintenance})"
 
 
@@ -109,18 +109,18 @@ def test_a_recovered_host_has_its_maintenance_canceled(
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
 def test_an_empty_host_notifies_nobody(forewarn: Forewarn, command: str) -> None:
     message = "bare has no VMs; nobody was told"
-    assert told(forewarn(f"host {command} bare")) == message
+    assert output_text(forewarn(f"host {command} bare")) == message
 
 
 def test_waiting_maintenance_is_explained_and_finished_maintenance_has_a_story(
     forewarn: Forewarn,
 ) -> None:
     maintenance = id_in(forewarn("host maintain host-b --type reboot"))
-    why = told(forewarn(f"events explain {maintenance}"))
+    why = output_text(forewarn(f"events explain {maintenance}"))
     assert "group web has not approved event" in why
     assert "group lone has not approved event" in why
-    told(forewarn("clock advance 16m"))
-    story = told(forewarn(f"events show {maintenance}"))
+    output_text(forewarn("clock advance 16m"))
+    story = output_text(forewarn(f"events show {maintenance}"))
     assert "announced by admin: Reboot of host host-b (lone, web-1)" in story
     assert story.endswith("Never approved by lone, web.")
 
@@ -130,11 +130,11 @@ def test_an_event_whose_vms_have_left_is_shown_as_withdrawn(
     forewarn: Forewarn,
 ) -> None:
     maintenance = id_in(forewarn("host maintain host-b"))
-    told(forewarn("vm delete lone"))
-    told(forewarn("clock advance 1m"))
-    shown = told(forewarn(f"events show {maintenance}"))
+    output_text(forewarn("vm delete lone"))
+    output_text(forewarn("clock advance 1m"))
+    shown = output_text(forewarn(f"events show {maintenance}"))
     assert "resources lone status withdrawn: its VMs have left approved not" in shown
     assert "resources web-1 status Scheduled approved not yet" in shown
-    facts = told(forewarn("journal"))
+    facts = output_text(forewarn("journal"))
     assert f"VmsLeft {maintenance} lone left" in facts
     assert "group lone: its VMs have left" in facts

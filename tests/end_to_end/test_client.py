@@ -16,7 +16,7 @@ import pytest
 from tests.end_to_end.program import (
     FOREWARN,
     Program,
-    a_kept_address,
+    a_reserved_address,
     environment_of,
     run,
     serving,
@@ -123,7 +123,7 @@ def test_a_canceled_event_is_reported_as_canceled(program: Program) -> None:
 @pytest.mark.full
 def test_a_watch_survives_a_restart_of_the_service(tmp_path: Path) -> None:
     with (
-        a_kept_address() as where,
+        a_reserved_address() as where,
         serving(tmp_path, metadata=[where]) as program,
     ):
         client = Client(endpoint_of(program))

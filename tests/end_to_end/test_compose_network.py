@@ -17,7 +17,7 @@ from tests.end_to_end.program import (
     serving,
 )
 from tests.programs.installed import needs
-from tests.programs.network import NetworkNamespace, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, connect, some_namespaces
 
 pytestmark = needs("curl", "setpriv")
 
@@ -49,11 +49,11 @@ def address_of(service: object) -> str:
 @contextmanager
 def a_network() -> Iterator[ComposeNetwork]:
     """Connect two namespaces by a bridge without an address, as `inhibit_ipv4` does."""
-    with some_places("machine", "forewarn", "app") as (machine, service, app):
+    with some_namespaces("machine", "forewarn", "app") as (machine, service, app):
         machine.do("ip", "link", "add", "br0", "type", "bridge")
         machine.do("ip", "link", "set", "br0", "up")
         for place, definition in ((service, SERVICE), (app, APP)):
-            lay_wire(machine, f"to-{place.name}", place)
+            connect(machine, f"to-{place.name}", place)
             machine.do("ip", "link", "set", f"to-{place.name}", "master", "br0")
             own = f"{address_of(definition)}/{BITS}"
             place.do("ip", "address", "add", own, "dev", "eth0")

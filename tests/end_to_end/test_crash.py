@@ -25,7 +25,7 @@ class VisibleState:
     clock: Any
 
 
-def a_picture(service: RunningService) -> VisibleState:
+def read_state(service: RunningService) -> VisibleState:
     answers = [service.as_vm(vm) for vm in VMS]
     return VisibleState(
         documents=[(response.body, response.headers["ETag"]) for response in answers],
@@ -45,7 +45,7 @@ class RestartedProgram:
 
 
 @pytest.fixture(scope="module")
-def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedProgram]:
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedProgram]:
     """Kill a program with maintenance in every phase, and start it again."""
     folder = tmp_path_factory.mktemp("crash")
     with serving(folder, *OPTIONS) as program:
@@ -58,55 +58,57 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedProg
         service.request("POST", f"/v1/maintenances/{canceled['id']}/cancel")
         service.advance(60)
         until(lambda: len(service.facts("WorkBegan")) == 1)
-        before = a_picture(service)
+        before = read_state(service)
         program.kill()
     with serving(folder, *OPTIONS) as program:
-        after = a_picture(program.service)
+        after = read_state(program.service)
         yield RestartedProgram(
             program=program, before=before, after=after, started=started["id"]
         )
 
 
 def test_after_a_kill_vms_read_the_same_documents_and_tags(
-    survivor: RestartedProgram,
+    restarted: RestartedProgram,
 ) -> None:
-    assert survivor.after.documents == survivor.before.documents
+    assert restarted.after.documents == restarted.before.documents
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_after_a_kill_operators_read_the_same_lists(
-    survivor: RestartedProgram, name: str
+    restarted: RestartedProgram, name: str
 ) -> None:
     index = LISTS.index(name)
-    before = survivor.before.lists[index]
-    again = survivor.after.lists[index]
+    before = restarted.before.lists[index]
+    again = restarted.after.lists[index]
     assert len(before) > 1
     assert [item for item in again if item.get("fact") != "WorkBegan"] == [
         item for item in before if item.get("fact") != "WorkBegan"
     ]
 
 
-def test_after_a_kill_the_clock_shows_the_same_time(survivor: RestartedProgram) -> None:
-    assert survivor.after.clock == survivor.before.clock
+def test_after_a_kill_the_clock_shows_the_same_time(
+    restarted: RestartedProgram,
+) -> None:
+    assert restarted.after.clock == restarted.before.clock
 
 
-def test_after_a_kill_etags_are_still_valid(survivor: RestartedProgram) -> None:
-    for vm, (_, tag) in zip(VMS, survivor.before.documents, strict=True):
-        answer = survivor.program.service.as_vm(vm, If_None_Match=tag)
+def test_after_a_kill_etags_are_still_valid(restarted: RestartedProgram) -> None:
+    for vm, (_, tag) in zip(VMS, restarted.before.documents, strict=True):
+        answer = restarted.program.service.as_vm(vm, If_None_Match=tag)
         assert (answer.status, answer.body) == (304, b"")
 
 
-def test_after_a_kill_the_driver_is_called_again(survivor: RestartedProgram) -> None:
-    service = survivor.program.service
+def test_after_a_kill_the_driver_is_called_again(restarted: RestartedProgram) -> None:
+    service = restarted.program.service
     until(lambda: len(service.facts("WorkBegan")) == 2)
     began = service.facts("WorkBegan")
     assert [fact["attempt"] for fact in began] == [1, 2]
-    assert {fact["maintenance"] for fact in began} == {survivor.started}
+    assert {fact["maintenance"] for fact in began} == {restarted.started}
 
 
-def test_after_a_kill_maintenance_continues(survivor: RestartedProgram) -> None:
-    service = survivor.program.service
-    path = f"/v1/maintenances/{survivor.started}"
+def test_after_a_kill_maintenance_continues(restarted: RestartedProgram) -> None:
+    service = restarted.program.service
+    path = f"/v1/maintenances/{restarted.started}"
     assert service.request("POST", f"{path}/complete").json["phase"] == "COMPLETED"
     assert len(service.facts("Completed")) == 1
     service.advance(15 * 60)

@@ -35,7 +35,7 @@ GET = a_request(events_of("web-0"), "Metadata: true")
 
 
 @contextmanager
-def answering_after(
+def serving_with_delay(
     folder: Path, delay: str, *, clock: str = "manual"
 ) -> Iterator[Program]:
     """Serve the fleet with a first request that takes `delay` seconds."""
@@ -47,7 +47,7 @@ def answering_after(
         yield program
 
 
-def began(program: Program) -> bool:
+def is_enabled(program: Program) -> bool:
     """Return whether exactly one group has been enabled."""
     return len(program.service.facts("ListeningBegan")) == 1
 
@@ -57,13 +57,13 @@ def test_responses_are_delayed_while_a_group_is_enabled_and_immediate_afterwards
     tmp_path: Path,
 ) -> None:
     with (
-        answering_after(tmp_path, str(DELAY)) as program,
+        serving_with_delay(tmp_path, str(DELAY)) as program,
         Poller(program.metadata[0]) as first,
         Poller(program.metadata[0], "web-1") as second,
     ):
         start = time.monotonic()
         first.socket.sendall(GET)
-        until(lambda: began(program))
+        until(lambda: is_enabled(program))
         second.socket.sendall(GET)
         program.service.announce(vms=["web-1"])
         response = first.answer()
@@ -75,14 +75,14 @@ def test_responses_are_delayed_while_a_group_is_enabled_and_immediate_afterwards
         assert first.request().status == 200
         assert second.request().status == 200
         assert time.monotonic() - start < AT_ONCE
-        assert began(program)
+        assert is_enabled(program)
 
 
 @pytest.mark.full
 def test_an_approval_is_carried_out_even_if_its_client_disconnects(
     tmp_path: Path,
 ) -> None:
-    with answering_after(tmp_path, NEVER) as program:
+    with serving_with_delay(tmp_path, NEVER) as program:
         before = program.sockets
         maintenance = program.service.announce(vms=["web-0"])
         event = maintenance["events"][0]["id"]
@@ -99,7 +99,7 @@ def test_an_approval_is_carried_out_even_if_its_client_disconnects(
 
 def test_delayed_first_requests_do_not_block_a_stop(tmp_path: Path) -> None:
     with (
-        answering_after(tmp_path, NEVER) as program,
+        serving_with_delay(tmp_path, NEVER) as program,
         Poller(program.metadata[0]) as web,
         Poller(program.metadata[0], "lone") as lone,
     ):
@@ -120,20 +120,20 @@ def test_a_first_request_gets_a_response_even_if_the_clock_advances_a_day(
     tmp_path: Path,
 ) -> None:
     with (
-        answering_after(tmp_path, str(DELAY), clock="x99999") as program,
+        serving_with_delay(tmp_path, str(DELAY), clock="x99999") as program,
         Poller(program.metadata[0]) as poller,
     ):
         start = time.monotonic()
         assert poller.request().status == 200
         assert time.monotonic() - start >= DELAY
-        assert began(program)
+        assert is_enabled(program)
 
 
 @pytest.mark.full
 def test_a_group_is_enabled_even_if_its_first_client_disconnects(
     tmp_path: Path,
 ) -> None:
-    with answering_after(tmp_path, str(DELAY)) as program:
+    with serving_with_delay(tmp_path, str(DELAY)) as program:
         before = program.sockets
         with closing(sqlite3.connect(tmp_path / "state" / "forewarn.db")) as store:
             store.execute("BEGIN IMMEDIATE")  # so that the group cannot be enabled yet
@@ -143,7 +143,7 @@ def test_a_group_is_enabled_even_if_its_first_client_disconnects(
                 poller.reset()
             until(lambda: program.sockets == before)
             store.rollback()
-        until(lambda: began(program))
+        until(lambda: is_enabled(program))
         time.sleep(DELAY)
         start = time.monotonic()
         with Poller(program.metadata[0], "web-1") as poller:

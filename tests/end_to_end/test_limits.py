@@ -35,7 +35,7 @@ GET = a_request(events_of("web-0"), "Metadata: true")
 HEALTH = a_request("/healthz", host="Host: localhost")
 
 
-def ask(
+def status_line_of(
     where: str,
     request: bytes,
     source: str = "127.0.0.1",
@@ -86,11 +86,11 @@ def test_connections_are_limited_per_vm(tmp_path: Path) -> None:
         for source in ("127.0.0.2", "127.0.0.3", "127.0.0.2"):
             stack.enter_context(connect(where, source))
         for _ in range(3):
-            status = ask(where, GET, "127.0.0.3")
+            status = status_line_of(where, GET, "127.0.0.3")
             assert status == b"HTTP/1.1 503 Service Unavailable"
-            assert ask(where, GET, "127.0.0.4") == OK
+            assert status_line_of(where, GET, "127.0.0.4") == OK
         stack.close()
-        until(lambda: ask(where, GET, "127.0.0.3") == OK)
+        until(lambda: status_line_of(where, GET, "127.0.0.3") == OK)
         assert program.stop()[0] == 0
         assert program.log.count("web-0 has 3 connections") == 1
         assert program.log.count("\n") == 1
@@ -102,12 +102,12 @@ def test_connections_are_limited_in_total(tmp_path: Path) -> None:
         where = program.metadata[0]
         kept = [stack.enter_context(connect(where)) for _ in range(5)]
         for _ in range(20):
-            assert ask(where, GET) == b""
+            assert status_line_of(where, GET) == b""
         for client in kept:
             client.sendall(GET)
             assert client.recv(65536).startswith(OK)
         kept[0].close()
-        until(lambda: ask(where, GET) == OK)
+        until(lambda: status_line_of(where, GET) == OK)
         assert program.stop()[0] == 0
         assert program.log.count("there are 5 connections") == 1
         assert program.log.count("\n") == 1
@@ -117,7 +117,7 @@ def test_connections_are_limited_in_total(tmp_path: Path) -> None:
 
 
 @contextmanager
-def crowd(where: str, count: int) -> Iterator[None]:
+def open_connections(where: str, count: int) -> Iterator[None]:
     with ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(connect(where))
@@ -146,15 +146,19 @@ def test_both_planes_share_few_file_descriptors(tmp_path: Path, files: int) -> N
     with serving(tmp_path, within=["prlimit", f"--nofile={files}"]) as program:
         metadata, control = program.metadata[0], program.service.control
         with regulars(program) as ask_regulars:
-            with crowd(metadata, files):
+            with open_connections(metadata, files):
                 until(lambda: program.log.count(FULL) == 1)
                 ask_regulars()
-                assert ask(control, HEALTH) == OK
-            with crowd(control, files):
+                assert status_line_of(control, HEALTH) == OK
+            with open_connections(control, files):
                 until(lambda: program.log.count(FULL) == 2)
                 ask_regulars()
-                assert ask(metadata, GET) == OK
-        until(lambda: ask(metadata, GET) == ask(control, HEALTH) == OK)
+                assert status_line_of(metadata, GET) == OK
+        until(
+            lambda: (
+                status_line_of(metadata, GET) == status_line_of(control, HEALTH) == OK
+            )
+        )
         assert program.stop()[0] == 0
         assert program.log.count(FULL) == 2
         assert program.log.count("\n") == 2
@@ -176,17 +180,17 @@ def test_the_program_survives_running_out_of_files(tmp_path: Path) -> None:
     with serving(tmp_path) as program:
         metadata, control = program.metadata[0], program.service.control
         with regulars(program) as ask_regulars, out_of_files(program):
-            with crowd(metadata, 20), crowd(control, 20):
+            with open_connections(metadata, 20), open_connections(control, 20):
                 for _ in range(8):
                     ask_regulars()
                     time.sleep(0.1)
                 answers = (
-                    ask(metadata, GET, patience=2),
-                    ask(control, HEALTH, patience=2),
+                    status_line_of(metadata, GET, patience=2),
+                    status_line_of(control, HEALTH, patience=2),
                 )
                 assert b"" in answers
-            until(lambda: ask(metadata, GET, patience=2) == OK)
-            until(lambda: ask(control, HEALTH, patience=2) == OK)
+            until(lambda: status_line_of(metadata, GET, patience=2) == OK)
+            until(lambda: status_line_of(control, HEALTH, patience=2) == OK)
         assert program.stop()[0] == 0
         assert program.log == ""
 

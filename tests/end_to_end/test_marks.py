@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.testing.support.inner_pytest import ROOT, a_handler, hurried, rehearse
+from tests.testing.support.inner_pytest import ROOT, a_handler, rehearse, shortened
 
 from forewarn.testing.scenario.model import Scenario
 from forewarn.testing.scenario.parser import parse_scenario
@@ -26,7 +26,7 @@ def test_a_handler_that_drains_before_it_approves_passes(scenario: Scenario) -> 
 
 def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> None:
     handler = a_handler("bad_handlers.approves_before_it_is_ready")
-    played = rehearse(hurried(scenario), handler)
+    played = rehearse(shortened(scenario), handler)
     (failed,) = played.failed
     assert "planned is approved" in failed.what
     assert "the mark 'drained'" in (failed.reason or "") or "no mark 'drained'" in (
@@ -35,7 +35,7 @@ def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> No
 
 
 def test_a_handler_that_makes_no_mark_fails(scenario: Scenario) -> None:
-    played = rehearse(hurried(scenario), a_handler("careful_handler"))
+    played = rehearse(shortened(scenario), a_handler("careful_handler"))
     assert [result.reason for result in played.failed] == [
         "planned was approved, and there is no mark 'drained', nor any other"
     ]

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from tests.end_to_end.program import Program, run, serving, until
 from tests.end_to_end.test_refusals import PORTS, check_sentence
-from tests.notifiers.receiver import Receiver, a_receiver, answering
+from tests.notifiers.receiver import Receiver, a_receiver, a_reply
 from tests.patience import PATIENCE
 
 MANUAL = ("--clock", "manual")
@@ -20,7 +20,7 @@ def a_file(folder: Path, text: str) -> tuple[str, str]:
     return ("--config", str(path))
 
 
-def everything_to(receiver: Receiver) -> str:
+def notify_settings(receiver: Receiver) -> str:
     return (
         "[notify]\nlongest_backoff = 1\n"
         '[[notify.targets]]\nname = "all"\nkind = "webhook"\nfacts = ["*"]\n'
@@ -34,7 +34,7 @@ def some_lives(program: Program, count: int) -> None:
         program.service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
 
 
-def all_told(program: Program, receiver: Receiver) -> int:
+def wait_for_delivery(program: Program, receiver: Receiver) -> int:
     """Wait until the receiver has the last fact, and return its position."""
     end = len(program.service.facts())
     receiver.wait_for(lambda: end in receiver.positions)
@@ -49,11 +49,11 @@ def test_after_a_kill_every_fact_is_delivered_at_least_once_and_in_order(
     def reply(handler: BaseHTTPRequestHandler) -> None:
         if len(receiver.got) == 15:
             killed.wait(PATIENCE)
-        answering(204)(handler)
+        a_reply(204)(handler)
 
     with a_receiver() as receiver:
         receiver.reply = reply
-        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        options = (*MANUAL, *a_file(tmp_path, notify_settings(receiver)))
         with serving(tmp_path, *options, OPS_SECRET="hush") as program:
             begin = len(program.service.facts())
             some_lives(program, 10)
@@ -64,7 +64,7 @@ def test_after_a_kill_every_fact_is_delivered_at_least_once_and_in_order(
         told_before = receiver.positions
         with serving(tmp_path, *options, OPS_SECRET="hush") as program:
             some_lives(program, 5)
-            end = all_told(program, receiver)
+            end = wait_for_delivery(program, receiver)
         told_after = receiver.positions[len(told_before) :]
     assert told_before == [*range(begin + 1, begin + 16)]
     assert told_after == [*range(told_after[0], end + 1)]
@@ -75,11 +75,11 @@ def test_after_a_kill_every_fact_is_delivered_at_least_once_and_in_order(
 def test_after_an_orderly_stop_nothing_is_delivered_twice(tmp_path: Path) -> None:
     ends = []
     with a_receiver() as receiver:
-        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        options = (*MANUAL, *a_file(tmp_path, notify_settings(receiver)))
         for _ in range(2):
             with serving(tmp_path, *options, OPS_SECRET="hush") as program:
                 some_lives(program, 3)
-                ends.append(all_told(program, receiver))
+                ends.append(wait_for_delivery(program, receiver))
                 assert program.stop()[0] == 0
         assert receiver.positions == [*range(receiver.positions[0], ends[-1] + 1)]
 
@@ -112,13 +112,13 @@ def test_a_receiver_that_was_down_misses_nothing(tmp_path: Path) -> None:
         answers = iter([503, 500, 204])
 
         def reply(handler: BaseHTTPRequestHandler) -> None:
-            answering(next(answers, 204))(handler)
+            a_reply(next(answers, 204))(handler)
 
         receiver.reply = reply
-        options = (*MANUAL, *a_file(tmp_path, everything_to(receiver)))
+        options = (*MANUAL, *a_file(tmp_path, notify_settings(receiver)))
         with serving(tmp_path, *options, OPS_SECRET="hush") as program:
             program.service.announce(vms=["web-0"])
-            end = all_told(program, receiver)
+            end = wait_for_delivery(program, receiver)
             log = program.log
     first = receiver.positions[0]
     assert receiver.positions == [first, first, *range(first, end + 1)]

@@ -55,9 +55,7 @@ def test_an_acknowledged_approval_survives_a_kill(tmp_path: Path, url: str) -> N
 
 
 @contextmanager
-def a_vm_that_never_stops_asking(
-    service: RunningService, vm: str
-) -> Iterator[set[int]]:
+def polling_vm(service: RunningService, vm: str) -> Iterator[set[int]]:
     """Poll continuously, and collect the statuses of all responses."""
     statuses: set[int] = set()
     over = Event()
@@ -82,7 +80,7 @@ def test_the_service_survives_a_database_restart(
     with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0.2") as program:
         service = program.service
         event = service.announce(vms=["web-0"])["events"][0]["id"]
-        with a_vm_that_never_stops_asking(service, "web-1") as statuses:
+        with polling_vm(service, "web-1") as statuses:
             with durable_postgres.stopped():
                 shown = service.document("web-1")
                 approval = service.approve_as("web-0", event)

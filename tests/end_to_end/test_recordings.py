@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.client.support.service import DATE, EMPTY, a_service, says
-from tests.end_to_end.program import a_kept_address
+from tests.client.support.service import DATE, EMPTY, a_service, respond
+from tests.end_to_end.program import a_reserved_address
 from tests.end_to_end.small_disk import a_small_disk
 from tests.patience import PATIENCE
 from tests.recordings.recordings import (
@@ -85,7 +85,7 @@ def outlines(recording: Recording) -> list[tuple[object, ...]]:
 def record_a_life(path: Path) -> None:
     """Record a reboot, a canceled freeze, an outage, and a service with a new store."""
     with (
-        a_kept_address() as where,
+        a_reserved_address() as where,
         Rehearsal(metadata=where) as rehearsal,
         running(*recording(path, rehearsal.endpoint)) as it,
     ):
@@ -159,9 +159,9 @@ def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_failures_are_recorded_and_the_recording_continues(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
-    instance, busy = says({}), says({"error": "busy"}, 503)
-    acts = [says(EMPTY, Date=DATE), instance, busy, says(EMPTY, Date=DATE)]
-    with a_service(*acts, says({"error": "enough"}, 400)) as service:
+    instance, busy = respond({}), respond({"error": "busy"}, 503)
+    acts = [respond(EMPTY, Date=DATE), instance, busy, respond(EMPTY, Date=DATE)]
+    with a_service(*acts, respond({"error": "enough"}, 400)) as service:
         words = ["record", "-o", str(path), "--endpoint", service.url]
         assert main.main([*words, "--poll", "0.001"]) == 1
     lines = [

@@ -22,7 +22,7 @@ done
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptService]:
+def script_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptService]:
     folder = tmp_path_factory.mktemp("script")
     main = write_script(folder / "main", BY_REASON)
     options = settings(folder, main, timeout=20, grace=0.3)
@@ -34,20 +34,30 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptService]:
 # --- success -----------------------------------------------------------------
 
 
-def test_a_script_does_the_work_and_its_output_is_kept(stage: ScriptService) -> None:
-    maintenance = stage.begin("happy", 'cat >/dev/null; echo "hello $FOREWARN_VMS"')
-    stage.until_over(maintenance)
-    facts = [fact["fact"] for fact in stage.facts(maintenance)]
+def test_a_script_does_the_work_and_its_output_is_kept(
+    script_service: ScriptService,
+) -> None:
+    maintenance = script_service.begin(
+        "happy", 'cat >/dev/null; echo "hello $FOREWARN_VMS"'
+    )
+    script_service.until_over(maintenance)
+    facts = [fact["fact"] for fact in script_service.facts(maintenance)]
     assert facts[-4:] == ["WorkBegan", "WorkPrinted", "WorkDone", "Completed"]
-    (printed,) = stage.facts(maintenance, "WorkPrinted")
+    (printed,) = script_service.facts(maintenance, "WorkPrinted")
     assert printed["output"] == f"hello {maintenance['vms'][0]}\n"
 
 
-def test_reports_are_recorded_in_order(stage: ScriptService, tmp_path: Path) -> None:
+def test_reports_are_recorded_in_order(
+    script_service: ScriptService, tmp_path: Path
+) -> None:
     text = REPORTING.format(trace=tmp_path / "trace", step="")
-    maintenance = stage.begin("each", text, host="a")
-    stage.until_over(maintenance)
-    done = [vm for fact in stage.facts(maintenance, "WorkDone") for vm in fact["vms"]]
+    maintenance = script_service.begin("each", text, host="a")
+    script_service.until_over(maintenance)
+    done = [
+        vm
+        for fact in script_service.facts(maintenance, "WorkDone")
+        for vm in fact["vms"]
+    ]
     assert done == ["a1", "a2", "a3", "a4", "a5"]
 
 
@@ -55,15 +65,15 @@ def test_reports_are_recorded_in_order(stage: ScriptService, tmp_path: Path) -> 
 
 
 def test_a_retry_continues_with_the_vm_that_failed(
-    stage: ScriptService, tmp_path: Path
+    script_service: ScriptService, tmp_path: Path
 ) -> None:
     step = f"test $vm != b3 || test -e {tmp_path}/repaired || exit 4"
     text = REPORTING.format(trace=tmp_path / "trace", step=step)
-    maintenance = stage.begin("third", text, host="b")
-    assert "exit code 4" in stage.until_stuck(maintenance)
+    maintenance = script_service.begin("third", text, host="b")
+    assert "exit code 4" in script_service.until_stuck(maintenance)
     (tmp_path / "repaired").touch()
-    stage.act(maintenance, "retry")
-    stage.until_over(maintenance)
+    script_service.act(maintenance, "retry")
+    script_service.until_over(maintenance)
     assert (tmp_path / "trace").read_text().split("\n") == [
         *("1 b1", "1 b2", "1 b3", "2 b3", "2 b4", "2 b5"),
         "",
@@ -71,28 +81,30 @@ def test_a_retry_continues_with_the_vm_that_failed(
 
 
 def test_a_script_killed_halfway_keeps_its_reported_progress(
-    stage: ScriptService, tmp_path: Path
+    script_service: ScriptService, tmp_path: Path
 ) -> None:
     step = "test $vm != c4 || kill -KILL $$"
     text = REPORTING.format(trace=tmp_path / "trace", step=step)
-    maintenance = stage.begin("dies", text, host="c")
-    assert "ended by signal 9 (KILL)" in stage.until_stuck(maintenance)
-    (failed,) = stage.facts(maintenance, "WorkFailed")
+    maintenance = script_service.begin("dies", text, host="c")
+    assert "ended by signal 9 (KILL)" in script_service.until_stuck(maintenance)
+    (failed,) = script_service.facts(maintenance, "WorkFailed")
     assert failed["vms"] == ["c4", "c5"]
 
 
-def test_a_missing_script_can_be_restored_and_retried(stage: ScriptService) -> None:
-    maintenance = stage.begin("missing", "exit 0")
-    stage.until_over(maintenance)
-    main = stage.folder / "main"
-    main.rename(stage.folder / "away")
+def test_a_missing_script_can_be_restored_and_retried(
+    script_service: ScriptService,
+) -> None:
+    maintenance = script_service.begin("missing", "exit 0")
+    script_service.until_over(maintenance)
+    main = script_service.folder / "main"
+    main.rename(script_service.folder / "away")
     try:
-        maintenance = stage.begin("missing", "exit 0")
-        assert "does not exist" in stage.until_stuck(maintenance)
+        maintenance = script_service.begin("missing", "exit 0")
+        assert "does not exist" in script_service.until_stuck(maintenance)
     finally:
-        (stage.folder / "away").rename(main)
-    stage.act(maintenance, "retry")
-    stage.until_over(maintenance)
+        (script_service.folder / "away").rename(main)
+    script_service.act(maintenance, "retry")
+    script_service.until_over(maintenance)
 
 
 @pytest.mark.parametrize(
@@ -101,21 +113,21 @@ def test_a_missing_script_can_be_restored_and_retried(stage: ScriptService) -> N
     ids=["100 MB", "nonsense", "half a line"],
 )
 def test_any_script_output_is_truncated_and_kept(
-    stage: ScriptService, flood: str
+    script_service: ScriptService, flood: str
 ) -> None:
-    before = stage.program.memory
-    maintenance = stage.begin("flood", flood)
-    stage.until_over(maintenance)
-    (printed,) = stage.facts(maintenance, "WorkPrinted")
+    before = script_service.program.memory
+    maintenance = script_service.begin("flood", flood)
+    script_service.until_over(maintenance)
+    (printed,) = script_service.facts(maintenance, "WorkPrinted")
     assert 4 <= len(printed["output"].encode()) <= 65536
-    assert stage.program.memory < before + 20_000
+    assert script_service.program.memory < before + 20_000
 
 
 def test_leftover_processes_are_ended_before_the_work_is_over(
-    stage: ScriptService, tmp_path: Path
+    script_service: ScriptService, tmp_path: Path
 ) -> None:
-    maintenance = stage.begin("forks", f"sleep 30 & echo $! >{tmp_path}/pid")
-    stage.until_over(maintenance)
+    maintenance = script_service.begin("forks", f"sleep 30 & echo $! >{tmp_path}/pid")
+    script_service.until_over(maintenance)
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
@@ -123,25 +135,27 @@ def test_leftover_processes_are_ended_before_the_work_is_over(
 
 
 def test_a_slow_script_does_not_block_other_maintenance(
-    stage: ScriptService, tmp_path: Path
+    script_service: ScriptService, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    slow = stage.begin("slow", f"read line <{gate}")
-    until(lambda: bool(stage.facts(slow, "WorkBegan")), LONG)
-    stage.until_over(stage.begin("other", "exit 0"))
-    answer = stage.service.as_vm(slow["vms"][0])
+    slow = script_service.begin("slow", f"read line <{gate}")
+    until(lambda: bool(script_service.facts(slow, "WorkBegan")), LONG)
+    script_service.until_over(script_service.begin("other", "exit 0"))
+    answer = script_service.service.as_vm(slow["vms"][0])
     assert [event["EventStatus"] for event in answer.json["Events"]] == ["Started"]
     gate.write_text("go on\n")
-    stage.until_over(slow)
+    script_service.until_over(slow)
 
 
-def test_complete_ends_the_script(stage: ScriptService, tmp_path: Path) -> None:
+def test_complete_ends_the_script(
+    script_service: ScriptService, tmp_path: Path
+) -> None:
     text = f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid; sleep 600"
-    maintenance = stage.begin("endless", text)
+    maintenance = script_service.begin("endless", text)
     until((tmp_path / "pid").exists, LONG)
-    stage.act(maintenance, "complete")
-    stage.until_over(maintenance)
+    script_service.act(maintenance, "complete")
+    script_service.until_over(maintenance)
     pid = int((tmp_path / "pid").read_text())
     until(lambda: not is_alive(pid), LONG)
-    assert not stage.facts(maintenance, "WorkFailed")
+    assert not script_service.facts(maintenance, "WorkFailed")

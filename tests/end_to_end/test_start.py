@@ -41,7 +41,7 @@ def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """Run a program with a given token, and options from three sources."""
     folder = tmp_path_factory.mktemp("given")
     config = folder / "forewarn.toml"
@@ -57,44 +57,49 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
         yield program
 
 
-def test_a_given_token_is_not_written_to_disk(given: Program) -> None:
-    assert given.service.request("GET", "/v1/vms").status == 200
-    assert send_request("GET", f"{given.service.control}/v1/vms").status == 401
-    assert not (given.folder / "state" / "token").exists()
+def test_a_given_token_is_not_written_to_disk(configured: Program) -> None:
+    assert configured.service.request("GET", "/v1/vms").status == 200
+    assert send_request("GET", f"{configured.service.control}/v1/vms").status == 401
+    assert not (configured.folder / "state" / "token").exists()
 
 
-def test_options_come_from_command_line_environment_and_file(given: Program) -> None:
-    assert given.service.get("/v1/clock")["clock"] == "manual"
-    assert given.service.get("/v1/vms/web-0")["name"] == "web-0"
+def test_options_come_from_command_line_environment_and_file(
+    configured: Program,
+) -> None:
+    assert configured.service.get("/v1/clock")["clock"] == "manual"
+    assert configured.service.get("/v1/vms/web-0")["name"] == "web-0"
     path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-    answer = send_request("GET", given.metadata[0] + path, Metadata="true")
+    answer = send_request("GET", configured.metadata[0] + path, Metadata="true")
     assert answer.body == b"db-0"
-    maintenance = given.service.announce(vms=["db-0"])
-    given.service.advance(15 * 60 + 60)
+    maintenance = configured.service.announce(vms=["db-0"])
+    configured.service.advance(15 * 60 + 60)
     path = f"/v1/maintenances/{maintenance['id']}"
-    assert given.service.get(path)["phase"] == "STARTED"
+    assert configured.service.get(path)["phase"] == "STARTED"
 
 
-def test_the_store_is_a_file_in_the_state_directory(given: Program) -> None:
-    assert (given.folder / "state" / "forewarn.db").is_file()
+def test_the_store_is_a_file_in_the_state_directory(configured: Program) -> None:
+    assert (configured.folder / "state" / "forewarn.db").is_file()
 
 
-def test_a_second_server_on_the_same_file_does_not_start(given: Program) -> None:
-    second = run(given.folder, "serve", *PORTS)
+def test_a_second_server_on_the_same_file_does_not_start(configured: Program) -> None:
+    second = run(configured.folder, "serve", *PORTS)
     assert (second.code, second.out) == (1, "")
     assert second.err.startswith("forewarn: ")
     assert "in use by another forewarn" in second.err
     assert second.err.count("\n") == 1
-    assert given.service.as_vm("web-0").status == 200
+    assert configured.service.as_vm("web-0").status == 200
 
 
 @pytest.mark.parametrize("option", ["--metadata", "--control"])
-def test_a_port_in_use_is_named(given: Program, option: str) -> None:
-    planes = {"--metadata": given.metadata[0], "--control": given.service.control}
+def test_a_port_in_use_is_named(configured: Program, option: str) -> None:
+    planes = {
+        "--metadata": configured.metadata[0],
+        "--control": configured.service.control,
+    }
     address = planes[option].removeprefix("http://")
     ports = {"--metadata": "127.0.0.1:0", "--control": "127.0.0.1:0", option: address}
     words = [word for pair in ports.items() for word in pair]
-    second = run(given.folder, "serve", "--store", "memory", *words)
+    second = run(configured.folder, "serve", "--store", "memory", *words)
     assert (second.code, second.out) == (1, "")
     assert second.err.startswith(f"forewarn: {address} cannot be listened on")
     assert second.err.count("\n") == 1

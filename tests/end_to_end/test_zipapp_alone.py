@@ -128,7 +128,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("one") / "forewarn.pyz")
 
 
-def alone(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S")) -> str:
+def run_zipapp(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S")) -> str:
     """Run the file with a Python that sees nothing else, and return its output."""
     done = run(sys.executable, *python, archive, *words, folder=archive.parent)
     assert (done.returncode, done.stderr) == (0, "")
@@ -136,14 +136,14 @@ def alone(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S")) -> s
 
 
 def test_the_zipapp_has_every_command(archive: Path) -> None:
-    output = alone(archive, "--help")
+    output = run_zipapp(archive, "--help")
     for command in main.COMMANDS:
         assert f"\n    {command} " in output
 
 
 @pytest.mark.full
 def test_the_zipapp_has_the_agent(archive: Path) -> None:
-    assert alone(archive, "agent", "--help").startswith("usage: forewarn agent ")
+    assert run_zipapp(archive, "agent", "--help").startswith("usage: forewarn agent ")
 
 
 def test_the_zipapp_is_executable(archive: Path) -> None:
@@ -171,7 +171,9 @@ def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -
     recording = tmp_path / "tape.jsonl"
     recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     scrubbed = tmp_path / "scrubbed.jsonl"
-    alone(archive, "record", "--scrub", "--tape", str(recording), "-o", str(scrubbed))
+    run_zipapp(
+        archive, "record", "--scrub", "--tape", str(recording), "-o", str(scrubbed)
+    )
     assert "web-0" not in scrubbed.read_text()
     words = ("-I", "-S", archive, "replay", recording)
     done = run(sys.executable, *words, folder=archive.parent)
@@ -190,6 +192,6 @@ def test_the_same_sources_give_the_same_zipapp(archive: Path, tmp_path: Path) ->
 
 
 def test_the_unit_of_the_zipapp_names_its_python(archive: Path) -> None:
-    output = alone(archive, "agent", "install", "--print", "--json")
+    output = run_zipapp(archive, "agent", "install", "--print", "--json")
     text = json.loads(output)["text"]
     assert f"\nExecStart={sys.executable} {archive} agent --config /etc/" in text

@@ -93,7 +93,7 @@ def journal_of(
     return raw_journal(path)
 
 
-def fails_at_first(work: Work) -> Iterable[Report]:
+def fail_first_attempt(work: Work) -> Iterable[Report]:
     if work.attempt == 1 and "db-1" in {vm.name for vm in work.vms}:
         return fail(work)
     return [Report(vm=vm.name) for vm in work.vms]
@@ -107,7 +107,7 @@ WORLDS: dict[str, tuple[Rules, Callable[[], Driver | None]]] = {
         lambda: None,
     ),
     "operator": (Rules(), OperatorDriver),
-    "failing": (Rules(), lambda: RecordingDriver(fails_at_first)),
+    "failing": (Rules(), lambda: RecordingDriver(fail_first_attempt)),
 }
 
 

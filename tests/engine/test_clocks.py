@@ -25,7 +25,7 @@ def seconds_waited(clock: Clock, bell: Event, until: datetime | None) -> float:
     return time.monotonic() - began
 
 
-def rung() -> Event:
+def a_set_event() -> Event:
     bell = Event()
     bell.set()
     return bell
@@ -139,8 +139,8 @@ def test_a_fast_clock_never_runs_backwards() -> None:
 )
 def test_a_bell_ends_the_wait(clock: Clock) -> None:
     until = clock.now() + 24 * HOUR
-    assert seconds_waited(clock, rung(), until) < LONG
-    assert seconds_waited(clock, rung(), None) < LONG
+    assert seconds_waited(clock, a_set_event(), until) < LONG
+    assert seconds_waited(clock, a_set_event(), None) < LONG
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), FastClock(60.0, NOON)])

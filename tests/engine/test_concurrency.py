@@ -34,7 +34,7 @@ TURNS = 8
 LONG = PATIENCE
 
 
-def announce_something(system: System, random: Random, by: str) -> Maintenance:
+def announce_random(system: System, random: Random, by: str) -> Maintenance:
     order = random.choice(
         (
             a_reboot(host="host-a"),
@@ -46,7 +46,7 @@ def announce_something(system: System, random: Random, by: str) -> Maintenance:
     return system.engine.announce(order, by=by)[0]
 
 
-def do_something_about(system: System, made: Maintenance, random: Random) -> None:
+def act_randomly(system: System, made: Maintenance, random: Random) -> None:
     event = made.events[0]
     vm = VM(name=f"new-{random.randint(0, 9)}", group=random.choice(["web", "iso"]))
     actions: tuple[Callable[[], object], ...] = (
@@ -68,8 +68,8 @@ def all_together(system: System, seed: int) -> None:
         random = Random(THREADS * seed + number)
         barrier.wait(LONG)
         for turn in range(TURNS):
-            maintenance = announce_something(system, random, by=f"{number}-{turn}")
-            do_something_about(system, maintenance, random)
+            maintenance = announce_random(system, random, by=f"{number}-{turn}")
+            act_randomly(system, maintenance, random)
 
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(command, number) for number in range(THREADS)]:

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from tests.engine.support.random_history import HistoryBatch, tell
+from tests.engine.support.random_history import HistoryBatch, run_histories
 from tests.engine.support.system import a_system
 from tests.lanes import SEED, size
 from tests.stores.builders import sqlite_store
@@ -32,7 +32,7 @@ HEALTHY = 0.7  # minimum share of stories with a crash
 
 
 @pytest.fixture
-def beginning(tmp_path: Path) -> Path:
+def initial_store(tmp_path: Path) -> Path:
     """Return a store that contains the fleet, with which each story starts."""
     path = tmp_path / "beginning.db"
     store = sqlite_store(path)
@@ -44,20 +44,22 @@ def beginning(tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(600)
 def test_a_crash_between_any_two_statements_loses_and_invents_nothing(
-    beginning: Path,
+    initial_store: Path,
     tmp_path: Path,
     record_property: Callable[[str, object], None],
 ) -> None:
     chapters = [
         HistoryBatch(
-            seeds=range(first, first + CHAPTER), beginning=beginning, folder=tmp_path
+            seeds=range(first, first + CHAPTER),
+            initial_store=initial_store,
+            folder=tmp_path,
         )
         for first in range(SEED, SEED + STORIES, CHAPTER)
     ]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         stories = [
             crashes
-            for chapter_crashes in pool.map(tell, chapters)
+            for chapter_crashes in pool.map(run_histories, chapters)
             for crashes in chapter_crashes
         ]
     crashed = sum(1 for crashes in stories if crashes)

@@ -56,7 +56,7 @@ def engine(store: UncertainStore) -> Engine:
     return engine
 
 
-def announce_in_doubt(engine: Engine, store: UncertainStore) -> None:
+def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
     store.confirms = False
     with pytest.raises(Unavailable):
         engine.announce(a_reboot("web-0"), by="ops")
@@ -67,7 +67,7 @@ def test_a_commit_in_doubt_is_announced_after_the_next_commit(
 ) -> None:
     positions: list[int] = []
     engine.after_commit = positions.append
-    announce_in_doubt(engine, store)
+    announce_unconfirmed(engine, store)
     assert positions == []
     store.confirms = True
     engine.beat()
@@ -81,8 +81,8 @@ def test_doubt_is_reported_once_until_it_is_over(
     doubts: list[bool] = []
     engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
     for _ in range(2):
-        announce_in_doubt(engine, store)
-        announce_in_doubt(engine, store)
+        announce_unconfirmed(engine, store)
+        announce_unconfirmed(engine, store)
         store.confirms = True
         engine.beat()
     assert doubts == [True, True]

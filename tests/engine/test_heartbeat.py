@@ -21,9 +21,9 @@ from tests.engine.support.system_time import (
     an_engine,
     announce,
     beat_of,
-    found,
     journal,
     outages,
+    read_maintenance,
     restarted,
     run,
 )
@@ -150,7 +150,7 @@ def test_a_system_clock_set_forward_is_an_outage(open_store: OpenStore) -> None:
         Outage(since=NOON + 5 * MINUTE, until=NOON + 5 * MINUTE + HOUR)
     ]
     run(engine, clock, 20 * MINUTE)
-    assert found(engine, maintenance).started_at == NOON + HOUR + 15 * MINUTE
+    assert read_maintenance(engine, maintenance).started_at == NOON + HOUR + 15 * MINUTE
 
 
 def test_a_system_clock_set_back_stands_still_and_then_continues(
@@ -162,9 +162,9 @@ def test_a_system_clock_set_back_stands_still_and_then_continues(
     run(engine, clock, 5 * MINUTE)
     clock.set(NOON - HOUR)
     run(engine, clock, 75 * MINUTE - 10 * SECOND)
-    assert found(engine, maintenance).phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
     run(engine, clock, 10 * SECOND)
-    assert found(engine, maintenance).started_at == maintenance.not_before
+    assert read_maintenance(engine, maintenance).started_at == maintenance.not_before
     assert outages(engine) == []
     times = [fact.at for fact in journal(engine.store)]
     assert times == sorted(times)
@@ -182,9 +182,12 @@ def test_an_outage_after_the_clock_was_set_back_is_detected(
     clock.run(30 * MINUTE)
     engine = restarted(engine)
     engine.tick()
-    assert found(engine, maintenance).phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
     run(engine, clock, 20 * MINUTE)
-    assert found(engine, maintenance).started_at == maintenance.not_before + 30 * MINUTE
+    assert (
+        read_maintenance(engine, maintenance).started_at
+        == maintenance.not_before + 30 * MINUTE
+    )
 
 
 def test_an_outage_after_a_clock_that_ran_ahead_is_detected(
@@ -196,7 +199,7 @@ def test_an_outage_after_a_clock_that_ran_ahead_is_detected(
     maintenance = announce(engine)
     clock.run(30 * MINUTE)
     restarted(engine).tick()
-    assert found(engine, maintenance).phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
 
 
 @pytest.mark.parametrize("back", [30 * SECOND, 5 * MINUTE, 30 * HOUR])
@@ -213,9 +216,9 @@ def test_a_clock_set_back_and_forward_again_does_not_shorten_notice(
     run(engine, clock, MINUTE)
     clock.set(there + 14 * MINUTE)
     engine.tick()
-    assert found(engine, maintenance).phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
     run(engine, clock, HOUR)
-    assert found(engine, maintenance).phase is Phase.STARTED
+    assert read_maintenance(engine, maintenance).phase is Phase.STARTED
     times = [fact.at for fact in journal(engine.store)]
     assert times == sorted(times)
 
@@ -243,13 +246,16 @@ def test_timers_start_nothing_when_the_clock_is_set_forward(
         clock.run(HOUR)
         turn()
         assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
-        assert found(engine, maintenance).phase is Phase.SCHEDULED
+        assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
         assert engine.next_moment() == maintenance.not_before + HOUR
         for _ in range(15):
             clock.run(MINUTE)
             engine.beat()  # the timers do it after ten seconds of real time
             turn()
-        assert found(engine, maintenance).started_at == maintenance.not_before + HOUR
+        assert (
+            read_maintenance(engine, maintenance).started_at
+            == maintenance.not_before + HOUR
+        )
     finally:
         timers.stop()
     assert beat_of(store) == clock.now()

@@ -13,7 +13,7 @@ from forewarn.errors import NotFound
 from forewarn.protocol.types import EventSource, EventType
 
 
-def a_sight(event: str = "E0", vm: str = "web-0", at: datetime = NOON) -> Sight:
+def a_sighting(event: str = "E0", vm: str = "web-0", at: datetime = NOON) -> Sight:
     return Sight(event=event, vm=vm, at=at)
 
 
@@ -29,11 +29,11 @@ def test_observations_stay_in_memory_until_something_is_written(system: System) 
 
 def test_observations_are_written_with_the_next_transaction(system: System) -> None:
     system.observations.add_poll("web", NOON)
-    system.observations.add_sight(a_sight())
+    system.observations.add_sight(a_sighting())
     system.announce(a_reboot("db-0"))
     assert not system.observations.has_any
     assert last_request(system, "web") == NOON
-    assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sight(),))]
+    assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sighting(),))]
 
 
 def test_observations_are_written_before_the_command_decides(system: System) -> None:
@@ -48,7 +48,7 @@ def test_observations_are_written_before_the_command_decides(system: System) -> 
 def test_sightings_are_journaled_before_the_effects_of_the_command(
     system: System,
 ) -> None:
-    system.observations.add_sight(a_sight())
+    system.observations.add_sight(a_sighting())
     system.announce(a_reboot("web-0"))
     kinds = [type(fact) for fact in system.journal()]
     assert kinds.index(Seen) < kinds.index(Announced)
@@ -56,7 +56,7 @@ def test_sightings_are_journaled_before_the_effects_of_the_command(
 
 def test_observations_are_returned_when_the_transaction_fails(system: System) -> None:
     system.observations.add_poll("web", NOON)
-    system.observations.add_sight(a_sight())
+    system.observations.add_sight(a_sighting())
     with pytest.raises(NotFound):
         system.announce(a_reboot("web-9"))
     assert system.observations.has_any
@@ -64,7 +64,7 @@ def test_observations_are_returned_when_the_transaction_fails(system: System) ->
     assert not system.facts(Seen)
     system.engine.beat()
     assert last_request(system, "web") == NOON
-    assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sight(),))]
+    assert system.facts(Seen) == [Seen(at=NOON, sights=(a_sighting(),))]
 
 
 def test_a_returned_observation_does_not_hide_a_newer_one(system: System) -> None:
@@ -79,18 +79,18 @@ def test_a_returned_observation_does_not_hide_a_newer_one(system: System) -> Non
 def test_the_earlier_of_two_sightings_is_kept_even_if_returned(
     system: System,
 ) -> None:
-    system.observations.add_sight(a_sight(at=NOON))
+    system.observations.add_sight(a_sighting(at=NOON))
     taken = system.observations.take()
-    system.observations.add_sight(a_sight(at=NOON + MINUTE))
+    system.observations.add_sight(a_sighting(at=NOON + MINUTE))
     system.observations.give_back(taken)
     system.engine.beat()
     with system.store.snapshot() as snapshot:
-        assert snapshot.seen("E0") == [a_sight(at=NOON)]
+        assert snapshot.seen("E0") == [a_sighting(at=NOON)]
 
 
 def test_the_first_sighting_by_a_vm_is_recorded_once(system: System) -> None:
     for minute in range(3):
-        system.observations.add_sight(a_sight(at=NOON + minute * MINUTE))
+        system.observations.add_sight(a_sighting(at=NOON + minute * MINUTE))
         system.engine.beat()
     assert len(system.facts(Seen)) == 1
 
@@ -110,9 +110,9 @@ def test_observations_can_be_written_on_their_own(system: System) -> None:
 def test_taking_observations_leaves_none() -> None:
     observations = PendingObservations()
     observations.add_poll("web", NOON)
-    observations.add_sight(a_sight())
+    observations.add_sight(a_sighting())
     taken = observations.take()
-    assert (taken.polls, taken.sights) == ({"web": NOON}, [a_sight()])
+    assert (taken.polls, taken.sights) == ({"web": NOON}, [a_sighting()])
     assert not observations.has_any
     assert not observations.take()
 

@@ -14,9 +14,9 @@ from tests.engine.support.system_time import (
     an_engine,
     announce,
     beat_of,
-    found,
     journal,
     outages,
+    read_maintenance,
 )
 from tests.stores.builders import sqlite_store
 from tests.stores.watched_store import watched
@@ -30,7 +30,7 @@ from forewarn.errors import NotFound, Unavailable
 from forewarn.ports import Store
 
 
-def an_engine_that_was_away(store: Store) -> tuple[Engine, SystemTime]:
+def an_engine_after_downtime(store: Store) -> tuple[Engine, SystemTime]:
     """Return an engine that has not yet noticed an hour of downtime."""
     clock = SystemTime()
     engine = an_engine(store, clock)
@@ -53,7 +53,7 @@ FIRST_ACTS: dict[str, Act] = {
 def test_any_first_write_records_the_outage_beforehand(
     open_store: OpenStore, act: Act
 ) -> None:
-    engine, _ = an_engine_that_was_away(open_store())
+    engine, _ = an_engine_after_downtime(open_store())
     before = len(journal(engine.store))
     act(engine)
     engine.beat()
@@ -70,14 +70,14 @@ def test_a_tick_records_the_outage_before_it_starts_anything(
     clock.run(HOUR)
     engine.tick()
     assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
-    assert found(engine, maintenance).phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
 
 
 def test_only_one_of_many_concurrent_writers_records_it(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path / "forewarn.db")
     store.open()
     with closing(store), ThreadPoolExecutor(8) as pool:
-        engine, _ = an_engine_that_was_away(store)
+        engine, _ = an_engine_after_downtime(store)
         for future in [pool.submit(announce, engine) for _ in range(16)]:
             future.result()
         assert outages(engine) == [Outage(since=NOON, until=NOON + HOUR)]
@@ -86,7 +86,7 @@ def test_only_one_of_many_concurrent_writers_records_it(tmp_path: Path) -> None:
 def test_a_refused_command_leaves_it_to_the_next(
     open_store: OpenStore,
 ) -> None:
-    engine, clock = an_engine_that_was_away(open_store())
+    engine, clock = an_engine_after_downtime(open_store())
     with pytest.raises(NotFound):
         announce(engine, "nobody")
     assert outages(engine) == []
@@ -96,7 +96,7 @@ def test_a_refused_command_leaves_it_to_the_next(
 
 
 @contextmanager
-def a_moody_disk(path: Path) -> Iterator[tuple[Store, list[str]]]:
+def a_failing_store(path: Path) -> Iterator[tuple[Store, list[str]]]:
     """Yield a store that fails once at each statement whose first word is listed."""
     failures: list[str] = []
 
@@ -115,8 +115,8 @@ def a_moody_disk(path: Path) -> Iterator[tuple[Store, list[str]]]:
 def test_after_a_failure_the_next_transaction_records_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str
 ) -> None:
-    with a_moody_disk(tmp_path / "forewarn.db") as (store, failures):
-        engine, clock = an_engine_that_was_away(store)
+    with a_failing_store(tmp_path / "forewarn.db") as (store, failures):
+        engine, clock = an_engine_after_downtime(store)
         failures += [statement] * 2
         for _ in range(2):
             with pytest.raises(Unavailable):
@@ -134,7 +134,7 @@ def test_after_a_failure_the_next_transaction_records_it(
 def test_the_log_shows_the_start_and_end(
     open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine, _ = an_engine_that_was_away(open_store())
+    engine, _ = an_engine_after_downtime(open_store())
     engine.beat()
     (message,) = [record.getMessage() for record in caplog.records]
     assert "from 2026-01-01T12:00:00+00:00 to 2026-01-01T13:00:00+00:00" in message

@@ -41,7 +41,7 @@ def reopened(system: System, at: datetime) -> System:
     return again
 
 
-def away(system: System, gap: timedelta) -> System:
+def restart_after(system: System, gap: timedelta) -> System:
     """Stop the service and start it again after `gap`."""
     return reopened(system, system.clock.now() + gap)
 
@@ -59,7 +59,7 @@ def test_a_reboot_announced_at_noon_with_downtime_from_1_to_30_starts_at_44(
 ) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     system.advance.by(MINUTE)
-    again = away(system, 29 * MINUTE)
+    again = restart_after(system, 29 * MINUTE)
     again.advance.by(2 * HOUR)
     assert starts(again) == {maintenance.id: NOON + 44 * MINUTE}
     outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
@@ -71,7 +71,7 @@ def test_a_delayed_event_is_shown_with_its_original_time(
 ) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     shown = system.plane.seen_by_all()
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.advance.by(15 * MINUTE - SECOND)
     assert again.plane.seen_by_all() == shown
     (event,) = again.plane.document("web-1").events
@@ -87,7 +87,7 @@ def test_lost_notice_adds_up_over_several_outages(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     for _ in range(4):
         system.advance.by(3 * MINUTE)
-        system = away(system, 5 * HOUR)
+        system = restart_after(system, 5 * HOUR)
     system.advance.by(HOUR)
     assert starts(system) == {maintenance.id: NOON + 15 * MINUTE + 20 * HOUR}
 
@@ -98,7 +98,7 @@ def test_outages_are_remembered_back_to_the_oldest_announcement(
     long = system.announce(a_reboot("web-0", minutes=72 * 60))
     for _ in range(6):
         system.advance.by(MINUTE)
-        system = away(system, 13 * HOUR)
+        system = restart_after(system, 13 * HOUR)
     system.advance.by(24 * HOUR)
     assert starts(system) == {long.id: NOON + 15 * MINUTE + 78 * HOUR}
 
@@ -106,7 +106,7 @@ def test_outages_are_remembered_back_to_the_oldest_announcement(
 def test_an_outage_that_leaves_enough_notice_delays_nothing(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0", minutes=60))
     system.advance.by(20 * MINUTE)
-    again = away(system, 30 * MINUTE)
+    again = restart_after(system, 30 * MINUTE)
     again.advance.by(HOUR)
     assert starts(again) == {maintenance.id: maintenance.not_before}
 
@@ -114,7 +114,7 @@ def test_an_outage_that_leaves_enough_notice_delays_nothing(system: System) -> N
 def test_an_announcement_after_an_outage_gets_only_its_own_notice(
     system: System,
 ) -> None:
-    again = away(system, 5 * HOUR)
+    again = restart_after(system, 5 * HOUR)
     maintenance = again.announce(a_reboot("web-0"))
     again.advance.by(HOUR)
     assert starts(again) == {maintenance.id: maintenance.announced_at + 15 * MINUTE}
@@ -122,7 +122,7 @@ def test_an_announcement_after_an_outage_gets_only_its_own_notice(
 
 def test_an_approval_starts_a_delayed_maintenance(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.engine.approve_as_vm("web-1", [maintenance.events[0].id])
     assert starts(again) == {maintenance.id: NOON + HOUR}
 
@@ -131,7 +131,7 @@ def test_one_unapproved_group_is_enough_to_wait(system: System) -> None:
     maintenance = system.announce(a_reboot(host="host-a"))
     web, _ = maintenance.events
     system.engine.approve(web.id, by="ops")
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.advance.by(HOUR)
     assert starts(again) == {maintenance.id: NOON + HOUR + 15 * MINUTE}
 
@@ -146,7 +146,7 @@ def test_an_emergency_is_not_delayed(system: System) -> None:
         notice=5 * MINUTE,
     )
     maintenance = system.announce(noticed)
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.engine.tick()
     assert starts(again) == {maintenance.id: NOON + HOUR}
 
@@ -157,7 +157,7 @@ def test_younger_ones_queue_after_one_that_waits_for_notice(
     older = system.announce(a_reboot("web-0"))
     younger = system.announce(a_reboot("web-1", minutes=16))
     system.advance.by(MINUTE)
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.engine.approve(younger.events[0].id, by="ops")
     again.advance.by(HOUR)
     opens = NOON + HOUR + 15 * MINUTE
@@ -168,7 +168,7 @@ def test_the_next_moment_after_an_outage_is_the_opening_of_the_gate(
     system: System,
 ) -> None:
     maintenance = system.announce(a_reboot("web-0"))
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.announce(a_reboot("web-1", minutes=600))
     assert again.engine.next_moment() == maintenance.not_before + HOUR
 
@@ -179,7 +179,7 @@ def test_the_next_moment_after_an_outage_is_the_opening_of_the_gate(
 def test_an_outage_disables_no_group(system: System) -> None:
     system.engine.listen(["web"])
     epoch = system.plane.epoch("web-0")
-    again = away(system, 30 * HOUR)
+    again = restart_after(system, 30 * HOUR)
     again.engine.listen(["web"])
     assert again.plane.epoch("web-0") == epoch
     maintenance = again.announce(USER_RESTART)
@@ -196,9 +196,9 @@ def test_a_group_is_disabled_after_24_hours_in_which_it_could_poll(
 ) -> None:
     system.engine.listen(["web"])
     system.advance.by(10 * HOUR)
-    system = away(system, 30 * HOUR)
+    system = restart_after(system, 30 * HOUR)
     system.advance.by(10 * HOUR)
-    system = away(system, 7 * HOUR)
+    system = restart_after(system, 7 * HOUR)
     system.advance.by(4 * HOUR + more)
     system.engine.listen(["web"])
     assert (len(system.facts(ListeningBegan)) == 2) is begins
@@ -208,7 +208,7 @@ def test_planned_maintenance_of_a_disabled_group_is_delayed(
     system: System,
 ) -> None:
     maintenance = system.announce(a_reboot("lone"))
-    again = away(system, HOUR)
+    again = restart_after(system, HOUR)
     again.advance.by(HOUR)
     assert starts(again) == {maintenance.id: maintenance.not_before + HOUR}
 
@@ -221,7 +221,7 @@ def test_the_replayed_journal_has_the_stored_outages(
 ) -> None:
     system.announce(a_reboot("web-0", minutes=600))
     for _ in range(3):
-        system = away(system, HOUR)
+        system = restart_after(system, HOUR)
     with system.store.snapshot() as snapshot:
         kept = snapshot.slice(None).outages
     assert len(kept) == 3
@@ -231,16 +231,16 @@ def test_the_replayed_journal_has_the_stored_outages(
 def test_an_outage_publishes_nothing(system: System) -> None:
     system.announce(a_reboot("web-0"))
     before = system.facts(Published)
-    again = away(system, 30 * HOUR)
+    again = restart_after(system, 30 * HOUR)
     assert again.facts(Published) == before
 
 
 def test_a_plane_that_opens_receives_the_relevant_outages(
     system: System,
 ) -> None:
-    again = away(system, HOUR)  # before the first request
+    again = restart_after(system, HOUR)  # before the first request
     again.engine.listen(["web"])
-    last = away(away(again, 2 * HOUR), 3 * HOUR)
+    last = restart_after(restart_after(again, 2 * HOUR), 3 * HOUR)
     plane = DocumentSink()
     Documents(last.store, plane.hand_over).open()
     (update,) = plane.updates

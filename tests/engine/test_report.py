@@ -25,7 +25,7 @@ JANUARY, FEBRUARY = month_named("2026-01"), month_named("2026-02")
 LATE = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
 
 
-def happened(made: MonthlyReport) -> tuple[int, int, int]:
+def totals(made: MonthlyReport) -> tuple[int, int, int]:
     return (
         sum(row.announced for row in made.counts),
         sum(row.started for row in made.counts),
@@ -33,7 +33,7 @@ def happened(made: MonthlyReport) -> tuple[int, int, int]:
     )
 
 
-def both(system: System) -> tuple[MonthlyReport, MonthlyReport]:
+def both_reports(system: System) -> tuple[MonthlyReport, MonthlyReport]:
     return report_on(system.engine, JANUARY), report_on(system.engine, FEBRUARY)
 
 
@@ -49,9 +49,9 @@ def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
     system.announce(a_reboot("web-0"))
     system.announce(a_reboot("lone"))
     system.advance.by(HOUR)
-    january, february = both(system)
-    assert happened(january) == (2, 0, 0)
-    assert happened(february) == (0, 2, 2)
+    january, february = both_reports(system)
+    assert totals(january) == (2, 0, 0)
+    assert totals(february) == (0, 2, 2)
     assert (january.starts, february.starts) == (StartCounts(), StartCounts(whole=2))
 
 
@@ -71,7 +71,7 @@ def test_an_approval_counts_in_its_month_even_without_a_start(
     maintenance = system.announce(a_reboot(host="host-a", minutes=60 * 48))
     system.advance.by(HOUR)
     system.engine.approve(maintenance.events[0].id, by="ops")
-    january, february = both(system)
+    january, february = both_reports(system)
     assert (january.approvals, february.approvals) == ({}, {Via.CONTROL: 1})
 
 
@@ -83,7 +83,7 @@ def test_maintenance_is_counted_once_across_pages(system: System) -> None:
     system.engine.approve(long.events[0].id, by="ops")
     report = report_on(system.engine, None)
     assert sum(row.canceled for row in report.counts) == 260
-    assert happened(report) == (261, 1, 0)
+    assert totals(report) == (261, 1, 0)
     assert report.starts.total == 1
 
 
@@ -119,7 +119,7 @@ def test_stuck_time_continues_in_the_next_month(
     system = a_system(open_store(), at=LATE, driver=RecordingDriver(fail))
     system.stuck("lone")
     system.advance.by(HOUR)
-    january, february = both(system)
+    january, february = both_reports(system)
     assert (january.stuck, february.stuck) == (10 * MINUTE, 50 * MINUTE)
     assert february.counts == ()
 
@@ -128,7 +128,7 @@ def test_a_group_is_named_in_any_case(system: System) -> None:
     system.announce(a_reboot(host="host-a"))
     system.announce(a_reboot("lone"))
     report = report_on(system.engine, None, "DB")
-    assert (report.group, happened(report)) == ("db", (1, 0, 0))
+    assert (report.group, totals(report)) == ("db", (1, 0, 0))
 
 
 def test_an_unknown_group_is_refused_by_name(system: System) -> None:
@@ -141,4 +141,4 @@ def test_a_removed_group_keeps_its_report(system: System) -> None:
     system.advance.by(HOUR)
     system.fleets.remove_vm("lone", by="ops")
     assert "lone" not in system.fleet().groups
-    assert happened(report_on(system.engine, None, "Lone")) == (1, 1, 1)
+    assert totals(report_on(system.engine, None, "Lone")) == (1, 1, 1)

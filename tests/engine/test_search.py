@@ -71,7 +71,7 @@ def backward(system: System, search: Search, limit: int, most: int) -> list[Sear
         )
 
 
-def put_together(found: list[SearchPage]) -> list[JournalEntry]:
+def joined_entries(found: list[SearchPage]) -> list[JournalEntry]:
     return [entry for page in found for entry in page.entries]
 
 
@@ -82,7 +82,7 @@ def test_all_pages_together_are_the_complete_result(
 ) -> None:
     (whole,) = forward(past, search, 10_000, 10_000)
     results = forward(past, search, limit, most)
-    assert put_together(results) == [*whole.entries]
+    assert joined_entries(results) == [*whole.entries]
     assert all(len(page.entries) <= limit for page in results)
 
 
@@ -93,7 +93,7 @@ def test_newest_first_is_the_reverse(
 ) -> None:
     (whole,) = forward(past, search, 10_000, 10_000)
     results = backward(past, search, limit, most)
-    assert put_together(results) == [*whole.entries][::-1]
+    assert joined_entries(results) == [*whole.entries][::-1]
 
 
 def test_a_search_finds_exactly_what_matches(past: System) -> None:

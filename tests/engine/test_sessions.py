@@ -106,13 +106,13 @@ def tokens(system: System) -> Tokens:
 
 
 @pytest.fixture
-def wall() -> ManualClock:
+def clock() -> ManualClock:
     return ManualClock(NOON)
 
 
 @pytest.fixture
-def sessions(tokens: Tokens, wall: ManualClock) -> Sessions:
-    return Sessions(tokens, wall)
+def sessions(tokens: Tokens, clock: ManualClock) -> Sessions:
+    return Sessions(tokens, clock)
 
 
 def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, TokenHolder]:
@@ -122,9 +122,9 @@ def signed_in(tokens: Tokens, sessions: Sessions, text: str) -> tuple[str, Token
 
 
 def test_a_session_has_all_permissions_of_its_token(
-    tokens: Tokens, sessions: Sessions, wall: ManualClock
+    tokens: Tokens, sessions: Sessions, clock: ManualClock
 ) -> None:
-    wall.move_to(NOON + SECOND / 2)
+    clock.move_to(NOON + SECOND / 2)
     _, text = tokens.create("web-team", Role.GROUP, group="web", by="admin")
     shown = tokens.holder_of(text)
     assert isinstance(shown, TokenHolder)
@@ -144,13 +144,13 @@ def test_a_session_neither_is_nor_contains_the_token(
 
 
 def test_a_session_expires_after_twelve_hours_of_real_time(
-    system: System, sessions: Sessions, wall: ManualClock
+    system: System, sessions: Sessions, clock: ManualClock
 ) -> None:
     session, _ = sessions.begin(ADMIN)
     system.clock.move_to(system.clock.now() + timedelta(days=9))
-    wall.move_to(NOON + 12 * HOUR - SECOND)
+    clock.move_to(NOON + 12 * HOUR - SECOND)
     assert isinstance(sessions.holder_of(session), TokenHolder)
-    wall.move_to(NOON + 12 * HOUR)
+    clock.move_to(NOON + 12 * HOUR)
     assert sessions.holder_of(session) is Lapsed.OVER
 
 
@@ -168,15 +168,15 @@ def test_a_session_ends_with_its_token(
 
 
 def test_a_journal_reader_is_valid_as_long_as_session_and_token(
-    tokens: Tokens, sessions: Sessions, wall: ManualClock
+    tokens: Tokens, sessions: Sessions, clock: ManualClock
 ) -> None:
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
     shown = tokens.holder_of(text)
     assert isinstance(shown, TokenHolder)
     _, signed = sessions.begin(shown)
-    wall.move_to(NOON + 12 * HOUR - SECOND)
+    clock.move_to(NOON + 12 * HOUR - SECOND)
     assert sessions.is_good(signed)
-    wall.move_to(NOON + 12 * HOUR)
+    clock.move_to(NOON + 12 * HOUR)
     assert not sessions.is_good(signed)
     assert sessions.is_good(shown)
     tokens.revoke("ci", by="admin")
@@ -184,20 +184,20 @@ def test_a_journal_reader_is_valid_as_long_as_session_and_token(
 
 
 def test_sessions_survive_a_restart_but_not_a_new_admin_token(
-    open_store: OpenStore, wall: ManualClock, tmp_path: Path
+    open_store: OpenStore, clock: ManualClock, tmp_path: Path
 ) -> None:
     store = open_store(tmp_path / "store.db")
     engine = a_system(store).engine
     before = Tokens(engine, "first")
     _, text = before.create("ci", Role.VIEWER, by="admin")
-    began = Sessions(before, wall)
+    began = Sessions(before, clock)
     own, first = signed_in(before, began, text), began.begin(ADMIN)
     after, changed = Tokens(engine, "first"), Tokens(engine, "another")
     for registry in (after, changed):
         registry.reload()
     for session, holder in (own, first):
-        assert Sessions(after, wall).holder_of(session) == holder
-        assert Sessions(changed, wall).holder_of(session) is Lapsed.WRONG
+        assert Sessions(after, clock).holder_of(session) == holder
+        assert Sessions(changed, clock).holder_of(session) is Lapsed.WRONG
 
 
 def test_a_session_cannot_be_converted_to_another_token(

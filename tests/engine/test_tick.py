@@ -212,7 +212,7 @@ def change_the_fleet(system: System, over: Maintenance) -> None:
     system.fleets.put_vm(VM(name="web-9", group="web", update_domain=9), by="ops")
 
 
-def begin_to_listen(system: System, over: Maintenance) -> None:
+def enable_web(system: System, over: Maintenance) -> None:
     system.engine.listen(["web"])
 
 
@@ -229,7 +229,7 @@ Before = Callable[[System, Maintenance], None]
         cancel_again,
         approve_in_one_group,
         change_the_fleet,
-        begin_to_listen,
+        enable_web,
         announce_another,
     ],
 )

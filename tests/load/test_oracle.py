@@ -35,7 +35,7 @@ def an_event(**other: object) -> Event:
 STARTED = an_event(EventStatus="Started", NotBefore="")
 
 
-def an_answer(
+def a_response(
     incarnation: int, *events: Event, date: str = NOON, tag: str = ""
 ) -> ReceivedResponse:
     document = {"DocumentIncarnation": incarnation, "Events": events}
@@ -53,22 +53,22 @@ def oracle() -> Oracle:
 
 
 def test_correct_documents_get_no_complaints(oracle: Oracle) -> None:
-    oracle.read(ONE, an_answer(0), 0)
-    oracle.read(ONE, an_answer(1, an_event()), 0)
-    oracle.read(ONE, an_answer(2, STARTED, date=QUARTER_PAST), 1)
-    oracle.read(ONE, an_answer(3), 2)
+    oracle.read(ONE, a_response(0), 0)
+    oracle.read(ONE, a_response(1, an_event()), 0)
+    oracle.read(ONE, a_response(2, STARTED, date=QUARTER_PAST), 1)
+    oracle.read(ONE, a_response(3), 2)
     assert oracle.complaints == []
     assert oracle.floor(OTHER) == 3
 
 
 def test_approved_start_may_be_early(oracle: Oracle) -> None:
-    oracle.read(ONE, an_answer(1, an_event()), 0)
+    oracle.read(ONE, a_response(1, an_event()), 0)
     oracle.approved.add(str(STARTED["EventId"]))
-    oracle.read(ONE, an_answer(2, STARTED), 1)
+    oracle.read(ONE, a_response(2, STARTED), 1)
     assert oracle.complaints == []
 
 
-def complaint(oracle: Oracle, *answers: ReceivedResponse, floor: int = 0) -> str:
+def only_complaint(oracle: Oracle, *answers: ReceivedResponse, floor: int = 0) -> str:
     """Return the only complaint about responses to one VM."""
     for answer in answers:
         oracle.read(ONE, answer, floor)
@@ -77,33 +77,33 @@ def complaint(oracle: Oracle, *answers: ReceivedResponse, floor: int = 0) -> str
 
 
 def test_early_start_without_approval_is_reported(oracle: Oracle) -> None:
-    answers = (an_answer(1, an_event()), an_answer(2, STARTED))
-    assert "started early" in complaint(oracle, *answers)
+    answers = (a_response(1, an_event()), a_response(2, STARTED))
+    assert "started early" in only_complaint(oracle, *answers)
 
 
 def test_return_to_scheduled_is_reported(oracle: Oracle) -> None:
-    first = an_answer(1, an_event())
-    started = an_answer(2, STARTED, date=QUARTER_PAST)
-    again = an_answer(3, an_event())
-    assert "Started, then Scheduled" in complaint(oracle, first, started, again)
+    first = a_response(1, an_event())
+    started = a_response(2, STARTED, date=QUARTER_PAST)
+    again = a_response(3, an_event())
+    assert "Started, then Scheduled" in only_complaint(oracle, first, started, again)
 
 
 def test_event_that_reappears_is_reported(oracle: Oracle) -> None:
-    answers = (an_answer(1, an_event()), an_answer(2), an_answer(3, an_event()))
-    assert "came back" in complaint(oracle, *answers)
+    answers = (a_response(1, an_event()), a_response(2), a_response(3, an_event()))
+    assert "came back" in only_complaint(oracle, *answers)
 
 
 def test_older_document_is_reported(oracle: Oracle) -> None:
-    assert "after 2" in complaint(oracle, an_answer(1), floor=2)
+    assert "after 2" in only_complaint(oracle, a_response(1), floor=2)
 
 
 def test_changed_epoch_is_reported(oracle: Oracle) -> None:
-    assert "epoch" in complaint(oracle, an_answer(1), an_answer(2, tag='"f.2"'))
+    assert "epoch" in only_complaint(oracle, a_response(1), a_response(2, tag='"f.2"'))
 
 
 def test_two_documents_with_one_tag_are_reported(oracle: Oracle) -> None:
-    oracle.read(ONE, an_answer(1, an_event()), 0)
-    oracle.read(OTHER, an_answer(1), 0)
+    oracle.read(ONE, a_response(1, an_event()), 0)
+    oracle.read(OTHER, a_response(1), 0)
     assert "two documents" in oracle.complaints[0]
 
 
@@ -119,8 +119,8 @@ def test_two_documents_with_one_tag_are_reported(oracle: Oracle) -> None:
 def test_change_of_a_shown_event_is_reported(
     oracle: Oracle, change: Mapping[str, object]
 ) -> None:
-    answers = (an_answer(1, an_event()), an_answer(2, an_event(**change)))
-    assert complaint(oracle, *answers)
+    answers = (a_response(1, an_event()), a_response(2, an_event(**change)))
+    assert only_complaint(oracle, *answers)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_change_of_a_shown_event_is_reported(
 def test_malformed_event_is_reported(
     oracle: Oracle, change: Mapping[str, object]
 ) -> None:
-    assert complaint(oracle, an_answer(1, an_event(**change)))
+    assert only_complaint(oracle, a_response(1, an_event(**change)))
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"Events":[]}'])
@@ -144,14 +144,14 @@ def test_malformed_document_is_reported(oracle: Oracle, body: bytes) -> None:
     answer = ReceivedResponse(
         status=200, headers={"etag": '"e.0"'}, body=body, seconds=0.0
     )
-    assert "not a document" in complaint(oracle, answer)
+    assert "not a document" in only_complaint(oracle, answer)
 
 
 def test_tag_of_another_document_is_reported(oracle: Oracle) -> None:
-    assert "is tagged" in complaint(oracle, an_answer(1, tag='"e.2"'))
+    assert "is tagged" in only_complaint(oracle, a_response(1, tag='"e.2"'))
 
 
 def test_event_that_vanishes_without_starting_is_recorded(oracle: Oracle) -> None:
-    oracle.read(ONE, an_answer(1, an_event()), 0)
-    oracle.read(ONE, an_answer(2), 0)
+    oracle.read(ONE, a_response(1, an_event()), 0)
+    oracle.read(ONE, a_response(2), 0)
     assert oracle.never_started == {STARTED["EventId"]}

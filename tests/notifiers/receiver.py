@@ -34,7 +34,7 @@ class ReceivedMessage:
 Reply = Callable[[BaseHTTPRequestHandler], None]
 
 
-def answering(status: int, text: str = "", **headers: str) -> Reply:
+def a_reply(status: int, text: str = "", **headers: str) -> Reply:
     """Send a complete response."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
@@ -53,7 +53,7 @@ class Receiver:
     """The reply of the receiver, and the messages it has received."""
 
     url: str = ""
-    reply: Reply = field(default_factory=lambda: answering(204))
+    reply: Reply = field(default_factory=lambda: a_reply(204))
     got: list[ReceivedMessage] = field(default_factory=list)
     came: Condition = field(default_factory=Condition)
     ends: Event = field(default_factory=Event)  # releases senders that are kept waiting

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from threading import Event
 
 import pytest
-from tests.notifiers.receiver import Receiver, Reply, answering
+from tests.notifiers.receiver import Receiver, Reply, a_reply
 from tests.notifiers.samples import SENT, a_notice
 from tests.patience import PATIENCE
 
@@ -129,7 +129,7 @@ def test_reason_phrase_is_truncated(receiver: Receiver) -> None:
 
 
 def test_query_of_the_url_is_redacted_in_responses(receiver: Receiver) -> None:
-    receiver.reply = lambda handler: answering(404, f"no {handler.path}")(handler)
+    receiver.reply = lambda handler: a_reply(404, f"no {handler.path}")(handler)
     message = refusal(a_webhook(f"{receiver.url}/hook?key=hush%2Fhush"))
     assert message.endswith("404 Not Found: no /hook?***")
 
@@ -138,14 +138,14 @@ def test_query_of_the_url_is_redacted_in_responses(receiver: Receiver) -> None:
 def test_value_in_the_query_is_redacted_in_responses(
     receiver: Receiver, repeated: str
 ) -> None:
-    receiver.reply = answering(403, f"{repeated} is not known")
+    receiver.reply = a_reply(403, f"{repeated} is not known")
     message = refusal(a_webhook(f"{receiver.url}/hook?v=2&key=hush%2Fhush"))
     assert message.endswith("403 Forbidden: *** is not known")
 
 
 def test_password_is_redacted_in_every_encoding(receiver: Receiver) -> None:
     coded = base64.b64encode(b"me:pass word").decode()
-    receiver.reply = answering(401, f"pass word, {coded}")
+    receiver.reply = a_reply(401, f"pass word, {coded}")
     url = receiver.url.replace("//", "//me:pass%20word@")
     assert refusal(a_webhook(url)).endswith("401 Unauthorized: ***, ***")
 
@@ -153,7 +153,7 @@ def test_password_is_redacted_in_every_encoding(receiver: Receiver) -> None:
 def test_secret_that_begins_with_another_is_redacted_as_a_whole(
     receiver: Receiver,
 ) -> None:
-    receiver.reply = answering(403, "summer, summer-2026")
+    receiver.reply = a_reply(403, "summer, summer-2026")
     message = refusal(a_webhook(receiver.url, "summer", "summer-2026"))
     assert message.endswith("403 Forbidden: ***, ***")
 
@@ -162,12 +162,12 @@ def test_part_of_a_secret_is_redacted_where_a_response_is_truncated(
     receiver: Receiver,
 ) -> None:
     secret = "abcdefghijklmnopqrstuvwxyz1234"
-    receiver.reply = answering(403, secret * 1000)
+    receiver.reply = a_reply(403, secret * 1000)
     message = refusal(a_webhook(receiver.url, secret))
     assert "a" not in message.partition("Forbidden")[2]
 
 
 def test_secret_with_a_tab_is_redacted(receiver: Receiver) -> None:
-    receiver.reply = answering(403, "what is hush\thush?")
+    receiver.reply = a_reply(403, "what is hush\thush?")
     message = refusal(a_webhook(receiver.url, "hush\thush"))
     assert message.endswith("what is ***?")

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 from threading import Thread
 
 import pytest
-from tests.notifiers.receiver import Receiver, answering
+from tests.notifiers.receiver import Receiver, a_reply
 from tests.notifiers.samples import SENT, a_notice
 from tests.patience import PATIENCE
 
@@ -121,19 +121,19 @@ def test_no_proxy_is_used(
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_2xx_is_a_success(receiver: Receiver, status: int) -> None:
-    receiver.reply = answering(status)
+    receiver.reply = a_reply(status)
     a_webhook(receiver.url).notify(a_notice())
 
 
 @pytest.mark.parametrize("status", [300, 304, 400, 404, 410, 429, 500, 503])
 def test_every_other_status_is_a_failure(receiver: Receiver, status: int) -> None:
-    receiver.reply = answering(status)
+    receiver.reply = a_reply(status)
     assert f"{receiver.url} answered {status}" in refusal(a_webhook(receiver.url))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
-    receiver.reply = answering(status, Location=f"{receiver.url}/elsewhere")
+    receiver.reply = a_reply(status, Location=f"{receiver.url}/elsewhere")
     assert f"answered {status}" in refusal(a_webhook(f"{receiver.url}/hook"))
     assert [request.path for request in receiver.got] == ["/hook"]
 
@@ -153,7 +153,7 @@ def test_endless_body_does_not_spoil_a_success(receiver: Receiver) -> None:
 
 
 def test_failure_shows_the_beginning_of_the_response(receiver: Receiver) -> None:
-    receiver.reply = answering(500, "we\r\nare \x1b[1mclosed" + "x" * 1000)
+    receiver.reply = a_reply(500, "we\r\nare \x1b[1mclosed" + "x" * 1000)
     message = refusal(a_webhook(receiver.url))
     excerpt = message.partition("Internal Server Error: ")[2]
     assert excerpt.startswith("we are  [1mclosedxxx")
@@ -174,7 +174,7 @@ def test_response_with_odd_bytes_is_reported(receiver: Receiver) -> None:
 
 def test_secrets_repeated_by_the_receiver_are_redacted(receiver: Receiver) -> None:
     def echo(handler: BaseHTTPRequestHandler) -> None:
-        answering(403, f"secret1 hush {handler.headers['Authorization']}")(handler)
+        a_reply(403, f"secret1 hush {handler.headers['Authorization']}")(handler)
 
     receiver.reply = echo
     url = f"{receiver.url}/hook?token=hush-hush"
@@ -187,7 +187,7 @@ def test_secrets_repeated_by_the_receiver_are_redacted(receiver: Receiver) -> No
 
 
 def test_user_password_and_query_are_never_shown(receiver: Receiver) -> None:
-    receiver.reply = lambda handler: answering(
+    receiver.reply = lambda handler: a_reply(
         500, handler.headers["Authorization"] + handler.path
     )(handler)
     url = receiver.url.replace("//", "//me:password@") + "/hook"

@@ -6,7 +6,7 @@ import pytest
 from tests.end_to_end.program import Program, serving
 from tests.programs.hypervisor import BRIDGE, TAPS, Hypervisor, a_hypervisor
 from tests.programs.libvirt_hosts import LibvirtHosts, some_hosts
-from tests.programs.site import Deployment, a_site
+from tests.programs.site import Deployment, a_deployment
 from tests.programs.watch import watch
 
 
@@ -18,9 +18,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Serve machines in namespaces at the real address, with a manual clock."""
-    with a_site(tmp_path_factory.mktemp("site"), "--clock", "manual") as running:
+    with a_deployment(tmp_path_factory.mktemp("site"), "--clock", "manual") as running:
         yield running
 
 

@@ -32,14 +32,14 @@ def probe(mac: str, address: str) -> bytes:
     return _frame(EVERYBODY, mac, _ARP, _arp(1) + asker + target)
 
 
-def sign_of_life(mac: str) -> bytes:
+def learning_frame(mac: str) -> bytes:
     """Make an empty packet from `mac`, from which a bridge learns its port."""
     nothing = struct.pack("!IHBB", 6 << 28, 0, 59, 1)  # "no next header"
     addresses = IPv6Address("fe80::1").packed + IPv6Address("ff02::1").packed
     return _frame(EVERYBODY, mac, _IPV6, nothing + addresses)
 
 
-def seeking(mac: str) -> bytes:
+def dhcp_discover(mac: str) -> bytes:
     """Make a DHCP broadcast that requests an address."""
     udp = struct.pack("!HHHH", 68, 67, 8, 0)
     addresses = ("0.0.0.0", "255.255.255.255")  # unspecified, broadcast

@@ -20,19 +20,19 @@ class RecordingProxy:
 
     url: str
     #: Each request, such as `GET scheduledevents`, with its body.
-    asked: list[tuple[str, bytes]] = field(default_factory=list)
+    requests: list[tuple[str, bytes]] = field(default_factory=list)
     #: The next responses to each request; after them, the service responds.
     faults: dict[str, list[Fault]] = field(default_factory=dict)
 
     def count(self, question: str) -> int:
         """Return how often `question` was requested."""
-        return len([request for request, _ in self.asked if request == question])
+        return len([request for request, _ in self.requests if request == question])
 
     @property
     def approvals(self) -> list[bytes]:
         """Return the bodies of all posts."""
         return [
-            body for request, body in self.asked if request == "POST scheduledevents"
+            body for request, body in self.requests if request == "POST scheduledevents"
         ]
 
 
@@ -80,7 +80,7 @@ def a_front(
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_port}"
-            yield RecordingProxy(url=url, asked=received, faults=left)
+            yield RecordingProxy(url=url, requests=received, faults=left)
         finally:
             server.shutdown()
             thread.join()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from threading import Thread
 
 from tests.patience import PATIENCE
@@ -28,21 +28,13 @@ class InteractiveProgram:
             actual = self.lines.get(timeout=_PATIENCE)
             assert actual == line, f"{actual} instead of {line}"
 
-    def says_nothing_more(self) -> bool:
-        """Return whether there is no unread output."""
-        try:
-            self.lines.get_nowait()
-        except Empty:
-            return True
-        return False
-
     def end(self) -> None:
         """Send SIGTERM without waiting."""
         self.process.send_signal(signal.SIGTERM)
 
 
 @contextmanager
-def talking(
+def running_program(
     command: Sequence[str], folder: Path, environment: dict[str, str]
 ) -> Iterator[InteractiveProgram]:
     """Run `command` until the block ends, with a clean environment."""

@@ -16,7 +16,7 @@ import pytest
 from tests.end_to_end.program import FinishedCommand, Program, serving
 from tests.programs import frames
 from tests.programs.installed import run_program
-from tests.programs.network import NetworkNamespace, lay_wire, some_places
+from tests.programs.network import NetworkNamespace, connect, some_namespaces
 from tests.programs.page import copied
 
 BRIDGE, TAPS = "VMs on a bridge", "VMs on taps of their own"
@@ -75,7 +75,7 @@ class Hypervisor:
         assert done.code == 0, done
         return done.out
 
-    def hears_nothing(self, machine: str, url: str | None = None) -> bool:
+    def receives_nothing(self, machine: str, url: str | None = None) -> bool:
         """Return whether a request from `machine` times out, by default the page's
         check.
         """
@@ -130,11 +130,11 @@ class Hypervisor:
     def disguised(self, machine: str, card: NetworkCard) -> Iterator[None]:
         """Give `machine` another MAC and address until the block ends."""
         place, folder = self.machines[machine], self.program.folder
-        _dress(self.way, place, folder, card)
+        _configure(self.way, place, folder, card)
         try:
             yield
         finally:
-            _dress(self.way, place, folder, CARDS[machine])
+            _configure(self.way, place, folder, CARDS[machine])
             self.forget()
 
 
@@ -142,13 +142,13 @@ class Hypervisor:
 def a_hypervisor(folder: Path, way: str) -> Iterator[Hypervisor]:
     """Serve VMs connected in this `way`, with the rules of the page."""
     _copy_files(folder, way)
-    with some_places(HERE, *CARDS) as places:
+    with some_namespaces(HERE, *CARDS) as places:
         machines = {place.name: place for place in places}
         _skip_unless_possible(machines[HERE], folder)
-        _lay_cables(way, machines)
+        _connect_machines(way, machines)
         _sh(machines[HERE], folder, copied(way, "sh hypervisor address"))
         for name, card in CARDS.items():
-            _dress(way, machines[name], folder, card)
+            _configure(way, machines[name], folder, card)
         serve = shlex.split(copied(_SERVICE, "sh serve"))
         assert serve[:2] == ["forewarn", "serve"]
         within = machines[HERE].within
@@ -181,11 +181,11 @@ def port_of(machine: str) -> str:
     return UPLINK if machine == OUTSIDE else f"vm-{machine}"
 
 
-def _lay_cables(way: str, machines: Mapping[str, NetworkNamespace]) -> None:
+def _connect_machines(way: str, machines: Mapping[str, NetworkNamespace]) -> None:
     here = machines[HERE]
     here.do("ip", "address", "add", f"{OWN_ADDRESS}/32", "dev", "lo")
     for name in CARDS:
-        lay_wire(here, port_of(name), machines[name])
+        connect(here, port_of(name), machines[name])
     if way == BRIDGE:
         here.do("ip", "link", "add", "br0", "type", "bridge")
         here.do("ip", "link", "set", "br0", "up")
@@ -208,7 +208,7 @@ def set_kernel(place: NetworkNamespace, files: str, value: int) -> None:
     place.do("sh", "-ec", f"for file in /proc/sys/net/{files}; do {write}; done")
 
 
-def _dress(
+def _configure(
     way: str, machine: NetworkNamespace, folder: Path, card: NetworkCard
 ) -> None:
     """Give `machine` a MAC, an address, and the route of the page or a gateway."""

@@ -20,7 +20,7 @@ def needs(*commands: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
-def unpacked(package: str, path: str) -> Path:
+def package_file(package: str, path: str) -> Path:
     """Return `path` of an unpacked Debian package, or skip the test."""
     file = PROGRAMS / package / path
     if not file.exists():

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
-from tests.programs.network import NetworkNamespace, some_places
+from tests.programs.network import NetworkNamespace, some_namespaces
 
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64", "jq", "setsid")
 NAMES = ("host-a", "host-b")
@@ -161,18 +161,18 @@ def some_hosts(folder: Path) -> Iterator[LibvirtHosts]:
     """Run host-a and host-b until the block ends."""
     hosts = LibvirtHosts(folder=folder)
     (folder / "cache").mkdir()
-    with some_places("libvirt") as (place,), ExitStack() as cleanup:
+    with some_namespaces("libvirt") as (place,), ExitStack() as cleanup:
         for number, name in enumerate(NAMES, start=1):
             address = f"10.77.0.{number}"
             place.do("ip", "address", "add", f"{address}/32", "dev", "lo")
             cleanup.enter_context(_a_host(folder / name, place, address))
         for name in NAMES:
-            until(partial(_answers, hosts, name), _A_WHILE)
-        cleanup.enter_context(_watched(hosts, "host-a"))
+            until(partial(_is_reachable, hosts, name), _A_WHILE)
+        cleanup.enter_context(_recording_events(hosts, "host-a"))
         yield hosts
 
 
-def _answers(hosts: LibvirtHosts, name: str) -> bool:
+def _is_reachable(hosts: LibvirtHosts, name: str) -> bool:
     return hosts.try_virsh(name, "version").returncode == 0
 
 
@@ -206,7 +206,7 @@ def _spaces() -> Sequence[str]:
 
 
 @contextmanager
-def _watched(hosts: LibvirtHosts, host: str) -> Iterator[None]:
+def _recording_events(hosts: LibvirtHosts, host: str) -> Iterator[None]:
     """Record the events of all VMs on `host`."""
     command = ["virsh", "-c", hosts.at(host)]
     command += ["event", "--all", "--loop", "--timestamp"]
@@ -214,14 +214,14 @@ def _watched(hosts: LibvirtHosts, host: str) -> Iterator[None]:
     with (hosts.folder / host / "events").open("wb") as output:
         watching = subprocess.Popen(command, stdout=output, env={"LC_ALL": "C"})
         try:
-            until(partial(_is_heard, hosts, host), _A_WHILE)
+            until(partial(_is_recording, hosts, host), _A_WHILE)
             yield
         finally:
             watching.terminate()
             watching.wait(_A_WHILE)
 
 
-def _is_heard(hosts: LibvirtHosts, host: str) -> bool:
+def _is_recording(hosts: LibvirtHosts, host: str) -> bool:
     hosts.virsh(host, "suspend", "canary")
     hosts.virsh(host, "resume", "canary")
     return bool(hosts.happened("canary"))

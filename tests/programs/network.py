@@ -53,7 +53,7 @@ class Network:
         self.machines[machine].do("ip", "link", "set", "eth0", "down")
 
 
-def why_not() -> str | None:
+def namespace_problem() -> str | None:
     """Return why namespaces cannot be created here, or None if they can."""
     missing = [name for name in _TOOLS if shutil.which(name) is None]
     if missing:
@@ -67,7 +67,7 @@ def why_not() -> str | None:
 @contextmanager
 def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
     """Connect `machines`, each with its addresses, to a namespace for the service."""
-    with some_places("service", *machines) as (service, *places):
+    with some_namespaces("service", *machines) as (service, *places):
         service.do("ip", "address", "add", f"{ENDPOINT}/32", "dev", "lo")
         by_name = {place.name: place for place in places}
         for number, (name, addresses) in enumerate(machines.items()):
@@ -76,16 +76,16 @@ def a_network(machines: Mapping[str, Sequence[str]]) -> Iterator[Network]:
 
 
 @contextmanager
-def some_places(*names: str) -> Iterator[Sequence[NetworkNamespace]]:
+def some_namespaces(*names: str) -> Iterator[Sequence[NetworkNamespace]]:
     """Create a namespace for each of `names`, not yet connected."""
-    reason = why_not()
+    reason = namespace_problem()
     if reason is not None:
         pytest.skip(reason)
     with ExitStack() as cleanup:
-        yield [cleanup.enter_context(_a_place(name)) for name in names]
+        yield [cleanup.enter_context(_a_namespace(name)) for name in names]
 
 
-def lay_wire(service: NetworkNamespace, wire: str, machine: NetworkNamespace) -> None:
+def connect(service: NetworkNamespace, wire: str, machine: NetworkNamespace) -> None:
     """Create a link `wire` from the service to the interface `eth0` of `machine`."""
     peer = ("peer", "name", "eth0", "netns", str(machine.holder))
     service.do("ip", "link", "add", wire, "type", "veth", *peer)
@@ -94,7 +94,7 @@ def lay_wire(service: NetworkNamespace, wire: str, machine: NetworkNamespace) ->
 
 
 @contextmanager
-def _a_place(name: str) -> Iterator[NetworkNamespace]:
+def _a_namespace(name: str) -> Iterator[NetworkNamespace]:
     """Keep new namespaces alive with a process that ends when its input is closed."""
     holder = subprocess.Popen(
         ["unshare", "--net", "--uts", "sh", "-c", "echo; exec cat"],
@@ -117,7 +117,7 @@ def _join(
     addresses: Sequence[str],
 ) -> None:
     """Connect `machine` so that it reaches the service and nothing else."""
-    lay_wire(service, wire, machine)
+    connect(service, wire, machine)
     machine.do("ip", "route", "add", f"{ENDPOINT}/32", "dev", "eth0")
     if HAS_IPV6:  # neighbor discovery works only for addresses of the same link
         service.do("ip", "address", "add", f"{ENDPOINT_6}/128", "dev", wire, "nodad")

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.end_to_end.program import Program
-from tests.programs.http_talker import talking
-from tests.programs.record import approval, witnesses
+from tests.programs.http_talker import running_program
+from tests.programs.record import approval, vms_that_saw
 
 
-def lead(
+def check_poller(
     program: Program, vm: str, command: Sequence[str], folder: Path, **environment: str
 ) -> None:
     """Run the poller of `vm` through announcement, approval, start and end."""
     service = program.service
-    with talking(command, folder, environment) as poller:
+    with running_program(command, folder, environment) as poller:
         poller.expect("none")
         event = service.announce(type="Reboot", vms=[vm])["events"][0]["id"]
         poller.expect("Scheduled", "Started")
@@ -25,4 +25,4 @@ def lead(
         poller.expect("none", "ended with 0")
     facts = service.facts()
     assert approval(facts, event) == (vm, "metadata")
-    assert witnesses(facts, event) == [vm]
+    assert vms_that_saw(facts, event) == [vm]

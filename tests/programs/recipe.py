@@ -85,6 +85,6 @@ class HookEnvironment:
         return self.folder / "calls"
 
 
-def a_stage(folder: Path, hook: str) -> HookEnvironment:
+def an_environment(folder: Path, hook: str) -> HookEnvironment:
     """Return an environment for the hook at a path below examples/agent."""
     return HookEnvironment(folder=folder, hook=RECIPES / hook)

@@ -21,7 +21,7 @@ def _approves(fact: Any, event: str) -> bool:
     return bool(fact["fact"] == "Approved" and fact["event"] == event)
 
 
-def witnesses(facts: Iterable[Any], event: str) -> list[str]:
+def vms_that_saw(facts: Iterable[Any], event: str) -> list[str]:
     """Return the VMs that have seen `event`, in order."""
     return [
         sight["vm"]

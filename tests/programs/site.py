@@ -95,7 +95,7 @@ class Deployment:
 
 
 @contextmanager
-def a_site(folder: Path, *options: str) -> Iterator[Deployment]:
+def a_deployment(folder: Path, *options: str) -> Iterator[Deployment]:
     """Serve on the endpoint's real address, in a namespace, until the block ends."""
     fleet = folder / "fleet.toml"
     fleet.write_text(FLEET)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from tests.end_to_end.program import until
-from tests.programs.frames import claim, opening, probe, sign_of_life
+from tests.programs.frames import claim, learning_frame, opening, probe
 from tests.programs.hypervisor import CARDS, HERE, OUTSIDE, Hypervisor
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, HAS_IPV6
@@ -28,7 +28,7 @@ def test_only_the_rules_prevent_a_machine_from_impersonating_another(
 ) -> None:
     card = VICTIM if mac == "stolen" else replace(VICTIM, mac=CARDS[thief].mac)
     with bridge.disguised(thief, card):
-        assert bridge.hears_nothing(thief)
+        assert bridge.receives_nothing(thief)
         assert bridge.name_of("web-0") == "web-0"
         with bridge.without_rules():
             assert bridge.name_of(thief) == "web-0"
@@ -72,7 +72,7 @@ def test_only_the_rules_prevent_arp_spoofing(bridge: Hypervisor, what: str) -> N
     with bridge.without_rules():
         assert bridge.name_of(loser) == loser
         bridge.send(sender, frame)
-        assert bridge.hears_nothing(loser)
+        assert bridge.receives_nothing(loser)
 
 
 @pytest.mark.parametrize("sender", ["web-1", OUTSIDE])
@@ -97,10 +97,10 @@ def test_only_the_rules_prevent_moving_another_mac_to_a_port(
     bridge: Hypervisor,
 ) -> None:
     assert bridge.name_of("web-0") == "web-0"
-    bridge.send("web-1", sign_of_life(VICTIM.mac))
+    bridge.send("web-1", learning_frame(VICTIM.mac))
     assert port_of_mac(bridge, VICTIM.mac) == "vm-web-0"
     with bridge.without_rules():
-        bridge.send("web-1", sign_of_life(VICTIM.mac))
+        bridge.send("web-1", learning_frame(VICTIM.mac))
         until(lambda: port_of_mac(bridge, VICTIM.mac) == "vm-web-1")
 
 
@@ -131,9 +131,11 @@ def test_only_the_rules_keep_requests_and_responses_on_the_hypervisor(
         bridge.forget()
         bridge.send("web-0", astray)
         assert bridge.name_of("web-0") == "web-0"
-        bridge.hears_nothing(OUTSIDE)  # it still sends an ARP request for the endpoint
+        bridge.receives_nothing(
+            OUTSIDE
+        )  # it still sends an ARP request for the endpoint
         bridge.send(OUTSIDE, stolen)
-        assert bridge.hears_nothing("web-0")
+        assert bridge.receives_nothing("web-0")
         return [arrived(bridge, what, OUTSIDE) for what in whats]
 
     for what in whats:

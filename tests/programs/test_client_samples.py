@@ -10,7 +10,7 @@ import pytest
 from tests.end_to_end.program import Program, until
 from tests.patience import PATIENCE
 from tests.programs.front import Fault, RecordingProxy, a_front
-from tests.programs.http_talker import InteractiveProgram, talking
+from tests.programs.http_talker import InteractiveProgram, running_program
 from tests.programs.installed import PROGRAMS, needs, run_program
 from tests.programs.record import approval
 
@@ -94,7 +94,7 @@ def start(command: list[str], tmp_path: Path) -> Start:
             "HTTP_PROXY": NOBODY,
             "ALL_PROXY": NOBODY,
         }
-        return talking(command, tmp_path, environment)
+        return running_program(command, tmp_path, environment)
 
     return run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import FinishedCommand, Program
 from tests.programs.installed import needs, run_program
-from tests.programs.record import approval, start_requests, witnesses
+from tests.programs.record import approval, start_requests, vms_that_saw
 from tests.programs.site import URL, Deployment
 
 pytestmark = needs("curl")
@@ -40,17 +40,17 @@ def announced(program: Program, vm: str) -> str:
 
 
 def test_the_documented_commands_at_the_real_address(
-    site: Deployment,
+    deployment: Deployment,
 ) -> None:
-    event = site.announce("reboot", "db-0")
-    read = site.on("db-0", "curl", "-H", "Metadata:true", URL)
+    event = deployment.announce("reboot", "db-0")
+    read = deployment.on("db-0", "curl", "-H", "Metadata:true", URL)
     assert ids(read.out) == [event]
     body = f'{{"StartRequests": [{{"EventId": "{event}"}}]}}'
     posted = ("-H", "Metadata:true", "-X", "POST", "-d", body, *STATUS, URL)
-    assert site.on("db-0", "curl", *posted).out == "200"
-    facts = site.facts()
+    assert deployment.on("db-0", "curl", *posted).out == "200"
+    facts = deployment.facts()
     assert approval(facts, event) == ("db-0", "metadata")
-    assert witnesses(facts, event) == ["db-0"]
+    assert vms_that_saw(facts, event) == ["db-0"]
 
 
 def test_the_older_documented_command_sends_the_incarnation(

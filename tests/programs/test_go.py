@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import Program
-from tests.programs.installed import run_program, unpacked
+from tests.programs.installed import package_file, run_program
 from tests.programs.record import approval, start_requests
 
 pytestmark = pytest.mark.full
@@ -14,7 +14,7 @@ MARK = ("-H", "Metadata: true")
 
 
 def hey(folder: Path, *words: str) -> str:
-    done = run_program(folder, str(unpacked("hey", "usr/bin/hey")), *MARK, *words)
+    done = run_program(folder, str(package_file("hey", "usr/bin/hey")), *MARK, *words)
     assert done.code == 0, done.err
     assert "Error distribution" not in done.out, done.out
     return done.out

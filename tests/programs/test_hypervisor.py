@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.end_to_end.program import until
-from tests.programs.frames import opening, seeking
+from tests.programs.frames import dhcp_discover, opening
 from tests.programs.hypervisor import (
     CARDS,
     HERE,
@@ -45,12 +45,12 @@ def test_a_vm_is_identified(hypervisor: Hypervisor, vm: str) -> None:
 def test_a_vm_is_served_only_while_it_is_listed(
     hypervisor: Hypervisor,
 ) -> None:
-    assert hypervisor.hears_nothing("web-2")
+    assert hypervisor.receives_nothing("web-2")
     hypervisor.do("add")
     hypervisor.forget()  # otherwise it would retry the endpoint only after a second
     assert hypervisor.name_of("web-2") == "web-2"
     hypervisor.do("remove")
-    assert hypervisor.hears_nothing("web-2")
+    assert hypervisor.receives_nothing("web-2")
 
 
 # --- impersonation -----------------------------------------------------------
@@ -83,7 +83,7 @@ def test_only_the_rules_block_packets_with_a_forged_source(
 def test_only_the_rules_block_other_ports(hypervisor: Hypervisor, machine: str) -> None:
     ports = (f"{ENDPOINT}:8255", f"{OWN_ADDRESS}:8255", f"{ENDPOINT}:22")
     for port in ports:
-        assert hypervisor.hears_nothing(machine, f"http://{port}"), port
+        assert hypervisor.receives_nothing(machine, f"http://{port}"), port
     with hypervisor.without_rules():  # the hypervisor itself refuses these
         for port in ports:
             assert hypervisor.is_refused(machine, f"http://{port}"), port
@@ -95,8 +95,8 @@ def test_the_control_plane_is_unreachable_even_if_loopback_is_routed(
     control = f"{hypervisor.program.service.control}/healthz"
     assert control == "http://127.0.0.1:8255/healthz"
     with loopback_routed(hypervisor, "web-1"):
-        assert hypervisor.hears_nothing("web-1", control)
-        assert hypervisor.hears_nothing("web-1", "http://127.0.0.1:22")
+        assert hypervisor.receives_nothing("web-1", control)
+        assert hypervisor.receives_nothing("web-1", "http://127.0.0.1:22")
         with hypervisor.without_rules():
             assert hypervisor.on("web-1", "curl", "-s", control).code == 0
 
@@ -151,5 +151,5 @@ def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
 
 def test_a_vm_can_still_use_dhcp(hypervisor: Hypervisor) -> None:
     arrived(hypervisor, "seeking")
-    hypervisor.send("web-1", seeking(THIEF.mac))
+    hypervisor.send("web-1", dhcp_discover(THIEF.mac))
     until(lambda: arrived(hypervisor, "seeking") == 1)

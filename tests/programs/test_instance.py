@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.installed import NODE_MODULES, needs, node_module, unpacked
+from tests.programs.installed import NODE_MODULES, needs, node_module, package_file
 from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
@@ -70,10 +70,10 @@ msal.ConfidentialClientApplication(
 """
 
 
-def python(site: Deployment, script: str, path: Path | None = None) -> str:
+def python(deployment: Deployment, script: str, path: Path | None = None) -> str:
     """Run `script` on db-0, with `path` as import path."""
     more = {} if path is None else {"PYTHONPATH": str(path)}
-    done = site.on("db-0", sys.executable, "-c", script, **more)
+    done = deployment.on("db-0", sys.executable, "-c", script, **more)
     assert done.code == 0, done.err
     return done.out
 
@@ -89,9 +89,9 @@ def assert_labels(found: Any) -> None:
     assert labels["azure.vm.sku"] == ""
 
 
-def test_cloud_init_reads_the_instance(site: Deployment) -> None:
-    path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
-    metadata, _ = json.loads(python(site, CLOUD_INIT, path))
+def test_cloud_init_reads_the_instance(deployment: Deployment) -> None:
+    path = package_file("cloud-init", "usr/lib/python3/dist-packages")
+    metadata, _ = json.loads(python(deployment, CLOUD_INIT, path))
     assert metadata["compute"]["osProfile"]["computerName"] == "db-0"
     (interface,) = metadata["network"]["interface"]
     (address,) = interface["ipv4"]["ipAddress"]
@@ -99,23 +99,23 @@ def test_cloud_init_reads_the_instance(site: Deployment) -> None:
 
 
 @NO_MAC
-def test_cloud_init_identifies_the_interface(site: Deployment) -> None:
-    path = unpacked("cloud-init", "usr/lib/python3/dist-packages")
-    _, settings = json.loads(python(site, CLOUD_INIT, path))
+def test_cloud_init_identifies_the_interface(deployment: Deployment) -> None:
+    path = package_file("cloud-init", "usr/lib/python3/dist-packages")
+    _, settings = json.loads(python(deployment, CLOUD_INIT, path))
     assert settings["ethernets"]["eth0"]["match"]["macaddress"]
 
 
-def test_waagent_reads_the_instance(site: Deployment) -> None:
-    path = unpacked("waagent", "usr/lib/python3/dist-packages")
-    compute, _ = json.loads(python(site, WAAGENT, path))
+def test_waagent_reads_the_instance(deployment: Deployment) -> None:
+    path = package_file("waagent", "usr/lib/python3/dist-packages")
+    compute, _ = json.loads(python(deployment, WAAGENT, path))
     assert (compute["name"], compute["tags"]) == ("db-0", "role:db")
     assert None not in compute.values()
 
 
 @NO_MAC
-def test_waagent_finds_the_endpoint_healthy(site: Deployment) -> None:
-    path = unpacked("waagent", "usr/lib/python3/dist-packages")
-    _, verdict = json.loads(python(site, WAAGENT, path))
+def test_waagent_finds_the_endpoint_healthy(deployment: Deployment) -> None:
+    path = package_file("waagent", "usr/lib/python3/dist-packages")
+    _, verdict = json.loads(python(deployment, WAAGENT, path))
     assert verdict == [True, ""]
 
 
@@ -124,33 +124,37 @@ def test_waagent_finds_the_endpoint_healthy(site: Deployment) -> None:
     ("machine", "address"),
     [("db-0", "10.77.0.10"), ("db-1", "10.77.0.11")],
 )
-def test_ohai_discovers_a_version(site: Deployment, machine: str, address: str) -> None:
-    folder = site.program.folder
+def test_ohai_discovers_a_version(
+    deployment: Deployment, machine: str, address: str
+) -> None:
+    folder = deployment.program.folder
     (folder / "azure.json").write_text("{}")  # the hint that this is an Azure machine
     (folder / "client.rb").write_text(f'ohai.hints_path = ["{folder}"]\n')
-    done = site.on(machine, "ohai", "azure", "-c", str(folder / "client.rb"))
+    done = deployment.on(machine, "ohai", "azure", "-c", str(folder / "client.rb"))
     metadata = json.loads(done.out)["metadata"]
     assert metadata["compute"]["name"] == machine
     assert metadata["network"]["local_ipv4"] == [address]
 
 
-def test_opentelemetry_labels_the_machine(site: Deployment) -> None:
+def test_opentelemetry_labels_the_machine(deployment: Deployment) -> None:
     resource: Any = None
     for _ in range(5):  # its timeout of 0.2 s may be too short on a busy machine
-        resource = json.loads(python(site, OPENTELEMETRY))
+        resource = json.loads(python(deployment, OPENTELEMETRY))
         if "host.name" in resource["attributes"]:
             break
     assert_labels(resource)
 
 
 @needs("node")
-def test_opentelemetry_in_node_labels_the_machine(site: Deployment) -> None:
+def test_opentelemetry_in_node_labels_the_machine(deployment: Deployment) -> None:
     node_module("@opentelemetry/resource-detector-azure")
     modules = {"NODE_PATH": str(NODE_MODULES)}
-    done = site.on("db-0", "node", "-e", OPENTELEMETRY_JS, **modules)
+    done = deployment.on("db-0", "node", "-e", OPENTELEMETRY_JS, **modules)
     assert done.code == 0, done.err
     assert_labels(json.loads(done.out))
 
 
-def test_msal_finds_the_region(site: Deployment) -> None:
-    assert python(site, MSAL).startswith("https://westeurope.login.microsoft.com/")
+def test_msal_finds_the_region(deployment: Deployment) -> None:
+    assert python(deployment, MSAL).startswith(
+        "https://westeurope.login.microsoft.com/"
+    )

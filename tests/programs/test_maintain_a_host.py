@@ -58,7 +58,7 @@ def serve(hosts: LibvirtHosts, tmp_path: Path) -> Iterator[Serve]:
     hosts.remove("web-0", "db-0")
 
 
-def told(program: Program, what: str, *options: str) -> Any:
+def run_host_command(program: Program, what: str, *options: str) -> Any:
     """Run a command about host-a and return the resulting maintenance."""
     words = ("host", what, "host-a", *options, "--json")
     done = run(program.folder, *words, FOREWARN_URL=program.service.control)
@@ -99,7 +99,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
     before = {vm: hosts.events(vm).count("reboot") for vm in ("web-0", "db-0")}
     with serve() as program:
         service = program.service
-        maintenance = told(program, "maintain", "--type", "reboot")
+        maintenance = run_host_command(program, "maintain", "--type", "reboot")
         approved_by(service, "web-1")  # for its group, which includes web-0
         assert phase(service, maintenance) == "SCHEDULED"
         approved_by(service, "db-0")
@@ -112,7 +112,7 @@ def test_vms_are_reset_when_both_groups_have_approved(
 def test_vms_are_paused_for_the_duration(hosts: LibvirtHosts, serve: Serve) -> None:
     with serve() as program:
         service = program.service
-        maintenance = told(program, "maintain", "--duration", "2s")
+        maintenance = run_host_command(program, "maintain", "--duration", "2s")
         approved_by(service, "web-0", "db-0")
         until_over(service, maintenance)
     for vm in ("web-0", "db-0"):
@@ -126,7 +126,7 @@ def test_a_redeploy_moves_the_vms_and_updates_the_fleet(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        maintenance = told(program, "maintain", "--type", "redeploy")
+        maintenance = run_host_command(program, "maintain", "--type", "redeploy")
         approved_by(service, "web-0", "db-0")
         until_over(service, maintenance)
         for vm in ("web-0", "db-0"):
@@ -144,7 +144,7 @@ def test_a_retry_continues_with_the_remaining_vms(
     hosts.remove("db-0")
     with serve() as program:
         service = program.service
-        maintenance = told(program, "maintain", "--type", "reboot")
+        maintenance = run_host_command(program, "maintain", "--type", "reboot")
         path = f"/v1/maintenances/{maintenance['id']}"
         approved_by(service, "web-0", "db-0")
         until(lambda: service.get(path)["stuck_since"] is not None, LONG)
@@ -166,7 +166,7 @@ def test_no_vm_stays_paused_when_the_script_is_stopped(
 ) -> None:
     with serve() as program:
         service = program.service
-        maintenance = told(program, "maintain", "--duration", "10m")
+        maintenance = run_host_command(program, "maintain", "--duration", "10m")
         approved_by(service, "web-0", "db-0")
         for vm in ("web-0", "db-0"):
             until(partial(is_in, hosts, vm, "paused"), LONG)
@@ -194,7 +194,7 @@ def test_a_vm_moved_by_hand_is_not_redeployed(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        maintenance = told(program, "degraded", "--fails-by", "3d")
+        maintenance = run_host_command(program, "degraded", "--fails-by", "3d")
         for vm, then in (("web-0", "SCHEDULED"), ("db-0", "CANCELED")):
             text = move.replace("web-0", vm)
             done = run_program(tmp_path, "sh", "-ec", text)

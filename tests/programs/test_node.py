@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program
 from tests.programs.installed import NODE_MODULES, needs, node_module, run_program
-from tests.programs.poller import lead
+from tests.programs.poller import check_poller
 
 pytestmark = [pytest.mark.full, needs("node")]
 
@@ -24,4 +24,4 @@ def test_a_program_handles_a_complete_event(
         pytest.skip("needs Node 18 or newer")
     path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
     command = ["node", str(POLL), way, program.metadata[0] + path]
-    lead(program, "db-0", command, tmp_path, NODE_PATH=str(NODE_MODULES))
+    check_poller(program, "db-0", command, tmp_path, NODE_PATH=str(NODE_MODULES))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.programs.installed import unpacked
-from tests.programs.record import approval, witnesses
+from tests.programs.installed import package_file
+from tests.programs.record import approval, vms_that_saw
 from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
@@ -23,16 +23,16 @@ COMMANDS = Path(__file__).parent / "cluster"
 class Cluster:
     """Two nodes that run `agent`, and the cluster's attributes."""
 
-    site: Deployment
+    deployment: Deployment
     agent: str
     folder: Path
 
     def monitor(self, node: str) -> str:
         """Run the agent's monitor action on `node` and return its log."""
-        ocf = unpacked("resource-agents", "usr/lib/ocf")
+        ocf = package_file("resource-agents", "usr/lib/ocf")
         log = self.folder / "log"
         log.write_text("")
-        done = self.site.on(
+        done = self.deployment.on(
             node,
             sys.executable,
             str(ocf / "resource.d" / "heartbeat" / self.agent),
@@ -58,50 +58,50 @@ class Cluster:
 
 
 def test_a_node_moves_its_work_away_and_approves(
-    site: Deployment, tmp_path: Path
+    deployment: Deployment, tmp_path: Path
 ) -> None:
-    cluster = Cluster(site=site, agent="azure-events-az", folder=tmp_path)
+    cluster = Cluster(deployment=deployment, agent="azure-events-az", folder=tmp_path)
     cluster.monitor("db-0")
     cluster.monitor("db-1")
     assert cluster.attribute("cluster", "hostName_db-0") == "db-0"
     assert cluster.state("db-0") is None
 
-    event = site.announce("reboot", "db-0")
+    event = deployment.announce("reboot", "db-0")
     cluster.monitor("db-1")
     assert cluster.state("db-1") is None  # it is not affected
     assert "put node standby" in cluster.monitor("db-0")
     assert cluster.state("db-0") == "STOPPING"
     assert cluster.attribute("db-0", "#health-azure") == "-1000000"
-    assert approval(site.facts(), event) is None
+    assert approval(deployment.facts(), event) is None
 
     assert event in cluster.monitor("db-0")
     assert cluster.state("db-0") == "IN_EVENT"
-    facts = site.facts()
+    facts = deployment.facts()
     assert approval(facts, event) == ("db-0", "metadata")
-    assert witnesses(facts, event) == ["db-1", "db-0"]
+    assert vms_that_saw(facts, event) == ["db-1", "db-0"]
 
     cluster.monitor("db-0")
     assert cluster.state("db-0") == "IN_EVENT"
-    site.forewarn("clock", "advance", "5s")
+    deployment.forewarn("clock", "advance", "5s")
     assert "put node online" in cluster.monitor("db-0")
     assert cluster.state("db-0") == "AVAILABLE"
     assert cluster.attribute("db-0", "#health-azure") == "0"
 
 
-def test_the_other_node_approves(site: Deployment, tmp_path: Path) -> None:
-    cluster = Cluster(site=site, agent="azure-events", folder=tmp_path)
+def test_the_other_node_approves(deployment: Deployment, tmp_path: Path) -> None:
+    cluster = Cluster(deployment=deployment, agent="azure-events", folder=tmp_path)
     cluster.monitor("db-0")
     cluster.monitor("db-1")
-    event = site.announce("redeploy", "db-0")
+    event = deployment.announce("redeploy", "db-0")
     cluster.monitor("db-0")
     assert cluster.attribute("db-0", "standby") == "on"
-    assert approval(site.facts(), event) is None
+    assert approval(deployment.facts(), event) is None
 
     assert event in cluster.monitor("db-1")
     assert cluster.state("db-0") == "IN_EVENT"
-    assert approval(site.facts(), event) == ("db-1", "metadata")
+    assert approval(deployment.facts(), event) == ("db-1", "metadata")
 
-    site.forewarn("clock", "advance", "5s")
+    deployment.forewarn("clock", "advance", "5s")
     cluster.monitor("db-0")
     assert cluster.state("db-0") == "AVAILABLE"
     assert cluster.attribute("db-0", "standby") == "off"
@@ -109,11 +109,11 @@ def test_the_other_node_approves(site: Deployment, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["azure-events", "azure-events-az"])
 def test_a_type_that_the_cluster_does_not_handle_is_ignored(
-    site: Deployment, tmp_path: Path, agent: str
+    deployment: Deployment, tmp_path: Path, agent: str
 ) -> None:
-    cluster = Cluster(site=site, agent=agent, folder=tmp_path)
-    event = site.announce("freeze", "db-1")
+    cluster = Cluster(deployment=deployment, agent=agent, folder=tmp_path)
+    event = deployment.announce("freeze", "db-1")
     cluster.monitor("db-1")
     cluster.monitor("db-0")
     assert (cluster.state("db-0"), cluster.state("db-1")) == (None, None)
-    assert approval(site.facts(), event) is None
+    assert approval(deployment.facts(), event) is None

@@ -15,7 +15,7 @@ import pytest
 import requests
 import urllib3
 from tests.end_to_end.program import Program, serving
-from tests.programs.record import approval, witnesses
+from tests.programs.record import approval, vms_that_saw
 
 MARK = {"Metadata": "true"}
 
@@ -51,15 +51,15 @@ def with_urllib3(method: str, url: str, **body: Any) -> tuple[int, bytes]:
         return answer.status, answer.data
 
 
-def of(answer: requests.Response | httpx.Response) -> tuple[int, bytes]:
+def status_and_body(answer: requests.Response | httpx.Response) -> tuple[int, bytes]:
     return answer.status_code, answer.content
 
 
 READING: Mapping[str, Get] = {
     "urllib": with_urllib,
     "urllib3": lambda url: with_urllib3("GET", url),
-    "requests": lambda url: of(requests.get(url, headers=MARK)),
-    "httpx": lambda url: of(httpx.get(url, headers=MARK)),
+    "requests": lambda url: status_and_body(requests.get(url, headers=MARK)),
+    "httpx": lambda url: status_and_body(httpx.get(url, headers=MARK)),
     "aiohttp": lambda url: with_aiohttp("GET", url),
 }
 
@@ -68,17 +68,21 @@ APPROVING: Mapping[str, Post] = {
     "urllib form": lambda url, body: with_urllib(url, json.dumps(body).encode()),
     "urllib3 bare": lambda url, body: with_urllib3("POST", url, body=json.dumps(body)),
     "urllib3 json": lambda url, body: with_urllib3("POST", url, json=body),
-    "requests bare": lambda url, body: of(
+    "requests bare": lambda url, body: status_and_body(
         requests.post(url, data=json.dumps(body), headers=MARK)
     ),
-    "requests json": lambda url, body: of(requests.post(url, json=body, headers=MARK)),
-    "requests chunks": lambda url, body: of(
+    "requests json": lambda url, body: status_and_body(
+        requests.post(url, json=body, headers=MARK)
+    ),
+    "requests chunks": lambda url, body: status_and_body(
         requests.post(url, data=iter([json.dumps(body).encode()]), headers=MARK)
     ),
-    "httpx bare": lambda url, body: of(
+    "httpx bare": lambda url, body: status_and_body(
         httpx.post(url, content=json.dumps(body), headers=MARK)
     ),
-    "httpx json": lambda url, body: of(httpx.post(url, json=body, headers=MARK)),
+    "httpx json": lambda url, body: status_and_body(
+        httpx.post(url, json=body, headers=MARK)
+    ),
     "aiohttp bytes": lambda url, body: with_aiohttp(
         "POST", url, data=json.dumps(body).encode()
     ),
@@ -96,7 +100,7 @@ def test_a_client_reads(program: Program, client: str) -> None:
         event_shown["EventId"] for event_shown in json.loads(body)["Events"]
     ]
     assert program.service.approve_as("db-0", event).status == 200
-    assert witnesses(program.service.facts(), event) == ["db-0"]
+    assert vms_that_saw(program.service.facts(), event) == ["db-0"]
 
 
 @pytest.mark.parametrize("client", APPROVING)
@@ -131,8 +135,8 @@ def sessions() -> Iterator[Mapping[str, Get]]:
     ):
         yield {
             "urllib3": lambda url: (pool.request("GET", url).status, b""),
-            "requests": lambda url: of(session.get(url, headers=MARK)),
-            "httpx": lambda url: of(client.get(url)),
+            "requests": lambda url: status_and_body(session.get(url, headers=MARK)),
+            "httpx": lambda url: status_and_body(client.get(url)),
             "aiohttp": with_aiohttp,
         }
 
@@ -165,7 +169,7 @@ def test_sessions_survive_connections_closed_by_the_server(
             for name, get in clients.items():
                 assert get(url)[0] == 200, name
             assert after.service.approve_as("web-0", event).status == 200
-            assert witnesses(after.service.facts(), event) == ["web-0"]
+            assert vms_that_saw(after.service.facts(), event) == ["web-0"]
 
 
 def test_a_session_reuses_one_connection(program: Program) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import OTHER, HookEnvironment, a_stage
+from tests.programs.recipe import OTHER, HookEnvironment, an_environment
 
 #: Saves on SIGUSR1, and prints a line once the handler is installed.
 PROGRAM = "trap 'echo saved >>marker' USR1; echo; while :; do sleep 0.02; done"
@@ -15,30 +15,35 @@ DEAF = "trap '' USR1; echo; while :; do sleep 0.02; done"
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> HookEnvironment:
-    stage = a_stage(tmp_path, "checkpoint/checkpoint.sh")
-    stage.stub("systemctl", "cat process")
-    return stage
+    environment = an_environment(tmp_path, "checkpoint/checkpoint.sh")
+    environment.stub("systemctl", "cat process")
+    return environment
 
 
 @contextmanager
-def a_service(stage: HookEnvironment, does: str) -> Iterator[None]:
+def a_service(environment: HookEnvironment, does: str) -> Iterator[None]:
     """Run `does` in bash as the main process of a service."""
     with subprocess.Popen(
-        ["bash", "-c", does], cwd=stage.folder, stdout=subprocess.PIPE
+        ["bash", "-c", does], cwd=environment.folder, stdout=subprocess.PIPE
     ) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            stage.write("process", f"{process.pid}\n")
+            environment.write("process", f"{process.pid}\n")
             yield
         finally:
             process.kill()
 
 
-def saved(stage: HookEnvironment, left: int = 10, **more: str) -> int:
+def saved(environment: HookEnvironment, left: int = 10, **more: str) -> int:
     """Run the hook with its marker in the folder and return its exit code."""
-    files = {"MARKER": str(stage.folder / "marker"), "STAMP": str(stage.folder / "s")}
-    return stage.run("prepare", left=left, SERVICE="a.service", **files, **more).code
+    files = {
+        "MARKER": str(environment.folder / "marker"),
+        "STAMP": str(environment.folder / "s"),
+    }
+    return environment.run(
+        "prepare", left=left, SERVICE="a.service", **files, **more
+    ).code
 
 
 def test_a_program_saves_before_the_event(checkpoint: HookEnvironment) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import FinishedCommand, until
 from tests.patience import PATIENCE
-from tests.programs.installed import needs, unpacked
-from tests.programs.recipe import OTHER, HookEnvironment, a_stage
+from tests.programs.installed import needs, package_file
+from tests.programs.recipe import OTHER, HookEnvironment, an_environment
 
 pytestmark = needs("socat", "awk")
 
@@ -85,7 +85,12 @@ class LoadBalancers:
 def a_balancer(folder: Path, name: str) -> Iterator[None]:
     """Run a load balancer until the block ends."""
     (folder / f"{name}.cfg").write_text(CONFIG.format(name=name))
-    command = [str(unpacked("haproxy", "usr/sbin/haproxy")), "-db", "-f", f"{name}.cfg"]
+    command = [
+        str(package_file("haproxy", "usr/sbin/haproxy")),
+        "-db",
+        "-f",
+        f"{name}.cfg",
+    ]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
         try:
             until(lambda: (folder / f"{name}.all").exists())
@@ -95,7 +100,7 @@ def a_balancer(folder: Path, name: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[LoadBalancers]:
+def balancers(tmp_path: Path) -> Iterator[LoadBalancers]:
     with ExitStack() as stack:
         for name in ("web-0", "web-1"):
             server = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -103,79 +108,83 @@ def site(tmp_path: Path) -> Iterator[LoadBalancers]:
             server.listen(16)
         for name in ("one", "two"):
             stack.enter_context(a_balancer(tmp_path, name))
-        yield LoadBalancers(stage=a_stage(tmp_path, "haproxy/drain.sh"))
+        yield LoadBalancers(stage=an_environment(tmp_path, "haproxy/drain.sh"))
 
 
 def test_a_vm_without_sessions_drains_immediately_and_returns(
-    site: LoadBalancers,
+    balancers: LoadBalancers,
 ) -> None:
-    assert site.run("prepare").code == 0
-    assert site.states() == ["DRAIN", "DRAIN"]
-    assert site.run("recover").code == 0
-    assert site.states() == ["no check", "no check"]
+    assert balancers.run("prepare").code == 0
+    assert balancers.states() == ["DRAIN", "DRAIN"]
+    assert balancers.run("recover").code == 0
+    assert balancers.states() == ["no check", "no check"]
 
 
-def test_a_vm_waits_for_its_last_session(site: LoadBalancers) -> None:
-    with ThreadPoolExecutor() as pool, site.session("one"):
-        hook: Future[FinishedCommand] = pool.submit(site.run, "prepare")
-        until(lambda: site.states() == ["DRAIN", "DRAIN"])
+def test_a_vm_waits_for_its_last_session(balancers: LoadBalancers) -> None:
+    with ThreadPoolExecutor() as pool, balancers.session("one"):
+        hook: Future[FinishedCommand] = pool.submit(balancers.run, "prepare")
+        until(lambda: balancers.states() == ["DRAIN", "DRAIN"])
         assert not hook.done()
-        site.tell("one", "shutdown sessions server web/web-0")
+        balancers.tell("one", "shutdown sessions server web/web-0")
         assert hook.result(timeout=PATIENCE).code == 0
 
 
-def test_a_vm_with_sessions_at_the_deadline_is_not_ready(site: LoadBalancers) -> None:
-    with site.session("two"):
-        ended = site.run("prepare", left="2")
+def test_a_vm_with_sessions_at_the_deadline_is_not_ready(
+    balancers: LoadBalancers,
+) -> None:
+    with balancers.session("two"):
+        ended = balancers.run("prepare", left="2")
     assert (ended.code, ended.err) == (1, "1 sessions are left\n")
 
 
-def test_a_vm_taken_out_by_somebody_else_stays_out(site: LoadBalancers) -> None:
-    site.tell("one", "set server web/web-0 state maint")
-    assert site.run("prepare").code == 0
-    assert site.states() == ["MAINT", "DRAIN"]
-    assert site.run("undo").code == 0
-    assert site.states() == ["MAINT", "no check"]
+def test_a_vm_taken_out_by_somebody_else_stays_out(balancers: LoadBalancers) -> None:
+    balancers.tell("one", "set server web/web-0 state maint")
+    assert balancers.run("prepare").code == 0
+    assert balancers.states() == ["MAINT", "DRAIN"]
+    assert balancers.run("undo").code == 0
+    assert balancers.states() == ["MAINT", "no check"]
 
 
 def test_a_repeated_haproxy_hook_still_restores_the_vm(
-    site: LoadBalancers,
+    balancers: LoadBalancers,
 ) -> None:
-    site.run("prepare")
-    assert site.run("prepare", FOREWARN_AGAIN="1").code == 0
-    assert site.run("recover").code == 0
-    assert site.states() == ["no check", "no check"]
+    balancers.run("prepare")
+    assert balancers.run("prepare", FOREWARN_AGAIN="1").code == 0
+    assert balancers.run("recover").code == 0
+    assert balancers.states() == ["no check", "no check"]
 
 
-def test_a_vm_stays_out_for_the_next_event(site: LoadBalancers) -> None:
-    site.run("prepare")
-    site.run("prepare", event=OTHER)
-    assert site.run("recover").code == 0
-    assert site.states() == ["DRAIN", "DRAIN"]
-    assert site.run("recover", event=OTHER).code == 0
-    assert site.states() == ["no check", "no check"]
+def test_a_vm_stays_out_for_the_next_event(balancers: LoadBalancers) -> None:
+    balancers.run("prepare")
+    balancers.run("prepare", event=OTHER)
+    assert balancers.run("recover").code == 0
+    assert balancers.states() == ["DRAIN", "DRAIN"]
+    assert balancers.run("recover", event=OTHER).code == 0
+    assert balancers.states() == ["no check", "no check"]
 
 
 def test_an_unreachable_load_balancer_makes_the_vm_not_ready(
-    site: LoadBalancers,
+    balancers: LoadBalancers,
 ) -> None:
-    assert site.run("prepare", names="one three").code != 0
+    assert balancers.run("prepare", names="one three").code != 0
 
 
 def test_an_unreachable_load_balancer_is_updated_by_the_next_attempt(
-    site: LoadBalancers,
+    balancers: LoadBalancers,
 ) -> None:
-    site.run("prepare")
-    (site.stage.folder / "one.admin").rename(site.stage.folder / "away")
-    assert site.run("recover").code != 0
-    (site.stage.folder / "away").rename(site.stage.folder / "one.admin")
-    assert site.states() == ["DRAIN", "no check"]
-    assert site.run("recover").code == 0
-    assert site.states() == ["no check", "no check"]
+    balancers.run("prepare")
+    (balancers.stage.folder / "one.admin").rename(balancers.stage.folder / "away")
+    assert balancers.run("recover").code != 0
+    (balancers.stage.folder / "away").rename(balancers.stage.folder / "one.admin")
+    assert balancers.states() == ["DRAIN", "no check"]
+    assert balancers.run("recover").code == 0
+    assert balancers.states() == ["no check", "no check"]
 
 
-def test_a_server_unknown_to_a_load_balancer_is_not_ready(site: LoadBalancers) -> None:
-    ended = site.run("prepare", SERVER="web-9")
+def test_a_server_unknown_to_a_load_balancer_is_not_ready(
+    balancers: LoadBalancers,
+) -> None:
+    ended = balancers.run("prepare", SERVER="web-9")
     assert (ended.code, ended.err) == (
         1,
         "UNIX:one.admin does not tell of web/web-9\n",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import EVENT, OTHER, HookEnvironment, a_stage
+from tests.programs.recipe import EVENT, OTHER, HookEnvironment, an_environment
 
 MARK = f"forewarn/{EVENT.lower()}"
 DRAIN = "kubectl drain node-0 --ignore-daemonsets --delete-emptydir-data"
@@ -11,15 +11,15 @@ DRAIN = "kubectl drain node-0 --ignore-daemonsets --delete-emptydir-data"
 
 @pytest.fixture
 def kubernetes(tmp_path: Path) -> HookEnvironment:
-    stage = a_stage(tmp_path, "kubernetes/drain.sh")
-    stage.stub("kubectl", '[ "$1" != get ] || cat node; [ "$1" != "${FAILS-}" ]')
-    stage.write("node", "\n")
-    return stage
+    environment = an_environment(tmp_path, "kubernetes/drain.sh")
+    environment.stub("kubectl", '[ "$1" != get ] || cat node; [ "$1" != "${FAILS-}" ]')
+    environment.write("node", "\n")
+    return environment
 
 
-def kubectl(stage: HookEnvironment) -> list[str]:
+def kubectl(environment: HookEnvironment) -> list[str]:
     """Return the calls of kubectl, except those that read the node's state."""
-    commands = [call for call in stage.calls() if call.startswith("kubectl ")]
+    commands = [call for call in environment.calls() if call.startswith("kubectl ")]
     return [
         call for call in commands if not call.startswith("kubectl get node node-0 ")
     ]

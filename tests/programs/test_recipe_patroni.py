@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.programs.installed import needs
-from tests.programs.recipe import HookEnvironment, a_stage
+from tests.programs.recipe import HookEnvironment, an_environment
 
 LIST = "patronictl -c /etc/patroni/config.yml list --format json"
 SWITCH = "patronictl -c /etc/patroni/config.yml switchover main --leader db-0 --force"
@@ -12,15 +12,15 @@ SWITCH = "patronictl -c /etc/patroni/config.yml switchover main --leader db-0 --
 
 @pytest.fixture
 def patroni(tmp_path: Path) -> HookEnvironment:
-    stage = a_stage(tmp_path, "patroni/switchover.sh")
+    environment = an_environment(tmp_path, "patroni/switchover.sh")
     leads = members("db-1", "db-0")
-    stage.stub(
+    environment.stub(
         "patronictl",
         f"case $3 in list) cat members ;; *) ${{SWITCHES-true}} && "
         f"cat >members <<<'{leads}' ;; esac",
     )
-    stage.write("members", members("db-0", "db-1"))
-    return stage
+    environment.write("members", members("db-0", "db-1"))
+    return environment
 
 
 def members(leader: str, replica: str, state: str = "running") -> str:

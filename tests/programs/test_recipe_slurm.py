@@ -3,22 +3,22 @@
 from pathlib import Path
 
 import pytest
-from tests.programs.recipe import EVENT, OTHER, HookEnvironment, a_stage
+from tests.programs.recipe import EVENT, OTHER, HookEnvironment, an_environment
 
 UPDATE = "scontrol update nodename=node-0"
 
 
 @pytest.fixture
 def slurm(tmp_path: Path) -> HookEnvironment:
-    stage = a_stage(tmp_path, "slurm/drain.sh")
-    stage.stub(
+    environment = an_environment(tmp_path, "slurm/drain.sh")
+    environment.stub(
         "scontrol",
         'case "$1" in show) cat node ;; requeue) rm -f jobs ;; esac; '
         '[ "$1" != "${FAILS-}" ]',
     )
-    stage.stub("squeue", "[ ! -e jobs ] || cat jobs")
-    stage.write("node", "NodeName=node-0 State=IDLE\n")
-    return stage
+    environment.stub("squeue", "[ ! -e jobs ] || cat jobs")
+    environment.write("node", "NodeName=node-0 State=IDLE\n")
+    return environment
 
 
 def drained(reason: str) -> str:
@@ -27,9 +27,9 @@ def drained(reason: str) -> str:
     return f"NodeName=node-0 Arch=x86_64 State=MIXED+DRAIN Reason={reason} {who}\n"
 
 
-def scontrol(stage: HookEnvironment) -> list[str]:
+def scontrol(environment: HookEnvironment) -> list[str]:
     """Return the calls of scontrol, except those that read the node's state."""
-    commands = [call for call in stage.calls() if call.startswith("scontrol ")]
+    commands = [call for call in environment.calls() if call.startswith("scontrol ")]
     return [call for call in commands if not call.startswith("scontrol show")]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.end_to_end.agents import Agent, an_agent
 from tests.end_to_end.program import Program, serving, until
-from tests.programs.recipe import RECIPES, HookEnvironment, a_stage
+from tests.programs.recipe import RECIPES, HookEnvironment, an_environment
 
 pytestmark = pytest.mark.full
 
@@ -40,11 +40,11 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> HookEnvironment:
-    stage = a_stage(tmp_path, "kubernetes/drain.sh")
-    stage.write("cordoned", "")
-    stage.write("marks", "")
-    stage.stub("kubectl", KUBECTL.format(folder=stage.folder))
-    return stage
+    environment = an_environment(tmp_path, "kubernetes/drain.sh")
+    environment.write("cordoned", "")
+    environment.write("marks", "")
+    environment.stub("kubectl", KUBECTL.format(folder=environment.folder))
+    return environment
 
 
 @pytest.fixture
@@ -64,9 +64,11 @@ def announced(program: Program) -> Any:
     return program.service.announce(vms=["node-0"], notice_seconds=7200)
 
 
-def verbs(stage: HookEnvironment) -> list[str]:
+def verbs(environment: HookEnvironment) -> list[str]:
     """Return the verbs of the kubectl calls that change something."""
-    commands = [call.split() for call in stage.calls() if call.startswith("kubectl ")]
+    commands = [
+        call.split() for call in environment.calls() if call.startswith("kubectl ")
+    ]
     return [verb for _, verb, *_ in commands if verb != "get"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program
 from tests.programs.installed import needs, run_program
-from tests.programs.poller import lead
+from tests.programs.poller import check_poller
 
 SCRIPTS = Path(__file__).parent / "shell"
 TOOLS = ["bash", "busybox", "curl", "nc", "perl", "ruby", "wget"]
@@ -29,4 +29,4 @@ def test_a_script_handles_a_complete_event(
     path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
     poll, way = SCRIPTS / "poll.sh", SCRIPTS / f"{tool}.sh"
     command = ["bash", str(poll), program.metadata[0] + path, str(way)]
-    lead(program, "db-0", command, tmp_path)
+    check_poller(program, "db-0", command, tmp_path)

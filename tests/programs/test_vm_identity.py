@@ -13,8 +13,8 @@ from tests.end_to_end.program import SOON, until
 from tests.patience import PATIENCE
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
-from tests.programs.record import approval, start_requests, witnesses
-from tests.programs.site import URL, Deployment, a_site
+from tests.programs.record import approval, start_requests, vms_that_saw
+from tests.programs.site import URL, Deployment, a_deployment
 
 pytestmark = [pytest.mark.full, needs("curl")]
 
@@ -23,94 +23,104 @@ INSTANCE = f"{ROOT}/metadata/instance/compute/name?api-version=2021-02-01&format
 REFUSED = 7  # curl: the connection was refused
 
 
-def curl(site: Deployment, machine: str, *words: str) -> tuple[int, Any]:
+def curl(deployment: Deployment, machine: str, *words: str) -> tuple[int, Any]:
     """Send a request from `machine`; return the status, and the JSON or the text."""
     options = ("-s", "-m", "10", "-H", "Metadata:true", "-w", "\n%{http_code}")
-    done = site.on(machine, "curl", *options, *words)
+    done = deployment.on(machine, "curl", *options, *words)
     assert done.code == 0, done
     body, _, status = done.out.rpartition("\n")
     return int(status), json.loads(body) if body.startswith("{") else body
 
 
 @pytest.mark.parametrize("machine", ["db-0", "db-1", "lone"])
-def test_a_machine_is_identified_by_its_address(site: Deployment, machine: str) -> None:
-    assert curl(site, machine, INSTANCE) == (200, machine)
+def test_a_machine_is_identified_by_its_address(
+    deployment: Deployment, machine: str
+) -> None:
+    assert curl(deployment, machine, INSTANCE) == (200, machine)
 
 
-def test_an_unknown_address_is_refused_and_named(site: Deployment) -> None:
+def test_an_unknown_address_is_refused_and_named(deployment: Deployment) -> None:
     for url in (URL, INSTANCE):
-        status, answer = curl(site, "stranger", url)
+        status, answer = curl(deployment, "stranger", url)
         assert status == 404
         assert "10.77.0.99" in answer["error"]
 
 
-def test_a_machine_cannot_impersonate_another(site: Deployment) -> None:
-    status, answer = curl(site, "lone", URL.replace("/metadata", "/vm/db-0/metadata"))
+def test_a_machine_cannot_impersonate_another(deployment: Deployment) -> None:
+    status, answer = curl(
+        deployment, "lone", URL.replace("/metadata", "/vm/db-0/metadata")
+    )
     assert (status, answer) == (404, {"error": "Not found"})
-    forwarded = curl(site, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
+    forwarded = curl(deployment, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
     assert forwarded[0] == 400
 
 
-def test_only_the_group_sees_the_event(site: Deployment) -> None:
-    event = site.announce("freeze", "db-0")
+def test_only_the_group_sees_the_event(deployment: Deployment) -> None:
+    event = deployment.announce("freeze", "db-0")
     for machine in ("db-0", "db-1"):
-        _, document = curl(site, machine, URL)
+        _, document = curl(deployment, machine, URL)
         assert event in [shown["EventId"] for shown in document["Events"]]
-    assert curl(site, "lone", URL)[1]["Events"] == []
+    assert curl(deployment, "lone", URL)[1]["Events"] == []
 
 
-def test_another_group_cannot_approve(site: Deployment) -> None:
-    event = site.announce("freeze", "db-1")
-    status, answer = curl(site, "lone", "-d", start_requests(event), URL)
+def test_another_group_cannot_approve(deployment: Deployment) -> None:
+    event = deployment.announce("freeze", "db-1")
+    status, answer = curl(deployment, "lone", "-d", start_requests(event), URL)
     assert status == 400
     assert event in answer["error"]
-    assert curl(site, "stranger", "-d", start_requests(event), URL)[0] == 404
-    assert approval(site.facts(), event) is None
+    assert curl(deployment, "stranger", "-d", start_requests(event), URL)[0] == 404
+    assert approval(deployment.facts(), event) is None
 
 
-def test_the_journal_names_the_machine_that_approved(site: Deployment) -> None:
-    event = site.announce("freeze", "db-0")
-    curl(site, "db-0", URL)
-    assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")
-    facts = site.facts()
+def test_the_journal_names_the_machine_that_approved(deployment: Deployment) -> None:
+    event = deployment.announce("freeze", "db-0")
+    curl(deployment, "db-0", URL)
+    assert curl(deployment, "db-1", "-d", start_requests(event), URL) == (200, "")
+    facts = deployment.facts()
     assert approval(facts, event) == ("db-1", "metadata")
-    assert witnesses(facts, event) == ["db-0"]
+    assert vms_that_saw(facts, event) == ["db-0"]
 
 
 @pytest.mark.skipif(not HAS_IPV6, reason="this machine has no IPv6")
-def test_a_machine_is_identified_by_its_ipv6_address(site: Deployment) -> None:
+def test_a_machine_is_identified_by_its_ipv6_address(deployment: Deployment) -> None:
     url = INSTANCE.replace(ENDPOINT, f"[{ENDPOINT_6}]")
-    assert curl(site, "db-0", url) == (200, "db-0")
+    assert curl(deployment, "db-0", url) == (200, "db-0")
 
 
 # --- control plane -----------------------------------------------------------
 
 
-def test_the_control_plane_is_unreachable(site: Deployment) -> None:
-    port = urlsplit(site.program.service.control).port
+def test_the_control_plane_is_unreachable(deployment: Deployment) -> None:
+    port = urlsplit(deployment.program.service.control).port
     for host in (ENDPOINT, "127.0.0.1", *([f"[{ENDPOINT_6}]"] if HAS_IPV6 else [])):
-        done = site.on("db-0", "curl", "-s", "-m", "5", f"http://{host}:{port}/healthz")
+        done = deployment.on(
+            "db-0", "curl", "-s", "-m", "5", f"http://{host}:{port}/healthz"
+        )
         assert done.code == REFUSED
 
 
 @pytest.mark.parametrize("path", ["/v1/vms", "/healthz", "/docs", "/openapi.json"])
 def test_the_endpoint_serves_nothing_of_the_control_plane(
-    site: Deployment, path: str
+    deployment: Deployment, path: str
 ) -> None:
-    token = ("-H", f"Authorization: Bearer {site.program.service.token}")
-    assert curl(site, "db-0", *token, f"{ROOT}{path}")[0] == 404
+    token = ("-H", f"Authorization: Bearer {deployment.program.service.token}")
+    assert curl(deployment, "db-0", *token, f"{ROOT}{path}")[0] == 404
 
 
 # --- a link that goes down ---------------------------------------------------
 
 
 @contextmanager
-def holding(site: Deployment, machine: str) -> Iterator[subprocess.Popen[bytes]]:
+def long_poll(
+    deployment: Deployment, machine: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a long poll on `machine`."""
-    done = site.on(machine, "curl", "-s", "-I", "-X", "GET", "-H", "Metadata:true", URL)
+    done = deployment.on(
+        machine, "curl", "-s", "-I", "-X", "GET", "-H", "Metadata:true", URL
+    )
     tag = next(line for line in done.out.splitlines() if line.startswith("ETag: "))
     wait = ("-H", f"If-None-Match: {tag[6:]}", "-H", "Prefer: wait=60")
-    within = site.network.machines[machine].within
+    within = deployment.network.machines[machine].within
     with subprocess.Popen(
         [*within, "curl", "-s", "-N", "-H", "Metadata:true", *wait, URL],
         stdout=subprocess.PIPE,
@@ -121,28 +131,32 @@ def holding(site: Deployment, machine: str) -> Iterator[subprocess.Popen[bytes]]
             waiting.kill()
 
 
-def connections(site: Deployment) -> int:
+def connections(deployment: Deployment) -> int:
     """Return the number of connections that the service holds open."""
     words = ("ss", "-Hnt", "state", "established", "sport", "=", ":80")
     done = subprocess.run(
-        [*site.network.service.within, *words], capture_output=True, check=True
+        [*deployment.network.service.within, *words], capture_output=True, check=True
     )
     return len(done.stdout.splitlines())
 
 
 @needs("ss")
 def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
-    with a_site(tmp_path) as site, holding(site, "db-0"), holding(site, "db-1") as held:
-        until(lambda: connections(site) == 2)
-        site.network.cut("db-0")
-        event = site.announce("reboot", "db-0")
+    with (
+        a_deployment(tmp_path) as deployment,
+        long_poll(deployment, "db-0"),
+        long_poll(deployment, "db-1") as held,
+    ):
+        until(lambda: connections(deployment) == 2)
+        deployment.network.cut("db-0")
+        event = deployment.announce("reboot", "db-0")
         assert held.wait(PATIENCE) == 0
         assert held.stdout is not None
         assert event in held.stdout.read().decode()
-        assert curl(site, "db-1", "-d", start_requests(event), URL) == (200, "")
-        facts = site.facts()
+        assert curl(deployment, "db-1", "-d", start_requests(event), URL) == (200, "")
+        facts = deployment.facts()
         assert approval(facts, event) == ("db-1", "metadata")
-        assert "db-1" in witnesses(facts, event)
-        code, seconds = site.program.stop()
-        assert (code, site.program.log) == (0, "")
+        assert "db-1" in vms_that_saw(facts, event)
+        code, seconds = deployment.program.stop()
+        assert (code, deployment.program.log) == (0, "")
         assert seconds < SOON

@@ -45,7 +45,7 @@ def versions() -> Iterator[tuple[str, str]]:
     """Yield each installed program with its version."""
     for name, command in _COMMANDS.items():
         if shutil.which(name) is not None:
-            yield name, _told_by(command)
+            yield name, _version_of(command)
     for name in _UNPACKED:
         if (file := PROGRAMS / name / "version").exists():
             yield f"{name} (Debian)", file.read_text().strip()
@@ -56,7 +56,7 @@ def versions() -> Iterator[tuple[str, str]]:
             yield f"{name} (npm)", json.loads(file.read_text())["version"]
 
 
-def _told_by(command: Sequence[str]) -> str:
+def _version_of(command: Sequence[str]) -> str:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     match = _NUMBER.search(result.stdout + result.stderr)
     return "unknown" if match is None else match[0]

@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from tests.client.support.builders import an_answer
+from tests.client.support.builders import a_response
 from tests.recordings.recordings import (
     NOON,
     a_failure,
@@ -28,11 +28,11 @@ from forewarn.recordings.recorder import Recorder, failure_name
 
 def a_reading(*events: dict[str, object], incarnation: int = 1) -> Reading:
     document = a_raw_document(*events, incarnation=incarnation)
-    return reading_of(an_answer(json.dumps(document).encode()), "http://x")
+    return reading_of(a_response(json.dumps(document).encode()), "http://x")
 
 
 def a_blank() -> Reading:
-    return reading_of(an_answer(b""), "http://x")
+    return reading_of(a_response(b""), "http://x")
 
 
 def test_a_document_is_recorded_when_it_differs_from_the_last() -> None:
@@ -60,7 +60,7 @@ def test_a_new_incarnation_alone_is_recorded() -> None:
 def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
     recorder = Recorder(a_header())
     body = b'{"Events":[],"DocumentIncarnation":"7","Later":{"x":1.5}}'
-    answer = an_answer(body, server="IMDS", set_cookie="x")
+    answer = a_response(body, server="IMDS", set_cookie="x")
     (line,) = recorder.record(reading_of(answer, "http://x"), NOON)
     assert line == RecordedDocument(
         after=0.0, document=json.loads(body), headers={"server": "IMDS"}
@@ -79,7 +79,7 @@ def test_an_empty_body_is_recorded_once() -> None:
 def test_an_unchanged_response_is_not_recorded() -> None:
     recorder = Recorder(a_header())
     recorder.record(a_reading(), NOON)
-    same = reading_of(an_answer(b"", 304), "http://x")
+    same = reading_of(a_response(b"", 304), "http://x")
     assert recorder.record(same, NOON) == []
 
 

@@ -109,7 +109,7 @@ def a_seen(number: int, at: datetime = NOON) -> Seen:
     return Seen(at=at, sights=(Sight(event=f"E{number}", vm="web-0", at=at),))
 
 
-def everything(snapshot: Snapshot) -> Slice:
+def whole_state(snapshot: Snapshot) -> Slice:
     """Return the whole live state including the fleet."""
     fleet = snapshot.fleet()
     return replace(snapshot.slice(None), hosts=fleet.hosts, vms=fleet.vms)
@@ -120,7 +120,7 @@ def put(
 ) -> int:
     """Save `facts` in one transaction and return the journal's position."""
     with store.transaction() as transaction:
-        before = everything(transaction)
+        before = whole_state(transaction)
         after = reduce(transitions.apply, facts, before)
         return transaction.save(before, Step(after, facts), moments or {})
 

@@ -12,9 +12,9 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
-    everything,
     put,
     started,
+    whole_state,
 )
 
 from forewarn.core.fleet import VM
@@ -28,7 +28,7 @@ DAY = timedelta(hours=24)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def a_sight(event: str = "E0", vm: str = "web-0", at: datetime = NOON) -> Sight:
+def a_sighting(event: str = "E0", vm: str = "web-0", at: datetime = NOON) -> Sight:
     return Sight(event=event, vm=vm, at=at)
 
 
@@ -50,33 +50,33 @@ class NotesContract:
     """Sightings of events, and the time of the last request."""
 
     def test_sighting_is_kept_and_journaled(self, store: Store) -> None:
-        note(store, a_sight(at=NOON + MICROSECOND))
+        note(store, a_sighting(at=NOON + MICROSECOND))
         with store.snapshot() as snapshot:
-            assert snapshot.seen("E0") == [a_sight(at=NOON + MICROSECOND)]
+            assert snapshot.seen("E0") == [a_sighting(at=NOON + MICROSECOND)]
         (entry,) = store.facts(0, 10)
         assert entry.fact == Seen(
-            at=NOON + MINUTE, sights=(a_sight(at=NOON + MICROSECOND),)
+            at=NOON + MINUTE, sights=(a_sighting(at=NOON + MICROSECOND),)
         )
 
     def test_first_of_two_sightings_in_one_note_is_kept(self, store: Store) -> None:
-        note(store, a_sight(at=NOON), a_sight(at=NOON + MINUTE))
+        note(store, a_sighting(at=NOON), a_sighting(at=NOON + MINUTE))
         with store.snapshot() as snapshot:
-            assert snapshot.seen("E0") == [a_sight(at=NOON)]
+            assert snapshot.seen("E0") == [a_sighting(at=NOON)]
 
     def test_repeated_sighting_is_ignored(self, store: Store) -> None:
-        note(store, a_sight())
-        note(store, a_sight(at=NOON + MINUTE), a_sight(vm="web-1"))
+        note(store, a_sighting())
+        note(store, a_sighting(at=NOON + MINUTE), a_sighting(vm="web-1"))
         (_, second) = (entry.fact for entry in store.facts(0, 10))
-        assert second == Seen(at=NOON + MINUTE, sights=(a_sight(vm="web-1"),))
+        assert second == Seen(at=NOON + MINUTE, sights=(a_sighting(vm="web-1"),))
 
     def test_note_without_news_leaves_the_journal_alone(self, store: Store) -> None:
-        note(store, a_sight())
-        note(store, a_sight(), web=NOON)
+        note(store, a_sighting())
+        note(store, a_sighting(), web=NOON)
         assert len(store.facts(0, 10)) == 1
 
     def test_sightings_are_ordered_by_time(self, store: Store) -> None:
-        note(store, a_sight(vm="web-1", at=NOON + MINUTE), a_sight(vm="web-2"))
-        note(store, a_sight(vm="web-0", at=NOON + 2 * MINUTE))
+        note(store, a_sighting(vm="web-1", at=NOON + MINUTE), a_sighting(vm="web-2"))
+        note(store, a_sighting(vm="web-0", at=NOON + 2 * MINUTE))
         with store.snapshot() as snapshot:
             assert [sight.vm for sight in snapshot.seen("E0")] == [
                 "web-2",
@@ -85,7 +85,7 @@ class NotesContract:
             ]
 
     def test_unseen_event_has_no_sightings(self, store: Store) -> None:
-        note(store, a_sight("E0"))
+        note(store, a_sighting("E0"))
         with store.snapshot() as snapshot:
             assert snapshot.seen("E1") == []
 
@@ -94,14 +94,15 @@ class NotesContract:
         self, store: Store, count: int
     ) -> None:
         sights = [
-            a_sight(f"E{number}", at=NOON - number * MINUTE) for number in range(count)
+            a_sighting(f"E{number}", at=NOON - number * MINUTE)
+            for number in range(count)
         ]
-        note(store, *sights, a_sight("other"))
+        note(store, *sights, a_sighting("other"))
         with store.snapshot() as snapshot:
             assert snapshot.seen(*(sight.event for sight in sights)) == sights[::-1]
 
     def test_no_events_have_no_sightings(self, store: Store) -> None:
-        note(store, a_sight())
+        note(store, a_sighting())
         with store.snapshot() as snapshot:
             assert snapshot.seen() == []
 
@@ -176,11 +177,11 @@ class RollbackContract:
     ) -> None:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
-            before = everything(snapshot)
+            before = whole_state(snapshot)
         with pytest.raises(failure):
             _write_everything_and_fail(store, failure("no"))
         with store.snapshot() as snapshot:
-            assert everything(snapshot) == before
+            assert whole_state(snapshot) == before
             assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
             assert snapshot.seen("E0") == []
             assert snapshot.setting("clock") is None
@@ -200,7 +201,7 @@ class RollbackContract:
         with pytest.raises(InvalidInput), store.transaction() as transaction:
             transaction.keep("clock", f"no character: {text}")
         with pytest.raises(InvalidInput), store.transaction() as transaction:
-            transaction.save_observations({}, [a_sight(text)], NOON)
+            transaction.save_observations({}, [a_sighting(text)], NOON)
         with pytest.raises(InvalidInput), store.snapshot() as snapshot:
             snapshot.maintenance(text)
         with store.snapshot() as snapshot:
@@ -236,8 +237,8 @@ class RollbackContract:
 
 def _write_everything_and_fail(store: Store, failure: BaseException) -> None:
     with store.transaction() as transaction:
-        before = everything(transaction)
-        transaction.save_observations({"web": NOON}, [a_sight()], NOON)
+        before = whole_state(transaction)
+        transaction.save_observations({"web": NOON}, [a_sighting()], NOON)
         transaction.keep("clock", "one")
         transaction.keep_receipt(a_receipt(), forget_before=NOON)
         after = transitions.apply(before, started())

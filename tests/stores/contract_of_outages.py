@@ -11,8 +11,8 @@ from tests.stores.builders import (
     a_maintenance,
     announced,
     canceled,
-    everything,
     put,
+    whole_state,
 )
 
 from forewarn.core.lifecycle import facts as f
@@ -41,7 +41,7 @@ def an_announcement(
     return announced(replace(a_maintenance(name, groups=(group,)), announced_at=at))
 
 
-def asked(store: Store, **when: datetime) -> None:
+def note_request(store: Store, **when: datetime) -> None:
     with store.transaction() as transaction:
         transaction.save_observations(when, [], NOON)
 
@@ -77,7 +77,7 @@ class OutagesContract:
         self, store: Store
     ) -> None:
         put(store, a_fleet(), ended(an_outage(1, 2)), ended(an_outage(3, 4)))
-        asked(store, web=NOON + 2 * MINUTE, db=NOON + 4 * MINUTE)
+        note_request(store, web=NOON + 2 * MINUTE, db=NOON + 4 * MINUTE)
         assert outages(store, "web") == (an_outage(3, 4),)
         assert outages(store, "db") == ()
         assert outages(store) == (an_outage(3, 4),)
@@ -136,7 +136,7 @@ class OutagesContract:
 
 def _note_an_outage_and_fail(store: Store) -> None:
     with store.transaction() as transaction:
-        before = everything(transaction)
+        before = whole_state(transaction)
         step = end_outage(before, an_outage(), NOON + 2 * MINUTE)
         transaction.save(before, step, {})
         assert transaction.slice(["web"]).outages == (an_outage(),)

@@ -33,7 +33,7 @@ def keep(store: Store, token: Token) -> None:
         transaction.save(Slice(), Step(Slice(), (fact,)), {})
 
 
-def kept(store: Store) -> list[Token]:
+def stored_tokens(store: Store) -> list[Token]:
     with store.snapshot() as snapshot:
         return [*snapshot.tokens()]
 
@@ -45,7 +45,7 @@ class TokensContract:
         tokens = [a_token(number) for number in range(4)]
         for token in tokens:
             keep(store, token)
-        assert kept(store) == tokens
+        assert stored_tokens(store) == tokens
 
     def test_changed_token_keeps_its_place(self, store: Store) -> None:
         first, second = a_token(0), a_token(1)
@@ -53,7 +53,7 @@ class TokensContract:
         keep(store, second)
         gone = replace(first, revoked_at=NOON)
         keep(store, gone)
-        assert kept(store) == [gone, second]
+        assert stored_tokens(store) == [gone, second]
 
     def test_last_use_of_a_token_is_kept(self, store: Store) -> None:
         keep(store, a_token(0))
@@ -63,4 +63,4 @@ class TokensContract:
                 {a_token(1).id: NOON + MINUTE, "nobody's": NOON}
             )
         used = replace(a_token(1), last_used=NOON + MINUTE)
-        assert kept(store) == [a_token(0), used]
+        assert stored_tokens(store) == [a_token(0), used]

@@ -11,8 +11,8 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
-    everything,
     put,
+    whole_state,
 )
 
 from forewarn.core.lifecycle.model import Slice
@@ -152,12 +152,12 @@ class ReadersContract:
 
         def read() -> None:
             with store.snapshot() as snapshot:
-                seen.append((snapshot.position(), len(everything(snapshot).vms)))
+                seen.append((snapshot.position(), len(whole_state(snapshot).vms)))
             is_read.set()
 
         reader = Thread(target=read)
         with store.transaction() as transaction:
-            before = everything(transaction)
+            before = whole_state(transaction)
             transaction.save(before, Step(Slice(), (a_seen(1),)), {})
             reader.start()
             is_read.wait(A_MOMENT)

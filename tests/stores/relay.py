@@ -70,7 +70,7 @@ class Relay:
                 self._speaks.wait(_DEADLINE)
                 if self._is_to_be_lost(data):
                     if self._is_late:  # the server's response will be lost
-                        _shut(source)
+                        _shut_down(source)
                         sink.sendall(data)
                         sink.shutdown(socket.SHUT_WR)
                         return  # the other direction ends when it cannot deliver
@@ -91,13 +91,13 @@ class Relay:
         return True
 
 
-def _shut(each: socket.socket) -> None:
+def _shut_down(each: socket.socket) -> None:
     with suppress(OSError):
         each.shutdown(socket.SHUT_RDWR)
 
 
 def _close(each: socket.socket) -> None:
-    _shut(each)  # wakes blocked readers
+    _shut_down(each)  # wakes blocked readers
     each.close()
 
 

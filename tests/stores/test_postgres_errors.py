@@ -9,7 +9,14 @@ import psycopg
 import pytest
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
-from tests.stores.builders import NOON, a_fleet, a_seen, everything, postgres_store, put
+from tests.stores.builders import (
+    NOON,
+    a_fleet,
+    a_seen,
+    postgres_store,
+    put,
+    whole_state,
+)
 from tests.stores.contract_of_observations import a_receipt
 from tests.stores.relay import relayed
 
@@ -45,7 +52,7 @@ class TemporarySchema:
 
 
 @pytest.fixture
-def place(postgres: PostgresServer) -> TemporarySchema:
+def schema(postgres: PostgresServer) -> TemporarySchema:
     return TemporarySchema(server=postgres, schema=postgres.new_schema())
 
 
@@ -58,8 +65,8 @@ def opened(url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def store(place: TemporarySchema) -> Iterator[Store]:
-    with opened(place.url) as store:
+def store(schema: TemporarySchema) -> Iterator[Store]:
+    with opened(schema.url) as store:
         yield store
 
 
@@ -67,22 +74,22 @@ def store(place: TemporarySchema) -> Iterator[Store]:
 
 
 def test_idle_connections_that_were_lost_are_replaced_silently(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
     assert len(store.facts(0, 10)) == 1
-    place.terminate()
+    schema.terminate()
     assert len(store.facts(0, 10)) == 1
     assert put(store, a_seen(2)) == 2
 
 
 def test_connection_lost_in_a_transaction_fails_only_that_transaction(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     def write() -> None:
         with store.transaction() as transaction:
             transaction.save(Slice(), Step(Slice(), (a_seen(1),)), {})
-            place.terminate()
+            schema.terminate()
             transaction.setting("clock")
 
     with pytest.raises(Unavailable):
@@ -92,11 +99,11 @@ def test_connection_lost_in_a_transaction_fails_only_that_transaction(
 
 
 def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     def read() -> None:
         with store.snapshot() as snapshot:
-            place.terminate()
+            schema.terminate()
             snapshot.setting("clock")
 
     with pytest.raises(Unavailable):
@@ -123,12 +130,12 @@ def test_restarted_server_is_used_again(postgres: PostgresServer) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["not-kept", "kept"])
 def test_commit_without_a_response_is_not_a_success(
-    place: TemporarySchema, *, after: bool
+    schema: TemporarySchema, *, after: bool
 ) -> None:
-    server = place.server
+    server = schema.server
     with (
         relayed(server.port) as relay,
-        opened(server.url(port=relay.port, schema=place.schema)) as store,
+        opened(server.url(port=relay.port, schema=schema.schema)) as store,
     ):
         put(store, a_seen(1))
         relay.lose(b"COMMIT\0", after=after)
@@ -154,26 +161,26 @@ def test_transaction_that_had_failed_is_not_reported_as_committed(store: Store) 
 
 
 def test_commit_that_did_not_reach_its_standby_is_not_a_success(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     def write_on() -> None:  # until the setting has reached all sessions
         for number in range(10_000):
             put(store, a_seen(number))
 
     with ThreadPoolExecutor(1) as pool:
-        place.run(
+        schema.run(
             "ALTER SYSTEM SET synchronous_standby_names = 'nobody'",
             "SELECT pg_reload_conf()",
         )
         try:
             writing = pool.submit(write_on)
             waiting = "pg_stat_activity WHERE wait_event = 'SyncRep'"
-            while not place.run(f"SELECT pg_cancel_backend(pid) FROM {waiting}"):
+            while not schema.run(f"SELECT pg_cancel_backend(pid) FROM {waiting}"):
                 assert not writing.done()
             with pytest.raises(Unavailable, match="standby"):
                 writing.result(LONG)
         finally:
-            place.run(
+            schema.run(
                 "SET synchronous_commit = local",
                 "ALTER SYSTEM RESET synchronous_standby_names",
                 "SELECT pg_reload_conf()",
@@ -184,11 +191,11 @@ def test_commit_that_did_not_reach_its_standby_is_not_a_success(
 
 
 def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
-    place.terminate()
-    with opened(place.url) as other:
+    schema.terminate()
+    with opened(schema.url) as other:
         assert put(other, a_seen(2)) == 2
         with pytest.raises(Unavailable, match="in use by another forewarn"):
             put(store, a_seen(3))
@@ -197,44 +204,44 @@ def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
 
 
 def test_store_upgraded_by_another_process_is_not_written(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
-    place.run("UPDATE OUR.alembic_version SET version_num = '9999'")
-    place.terminate()
+    schema.run("UPDATE OUR.alembic_version SET version_num = '9999'")
+    schema.terminate()
     with pytest.raises(Unavailable, match="newer forewarn"):
         put(store, a_seen(2))
 
 
 def test_store_restored_to_an_older_position_is_not_written(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_seen(1), a_seen(2))
-    place.run(
+    schema.run(
         "UPDATE OUR.counter SET position = 1",
         "DELETE FROM OUR.journal WHERE position > 1",
     )
     with pytest.raises(Unavailable, match="from position 2 to 1"):
         put(store, a_seen(3))
     store.close()
-    with opened(place.url) as again:
+    with opened(schema.url) as again:
         assert put(again, a_seen(3)) == 2
 
 
 def test_writes_fail_while_another_session_holds_the_counter(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
-    with psycopg.connect(place.server.url(user="postgres")) as other:
-        other.execute(f"SELECT FROM {place.schema}.counter FOR UPDATE".encode())
+    with psycopg.connect(schema.server.url(user="postgres")) as other:
+        other.execute(f"SELECT FROM {schema.schema}.counter FOR UPDATE".encode())
         with pytest.raises(Unavailable, match="locked by"), store.transaction():
             pass
     with store.transaction():
         pass
 
 
-def test_locked_table_is_not_waited_for(store: Store, place: TemporarySchema) -> None:
-    with psycopg.connect(place.server.url(user="postgres")) as other:
-        other.execute(f"LOCK TABLE {place.schema}.journal".encode())
+def test_locked_table_is_not_waited_for(store: Store, schema: TemporarySchema) -> None:
+    with psycopg.connect(schema.server.url(user="postgres")) as other:
+        other.execute(f"LOCK TABLE {schema.schema}.journal".encode())
         with pytest.raises(Unavailable, match="locked by somebody else"):
             put(store, a_seen(1))
     assert put(store, a_seen(1)) == 1
@@ -244,12 +251,12 @@ def test_locked_table_is_not_waited_for(store: Store, place: TemporarySchema) ->
 
 
 def test_full_disk_changes_nothing_and_writing_can_be_retried(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_fleet())
     with store.snapshot() as snapshot:
-        before = everything(snapshot)
-    place.run(
+        before = whole_state(snapshot)
+    schema.run(
         "CREATE FUNCTION OUR.full() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION"
         " USING ERRCODE = '53100', MESSAGE = 'could not extend file';"
         " END $$ LANGUAGE plpgsql",
@@ -259,57 +266,57 @@ def test_full_disk_changes_nothing_and_writing_can_be_retried(
     with pytest.raises(Unavailable, match="no space left"):
         put(store, a_fleet(vms=()))
     with store.snapshot() as snapshot:
-        assert everything(snapshot) == before
-    place.run("DROP TRIGGER full_disk ON OUR.journal")
+        assert whole_state(snapshot) == before
+    schema.run("DROP TRIGGER full_disk ON OUR.journal")
     assert put(store, a_seen(1)) == 2
 
 
 def test_database_that_becomes_read_only_can_still_be_read(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
     put(store, a_seen(1))
-    place.run("ALTER ROLE forewarn SET default_transaction_read_only = on")
+    schema.run("ALTER ROLE forewarn SET default_transaction_read_only = on")
     try:
-        place.terminate()
+        schema.terminate()
         with pytest.raises(Unavailable, match="read-only"):
             put(store, a_seen(2))
         assert len(store.facts(0, 10)) == 1
     finally:
-        place.run("ALTER ROLE forewarn RESET ALL")
-    place.terminate()
+        schema.run("ALTER ROLE forewarn RESET ALL")
+    schema.terminate()
     assert put(store, a_seen(2)) == 2
 
 
 def test_missing_tables_make_the_store_unavailable(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
-    place.run("DROP SCHEMA OUR CASCADE")
+    schema.run("DROP SCHEMA OUR CASCADE")
     with pytest.raises(Unavailable, match="lost a table"):
         put(store, a_seen(1))
 
 
 def test_server_without_free_connections_is_unavailable(
-    store: Store, place: TemporarySchema
+    store: Store, schema: TemporarySchema
 ) -> None:
-    place.run("ALTER ROLE forewarn CONNECTION LIMIT 1")
+    schema.run("ALTER ROLE forewarn CONNECTION LIMIT 1")
     try:
         with pytest.raises(Unavailable, match="too many connections"):
             store.facts(0, 10)
         assert put(store, a_seen(1)) == 1
         with pytest.raises(CannotStart, match="too many connections"):
-            postgres_store(place.url).open()
+            postgres_store(schema.url).open()
     finally:
-        place.run("ALTER ROLE forewarn CONNECTION LIMIT -1")
+        schema.run("ALTER ROLE forewarn CONNECTION LIMIT -1")
     assert len(store.facts(0, 10)) == 1
 
 
-def test_no_transaction_is_left_open(store: Store, place: TemporarySchema) -> None:
+def test_no_transaction_is_left_open(store: Store, schema: TemporarySchema) -> None:
     states = "SELECT DISTINCT state FROM pg_stat_activity WHERE usename = 'forewarn'"
     put(store, a_seen(1))
-    assert place.run(states) == ["idle"]
+    assert schema.run(states) == ["idle"]
     store.facts(0, 10)
-    assert place.run(states) == ["idle"]
+    assert schema.run(states) == ["idle"]
     for block in (store.transaction, store.snapshot):
         with pytest.raises(LookupError), block():
             raise LookupError
-        assert place.run(states) == ["idle"]
+        assert schema.run(states) == ["idle"]

@@ -13,9 +13,9 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
-    everything,
     postgres_store,
     put,
+    whole_state,
 )
 
 from forewarn.errors import CannotStart
@@ -49,7 +49,7 @@ def refusal(url: str, limits: PostgresLimits | None = None) -> str:
 
 
 @contextmanager
-def altered(postgres: PostgresServer, what: str) -> Iterator[None]:
+def altered_role(postgres: PostgresServer, what: str) -> Iterator[None]:
     """Alter the role of the store until the block ends."""
     postgres.run(f"ALTER ROLE forewarn SET {what}")
     try:
@@ -65,9 +65,9 @@ def test_state_is_kept_when_the_database_is_reopened(url: str) -> None:
     with opened(url) as store:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
-            before = everything(snapshot)
+            before = whole_state(snapshot)
     with opened(url) as store, store.snapshot() as snapshot:
-        assert everything(snapshot) == before
+        assert whole_state(snapshot) == before
         assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
 
 
@@ -149,7 +149,7 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> 
 
 
 def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:
-    with altered(postgres, "default_transaction_read_only = on"):
+    with altered_role(postgres, "default_transaction_read_only = on"):
         assert "is read-only" in refusal(url)
 
 
@@ -167,7 +167,7 @@ def test_missing_schema_is_refused(postgres: PostgresServer) -> None:
 
 
 def test_refused_database_is_not_locked(postgres: PostgresServer, url: str) -> None:
-    with altered(postgres, "default_transaction_read_only = on"):
+    with altered_role(postgres, "default_transaction_read_only = on"):
         refusal(url)
     with opened(url) as store:
         assert put(store, a_seen(1)) == 1
@@ -189,7 +189,7 @@ def test_settings_that_could_lose_a_commit_are_overridden(
         f" NEW.value := current_setting('{setting}'); RETURN NEW;"
         " END $$ LANGUAGE plpgsql"
     )
-    with altered(postgres, f"{setting} = {other}"), opened(url) as store:
+    with altered_role(postgres, f"{setting} = {other}"), opened(url) as store:
         schema = url.rpartition("%3D")[2]
         postgres.run(
             f"CREATE TRIGGER told BEFORE INSERT ON {schema}.settings"

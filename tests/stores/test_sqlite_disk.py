@@ -12,9 +12,9 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
-    everything,
     put,
     sqlite_store,
+    whole_state,
 )
 from tests.stores.watched_store import watched
 
@@ -87,12 +87,12 @@ def test_a_full_disk_makes_the_store_unavailable(
 
 def test_a_full_disk_changes_nothing(on_disk: Store, disk: FaultyDisk) -> None:
     with on_disk.snapshot() as snapshot:
-        before = everything(snapshot)
+        before = whole_state(snapshot)
     disk.fill()
     with pytest.raises(Unavailable):
         put(on_disk, *LARGE)
     with on_disk.snapshot() as snapshot:
-        assert everything(snapshot) == before
+        assert whole_state(snapshot) == before
         assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
     assert len(on_disk.facts(0, 10)) == 2
 

@@ -14,9 +14,9 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
-    everything,
     put,
     sqlite_store,
+    whole_state,
 )
 
 from forewarn.core.lifecycle.facts import OutageEnded
@@ -70,9 +70,9 @@ def test_state_is_kept_when_the_file_is_reopened(path: Path) -> None:
     with opened(path) as store:
         put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
         with store.snapshot() as snapshot:
-            before = everything(snapshot)
+            before = whole_state(snapshot)
     with opened(path) as store, store.snapshot() as snapshot:
-        assert everything(snapshot) == before
+        assert whole_state(snapshot) == before
         assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
 
 

@@ -124,7 +124,7 @@ def repost(
     return Step(do=request, then=then or {})
 
 
-def lapse(act: str, notice: int) -> Sequence[Step]:
+def wait_for_notice(act: str, notice: int) -> Sequence[Step]:
     """Return steps in which `act` starts exactly at the end of its notice."""
     return (
         Step(do=Advance(seconds=notice - 1)),

@@ -14,9 +14,9 @@ from tests.stories.rows import (
     ExpectedMaintenance,
     Row,
     Step,
-    lapse,
     last,
     post,
+    wait_for_notice,
 )
 
 WEB = [("web", ["web-0"])]
@@ -45,7 +45,7 @@ def announced(
         acts={"m": act},
         steps=(
             post("maintenances", request, then={"m": SCHEDULED}),
-            *lapse("m", act.notice or 0),
+            *wait_for_notice("m", act.notice or 0),
             *last("m", lasts),
         ),
     )
@@ -112,7 +112,7 @@ MANY = (
                 {"type": "Reboot", "group": "web"},
                 then=dict.fromkeys("012", SCHEDULED),
             ),
-            *lapse("0", 15 * MINUTES),
+            *wait_for_notice("0", 15 * MINUTES),
             Step(do=Advance(seconds=4)),
             Step(do=Advance(seconds=1), then={"0": COMPLETED, "1": STARTED}),
             Step(do=Advance(seconds=4)),
@@ -129,7 +129,7 @@ MANY = (
                 {"type": "Reboot", "vms": ["web-10", "web-2"]},
                 then={"m": SCHEDULED},
             ),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m"),
         ),
     ),
@@ -179,7 +179,7 @@ EMERGENCIES = (
             post(
                 "maintenances", {**SMOKE, "notice_seconds": 60}, then={"m": SCHEDULED}
             ),
-            *lapse("m", 60),
+            *wait_for_notice("m", 60),
             *last("m"),
         ),
     ),

@@ -18,10 +18,10 @@ from tests.stories.rows import (
     OperatorCommand,
     Row,
     Step,
-    lapse,
     last,
     post,
     repost,
+    wait_for_notice,
 )
 from tests.stories.rows_of_hosts import FREEZE, ON_A
 from tests.stories.world import NOON, rfc3339
@@ -44,7 +44,7 @@ DEAD = ExpectedMaintenance(
 )
 
 
-def by(seconds: int) -> dict[str, object]:
+def fails_by(seconds: int) -> dict[str, object]:
     """Return a body that predicts a failure `seconds` after noon."""
     return {"fails_by": rfc3339(NOON + timedelta(seconds=seconds))}
 
@@ -55,7 +55,7 @@ DEGRADED = (
         acts={"m": WORN},
         steps=(
             post("hosts/host-a/degraded", then={"m": SCHEDULED}),
-            *lapse("m", 7 * DAYS),
+            *wait_for_notice("m", 7 * DAYS),
             *last("m"),
         ),
     ),
@@ -74,8 +74,8 @@ DEGRADED = (
         name="degraded, and will not last for seven days",
         acts={"m": replace(WORN, notice=2 * DAYS)},
         steps=(
-            post("hosts/host-a/degraded", by(2 * DAYS), then={"m": SCHEDULED}),
-            *lapse("m", 2 * DAYS),
+            post("hosts/host-a/degraded", fails_by(2 * DAYS), then={"m": SCHEDULED}),
+            *wait_for_notice("m", 2 * DAYS),
             *last("m"),
         ),
     ),
@@ -83,8 +83,8 @@ DEGRADED = (
         name="degraded, and will last for longer than seven days",
         acts={"m": WORN},
         steps=(
-            post("hosts/host-a/degraded", by(9 * DAYS), then={"m": SCHEDULED}),
-            *lapse("m", 7 * DAYS),
+            post("hosts/host-a/degraded", fails_by(9 * DAYS), then={"m": SCHEDULED}),
+            *wait_for_notice("m", 7 * DAYS),
             *last("m"),
         ),
     ),
@@ -92,8 +92,8 @@ DEGRADED = (
         name="degraded, and will last for less than the least notice",
         acts={"m": replace(WORN, notice=10 * MINUTES)},
         steps=(
-            post("hosts/host-a/degraded", by(60), then={"m": SCHEDULED}),
-            *lapse("m", 10 * MINUTES),
+            post("hosts/host-a/degraded", fails_by(60), then={"m": SCHEDULED}),
+            *wait_for_notice("m", 10 * MINUTES),
             *last("m"),
         ),
     ),
@@ -105,10 +105,10 @@ DEGRADED = (
             Step(do=Advance(seconds=1 * DAYS)),
             post(
                 "hosts/host-a/degraded",
-                by(3 * DAYS),
+                fails_by(3 * DAYS),
                 then={"m": CANCELED, "sooner": SCHEDULED},
             ),
-            *lapse("sooner", 2 * DAYS),
+            *wait_for_notice("sooner", 2 * DAYS),
             *last("sooner"),
         ),
     ),
@@ -116,11 +116,11 @@ DEGRADED = (
         name="degraded, and then predicted to last longer",
         acts={"m": replace(WORN, notice=2 * DAYS)},
         steps=(
-            post("hosts/host-a/degraded", by(2 * DAYS), then={"m": SCHEDULED}),
-            repost("hosts/host-a/degraded", by(3 * DAYS), concerned=["m"]),
-            repost("hosts/host-a/degraded", by(2 * DAYS), concerned=["m"]),
+            post("hosts/host-a/degraded", fails_by(2 * DAYS), then={"m": SCHEDULED}),
+            repost("hosts/host-a/degraded", fails_by(3 * DAYS), concerned=["m"]),
+            repost("hosts/host-a/degraded", fails_by(2 * DAYS), concerned=["m"]),
             repost("hosts/host-a/degraded", concerned=["m"]),
-            *lapse("m", 2 * DAYS),
+            *wait_for_notice("m", 2 * DAYS),
             *last("m"),
         ),
     ),

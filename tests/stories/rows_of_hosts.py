@@ -13,9 +13,9 @@ from tests.stories.rows import (
     OperatorCommand,
     Row,
     Step,
-    lapse,
     last,
     post,
+    wait_for_notice,
 )
 
 ON_A = (("web", ["web-0"]), ("db", ["db-0"]), ("lone", ["lone"]))
@@ -33,7 +33,7 @@ ROWS = (
         acts={"m": FREEZE},
         steps=(
             post("hosts/host-a/maintain", then={"m": SCHEDULED}),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m", 9),
         ),
     ),
@@ -57,7 +57,7 @@ ROWS = (
         },
         steps=(
             post("hosts/host-b/maintain", {"type": "Redeploy"}, then={"m": SCHEDULED}),
-            *lapse("m", 10 * MINUTES),
+            *wait_for_notice("m", 10 * MINUTES),
             *last("m"),
         ),
     ),
@@ -85,7 +85,7 @@ ROWS = (
                 },
                 then={"m": SCHEDULED},
             ),
-            *lapse("m", 20 * MINUTES),
+            *wait_for_notice("m", 20 * MINUTES),
             *last("m", 30),
         ),
     ),

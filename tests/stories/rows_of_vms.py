@@ -13,9 +13,9 @@ from tests.stories.rows import (
     Poll,
     Row,
     Step,
-    lapse,
     last,
     post,
+    wait_for_notice,
 )
 
 RESTARTED = ExpectedMaintenance(
@@ -58,7 +58,7 @@ RESTARTS = (
         acts={"m": RESTARTED},
         steps=(
             post("vms/web-0/restart", then={"m": SCHEDULED}),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m"),
         ),
     ),
@@ -93,7 +93,7 @@ RESTARTS = (
                 },
                 then={"m": SCHEDULED},
             ),
-            *lapse("m", 3600),
+            *wait_for_notice("m", 3600),
             *last("m", 40),
         ),
     ),
@@ -108,7 +108,7 @@ RESTARTS = (
         steps=(
             Step(do=Poll(vm="quiet-1")),
             post("vms/quiet-0/restart", then={"m": SCHEDULED}),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m"),
         ),
     ),
@@ -122,7 +122,7 @@ RESTARTS = (
         acts={"m": REDEPLOYED},
         steps=(
             post("vms/web-0/redeploy", then={"m": SCHEDULED}),
-            *lapse("m", 10 * MINUTES),
+            *wait_for_notice("m", 10 * MINUTES),
             *last("m"),
         ),
     ),
@@ -141,7 +141,7 @@ RESTARTS = (
         acts={"m": REIMAGED},
         steps=(
             post("vms/web-0/reimage", then={"m": SCHEDULED}),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m"),
         ),
     ),
@@ -158,7 +158,7 @@ RESTARTS = (
         acts={"m": replace(REIMAGED, source="Platform", events=QUIET)},
         steps=(
             post("vms/quiet-0/reimage", {"source": "platform"}, then={"m": SCHEDULED}),
-            *lapse("m", 15 * MINUTES),
+            *wait_for_notice("m", 15 * MINUTES),
             *last("m"),
         ),
     ),
@@ -170,7 +170,7 @@ ENDS = (
         acts={"m": EVICTED},
         steps=(
             post("vms/pool_1/evict", then={"m": SCHEDULED}),
-            *lapse("m", 30),
+            *wait_for_notice("m", 30),
             *last("m"),
         ),
     ),
@@ -188,7 +188,7 @@ ENDS = (
         acts={"m": replace(DELETED, notice=600, events=[("batch", ["batch_0"])])},
         steps=(
             post("vms/batch_0/delete", then={"m": SCHEDULED}),
-            *lapse("m", 600),
+            *wait_for_notice("m", 600),
             *last("m", gone=["batch_0"]),
         ),
     ),

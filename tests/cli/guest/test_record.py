@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.client.support.service import DATE, EMPTY, Act, a_service, hangs_up, says
+from tests.client.support.service import DATE, EMPTY, Act, a_service, hang_up, respond
 from tests.patience import PATIENCE
 from tests.recordings.recordings import (
     GUID,
@@ -33,12 +33,12 @@ from forewarn.recordings.format import (
 
 Capture = pytest.CaptureFixture[str]
 
-INSTANCE = says({"compute": {"name": "web-0"}})
+INSTANCE = respond({"compute": {"name": "web-0"}})
 SCHEDULED = a_raw_document(a_raw_event())
 
 
-def says_then(document: object) -> Act:
-    return says(document, Date=DATE, Forewarn_Clock="manual")
+def respond_at_date(document: object) -> Act:
+    return respond(document, Date=DATE, Forewarn_Clock="manual")
 
 
 def is_ended_by(number: signal.Signals) -> Act:
@@ -80,12 +80,12 @@ def kinds(lines: Sequence[Line]) -> list[type]:
 
 def test_every_changed_document_is_recorded(path: Path, capsys: Capture) -> None:
     acts = [
-        says_then(EMPTY),
+        respond_at_date(EMPTY),
         INSTANCE,
-        says_then(EMPTY),
-        says_then(SCHEDULED),
-        says_then(SCHEDULED),
-        says_then(EMPTY),
+        respond_at_date(EMPTY),
+        respond_at_date(SCHEDULED),
+        respond_at_date(SCHEDULED),
+        respond_at_date(EMPTY),
         ENDS,
     ]
     assert record(path, acts) == 0
@@ -114,7 +114,7 @@ def test_signal_ends_the_recording_properly(
     path: Path, number: signal.Signals, capsys: Capture
 ) -> None:
     before = signal.getsignal(number)
-    acts = [says_then(EMPTY), INSTANCE, is_ended_by(number)]
+    acts = [respond_at_date(EMPTY), INSTANCE, is_ended_by(number)]
     assert record(path, acts, "--json") == 0
     assert kinds(read_recording(path).lines) == [RecordedDocument, RecordingEnd]
     summary = json.loads(capsys.readouterr().out)
@@ -128,7 +128,7 @@ def test_signal_ends_the_recording_properly(
 
 
 def test_recording_ends_after_its_duration(path: Path) -> None:
-    acts = [says_then(EMPTY), INSTANCE]
+    acts = [respond_at_date(EMPTY), INSTANCE]
     assert record(path, acts, "--duration", "1ms") == 0
     assert kinds(read_recording(path).lines)[-1] is RecordingEnd
 
@@ -136,7 +136,7 @@ def test_recording_ends_after_its_duration(path: Path) -> None:
 def test_service_that_does_not_know_the_vm_is_still_recorded(
     path: Path,
 ) -> None:
-    acts = [says_then(EMPTY), says({"error": "no"}, 404), ENDS]
+    acts = [respond_at_date(EMPTY), respond({"error": "no"}, 404), ENDS]
     assert record(path, acts) == 0
     assert read_recording(path).header.vm is None
 
@@ -144,20 +144,20 @@ def test_service_that_does_not_know_the_vm_is_still_recorded(
 def test_permanent_refusal_ends_the_recording_and_keeps_it(
     path: Path, capsys: Capture
 ) -> None:
-    acts = [says_then(EMPTY), INSTANCE, says({"error": "enough"}, 400)]
+    acts = [respond_at_date(EMPTY), INSTANCE, respond({"error": "enough"}, 400)]
     assert record(path, acts) == 1
     assert "enough" in capsys.readouterr().err
     assert kinds(read_recording(path).lines) == [RecordedDocument, RecordedFailure]
 
 
 def test_unreachable_service_leaves_no_recording(path: Path, capsys: Capture) -> None:
-    assert record(path, [hangs_up, hangs_up]) == 1
+    assert record(path, [hang_up, hang_up]) == 1
     assert "was lost" in capsys.readouterr().err
     assert not path.exists()
 
 
 def test_other_api_version_is_requested_and_recorded(path: Path) -> None:
-    with a_service(says_then(EMPTY), INSTANCE, ENDS) as service:
+    with a_service(respond_at_date(EMPTY), INSTANCE, ENDS) as service:
         words = ["--endpoint", service.url, "--api-version", "2017-03-01"]
         assert main.main(["record", "--output", str(path), *words]) == 0
         assert "api-version=2017-03-01" in service.line(0)
@@ -165,10 +165,10 @@ def test_other_api_version_is_requested_and_recorded(path: Path) -> None:
 
 
 def test_recording_approves_nothing(path: Path) -> None:
-    with a_service(says_then(SCHEDULED), INSTANCE, ENDS) as service:
+    with a_service(respond_at_date(SCHEDULED), INSTANCE, ENDS) as service:
         words = ["record", "-o", str(path), "--endpoint", service.url]
         assert main.main(words) == 0
-        assert {request.partition(b" ")[0] for request in service.asked} == {b"GET"}
+        assert {request.partition(b" ")[0] for request in service.requests} == {b"GET"}
 
 
 # --- existing recordings -----------------------------------------------------
@@ -185,7 +185,7 @@ def test_append_continues_a_recording_without_repeating_documents(path: Path) ->
     header = a_header(api_version="2019-08-01")
     text = text_of(a_recording(a_recorded_document(a_raw_event()), header=header))
     path.write_text(f'{text}{{"after_sec')  # the recorder was killed here
-    with a_service(says_then(SCHEDULED), says_then(EMPTY), ENDS) as service:
+    with a_service(respond_at_date(SCHEDULED), respond_at_date(EMPTY), ENDS) as service:
         words = ["--append", "--endpoint", service.url, "--poll", "0.001"]
         assert main.main(["record", "-o", str(path), *words]) == 0
         assert "api-version=2019-08-01" in service.line(0)
@@ -200,14 +200,14 @@ def test_append_continues_a_recording_without_repeating_documents(path: Path) ->
 
 
 def test_append_creates_a_missing_recording(path: Path) -> None:
-    assert record(path, [says_then(EMPTY), INSTANCE, ENDS], "--append") == 0
+    assert record(path, [respond_at_date(EMPTY), INSTANCE, ENDS], "--append") == 0
     assert documents(path) == [EMPTY]
 
 
 def test_nothing_is_appended_to_a_scrubbed_recording(
     path: Path, capsys: Capture
 ) -> None:
-    acts = [says_then(EMPTY), INSTANCE, ENDS]
+    acts = [respond_at_date(EMPTY), INSTANCE, ENDS]
     assert record(path, acts, "--scrub") == 0
     before = path.read_text()
     assert record(path, [], "--append") == 1
@@ -221,7 +221,7 @@ def test_nothing_is_appended_to_a_scrubbed_recording(
 
 def test_recording_is_scrubbed_while_written(path: Path, capsys: Capture) -> None:
     secret = a_raw_document(a_raw_event(Resources=["contoso"], Description="contoso"))
-    acts = [says_then(secret), says({"compute": {"name": "Contoso"}}), ENDS]
+    acts = [respond_at_date(secret), respond({"compute": {"name": "Contoso"}}), ENDS]
     assert record(path, acts, "--scrub") == 0
     for text in (path.read_text(), capsys.readouterr().out):
         assert "contoso" not in text.lower()

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.client.support.service import EMPTY, a_service, hangs_up, says
+from tests.client.support.service import EMPTY, a_service, hang_up, respond
 
 from forewarn.cli import main
 
@@ -35,7 +35,7 @@ def a_document(*events: dict[str, object]) -> dict[str, object]:
 
 
 def test_events_are_shown_with_the_time_left(capsys: Capture) -> None:
-    act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
+    act = respond(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
     with a_service(act) as service:
         assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
     assert capsys.readouterr().out == (
@@ -47,7 +47,7 @@ def test_events_are_shown_with_the_time_left(capsys: Capture) -> None:
 
 def test_a_service_cannot_move_the_cursor(capsys: Capture) -> None:
     event = {**an_event(), "Description": "\x1b[2J\r\nx"}
-    with a_service(says(a_document(event))) as service:
+    with a_service(respond(a_document(event))) as service:
         assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
     out = capsys.readouterr().out
     assert out.endswith("  [2J x\n")
@@ -55,7 +55,7 @@ def test_a_service_cannot_move_the_cursor(capsys: Capture) -> None:
 
 
 def test_no_events_are_reported_as_such(capsys: Capture, monkeypatch: Patch) -> None:
-    with a_service(says(EMPTY, Date=NOON, Forewarn_Clock="manual")) as service:
+    with a_service(respond(EMPTY, Date=NOON, Forewarn_Clock="manual")) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
         assert main.main(["watch", "--once"]) == 0
     assert capsys.readouterr().out == "2026-01-31 12:00:00Z  nothing is coming\n"
@@ -63,11 +63,11 @@ def test_no_events_are_reported_as_such(capsys: Capture, monkeypatch: Patch) -> 
 
 def test_changes_are_shown_until_a_permanent_refusal(capsys: Capture) -> None:
     acts = [
-        says(EMPTY),
-        says(a_document(an_event())),
-        says(a_document(an_event(status="Started"))),
-        says(EMPTY),
-        says({"error": "enough"}, 400),
+        respond(EMPTY),
+        respond(a_document(an_event())),
+        respond(a_document(an_event(status="Started"))),
+        respond(EMPTY),
+        respond({"error": "enough"}, 400),
     ]
     with a_service(*acts) as service:
         words = ["watch", "--poll", "0.01", "--endpoint", service.url]
@@ -79,13 +79,13 @@ def test_changes_are_shown_until_a_permanent_refusal(capsys: Capture) -> None:
 
 
 def test_event_that_is_already_started_is_shown_once(capsys: Capture) -> None:
-    with a_service(says(a_document(an_event(status="Started")))) as service:
+    with a_service(respond(a_document(an_event(status="Started")))) as service:
         assert main.main(["watch", "--once", "--endpoint", service.url]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_change_as_json_is_one_line_with_raw_events(capsys: Capture) -> None:
-    act = says(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
+    act = respond(a_document(an_event()), Date=NOON, Forewarn_Clock="manual")
     with a_service(act) as service:
         assert main.main(["watch", "--once", "--json", "--endpoint", service.url]) == 0
     [line] = capsys.readouterr().out.splitlines()
@@ -121,7 +121,7 @@ def test_invalid_options_are_wrong_usage(
 
 
 def test_named_events_are_approved(capsys: Capture) -> None:
-    with a_service(says(b"")) as service:
+    with a_service(respond(b"")) as service:
         assert main.main(["approve", "E0", "E1", "--endpoint", service.url]) == 0
         assert service.body() == (
             b'{"StartRequests":[{"EventId":"E0"},{"EventId":"E1"}]}'
@@ -131,7 +131,7 @@ def test_named_events_are_approved(capsys: Capture) -> None:
 
 def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
     listed = a_document(an_event("E0"), an_event("E1", "Started"), an_event("E2"))
-    with a_service(says(listed), says(b"")) as service:
+    with a_service(respond(listed), respond(b"")) as service:
         words = ["approve", "--all", "--json", "--endpoint", service.url]
         assert main.main(words) == 0
         assert b"E1" not in service.body()
@@ -139,14 +139,14 @@ def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
 
 
 def test_no_waiting_events_are_reported_as_such(capsys: Capture) -> None:
-    with a_service(says(EMPTY)) as service:
+    with a_service(respond(EMPTY)) as service:
         assert main.main(["approve", "--all", "--endpoint", service.url]) == 0
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
     assert capsys.readouterr().out == "nothing waits for approval\n"
 
 
 def test_refusal_of_the_service_is_shown(capsys: Capture) -> None:
-    with a_service(says({"error": "no event E9"}, 400)) as service:
+    with a_service(respond({"error": "no event E9"}, 400)) as service:
         assert main.main(["approve", "E9", "--endpoint", service.url]) == 1
     assert "no event E9" in capsys.readouterr().err
 
@@ -166,12 +166,12 @@ def test_all_waiting_events_are_approved_through_its_own_variable(
     monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
-    with a_service(says(EMPTY)) as service:
+    with a_service(respond(EMPTY)) as service:
         assert main.main(["approve", "--endpoint", service.url]) == 0
     assert capsys.readouterr().out == "nothing waits for approval\n"
 
 
 def test_closed_connection_is_an_error(capsys: Capture) -> None:
-    with a_service(hangs_up) as service:
+    with a_service(hang_up) as service:
         assert main.main(["approve", "E0", "--endpoint", service.url]) == 1
     assert service.url in capsys.readouterr().err

@@ -14,11 +14,11 @@ Capture = pytest.CaptureFixture[str]
 def test_announcement_prints_what_happens_and_what_comes_next(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(
         host="host-a", events=[an_event(), an_event(group="db")]
     )
-    service.answers("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     assert main.main(["announce", "reboot", "--host", "host-a"]) == 0
     assert capsys.readouterr().out == (
         "announced: Reboot of host-a (web-0, web-1)\n"
@@ -39,9 +39,9 @@ def test_announcement_prints_what_happens_and_what_comes_next(
 def test_several_maintenances_are_printed_in_order(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     first, second = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
-    service.answers("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
     assert main.main(["announce", "reboot", "--group", "web"]) == 0
     out = capsys.readouterr().out
     assert out.index("announced (1 of 2): Reboot of web-0, web-1") < out.index(
@@ -52,9 +52,9 @@ def test_several_maintenances_are_printed_in_order(
 def test_immediate_start_is_not_offered_for_approval(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(phase="STARTED", duration_seconds=90)
-    service.answers("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     words = ["announce", "freeze", "--vm", "web-0", "--emergency", "--reason", "smoke"]
     assert main.main(words) == 0
     out = capsys.readouterr().out
@@ -65,7 +65,7 @@ def test_immediate_start_is_not_offered_for_approval(
 
 
 def test_every_option_reaches_the_service(service: Service) -> None:
-    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     words = (
         "announce FREEZE --vm web-0 web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
         " --duration 9s --description text --source Platform --reason why"
@@ -86,7 +86,7 @@ def test_every_option_reaches_the_service(service: Service) -> None:
 
 
 def test_omitted_options_are_left_to_the_service(service: Service) -> None:
-    service.answers("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     words = ["announce", "reboot", "--host", "host-a", "--notice", "20m", "--json"]
     assert main.main(words) == 0
     body = {"type": "Reboot", "host": "host-a", "notice_seconds": 1200}
@@ -94,9 +94,9 @@ def test_omitted_options_are_left_to_the_service(service: Service) -> None:
 
 
 def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
-    service.answers("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
+    service.respond("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
     assert main.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  when")
@@ -107,11 +107,11 @@ def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
 def test_preview_lists_the_gates_that_will_block(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     waits = [{"kind": "time", "what": "its time"}, {"kind": "gate", "what": "others"}]
     preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
-    service.answers("POST", "/v1/maintenances/preview", preview)
+    service.respond("POST", "/v1/maintenances/preview", preview)
     assert main.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
     out = capsys.readouterr().out
     assert "  gate    others\n" in out
@@ -120,7 +120,7 @@ def test_preview_lists_the_gates_that_will_block(
 
 def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
     answer = {"maintenances": [a_maintenance(events=[an_event(id=E2)])]}
-    service.answers("POST", "/v1/maintenances", answer, 201)
+    service.respond("POST", "/v1/maintenances", answer, 201)
     assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
@@ -129,7 +129,7 @@ def test_too_little_notice_is_refused_with_the_earliest_time(
     service: Service, capsys: Capture
 ) -> None:
     sentence = "a Reboot needs 15 minutes; the earliest is 2026-01-01T12:15:00Z"
-    service.refuses("POST", "/v1/maintenances", 422, sentence)
+    service.refuse("POST", "/v1/maintenances", 422, sentence)
     assert main.main(["announce", "reboot", "--vm", "web-0", "--notice", "1m"]) == 1
     assert capsys.readouterr().err == f"forewarn: {sentence}\n"
 
@@ -152,4 +152,4 @@ def test_wrong_usage_sends_no_request(
 ) -> None:
     assert main.main(["announce", *words.split()]) == 2
     assert said in capsys.readouterr().err
-    assert service.asked == []
+    assert service.requests == []

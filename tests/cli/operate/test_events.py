@@ -12,8 +12,8 @@ Capture = pytest.CaptureFixture[str]
 
 
 def test_live_maintenance_is_listed(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T12:01:00Z")
-    service.answers("GET", "/v1/maintenances", page(a_maintenance(vms=["web-0"])))
+    service.set_clock("2026-01-01T12:01:00Z")
+    service.respond("GET", "/v1/maintenances", page(a_maintenance(vms=["web-0"])))
     assert main.main(["events", "list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{'ID':36}  EVENT             NOT BEFORE         VMS",
@@ -21,22 +21,22 @@ def test_live_maintenance_is_listed(service: Service, capsys: Capture) -> None:
         f"{'':36}  approved 0/1      12:15:00Z",
         f"{'':36}                    (in 14m)",
     ]
-    phases = [value for name, value in service.asked[0].query if name == "phase"]
+    phases = [value for name, value in service.requests[0].query if name == "phase"]
     assert phases == ["SCHEDULED", "STARTED"]
 
 
 def test_all_maintenance_is_listed_on_request(service: Service) -> None:
-    service.answers("GET", "/v1/maintenances", page())
+    service.respond("GET", "/v1/maintenances", page())
     assert main.main(["events", "list", "--all"]) == 0
-    assert service.asked[0].query == [("limit", "1000")]
+    assert service.requests[0].query == [("limit", "1000")]
 
 
 def test_stuck_maintenance_is_marked_in_the_list(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:20:00Z")
+    service.set_clock("2026-01-01T12:20:00Z")
     stuck = a_maintenance(phase="STARTED", stuck_since="2026-01-01T12:16:00Z")
-    service.answers("GET", "/v1/maintenances", page(stuck))
+    service.respond("GET", "/v1/maintenances", page(stuck))
     assert main.main(["events", "list"]) == 0
     assert "stuck" in capsys.readouterr().out
 
@@ -44,7 +44,7 @@ def test_stuck_maintenance_is_marked_in_the_list(
 def test_one_maintenance_is_shown_with_its_events(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:05:00Z")
+    service.set_clock("2026-01-01T12:05:00Z")
     approved = an_event(
         approved_by="web-0",
         approved_via="metadata",
@@ -53,7 +53,7 @@ def test_one_maintenance_is_shown_with_its_events(
     )
     waiting = an_event(id=E2, group="db", resources=["db-0"], seen_by=["db-0"])
     maintenance = a_maintenance(host="host-a", events=[approved, waiting])
-    service.answers("GET", f"/v1/maintenances/{M1}", maintenance)
+    service.respond("GET", f"/v1/maintenances/{M1}", maintenance)
     assert main.main(["events", "show", M1]) == 0
     assert capsys.readouterr().out == (
         "Reboot of host-a (web-0, web-1), SCHEDULED\n"
@@ -83,8 +83,8 @@ def test_event_is_approved_alone_by_its_id_in_any_case(
 ) -> None:
     events = [an_event(), an_event(id=E2, group="db")]
     lower = E2.lower()
-    service.answers("GET", f"/v1/maintenances/{lower}", a_maintenance(events=events))
-    service.answers("POST", f"/v1/events/{E2}/approve", events[1])
+    service.respond("GET", f"/v1/maintenances/{lower}", a_maintenance(events=events))
+    service.respond("POST", f"/v1/events/{E2}/approve", events[1])
     assert main.main(["events", "approve", lower]) == 0
     assert service.only("POST").path == f"/v1/events/{E2}/approve"
     assert capsys.readouterr().out == (
@@ -98,20 +98,20 @@ def test_a_maintenance_is_approved_with_all_its_events(
     service: Service, capsys: Capture
 ) -> None:
     before = a_maintenance(events=[an_event(), an_event(id=E2)])
-    service.answers("GET", f"/v1/maintenances/{M1}", before)
-    service.answers("GET", f"/v1/maintenances/{M1}", a_maintenance(phase="STARTED"))
-    service.answers("POST", f"/v1/events/{E1}/approve", an_event())
-    service.answers("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
+    service.respond("GET", f"/v1/maintenances/{M1}", before)
+    service.respond("GET", f"/v1/maintenances/{M1}", a_maintenance(phase="STARTED"))
+    service.respond("POST", f"/v1/events/{E1}/approve", an_event())
+    service.respond("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
     assert main.main(["events", "approve", M1]) == 0
-    posted = [request.path for request in service.asked if request.method == "POST"]
+    posted = [request.path for request in service.requests if request.method == "POST"]
     assert posted == [f"/v1/events/{E1}/approve", f"/v1/events/{E2}/approve"]
     assert "is STARTED" in capsys.readouterr().out
 
 
 def test_event_that_is_gone_is_not_approved(service: Service) -> None:
     maintenance = a_maintenance(events=[an_event(status=None), an_event(id=E2)])
-    service.answers("GET", f"/v1/maintenances/{M1}", maintenance)
-    service.answers("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
+    service.respond("GET", f"/v1/maintenances/{M1}", maintenance)
+    service.respond("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
     assert main.main(["events", "approve", M1]) == 0
     assert service.only("POST").path == f"/v1/events/{E2}/approve"
 
@@ -120,8 +120,8 @@ def test_approving_finished_maintenance_is_refused_by_the_service(
     service: Service, capsys: Capture
 ) -> None:
     over = a_maintenance(phase="COMPLETED", events=[an_event(status=None)])
-    service.answers("GET", f"/v1/maintenances/{M1}", over)
-    service.refuses("POST", f"/v1/events/{E1}/approve", 409, f"{M1} is COMPLETED")
+    service.respond("GET", f"/v1/maintenances/{M1}", over)
+    service.refuse("POST", f"/v1/events/{E1}/approve", 409, f"{M1} is COMPLETED")
     assert main.main(["events", "approve", M1]) == 1
     assert capsys.readouterr().err == f"forewarn: {M1} is COMPLETED\n"
 
@@ -129,8 +129,8 @@ def test_approving_finished_maintenance_is_refused_by_the_service(
 def test_json_of_an_approval_is_a_list_of_events(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", f"/v1/maintenances/{M1}", a_maintenance())
-    service.answers("POST", f"/v1/events/{E1}/approve", an_event())
+    service.respond("GET", f"/v1/maintenances/{M1}", a_maintenance())
+    service.respond("POST", f"/v1/events/{E1}/approve", an_event())
     assert main.main(["events", "approve", M1, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [an_event()]
 
@@ -143,7 +143,7 @@ def test_a_maintenance_is_changed(
     service: Service, verb: str, phase: str, capsys: Capture
 ) -> None:
     path = f"/v1/maintenances/{M1}/{verb}"
-    service.answers("POST", path, a_maintenance(phase=phase))
+    service.respond("POST", path, a_maintenance(phase=phase))
     assert main.main(["events", verb, M1]) == 0
     assert service.only("POST").body == {}
     assert capsys.readouterr().out == f"Reboot of web-0, web-1 is {phase} ({M1})\n"
@@ -152,7 +152,7 @@ def test_a_maintenance_is_changed(
 @pytest.mark.parametrize("verb", ["cancel", "close"])
 def test_reason_is_sent_to_the_service(service: Service, verb: str) -> None:
     path = f"/v1/maintenances/{M1}/{verb}"
-    service.answers("POST", path, a_maintenance(phase="FAILED"))
+    service.respond("POST", path, a_maintenance(phase="FAILED"))
     words = ["events", verb, M1, "--reason", "wrong host", "--json"]
     assert main.main(words) == 0
     assert service.only("POST").body == {"reason": "wrong host"}
@@ -160,4 +160,4 @@ def test_reason_is_sent_to_the_service(service: Service, verb: str) -> None:
 
 def test_id_is_escaped_in_the_path(service: Service) -> None:
     assert main.main(["events", "show", "../clock?x"]) == 1
-    assert service.asked[0].path == "/v1/maintenances/..%2Fclock%3Fx"
+    assert service.requests[0].path == "/v1/maintenances/..%2Fclock%3Fx"

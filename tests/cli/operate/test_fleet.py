@@ -72,7 +72,7 @@ def test_a_fleet_file_is_sent_as_json(
     removed = {"hosts": [], "groups": ["old"], "vms": []}
     warnings = ["host-a defeats the update domains"]
     answer = a_difference(added=added, removed=removed, warnings=warnings)
-    service.answers("PUT", "/v1/fleet", answer)
+    service.respond("PUT", "/v1/fleet", answer)
     assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
     assert service.only("PUT").query == []
     assert service.only("PUT").body == {
@@ -90,13 +90,13 @@ def test_a_fleet_file_is_sent_as_json(
 def test_unchanged_fleet_changes_nothing(
     service: Service, tmp_path: Path, capsys: Capture
 ) -> None:
-    service.answers("PUT", "/v1/fleet", a_difference())
+    service.respond("PUT", "/v1/fleet", a_difference())
     assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
     assert capsys.readouterr().out == "nothing has changed\n"
 
 
 def test_many_vms_are_removed_only_on_request(service: Service, tmp_path: Path) -> None:
-    service.answers("PUT", "/v1/fleet", a_difference())
+    service.respond("PUT", "/v1/fleet", a_difference())
     assert main.main(["fleet", "apply", a_file(tmp_path, FLEET), "--remove"]) == 0
     assert service.only("PUT").query == [("remove", "true")]
 
@@ -104,7 +104,7 @@ def test_many_vms_are_removed_only_on_request(service: Service, tmp_path: Path) 
 def test_a_fleet_can_come_from_standard_input(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.answers("PUT", "/v1/fleet", a_difference())
+    service.respond("PUT", "/v1/fleet", a_difference())
     stdin = io.TextIOWrapper(io.BytesIO(b'[[hosts]]\nname = "host-a"\n'))
     monkeypatch.setattr("sys.stdin", stdin)
     assert main.main(["fleet", "apply", "-"]) == 0
@@ -115,7 +115,7 @@ def test_a_refusal_names_the_file(
     service: Service, tmp_path: Path, capsys: Capture
 ) -> None:
     detail = "fleet: [[vms]] 2 (web-1).zone: expected text, not 1"
-    service.refuses("PUT", "/v1/fleet", 422, detail)
+    service.refuse("PUT", "/v1/fleet", 422, detail)
     file = a_file(tmp_path, FLEET)
     assert main.main(["fleet", "apply", file]) == 1
     message = capsys.readouterr().err
@@ -140,7 +140,7 @@ def test_invalid_fleet_file_is_wrong_usage_with_file_and_line(
     err = capsys.readouterr().err
     assert err.startswith(f"forewarn: {file}: ")
     assert said in err
-    assert service.asked == []
+    assert service.requests == []
 
 
 def test_bytes_that_are_not_utf8_are_reported_by_line(
@@ -178,10 +178,10 @@ def serve_fleet(service: Service) -> None:
         a_vm("web-1", group="web", update_domain=1, addresses=["10.0.0.1", "fe80::1"]),
     ]
     groups = [a_group("db-0", listening="always"), a_group("lone"), web]
-    service.answers("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
-    service.answers("GET", "/v1/groups", page(*groups))
-    service.answers("GET", "/v1/vms", page(*vms))
-    service.is_at("2026-01-01T12:00:00Z")
+    service.respond("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
+    service.respond("GET", "/v1/groups", page(*groups))
+    service.respond("GET", "/v1/vms", page(*vms))
+    service.set_clock("2026-01-01T12:00:00Z")
 
 
 def test_a_fleet_is_shown_in_tables(service: Service, capsys: Capture) -> None:
@@ -192,8 +192,8 @@ def test_a_fleet_is_shown_in_tables(service: Service, capsys: Capture) -> None:
 
 def test_empty_fleet_shows_how_to_fill_it(service: Service, capsys: Capture) -> None:
     for noun in ("hosts", "groups", "vms"):
-        service.answers("GET", f"/v1/{noun}", page())
-    service.is_at("2026-01-01T12:00:00Z")
+        service.respond("GET", f"/v1/{noun}", page())
+    service.set_clock("2026-01-01T12:00:00Z")
     assert main.main(["fleet", "show"]) == 0
     assert "forewarn fleet apply FILE" in capsys.readouterr().out
 
@@ -233,9 +233,9 @@ def test_json_export_is_accepted_by_the_api(service: Service, capsys: Capture) -
 def test_standalone_group_without_its_vm_is_exported(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/hosts", page())
-    service.answers("GET", "/v1/groups", page(a_group("waiting")))
-    service.answers("GET", "/v1/vms", page())
+    service.respond("GET", "/v1/hosts", page())
+    service.respond("GET", "/v1/groups", page(a_group("waiting")))
+    service.respond("GET", "/v1/vms", page())
     assert main.main(["fleet", "export"]) == 0
     out = capsys.readouterr().out
     assert out == '[[groups]]\nname = "waiting"\nkind = "standalone"\n'

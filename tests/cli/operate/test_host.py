@@ -11,13 +11,13 @@ from forewarn.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-def answers_with(
+def respond_with_maintenance(
     service: Service, command: str, *found: Json, status: int = 200
 ) -> Json:
     """Make the service respond about host-a at noon; status 201 if `found` are new."""
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     answer: Json = {"maintenances": [*found]}
-    service.answers("POST", f"/v1/hosts/host-a/{command}", answer, status)
+    service.respond("POST", f"/v1/hosts/host-a/{command}", answer, status)
     return answer
 
 
@@ -25,7 +25,7 @@ def of_host(**changed: object) -> Json:
     return a_maintenance(**{"host": "host-a", "vms": ["web-0"], **changed})
 
 
-def out_of(capsys: Capture) -> str:
+def read_output(capsys: Capture) -> str:
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     return " ".join(" ".join(lines).split())
@@ -34,9 +34,9 @@ def out_of(capsys: Capture) -> str:
 def test_planned_maintenance_is_printed_as_an_announcement(
     service: Service, capsys: Capture
 ) -> None:
-    answers_with(service, "maintain", of_host(), status=201)
+    respond_with_maintenance(service, "maintain", of_host(), status=201)
     assert main.main(["host", "maintain", "host-a", "--type", "reboot"]) == 0
-    out = out_of(capsys)
+    out = read_output(capsys)
     assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts when")
     assert f"forewarn events cancel {M1}" in out
 
@@ -49,9 +49,9 @@ def test_host_trouble_suggests_recovery_as_the_next_command(
 ) -> None:
     cause = {"degraded": "degraded", "failed": "host-failure"}[command]
     maintenance = of_host(cause=cause, phase=phase)
-    answers_with(service, command, maintenance, status=201)
+    respond_with_maintenance(service, command, maintenance, status=201)
     assert main.main(["host", command, "host-a"]) == 0
-    out = out_of(capsys)
+    out = read_output(capsys)
     assert "next:" in out
     assert "forewarn host recovered host-a" in out
     assert "cancel" not in out
@@ -62,7 +62,7 @@ def test_host_trouble_suggests_recovery_as_the_next_command(
 def test_empty_host_notifies_nobody(
     service: Service, command: str, capsys: Capture
 ) -> None:
-    answers_with(service, command)
+    respond_with_maintenance(service, command)
     assert main.main(["host", command, "host-a"]) == 0
     assert capsys.readouterr().out == "host-a has no VMs; nobody was told\n"
 
@@ -113,22 +113,22 @@ def test_empty_host_notifies_nobody(
 def test_command_without_announcements_reports_existing_maintenance(
     service: Service, command: str, found: Json, said: str, capsys: Capture
 ) -> None:
-    answers_with(service, command, found)
+    respond_with_maintenance(service, command, found)
     assert main.main(["host", command, "host-a"]) == 0
-    assert out_of(capsys) == said
+    assert read_output(capsys) == said
 
 
 def test_recovery_of_a_healthy_host_does_nothing(
     service: Service, capsys: Capture
 ) -> None:
-    answers_with(service, "recovered")
+    respond_with_maintenance(service, "recovered")
     assert main.main(["host", "recovered", "host-a"]) == 0
     message = "nothing to do: host-a is neither degraded nor failed\n"
     assert capsys.readouterr().out == message
 
 
 def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> None:
-    answers_with(service, "maintain", status=201)
+    respond_with_maintenance(service, "maintain", status=201)
     words = (
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
         " --description text --reason why --emergency --ignore-gates --json"
@@ -162,19 +162,19 @@ def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> 
 def test_details_of_a_host_reach_the_service(
     service: Service, words: str, body: Json
 ) -> None:
-    answers_with(service, words.split()[0])
+    respond_with_maintenance(service, words.split()[0])
     assert main.main(["host", *words.split()]) == 0
     assert service.only("POST").body == body
 
 
 def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
-    answer = answers_with(service, "recovered", of_host(phase="CANCELED"))
+    answer = respond_with_maintenance(service, "recovered", of_host(phase="CANCELED"))
     assert main.main(["host", "recovered", "host-a", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 
 def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
-    service.refuses("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
+    service.refuse("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
     assert main.main(["host", "failed", "host-a"]) == 1
     assert capsys.readouterr().err == "forewarn: there is no host host-a\n"
 
@@ -197,11 +197,11 @@ def test_wrong_usage_sends_no_request(
 ) -> None:
     assert main.main(["host", *words.split()]) == 2
     assert said in capsys.readouterr().err
-    assert service.asked == []
+    assert service.requests == []
 
 
 def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     words = ["host", "degraded", "host-a", "--fails-by", "999999999d"]
     assert main.main(words) == 2
     assert "too far away" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.cli.support.samples import E1, M1, Json, a_maintenance, a_vm, an_entry, page
-from tests.cli.support.service import Service, sending, streaming
+from tests.cli.support.service import Service, json_reply, stream_reply
 
 from forewarn.cli import main
 
@@ -20,15 +20,15 @@ def sent(*entries: Json) -> str:
 
 def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> None:
     started = an_entry(8, "Started", maintenance=M1)
-    service.answers("GET", "/v1/journal", page(started, following="8"))
-    service.answers("GET", "/v1/journal", page(an_entry(9, "Completed")))
+    service.respond("GET", "/v1/journal", page(started, following="8"))
+    service.respond("GET", "/v1/journal", page(an_entry(9, "Completed")))
     assert main.main(["journal", "--after", "7"]) == 0
     assert capsys.readouterr().out == (
         "    8  2026-01-01 12:00:00Z  forewarn    Started\n"
         f"       {M1}\n"
         "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
     )
-    assert [dict(request.query)["after"] for request in service.asked] == ["7", "8"]
+    assert [dict(request.query)["after"] for request in service.requests] == ["7", "8"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
 def test_each_fact_has_its_own_description(
     service: Service, entry: Json, told: str, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/journal", page(entry))
+    service.respond("GET", "/v1/journal", page(entry))
     assert main.main(["journal"]) == 0
     out = capsys.readouterr().out
     assert told in " ".join(out.split())
@@ -116,7 +116,7 @@ def test_each_fact_has_its_own_description(
 
 def test_json_is_one_line_for_each_fact(service: Service, capsys: Capture) -> None:
     entries = [an_entry(1, "Started"), an_entry(2, "Completed")]
-    service.answers("GET", "/v1/journal", page(*entries))
+    service.respond("GET", "/v1/journal", page(*entries))
     assert main.main(["journal", "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line) for line in lines] == entries
@@ -126,12 +126,12 @@ def test_follow_resumes_where_the_connection_was_lost(
     service: Service, capsys: Capture
 ) -> None:
     first, second, third = (an_entry(number, "Started") for number in (1, 2, 3))
-    service.answers("GET", "/v1/journal", page(first))
-    service.does(
-        "GET", "/v1/stream", streaming(f": hello\n\n{sent(second)}id: 3\ndata: ")
+    service.respond("GET", "/v1/journal", page(first))
+    service.reply_with(
+        "GET", "/v1/stream", stream_reply(f": hello\n\n{sent(second)}id: 3\ndata: ")
     )
-    service.does("GET", "/v1/stream", streaming(sent(second, third)))
-    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    service.reply_with("GET", "/v1/stream", stream_reply(sent(second, third)))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
     assert main.main(["journal", "--follow", "--json"]) == 1
     captured = capsys.readouterr()
     lines = [json.loads(line) for line in captured.out.splitlines()]
@@ -141,5 +141,5 @@ def test_follow_resumes_where_the_connection_was_lost(
         "forewarn: the connection was lost after position 3; trying again\n"
         "forewarn: enough\n"
     )
-    streams = [request for request in service.asked if request.path == "/v1/stream"]
+    streams = [request for request in service.requests if request.path == "/v1/stream"]
     assert [request.headers["Last-Event-Id"] for request in streams] == ["1", "2", "3"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.cli.support.samples import M1, an_entry, page
-from tests.cli.support.service import Service, sending, streaming
+from tests.cli.support.service import Service, json_reply, stream_reply
 
 from forewarn.cli import main
 from forewarn.core.queries.search import KINDS
@@ -12,12 +12,12 @@ from forewarn.core.queries.search import KINDS
 Capture = pytest.CaptureFixture[str]
 
 
-def asked(service: Service, *words: str) -> list[tuple[str, str]]:
+def sent_query(service: Service, *words: str) -> list[tuple[str, str]]:
     """Return the query that `forewarn journal` sends, without its paging parameters."""
-    service.is_at("2026-01-31T12:00:00Z")
-    service.answers("GET", "/v1/journal", page(an_entry(1, "Started")))
+    service.set_clock("2026-01-31T12:00:00Z")
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
     assert main.main(["journal", *words]) == 0
-    query = service.asked[-1].query
+    query = service.requests[-1].query
     return [pair for pair in query if pair[0] not in ("limit", "after")]
 
 
@@ -58,7 +58,7 @@ def positions(capsys: Capture) -> list[int]:
 def test_search_options_become_query_parameters(
     service: Service, words: list[str], query: list[tuple[str, str]]
 ) -> None:
-    assert asked(service, *words) == query
+    assert sent_query(service, *words) == query
 
 
 @pytest.mark.parametrize(
@@ -78,40 +78,40 @@ def test_search_options_become_query_parameters(
 def test_contradictory_options_are_wrong_usage(
     service: Service, words: list[str], sentence: str, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-31T12:00:00Z")
+    service.set_clock("2026-01-31T12:00:00Z")
     assert main.main(["journal", *words]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
 def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-31T12:00:00Z")
+    service.set_clock("2026-01-31T12:00:00Z")
     assert main.main(["journal", "--since", "999999999999"]) == 2
     assert "longer ago than there was time" in capsys.readouterr().err
 
 
 def test_last_entries_are_shown_in_order(service: Service, capsys: Capture) -> None:
     third, second, first = (an_entry(number, "Started") for number in (3, 2, 1))
-    service.answers("GET", "/v1/journal", page(third, second, following="2"))
-    service.answers("GET", "/v1/journal", page(first))
+    service.respond("GET", "/v1/journal", page(third, second, following="2"))
+    service.respond("GET", "/v1/journal", page(first))
     assert main.main(["journal", "--json", "--last", "2", "--vm", "a"]) == 0
     assert positions(capsys) == [2, 3]
-    [request] = service.asked
+    [request] = service.requests
     assert request.query == [("vm", "a"), ("order", "newest"), ("limit", "2")]
 
 
 def test_last_entries_are_searched_page_by_page(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/journal", page(an_entry(9, "Started"), following="7"))
-    service.answers("GET", "/v1/journal", page(following="4"))
-    service.answers("GET", "/v1/journal", page(an_entry(2, "Started")))
+    service.respond("GET", "/v1/journal", page(an_entry(9, "Started"), following="7"))
+    service.respond("GET", "/v1/journal", page(following="4"))
+    service.respond("GET", "/v1/journal", page(an_entry(2, "Started")))
     assert main.main(["journal", "--json", "--last", "5", "--group", "web"]) == 0
     assert positions(capsys) == [2, 9]
 
 
 def test_empty_pages_are_skipped(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/journal", page(following="5000"))
-    service.answers("GET", "/v1/journal", page(an_entry(7000, "Started")))
+    service.respond("GET", "/v1/journal", page(following="5000"))
+    service.respond("GET", "/v1/journal", page(an_entry(7000, "Started")))
     assert main.main(["journal", "--json", "--group", "web"]) == 0
     assert positions(capsys) == [7000]
 
@@ -119,16 +119,16 @@ def test_empty_pages_are_skipped(service: Service, capsys: Capture) -> None:
 def test_follow_continues_with_the_same_search(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
-    service.answers("GET", "/v1/journal", page(an_entry(7, "Started")))
+    service.respond("GET", "/v1/journal", page(an_entry(80, "Seen")))
+    service.respond("GET", "/v1/journal", page(an_entry(7, "Started")))
     entry = an_entry(95, "Started")
     text = f"id: 90\n\nid: 95\nevent: Started\ndata: {json.dumps(entry)}\n\nid: 99\n\n"
-    service.does("GET", "/v1/stream", streaming(text))
-    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    service.reply_with("GET", "/v1/stream", stream_reply(text))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
     words = ["journal", "--json", "--follow", "--since", "2026-01-01", "--fact"]
     assert main.main([*words, "started"]) == 1
     assert positions(capsys) == [7, 95]
-    streams = [stream for stream in service.asked if stream.path == "/v1/stream"]
+    streams = [stream for stream in service.requests if stream.path == "/v1/stream"]
     assert [stream.headers["Last-Event-Id"] for stream in streams] == ["80", "99"]
     assert [stream.query for stream in streams] == [[("fact", "Started")]] * 2
 
@@ -136,10 +136,10 @@ def test_follow_continues_with_the_same_search(
 def test_follow_shows_nothing_before_a_future_position(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", "/v1/journal", page(an_entry(80, "Seen")))
-    service.answers("GET", "/v1/journal", page())
-    service.does("GET", "/v1/stream", sending({"detail": "enough"}, 403))
+    service.respond("GET", "/v1/journal", page(an_entry(80, "Seen")))
+    service.respond("GET", "/v1/journal", page())
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
     assert main.main(["journal", "--json", "--follow", "--after", "90"]) == 1
     assert positions(capsys) == []
-    [stream] = [request for request in service.asked if request.path == "/v1/stream"]
+    [stream] = [request for request in service.requests if request.path == "/v1/stream"]
     assert stream.headers["Last-Event-Id"] == "90"

@@ -107,29 +107,31 @@ The service was never away.
 """
 
 
-def told(service: Service, capsys: Capture, *words: str, **changed: object) -> str:
+def run_report(
+    service: Service, capsys: Capture, *words: str, **changed: object
+) -> str:
     """Return the output of `forewarn report` for a report without broken promises."""
-    service.answers("GET", "/v1/report", a_report(**changed))
+    service.respond("GET", "/v1/report", a_report(**changed))
     assert main.main(["report", *words]) == 0
     return capsys.readouterr().out
 
 
 def test_month_is_printed_on_one_page(service: Service, capsys: Capture) -> None:
-    page = told(service, capsys)
+    page = run_report(service, capsys)
     assert page.splitlines() == PAGE.splitlines()
 
 
 def test_no_line_is_wider_than_a_terminal(service: Service, capsys: Capture) -> None:
-    assert max(map(len, told(service, capsys).splitlines())) <= 80
+    assert max(map(len, run_report(service, capsys).splitlines())) <= 80
 
 
 def test_month_and_group_are_requested(service: Service, capsys: Capture) -> None:
-    told(service, capsys, "--month", "2026-01", "--group", "web")
+    run_report(service, capsys, "--month", "2026-01", "--group", "web")
     assert service.only("GET").query == [("month", "2026-01"), ("group", "web")]
 
 
 def test_current_month_is_reported_so_far(service: Service, capsys: Capture) -> None:
-    page = told(service, capsys, made_at="2026-01-09T08:00:00Z", group="web")
+    page = run_report(service, capsys, made_at="2026-01-09T08:00:00Z", group="web")
     assert page.startswith(
         "Maintenance in January 2026, group web, so far: until 2026-01-09 08:00:00Z\n"
     )
@@ -139,7 +141,7 @@ def test_future_month_is_reported_as_not_begun(
     service: Service, capsys: Capture
 ) -> None:
     early = a_report(made_at="2025-12-31T23:59:59Z")
-    service.answers("GET", "/v1/report", early)
+    service.respond("GET", "/v1/report", early)
     main.main(["report", "--month", "2026-01"])
     title = capsys.readouterr().out.splitlines()[0]
     assert title == "Maintenance in January 2026, all groups, which has not begun"
@@ -150,7 +152,7 @@ def test_broken_promise_is_reported_and_exits_with_1(
 ) -> None:
     starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
     broken = a_report(starts=starts, broken_promises=[BROKEN])
-    service.answers("GET", "/v1/report", broken)
+    service.respond("GET", "/v1/report", broken)
     assert main.main(["report"]) == 1
     page = " ".join(capsys.readouterr().out.split())
     assert "ONE PROMISE OF NOTICE WAS BROKEN" in page
@@ -162,13 +164,13 @@ def test_broken_promise_is_reported_and_exits_with_1(
 
 def test_broken_promise_in_json_exits_with_1(service: Service, capsys: Capture) -> None:
     broken = a_report(broken_promises=[BROKEN])
-    service.answers("GET", "/v1/report", broken)
+    service.respond("GET", "/v1/report", broken)
     assert main.main(["report", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == broken
 
 
 def test_json_has_everything(service: Service, capsys: Capture) -> None:
-    assert json.loads(told(service, capsys, "--json")) == a_report()
+    assert json.loads(run_report(service, capsys, "--json")) == a_report()
 
 
 def test_groups_that_never_saw_an_event_are_named(
@@ -181,7 +183,9 @@ def test_groups_that_never_saw_an_event_are_named(
         "group": "web",
         "started_at": "2026-01-05T12:15:00Z",
     }
-    page = told(service, capsys, never_shown={"total": 25, "events": [event] * 25})
+    page = run_report(
+        service, capsys, never_shown={"total": 25, "events": [event] * 25}
+    )
     assert "25 events started before any VM had been shown it" in page
     assert page.count("  2026-01-05 12:15:00Z  Reboot of group web\n") == 20
     assert "  and 5 more\n" in page
@@ -190,7 +194,7 @@ def test_groups_that_never_saw_an_event_are_named(
 def test_stuck_maintenance_and_outages_are_reported(
     service: Service, capsys: Capture
 ) -> None:
-    page = told(
+    page = run_report(
         service,
         capsys,
         stuck={"maintenances": 1, "seconds": 7200},
@@ -207,7 +211,7 @@ def test_month_without_maintenance_is_short(service: Service, capsys: Capture) -
         "notice": None,
         "approvals": {"total": 0},
     }
-    page = told(service, capsys, **nothing)
+    page = run_report(service, capsys, **nothing)
     assert "Nothing started, so no promise was broken." in page
     assert "APPROVED BY" not in page
 
@@ -218,4 +222,4 @@ def test_invalid_month_is_wrong_usage(
 ) -> None:
     assert main.main(["report", "--month", month]) == 2
     assert "is not a month" in capsys.readouterr().err
-    assert service.asked == []
+    assert service.requests == []

@@ -38,7 +38,7 @@ def test_explanation_is_printed_sentence_by_sentence(
     explanation = an_explanation(
         "Reboot of web-0 is SCHEDULED.", f"{long} {E1} (web-0)."
     )
-    service.answers("GET", f"{PATH}/explain", explanation)
+    service.respond("GET", f"{PATH}/explain", explanation)
     assert main.main(["events", "explain", M1]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Reboot of web-0 is SCHEDULED.",
@@ -50,7 +50,7 @@ def test_explanation_is_printed_sentence_by_sentence(
 def test_no_line_breaks_within_a_command(service: Service, capsys: Capture) -> None:
     command = f"`forewarn events approve {E1}`"
     explanation = an_explanation(f"Opened by any VM of group web, or {command}.")
-    service.answers("GET", f"{PATH}/explain", explanation)
+    service.respond("GET", f"{PATH}/explain", explanation)
     assert main.main(["events", "explain", M1]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Opened by any VM of group web, or",
@@ -63,7 +63,7 @@ def test_an_explanation_is_as_wide_as_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     sentence = "word " * 20 + "end."
-    service.answers("GET", f"{PATH}/explain", an_explanation(sentence))
+    service.respond("GET", f"{PATH}/explain", an_explanation(sentence))
     assert main.main(["events", "explain", M1]) == 0
     assert capsys.readouterr().out == f"{sentence}\n"
 
@@ -72,7 +72,7 @@ def test_json_of_an_explanation_is_the_response_of_the_service(
     service: Service, capsys: Capture
 ) -> None:
     explanation = an_explanation("It waits.")
-    service.answers("GET", f"{PATH}/explain", explanation)
+    service.respond("GET", f"{PATH}/explain", explanation)
     assert main.main(["events", "explain", M1, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == explanation
 
@@ -80,7 +80,7 @@ def test_json_of_an_explanation_is_the_response_of_the_service(
 def test_unknown_maintenance_cannot_be_explained(
     service: Service, capsys: Capture
 ) -> None:
-    service.refuses("GET", f"{PATH}/explain", 404, "there is no maintenance")
+    service.refuse("GET", f"{PATH}/explain", 404, "there is no maintenance")
     assert main.main(["events", "explain", M1]) == 1
     assert capsys.readouterr().err == "forewarn: there is no maintenance\n"
 
@@ -88,15 +88,15 @@ def test_unknown_maintenance_cannot_be_explained(
 def test_story_shows_times_and_names_each_day(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:05:00Z")
-    service.answers("GET", PATH, a_maintenance())
+    service.set_clock("2026-01-01T12:05:00Z")
+    service.respond("GET", PATH, a_maintenance())
     story = a_story(
         ("2026-01-01T23:59:58.500000Z", "announced by ops"),
         ("2026-01-02T00:00:00Z", "left, and not touched any more:" + " web-0" * 8),
         ("2026-01-02T02:00:01+01:00", "started"),
         sentences=("Notice given: 15 min.", "Never approved by web."),
     )
-    service.answers("GET", f"{PATH}/story", story)
+    service.respond("GET", f"{PATH}/story", story)
     assert main.main(["events", "show", M1]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
@@ -116,9 +116,9 @@ def test_story_shows_times_and_names_each_day(
 def test_service_without_stories_is_shown_without_one(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:05:00Z")
-    service.answers("GET", PATH, a_maintenance())
-    service.refuses("GET", f"{PATH}/story", 404, "there is nothing here")
+    service.set_clock("2026-01-01T12:05:00Z")
+    service.respond("GET", PATH, a_maintenance())
+    service.refuse("GET", f"{PATH}/story", 404, "there is nothing here")
     assert main.main(["events", "show", M1]) == 0
     captured = capsys.readouterr()
     assert captured.out.endswith("  seen by    nobody yet\n")
@@ -126,9 +126,9 @@ def test_service_without_stories_is_shown_without_one(
 
 
 def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T12:05:00Z")
-    service.answers("GET", PATH, a_maintenance())
-    service.refuses("GET", f"{PATH}/story", 503, "the store is away")
+    service.set_clock("2026-01-01T12:05:00Z")
+    service.respond("GET", PATH, a_maintenance())
+    service.refuse("GET", f"{PATH}/story", 503, "the store is away")
     assert main.main(["events", "show", M1]) == 1
     assert capsys.readouterr().err == "forewarn: the store is away\n"
 
@@ -136,10 +136,10 @@ def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None
 def test_json_of_show_is_only_the_maintenance(
     service: Service, capsys: Capture
 ) -> None:
-    service.answers("GET", PATH, a_maintenance())
+    service.respond("GET", PATH, a_maintenance())
     assert main.main(["events", "show", M1, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == a_maintenance()
-    assert [request.path for request in service.asked] == [PATH]
+    assert [request.path for request in service.requests] == [PATH]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_json_of_show_is_only_the_maintenance(
 def test_event_without_status_is_withdrawn_while_its_maintenance_lives(
     service: Service, phase: str, said: str, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:05:00Z")
+    service.set_clock("2026-01-01T12:05:00Z")
     maintenance = a_maintenance(phase=phase, events=[an_event(status=None)])
-    service.answers("GET", PATH, maintenance)
+    service.respond("GET", PATH, maintenance)
     assert main.main(["events", "show", M1]) == 0
     assert said in capsys.readouterr().out

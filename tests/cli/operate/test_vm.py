@@ -11,14 +11,16 @@ from forewarn.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-def answers_with(service: Service, operation: str, **changed: object) -> Json:
+def respond_with_maintenance(
+    service: Service, operation: str, **changed: object
+) -> Json:
     """Make the service announce `operation` on web-0 at noon."""
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(
         **{"source": "User", "cause": "user-restart", "vms": ["web-0"], **changed}
     )
     answer: Json = {"maintenances": [maintenance]}
-    service.answers("POST", f"/v1/vms/web-0/{operation}", answer, 201)
+    service.respond("POST", f"/v1/vms/web-0/{operation}", answer, 201)
     return answer
 
 
@@ -31,7 +33,7 @@ def lines_of(capsys: Capture) -> list[str]:
 def test_announcement_prints_what_happens_and_what_comes_next(
     service: Service, capsys: Capture
 ) -> None:
-    answers_with(service, "restart", description="Restart.")
+    respond_with_maintenance(service, "restart", description="Restart.")
     assert main.main(["vm", "restart", "web-0"]) == 0
     assert lines_of(capsys) == [
         "announced: Reboot of web-0",
@@ -83,8 +85,8 @@ def test_announcement_prints_what_happens_and_what_comes_next(
 def test_immediate_start_is_reported_with_the_reason(
     service: Service, operation: str, group: Json, said: str, capsys: Capture
 ) -> None:
-    answers_with(service, operation, phase="STARTED")
-    service.answers("GET", "/v1/groups/web", a_group("web", **group))
+    respond_with_maintenance(service, operation, phase="STARTED")
+    service.respond("GET", "/v1/groups/web", a_group("web", **group))
     assert main.main(["vm", operation, "web-0"]) == 0
     assert said in " ".join(" ".join(lines_of(capsys)).split())
 
@@ -106,14 +108,14 @@ def test_policy_approval_is_reported(
     service: Service, operation: str, said: str, capsys: Capture
 ) -> None:
     approved = an_event(approved_via="policy", approved_at="2026-01-01T12:00:00Z")
-    answers_with(service, operation, phase="STARTED", events=[approved])
+    respond_with_maintenance(service, operation, phase="STARTED", events=[approved])
     assert main.main(["vm", operation, "web-0"]) == 0
     assert said in lines_of(capsys)
 
 
 def test_ignored_notice_is_reported(service: Service, capsys: Capture) -> None:
-    answers_with(service, "restart", phase="STARTED")
-    service.answers("GET", "/v1/groups/web", a_group("web"))
+    respond_with_maintenance(service, "restart", phase="STARTED")
+    service.respond("GET", "/v1/groups/web", a_group("web"))
     assert main.main(["vm", "restart", "web-0", "--notice", "1h"]) == 0
     message = "web-0 is restarted at once, although notice was asked for"
     assert message in " ".join(" ".join(lines_of(capsys)).split())
@@ -123,8 +125,8 @@ def test_ignored_notice_is_reported(service: Service, capsys: Capture) -> None:
 def test_deleted_vm_is_reported_to_leave_the_fleet(
     service: Service, phase: str, capsys: Capture
 ) -> None:
-    answers_with(service, "delete", phase=phase)
-    service.answers("GET", "/v1/groups/web", a_group("web"))
+    respond_with_maintenance(service, "delete", phase=phase)
+    service.respond("GET", "/v1/groups/web", a_group("web"))
     assert main.main(["vm", "delete", "web-0"]) == 0
     assert "web-0 leaves the fleet when that is done" in lines_of(capsys)
 
@@ -132,8 +134,8 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
 def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     service: Service, capsys: Capture
 ) -> None:
-    answers_with(service, "delete", phase="STARTED")
-    service.refuses("GET", "/v1/groups/web", 404, "there is no group web")
+    respond_with_maintenance(service, "delete", phase="STARTED")
+    service.refuse("GET", "/v1/groups/web", 404, "there is no group web")
     assert main.main(["vm", "delete", "web-0"]) == 0
     assert "only scale sets give terminate notice: web-0 is deleted at once" in (
         lines_of(capsys)
@@ -141,7 +143,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
 
 
 def test_every_option_reaches_the_service(service: Service) -> None:
-    answers_with(service, "reimage")
+    respond_with_maintenance(service, "reimage")
     words = (
         "vm reimage web-0 --not-before 2026-01-01T13:00:00Z --duration 90"
         " --description text --reason why --source PLATFORM --json"
@@ -157,27 +159,27 @@ def test_every_option_reaches_the_service(service: Service) -> None:
 
 
 def test_omitted_options_are_left_to_the_service(service: Service) -> None:
-    answers_with(service, "evict")
+    respond_with_maintenance(service, "evict")
     assert main.main(["vm", "evict", "web-0", "--json"]) == 0
     assert service.only("POST").body == {}
 
 
 def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
-    answer = answers_with(service, "restart", phase="STARTED")
+    answer = respond_with_maintenance(service, "restart", phase="STARTED")
     assert main.main(["vm", "restart", "web-0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 
 def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
     sentence = "web-0 is not a spot VM; only those are evicted"
-    service.refuses("POST", "/v1/vms/web-0/evict", 409, sentence)
+    service.refuse("POST", "/v1/vms/web-0/evict", 409, sentence)
     assert main.main(["vm", "evict", "web-0"]) == 1
     assert capsys.readouterr().err == f"forewarn: {sentence}\n"
 
 
 def test_name_is_escaped_in_the_path(service: Service) -> None:
     assert main.main(["vm", "restart", "../hosts/a"]) == 1
-    assert service.asked[0].path == "/v1/vms/..%2Fhosts%2Fa/restart"
+    assert service.requests[0].path == "/v1/vms/..%2Fhosts%2Fa/restart"
 
 
 @pytest.mark.parametrize(
@@ -195,4 +197,4 @@ def test_wrong_usage_sends_no_request(
 ) -> None:
     assert main.main(["vm", *words.split()]) == 2
     assert said in capsys.readouterr().err
-    assert service.asked == []
+    assert service.requests == []

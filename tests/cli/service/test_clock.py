@@ -11,14 +11,14 @@ Capture = pytest.CaptureFixture[str]
 def test_clock_show_prints_the_time_of_the_service(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z", clock="x60")
+    service.set_clock("2026-01-01T12:00:00Z", clock="x60")
     assert main.main(["clock", "show"]) == 0
     assert capsys.readouterr().out == "2026-01-01 12:00:00Z (x60 clock)\n"
 
 
 def test_the_clock_is_moved_by_a_duration(service: Service, capsys: Capture) -> None:
     answer = {"clock": "manual", "now": "2026-01-01T12:15:00Z"}
-    service.answers("POST", "/v1/clock/advance", answer)
+    service.respond("POST", "/v1/clock/advance", answer)
     assert main.main(["clock", "advance", "15m"]) == 0
     assert service.only("POST").body == {"seconds": 900}
     assert capsys.readouterr().out == "2026-01-01 12:15:00Z (manual clock)\n"
@@ -26,7 +26,7 @@ def test_the_clock_is_moved_by_a_duration(service: Service, capsys: Capture) -> 
 
 def test_the_clock_is_moved_to_a_time(service: Service) -> None:
     answer = {"clock": "manual", "now": "2026-01-01T12:15:00Z"}
-    service.answers("POST", "/v1/clock/advance", answer)
+    service.respond("POST", "/v1/clock/advance", answer)
     assert main.main(["clock", "advance", "2026-01-01T13:15:00+01:00"]) == 0
     assert service.only("POST").body == {"to": "2026-01-01T12:15:00+00:00"}
 
@@ -35,7 +35,7 @@ def test_clock_that_cannot_be_moved_is_reported(
     service: Service, capsys: Capture
 ) -> None:
     sentence = "the clock is not manual; it cannot be moved"
-    service.refuses("POST", "/v1/clock/advance", 409, sentence)
+    service.refuse("POST", "/v1/clock/advance", 409, sentence)
     assert main.main(["clock", "advance", "15m"]) == 1
     assert capsys.readouterr().err == f"forewarn: {sentence}\n"
 

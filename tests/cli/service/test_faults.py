@@ -27,7 +27,7 @@ MADE: dict[str, object] = {
 
 
 def test_a_fault_is_set_by_its_kind(service: Service, capsys: Capture) -> None:
-    service.answers("POST", "/v1/faults", MADE, 201)
+    service.respond("POST", "/v1/faults", MADE, 201)
     assert main.main(["faults", "add", "503"]) == 0
     assert service.only("POST").body == {"kind": "503"}
     output = capsys.readouterr().out
@@ -36,7 +36,7 @@ def test_a_fault_is_set_by_its_kind(service: Service, capsys: Capture) -> None:
 
 def test_every_option_of_a_fault_is_sent(service: Service, capsys: Capture) -> None:
     limits = {"left": 3, "left_seconds": 90.0, "probability": 0.25}
-    service.answers("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
+    service.respond("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
     words = ["--vm", "web-0", "--on", "READ", "--count", "3", "--probability", ".25"]
     words += ["--for", "1m30s", "--retry-after", "7"]
     assert main.main(["faults", "add", "429", *words]) == 0
@@ -54,7 +54,7 @@ def test_every_option_of_a_fault_is_sent(service: Service, capsys: Capture) -> N
 
 
 def test_a_delay_may_be_less_than_a_second(service: Service) -> None:
-    service.answers("POST", "/v1/faults", MADE, 201)
+    service.respond("POST", "/v1/faults", MADE, 201)
     assert main.main(["faults", "add", "slow", "--delay", "250ms"]) == 0
     assert service.only("POST").body == {"kind": "slow", "delay_seconds": 0.25}
 
@@ -62,7 +62,7 @@ def test_a_delay_may_be_less_than_a_second(service: Service) -> None:
 def test_options_come_from_the_environment(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.answers("POST", "/v1/faults", MADE, 201)
+    service.respond("POST", "/v1/faults", MADE, 201)
     monkeypatch.setenv("FOREWARN_FOR", "2s")
     monkeypatch.setenv("FOREWARN_RETRY_AFTER", "3")
     assert main.main(["faults", "add", "503"]) == 0
@@ -87,7 +87,7 @@ def test_invalid_fault_is_wrong_usage(words: list[str], capsys: Capture) -> None
 
 
 def test_refusal_of_a_fault_is_shown(service: Service, capsys: Capture) -> None:
-    service.refuses("POST", "/v1/faults", 422, "`refused` takes no count")
+    service.refuse("POST", "/v1/faults", 422, "`refused` takes no count")
     assert main.main(["faults", "add", "refused", "--count", "1"]) == 1
     assert capsys.readouterr().err == "forewarn: `refused` takes no count\n"
 
@@ -95,7 +95,7 @@ def test_refusal_of_a_fault_is_shown(service: Service, capsys: Capture) -> None:
 def test_faults_are_listed_in_80_columns(service: Service, capsys: Capture) -> None:
     many = [f"a-rather-long-name-{number}" for number in range(9)]
     other = {**MADE, "id": "f2", "kind": "slow-first-call", "vms": many, "left": 1}
-    service.answers("GET", "/v1/faults", {"items": [MADE, other], "next": None})
+    service.respond("GET", "/v1/faults", {"items": [MADE, other], "next": None})
     assert main.main(["faults", "list"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
@@ -104,27 +104,27 @@ def test_faults_are_listed_in_80_columns(service: Service, capsys: Capture) -> N
 
 
 def test_no_faults_are_reported_as_such(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/faults", {"items": [], "next": None})
+    service.respond("GET", "/v1/faults", {"items": [], "next": None})
     assert main.main(["faults", "list"]) == 0
     assert capsys.readouterr().out == "No faults: the service behaves.\n"
 
 
 def test_one_fault_is_cleared(service: Service, capsys: Capture) -> None:
-    service.answers("DELETE", "/v1/faults/f1", None)
+    service.respond("DELETE", "/v1/faults/f1", None)
     assert main.main(["faults", "clear", "f1"]) == 0
     assert capsys.readouterr().out == "Fault f1 is cleared.\n"
 
 
 def test_all_faults_are_cleared(service: Service, capsys: Capture) -> None:
-    service.answers("DELETE", "/v1/faults", None)
+    service.respond("DELETE", "/v1/faults", None)
     assert main.main(["faults", "clear"]) == 0
     assert capsys.readouterr().out == "All faults are cleared.\n"
 
 
 def test_faults_commands_print_json(service: Service, capsys: Capture) -> None:
-    service.answers("POST", "/v1/faults", MADE, 201)
-    service.answers("GET", "/v1/faults", {"items": [MADE], "next": None})
-    service.answers("DELETE", "/v1/faults/f1", None)
+    service.respond("POST", "/v1/faults", MADE, 201)
+    service.respond("GET", "/v1/faults", {"items": [MADE], "next": None})
+    service.respond("DELETE", "/v1/faults/f1", None)
     assert main.main(["faults", "add", "503", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == MADE
     assert main.main(["faults", "list", "--json"]) == 0

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.cli.support.service import Service, hanging_up, sending_text
+from tests.cli.support.service import Service, close_connection, text_reply
 
 from forewarn.cli import main
 
@@ -13,19 +13,19 @@ BEHIND = {"status": "not ready", "reason": "documents are behind the journal, at
 
 
 def test_ready_service_is_healthy(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/readyz", {"status": "ready"})
+    service.respond("GET", "/readyz", {"status": "ready"})
     assert main.main(["health"]) == 0
     assert capsys.readouterr().out == "ready\n"
 
 
 def test_health_check_sends_no_token(service: Service) -> None:
-    service.answers("GET", "/readyz", {"status": "ready"})
+    service.respond("GET", "/readyz", {"status": "ready"})
     assert main.main(["health"]) == 0
     assert "Authorization" not in service.only("GET").headers
 
 
 def test_reason_for_not_being_ready_is_shown(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/readyz", BEHIND, 503)
+    service.respond("GET", "/readyz", BEHIND, 503)
     assert main.main(["health"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -35,7 +35,7 @@ def test_reason_for_not_being_ready_is_shown(service: Service, capsys: Capture) 
 
 
 def test_health_prints_json(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/readyz", BEHIND, 503)
+    service.respond("GET", "/readyz", BEHIND, 503)
     assert main.main(["health", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == BEHIND
 
@@ -48,25 +48,27 @@ def test_unreachable_service_is_not_ready(capsys: Capture) -> None:
 def test_wait_polls_until_the_service_is_ready(
     service: Service, capsys: Capture
 ) -> None:
-    service.does("GET", "/readyz", hanging_up)
-    service.does("GET", "/readyz", hanging_up)  # a lost request is repeated once
-    service.answers("GET", "/readyz", BEHIND, 503)
-    service.answers("GET", "/readyz", {"status": "ready"})
+    service.reply_with("GET", "/readyz", close_connection)
+    service.reply_with(
+        "GET", "/readyz", close_connection
+    )  # a lost request is repeated once
+    service.respond("GET", "/readyz", BEHIND, 503)
+    service.respond("GET", "/readyz", {"status": "ready"})
     assert main.main(["health", "--wait", "20s"]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("ready\n", "")
-    assert len(service.asked) == 4
+    assert len(service.requests) == 4
 
 
 def test_one_request_without_wait(service: Service) -> None:
-    service.answers("GET", "/readyz", BEHIND, 503)
-    service.answers("GET", "/readyz", {"status": "ready"})
+    service.respond("GET", "/readyz", BEHIND, 503)
+    service.respond("GET", "/readyz", {"status": "ready"})
     assert main.main(["health"]) == 1
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
 def test_permanent_refusal_ends_the_wait(service: Service, capsys: Capture) -> None:
-    service.refuses("GET", "/readyz", 421, "give --control-host forewarn")
+    service.refuse("GET", "/readyz", 421, "give --control-host forewarn")
     assert main.main(["health", "--wait", "1h"]) == 1
     assert capsys.readouterr().err == (
         "forewarn: not ready: give --control-host forewarn\n"
@@ -77,14 +79,14 @@ def test_permanent_refusal_ends_the_wait(service: Service, capsys: Capture) -> N
 def test_response_that_is_not_forewarns_is_not_ready(
     text: str, service: Service, capsys: Capture
 ) -> None:
-    service.does("GET", "/readyz", sending_text(text))
+    service.reply_with("GET", "/readyz", text_reply(text))
     assert main.main(["health"]) == 1
     assert "not ready: " in capsys.readouterr().err
 
 
 def test_active_faults_are_shown(service: Service, capsys: Capture) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
-    service.answers("GET", "/readyz", faults)
+    service.respond("GET", "/readyz", faults)
     assert main.main(["health"]) == 0
     assert capsys.readouterr().out == (
         "ready, but misbehaving on purpose: 503, slow-answer\n"

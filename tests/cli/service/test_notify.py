@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.cli.support.samples import page
 from tests.cli.support.service import Service
-from tests.notifiers.receiver import Receiver, a_receiver, answering
+from tests.notifiers.receiver import Receiver, a_receiver, a_reply
 
 from forewarn.cli.main import main
 
@@ -50,7 +50,7 @@ def test_targets_are_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    service.answers("GET", "/v1/notifiers", page(IDLE, WAITING))
+    service.respond("GET", "/v1/notifiers", page(IDLE, WAITING))
     assert main(["notify", "list"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
     assert header.split()[:5] == ["NAME", "KIND", "POSITION", "BEHIND", "STATE"]
@@ -66,7 +66,7 @@ NOON = "2026-01-01 12:00:00Z"
 def test_targets_are_listed_as_json(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.answers("GET", "/v1/notifiers", page(IDLE))
+    service.respond("GET", "/v1/notifiers", page(IDLE))
     assert main(["notify", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [IDLE]
 
@@ -75,7 +75,7 @@ def test_lag_below_a_second_still_counts_as_behind(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = {**IDLE, "behind": 3, "lag_seconds": 0.4}
-    service.answers("GET", "/v1/notifiers", page(late))
+    service.respond("GET", "/v1/notifiers", page(late))
     assert main(["notify", "list"]) == 0
     _, line = capsys.readouterr().out.splitlines()
     assert line.split()[:4] == ["ops", "webhook", "17", "3"]
@@ -84,7 +84,7 @@ def test_lag_below_a_second_still_counts_as_behind(
 def test_single_failure_is_shown_in_the_singular(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.answers("GET", "/v1/notifiers", page({**WAITING, "failures": 1}))
+    service.respond("GET", "/v1/notifiers", page({**WAITING, "failures": 1}))
     assert main(["notify", "list"]) == 0
     assert "1 time:" in capsys.readouterr().out
 
@@ -92,7 +92,7 @@ def test_single_failure_is_shown_in_the_singular(
 def test_empty_list_of_targets_explains_how_to_add_one(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.answers("GET", "/v1/notifiers", page())
+    service.respond("GET", "/v1/notifiers", page())
     assert main(["notify", "list"]) == 0
     assert "--webhook URL" in capsys.readouterr().out
 
@@ -126,7 +126,7 @@ def test_the_secret_may_be_in_the_environment(
 def test_a_refusal_is_shown(
     receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    receiver.reply = answering(401, "who are you?")
+    receiver.reply = a_reply(401, "who are you?")
     assert main(["notify", "test", receiver.url]) == 1
     message = capsys.readouterr().err
     assert f"{receiver.url} answered 401 Unauthorized: who are you? (after" in message
@@ -157,7 +157,7 @@ def test_result_as_json(
     code: int,
     is_delivered: bool,
 ) -> None:
-    receiver.reply = answering(status)
+    receiver.reply = a_reply(status)
     assert main(["notify", "test", receiver.url, "--json"]) == code
     result = json.loads(capsys.readouterr().out)
     assert (result["status"], result["delivered"]) == (status, is_delivered)

@@ -13,7 +13,7 @@ OPS: dict[str, object] = {"name": "ops", "role": "operator", "group": None, "may
 
 
 def test_portal_url_and_token_are_printed(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/session", OPS)
+    service.respond("GET", "/v1/session", OPS)
     assert main.main(["portal"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["portal", f"{service.url}/portal/"],
@@ -23,7 +23,7 @@ def test_portal_url_and_token_are_printed(service: Service, capsys: Capture) -> 
 
 
 def test_portal_prints_json(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/session", OPS)
+    service.respond("GET", "/v1/session", OPS)
     assert main.main(["portal", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "portal": f"{service.url}/portal/",
@@ -34,7 +34,7 @@ def test_portal_prints_json(service: Service, capsys: Capture) -> None:
 
 
 def test_rejected_token_is_not_printed(service: Service, capsys: Capture) -> None:
-    service.refuses("GET", "/v1/session", 401, "the token is not known")
+    service.refuse("GET", "/v1/session", 401, "the token is not known")
     assert main.main(["portal"]) == 1
     captured = capsys.readouterr()
     assert "secret" not in captured.out + captured.err

@@ -22,8 +22,8 @@ MADE = {
 def test_new_token_is_alone_on_standard_output(
     service: Service, capsys: Capture
 ) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
-    service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
+    service.set_clock("2026-01-01T12:00:00Z")
+    service.respond("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
     words = ["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]
     assert main.main(words) == 0
     captured = capsys.readouterr()
@@ -34,16 +34,16 @@ def test_new_token_is_alone_on_standard_output(
 
 
 def test_no_token_is_created_that_could_not_be_shown(service: Service) -> None:
-    service.refuses("GET", "/v1/clock", 503, "the store is away")
-    service.answers("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
+    service.refuse("GET", "/v1/clock", 503, "the store is away")
+    service.respond("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
     assert main.main(["token", "create", "ci", "--role", "viewer"]) == 1
-    assert [request.method for request in service.asked] == ["GET"]
+    assert [request.method for request in service.requests] == ["GET"]
 
 
 def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T12:00:00Z")
+    service.set_clock("2026-01-01T12:00:00Z")
     token = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}
-    service.answers("POST", "/v1/tokens", token, 201)
+    service.respond("POST", "/v1/tokens", token, 201)
     assert main.main(["token", "create", "ci", "--group", "web"]) == 0
     body = {"name": "ci", "role": "group", "group": "web"}
     assert service.only("POST").body == body
@@ -51,7 +51,7 @@ def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> No
 
 
 def test_a_token_may_expire_at_a_time(service: Service) -> None:
-    service.answers("POST", "/v1/tokens", {**MADE, "token": "t"}, 201)
+    service.respond("POST", "/v1/tokens", {**MADE, "token": "t"}, 201)
     words = ["--role", "admin", "--expires", "2026-01-31T12:00:00Z", "--json"]
     assert main.main(["token", "create", "ci", *words]) == 0
     assert service.only("POST").body == {
@@ -70,10 +70,10 @@ def test_token_without_a_valid_role_is_wrong_usage(
 
 
 def test_tokens_are_listed(service: Service, capsys: Capture) -> None:
-    service.is_at("2026-01-01T13:00:00Z")
+    service.set_clock("2026-01-01T13:00:00Z")
     team = {**MADE, "name": "team", "role": "group", "group": "web"}
     used = {**team, "expires_at": None, "last_used": "2026-01-01T12:59:00Z"}
-    service.answers("GET", "/v1/tokens", {"items": [MADE, used], "next": None})
+    service.respond("GET", "/v1/tokens", {"items": [MADE, used], "next": None})
     assert main.main(["token", "list"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
@@ -83,13 +83,13 @@ def test_tokens_are_listed(service: Service, capsys: Capture) -> None:
 
 
 def test_no_tokens_are_reported_as_such(service: Service, capsys: Capture) -> None:
-    service.answers("GET", "/v1/tokens", {"items": [], "next": None})
+    service.respond("GET", "/v1/tokens", {"items": [], "next": None})
     assert main.main(["token", "list"]) == 0
     assert "No tokens but admin" in capsys.readouterr().out
 
 
 def test_a_token_is_revoked_by_name(service: Service, capsys: Capture) -> None:
-    service.answers("DELETE", "/v1/tokens/ci", None)
+    service.respond("DELETE", "/v1/tokens/ci", None)
     assert main.main(["token", "revoke", "ci"]) == 0
     assert capsys.readouterr().out == "Token ci is revoked.\n"
 
@@ -97,6 +97,6 @@ def test_a_token_is_revoked_by_name(service: Service, capsys: Capture) -> None:
 def test_reason_for_rejecting_a_token_is_shown(
     service: Service, capsys: Capture
 ) -> None:
-    service.refuses("GET", "/v1/clock", 401, "the token has expired; ask for a new one")
+    service.refuse("GET", "/v1/clock", 401, "the token has expired; ask for a new one")
     assert main.main(["clock", "show", "--token", "t"]) == 1
     assert "the token has expired" in capsys.readouterr().err

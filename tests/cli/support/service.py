@@ -29,13 +29,13 @@ class Service:
 
     url: str
     replies: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
-    asked: list[ReceivedRequest] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
-    def answers(self, method: str, path: str, plain: object, status: int = 200) -> None:
+    def respond(self, method: str, path: str, plain: object, status: int = 200) -> None:
         """Reply with JSON; the last reply added for a path is repeated."""
-        self.replies.setdefault((method, path), []).append(sending(plain, status))
+        self.replies.setdefault((method, path), []).append(json_reply(plain, status))
 
-    def refuses(self, method: str, path: str, status: int, detail: str) -> None:
+    def refuse(self, method: str, path: str, status: int, detail: str) -> None:
         """Reply with a problem document."""
         problem = {
             "type": "about:blank",
@@ -43,28 +43,28 @@ class Service:
             "status": status,
             "detail": detail,
         }
-        self.answers(method, path, problem, status)
+        self.respond(method, path, problem, status)
 
-    def does(self, method: str, path: str, reply: Reply) -> None:
+    def reply_with(self, method: str, path: str, reply: Reply) -> None:
         """Call `reply` to respond."""
         self.replies.setdefault((method, path), []).append(reply)
 
-    def is_at(self, now: str, clock: str = "manual") -> None:
+    def set_clock(self, now: str, clock: str = "manual") -> None:
         """Report this time."""
-        self.answers("GET", "/v1/clock", {"clock": clock, "now": now})
+        self.respond("GET", "/v1/clock", {"clock": clock, "now": now})
 
     def only(self, method: str) -> ReceivedRequest:
         """Return the only request with that method."""
-        [match] = [request for request in self.asked if request.method == method]
+        [match] = [request for request in self.requests if request.method == method]
         return match
 
 
-def sending(plain: object, status: int = 200) -> Reply:
+def json_reply(plain: object, status: int = 200) -> Reply:
     """Make a reply with a JSON body."""
-    return sending_text(json.dumps(plain), status, "application/json")
+    return text_reply(json.dumps(plain), status, "application/json")
 
 
-def sending_text(text: str, status: int = 200, kind: str = "text/html") -> Reply:
+def text_reply(text: str, status: int = 200, kind: str = "text/html") -> Reply:
     """Make a reply with a text body."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
@@ -78,7 +78,7 @@ def sending_text(text: str, status: int = 200, kind: str = "text/html") -> Reply
     return reply
 
 
-def streaming(text: str) -> Reply:
+def stream_reply(text: str) -> Reply:
     """Make a reply whose body ends when the connection closes."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
@@ -90,7 +90,7 @@ def streaming(text: str) -> Reply:
     return reply
 
 
-def hanging_up(handler: BaseHTTPRequestHandler) -> None:
+def close_connection(handler: BaseHTTPRequestHandler) -> None:
     """Close the connection without a response."""
     handler.close_connection = True
 
@@ -102,16 +102,16 @@ def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            _take(self, service)
+            _handle(self, service)
 
         def do_POST(self) -> None:
-            _take(self, service)
+            _handle(self, service)
 
         def do_PUT(self) -> None:
-            _take(self, service)
+            _handle(self, service)
 
         def do_DELETE(self) -> None:
-            _take(self, service)
+            _handle(self, service)
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
@@ -130,11 +130,11 @@ def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
             thread.join()
 
 
-def _take(handler: BaseHTTPRequestHandler, service: Service) -> None:
+def _handle(handler: BaseHTTPRequestHandler, service: Service) -> None:
     parts = urlsplit(handler.path)
     body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
     method = handler.command
-    service.asked.append(
+    service.requests.append(
         ReceivedRequest(
             method=method,
             path=parts.path,
@@ -146,7 +146,7 @@ def _take(handler: BaseHTTPRequestHandler, service: Service) -> None:
     replies = service.replies.get((method, parts.path))
     if not replies:
         refusal = {"status": 404, "detail": f"the test has no {method} {handler.path}"}
-        sending(refusal, 404)(handler)
+        json_reply(refusal, 404)(handler)
     else:
         reply = replies.pop(0) if len(replies) > 1 else replies[0]
         reply(handler)

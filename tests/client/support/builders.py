@@ -32,7 +32,7 @@ def a_document(*events: ScheduledEvent, incarnation: int = 1) -> Document:
     return Document(incarnation=incarnation, events=events)
 
 
-def an_answer(
+def a_response(
     body: bytes = b'{"DocumentIncarnation":0,"Events":[]}',
     status: int = 200,
     at: float = 0.0,

@@ -23,7 +23,7 @@ class Service:
 
     port: int
     acts: list[Act]
-    asked: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     ended: Event = field(default_factory=Event)
     questions: Semaphore = field(default_factory=lambda: Semaphore(0))
@@ -34,7 +34,7 @@ class Service:
 
     def headers(self, number: int = -1) -> dict[str, str]:
         """Return the headers of a request, names in lower case."""
-        lines = self.asked[number].split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+        lines = self.requests[number].split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
         pairs = [line.split(": ", 1) for line in lines]
         return {name.lower(): value for name, value in pairs}
 
@@ -44,10 +44,10 @@ class Service:
             assert self.questions.acquire(timeout=_LONG)
 
     def line(self, number: int = -1) -> str:
-        return self.asked[number].split(b"\r\n")[0].decode()
+        return self.requests[number].split(b"\r\n")[0].decode()
 
     def body(self, number: int = -1) -> bytes:
-        return self.asked[number].split(b"\r\n\r\n", 1)[1]
+        return self.requests[number].split(b"\r\n\r\n", 1)[1]
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _accept(listener: socket.socket, service: Service, threads: list[Thread]) ->
 def _serve(connection: socket.socket, service: Service) -> None:
     with connection, suppress(OSError):
         while (request := _request(connection, service)) is not None:
-            service.asked.append(request)
+            service.requests.append(request)
             service.questions.release()
             connection.settimeout(_LONG)  # a busy client may read slowly
             if not service.acts or not service.acts.pop(0)(connection):
@@ -120,7 +120,7 @@ def sends(*pieces: bytes, stays: bool = False) -> Act:
     return act
 
 
-def says(
+def respond(
     body: object = None, status: int = 200, headers: Sequence[str] = (), **more: str
 ) -> Act:
     """Send a valid response: `body` unchanged if it is bytes, otherwise as JSON."""
@@ -132,7 +132,7 @@ def says(
     return sends(head if status == 304 else head + data, stays=True)
 
 
-def hangs_up(connection: socket.socket) -> bool:
+def hang_up(connection: socket.socket) -> bool:
     """Close the connection without a response."""
     return False
 
@@ -144,7 +144,7 @@ def is_silent(connection: socket.socket) -> bool:
     return False
 
 
-def drips(head: bytes, piece: bytes) -> Act:
+def drip(head: bytes, piece: bytes) -> Act:
     """Send `piece` again and again, forever."""
 
     def act(connection: socket.socket) -> bool:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from tests.client.support.service import EMPTY, Act, a_service, says
+from tests.client.support.service import EMPTY, Act, a_service, respond
 from tests.patience import PATIENCE
 
 from forewarn.client import Client, aio
@@ -22,9 +22,9 @@ needs_fork = pytest.mark.skipif(
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
 
 
-def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
+def respond_and_add(more: bytes, when: Event, done: Event) -> Act:
     """Respond well, and send unsolicited bytes later."""
-    answer = says(EMPTY)
+    answer = respond(EMPTY)
 
     def act(connection: socket.socket) -> bool:
         answer(connection)
@@ -38,7 +38,7 @@ def says_and_adds(more: bytes, when: Event, done: Event) -> Act:
 
 def test_unsolicited_bytes_are_not_taken_for_a_response() -> None:
     when, done = Event(), Event()
-    acts = says_and_adds(TOO_SLOW, when, done), says(EMPTY)
+    acts = respond_and_add(TOO_SLOW, when, done), respond(EMPTY)
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         client.document()
         when.set()
@@ -56,14 +56,14 @@ def test_the_async_client_ignores_unsolicited_bytes() -> None:
             await client.document()
 
     when, done = Event(), Event()
-    with a_service(says_and_adds(TOO_SLOW, when, done), says(EMPTY)) as service:
+    with a_service(respond_and_add(TOO_SLOW, when, done), respond(EMPTY)) as service:
         asyncio.run(ask_twice(service.url, when, done))
     assert service.connections == 2
 
 
 @needs_fork
 def test_a_forked_process_opens_its_own_connections() -> None:
-    acts = [says(EMPTY)] * 3
+    acts = [respond(EMPTY)] * 3
     with a_service(*acts) as service, Client(service.url, patience=0) as client:
         client.document()
         child = multiprocessing.get_context("fork").Process(target=client.document)
@@ -80,7 +80,7 @@ def test_a_forked_process_does_not_close_its_parent_s_connections() -> None:
 
     def act(connection: socket.socket) -> bool:
         assert answer.wait(PATIENCE)
-        return says(EMPTY)(connection)
+        return respond(EMPTY)(connection)
 
     with (
         a_service(act) as service,
@@ -103,7 +103,7 @@ def test_an_async_client_works_in_several_event_loops() -> None:
         await anext(changes)
 
     document = {"DocumentIncarnation": 1, "Events": [{"EventId": "A"}]}
-    acts = [says(EMPTY), says(document)] * 2
+    acts = [respond(EMPTY), respond(document)] * 2
     with a_service(*acts) as service, warnings.catch_warnings():
         # Python warns that the connection of the first loop is dropped with its loop.
         warnings.simplefilter("ignore", ResourceWarning)

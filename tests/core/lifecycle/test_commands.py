@@ -154,7 +154,7 @@ def test_a_second_tick_at_the_same_time_does_nothing() -> None:
     assert twice == Step(once.slice)
 
 
-def worked(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
+def a_finished_slice(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
     """Return a slice whose maintenance started at noon and whose work is done."""
     return a_slice(
         maintenances=[
@@ -175,7 +175,7 @@ def worked(duration: int, type_: EventType = EventType.REBOOT) -> Slice:
 def test_it_completes_after_the_minimum_display_time_and_its_duration(
     duration: int, seconds: int
 ) -> None:
-    slice_, end = worked(duration), NOON + seconds * SECOND
+    slice_, end = a_finished_slice(duration), NOON + seconds * SECOND
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) == end
     early = commands.tick(slice_, end - SECOND, RULES)
     assert early == Step(slice_)
@@ -187,8 +187,8 @@ def test_it_completes_after_the_minimum_display_time_and_its_duration(
 
 def test_the_minimum_display_time_is_configurable_per_type() -> None:
     rules = Rules(shown={**RULES.shown, EventType.FREEZE: MINUTE})
-    freeze = worked(-1, EventType.FREEZE).maintenance("m0")
-    reboot = worked(-1, EventType.REBOOT).maintenance("m0")
+    freeze = a_finished_slice(-1, EventType.FREEZE).maintenance("m0")
+    reboot = a_finished_slice(-1, EventType.REBOOT).maintenance("m0")
     assert next_moment(freeze, NOON, rules) == NOON + MINUTE
     assert next_moment(reboot, NOON, rules) == NOON + 5 * SECOND
 

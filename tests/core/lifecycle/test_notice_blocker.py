@@ -20,8 +20,8 @@ from tests.core.support.builders import (
 from tests.core.support.outages import (
     MICROSECOND,
     announced,
+    apply_outage,
     approve,
-    away,
     only,
     started,
     starts_at,
@@ -48,11 +48,11 @@ def a_host_of_two_groups() -> Slice:
 
 def test_one_unapproved_event_is_enough_to_wait() -> None:
     slice_ = approve(a_host_of_two_groups(), "ID2", at=NOON)
-    assert starts_at(away(slice_, 1, 30), NOON + 44 * MINUTE)
+    assert starts_at(apply_outage(slice_, 1, 30), NOON + 44 * MINUTE)
 
 
 def test_the_gate_names_the_groups_that_have_not_approved() -> None:
-    slice_ = away(a_host_of_two_groups(), 1, 30)
+    slice_ = apply_outage(a_host_of_two_groups(), 1, 30)
     now, opens_at = NOON + 30 * MINUTE, NOON + 44 * MINUTE
 
     def gates(slice_: Slice) -> list[Blocker]:
@@ -76,7 +76,7 @@ def test_without_an_outage_there_is_no_notice_gate() -> None:
 
 
 def test_the_gate_is_predicted_before_the_maintenance_is_due() -> None:
-    slice_ = away(announced(), 1, 5)
+    slice_ = apply_outage(announced(), 1, 5)
     (gate,) = policy.blockers(slice_, only(slice_), NOON + 5 * MINUTE)
     assert (gate.kind, gate.opens_at) == ("notice", NOON + 19 * MINUTE)
 
@@ -102,7 +102,7 @@ def moments(slice_: Slice, now: datetime) -> list[datetime]:
 
 
 def test_the_moments_are_its_due_time_and_the_opening_of_the_gate() -> None:
-    slice_ = away(announced(), 1, 5)
+    slice_ = apply_outage(announced(), 1, 5)
     due, opens = NOON + 15 * MINUTE, NOON + 19 * MINUTE
     assert moments(slice_, NOON + 5 * MINUTE) == [due, opens]
     assert moments(slice_, due) == [opens]
@@ -117,7 +117,7 @@ def test_without_an_outage_the_only_moment_is_the_due_time(
 
 
 def test_approved_maintenance_has_no_gate_to_wait_for() -> None:
-    slice_ = away(a_host_of_two_groups(), 1, 30)
+    slice_ = apply_outage(a_host_of_two_groups(), 1, 30)
     approved = replace(
         only(slice_),
         events=tuple(replace(e, approved_at=NOON) for e in only(slice_).events),
@@ -154,7 +154,7 @@ def test_a_coupled_terminate_waits_no_longer_than_the_other_s_not_before() -> No
     slice_ = a_slice(vms=[a_vm("vm0"), a_vm("vm1")])
     both = announced(an_order(EventType.TERMINATE, vms=("vm0", "vm1")), slice_=slice_)
     first, other = both.maintenances.values()
-    held = away(approve(both, first.events[0].id, at=NOON), 1, 4)
+    held = apply_outage(approve(both, first.events[0].id, at=NOON), 1, 4)
     assert started(held, NOON + 4 * MINUTE) == []
     assert started(held, NOON + 5 * MINUTE) == [first.id]
     assert other.id in started(held, NOON + 8 * MINUTE)

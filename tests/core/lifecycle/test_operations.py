@@ -243,7 +243,7 @@ def test_deletions_are_not_limited() -> None:
 # --- hosts -------------------------------------------------------------------
 
 
-def befall(
+def run_host_command(
     command: Callable[..., Step],
     slice_: Slice = SLICE,
     *,
@@ -290,7 +290,7 @@ def degrade(fails_by: datetime | None = None) -> Callable[..., Step]:
 def test_vms_leave_a_degraded_host_within_a_week_or_before_it_fails(
     fails_by: datetime | None, not_before: datetime
 ) -> None:
-    maintenance = befall(degrade(fails_by)).slice.maintenances["ID1"]
+    maintenance = run_host_command(degrade(fails_by)).slice.maintenances["ID1"]
     assert maintenance.not_before == not_before
     assert (maintenance.type, maintenance.cause) == (EventType.REDEPLOY, Cause.DEGRADED)
     assert maintenance.groups == ("group0", "group1")
@@ -300,19 +300,19 @@ def test_vms_leave_a_degraded_host_within_a_week_or_before_it_fails(
 def test_a_prediction_that_is_no_worse_changes_nothing(
     fails_by: datetime | None,
 ) -> None:
-    first = befall(degrade(NOON + 3 * DAY)).slice
-    assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
+    first = run_host_command(degrade(NOON + 3 * DAY)).slice
+    assert run_host_command(degrade(fails_by), first, now=NOON + HOUR).facts == ()
 
 
 def test_a_prediction_with_a_fraction_of_a_second_is_recognized() -> None:
     fails_by = NOON + 3 * DAY + timedelta(microseconds=1)
-    first = befall(degrade(fails_by)).slice
-    assert befall(degrade(fails_by), first, now=NOON + HOUR).facts == ()
+    first = run_host_command(degrade(fails_by)).slice
+    assert run_host_command(degrade(fails_by), first, now=NOON + HOUR).facts == ()
 
 
 def test_a_worse_prediction_is_announced_again() -> None:
-    first = befall(degrade()).slice
-    step = befall(degrade(NOON + DAY), first)
+    first = run_host_command(degrade()).slice
+    step = run_host_command(degrade(NOON + DAY), first)
     phases = {
         maintenance.phase: maintenance
         for maintenance in step.slice.maintenances.values()
@@ -322,7 +322,7 @@ def test_a_worse_prediction_is_announced_again() -> None:
 
 
 def test_a_host_failure_is_announced_as_started() -> None:
-    maintenance = befall(operations.fail).slice.maintenances["ID1"]
+    maintenance = run_host_command(operations.fail).slice.maintenances["ID1"]
     assert (maintenance.type, maintenance.cause) == (
         EventType.REBOOT,
         Cause.HOST_FAILURE,
@@ -333,14 +333,16 @@ def test_a_host_failure_is_announced_as_started() -> None:
 
 def test_the_event_type_of_a_host_failure_is_configurable() -> None:
     rules = Rules(host_failure=EventType.REDEPLOY)
-    maintenance = befall(operations.fail, rules=rules).slice.maintenances["ID1"]
+    maintenance = run_host_command(operations.fail, rules=rules).slice.maintenances[
+        "ID1"
+    ]
     assert maintenance.type is EventType.REDEPLOY
 
 
 def test_a_host_failure_cancels_only_the_host_s_own_schedule() -> None:
     mine = a_maintenance("mine", host="host-a", events=[an_event("e1")])
     other = a_maintenance("other", events=[an_event("e2")])
-    step = befall(
+    step = run_host_command(
         operations.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine, other])
     )
     assert step.slice.maintenances["mine"].phase is Phase.CANCELED
@@ -349,7 +351,9 @@ def test_a_host_failure_cancels_only_the_host_s_own_schedule() -> None:
 
 def test_a_host_failure_skips_vms_already_being_worked_on() -> None:
     mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
-    step = befall(operations.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine]))
+    step = run_host_command(
+        operations.fail, a_slice(vms=[VM_0, VM_1], maintenances=[mine])
+    )
     (maintenance,) = announced(step)
     assert maintenance.vms == ("vm1",)
 
@@ -357,14 +361,16 @@ def test_a_host_failure_skips_vms_already_being_worked_on() -> None:
 def test_a_host_failure_notifies_vms_that_left_the_running_work() -> None:
     mine = a_maintenance("mine", host="host-a", phase=Phase.STARTED)
     slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[replace(mine, left=("vm0",))])
-    (maintenance,) = announced(befall(operations.fail, slice_))
+    (maintenance,) = announced(run_host_command(operations.fail, slice_))
     assert maintenance.vms == ("vm0", "vm1")
 
 
 def test_a_second_failure_right_after_recovery_is_announced_again() -> None:
-    recovered = befall(operations.recover, befall(operations.fail).slice).slice
+    recovered = run_host_command(
+        operations.recover, run_host_command(operations.fail).slice
+    ).slice
     assert recovered.maintenances["ID1"].phase is Phase.STARTED  # still shown
-    step = befall(operations.fail, recovered, now=NOON + SECOND)
+    step = run_host_command(operations.fail, recovered, now=NOON + SECOND)
     (maintenance,) = announced(step)
     later = commands.tick(step.slice, NOON + HOUR, RULES).slice
     assert later.maintenances["ID1"].phase is Phase.COMPLETED
@@ -372,24 +378,24 @@ def test_a_second_failure_right_after_recovery_is_announced_again() -> None:
 
 
 def test_a_failure_has_no_driver_and_does_not_end_on_its_own() -> None:
-    slice_ = befall(operations.fail).slice
+    slice_ = run_host_command(operations.fail).slice
     maintenance = slice_.maintenances["ID1"]
     assert not commands.is_work_open(maintenance, NOON + HOUR, RULES)
     assert commands.tick(slice_, NOON + 30 * DAY, RULES).facts == ()
 
 
 def test_a_failure_ends_after_its_duration_if_it_has_one() -> None:
-    slice_ = befall(operations.fail, duration=60).slice
+    slice_ = run_host_command(operations.fail, duration=60).slice
     assert commands.tick(slice_, NOON + 59 * SECOND, RULES).facts == ()
     step = commands.tick(slice_, NOON + 60 * SECOND, RULES)
     assert step.slice.maintenances["ID1"].phase is Phase.COMPLETED
 
 
 def test_recovery_ends_the_failure_and_cancels_the_degradation() -> None:
-    degraded = befall(degrade()).slice
-    failed = befall(operations.fail, SLICE).slice.maintenances["ID1"]
+    degraded = run_host_command(degrade()).slice
+    failed = run_host_command(operations.fail, SLICE).slice.maintenances["ID1"]
     slice_ = degraded.with_maintenance(replace(failed, id="failed"))
-    step = befall(operations.recover, slice_, now=NOON + HOUR)
+    step = run_host_command(operations.recover, slice_, now=NOON + HOUR)
     assert step.slice.maintenances["ID1"].phase is Phase.CANCELED
     assert step.slice.maintenances["failed"].phase is Phase.COMPLETED
 
@@ -397,4 +403,4 @@ def test_recovery_ends_the_failure_and_cancels_the_degradation() -> None:
 def test_recovery_keeps_other_maintenance_of_the_host() -> None:
     mine = a_maintenance("mine", host="host-a")
     slice_ = a_slice(vms=[VM_0, VM_1], maintenances=[mine])
-    assert befall(operations.recover, slice_).facts == ()
+    assert run_host_command(operations.recover, slice_).facts == ()

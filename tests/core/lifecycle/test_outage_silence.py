@@ -15,7 +15,7 @@ from tests.core.support.builders import (
     an_order,
     an_outage,
 )
-from tests.core.support.outages import MICROSECOND, announced, away, only
+from tests.core.support.outages import MICROSECOND, announced, apply_outage, only
 
 from forewarn.core.fleet import Group, Listening
 from forewarn.core.lifecycle import commands
@@ -52,7 +52,7 @@ def test_a_group_is_disabled_after_a_day_in_which_it_could_have_polled(
 
 
 def test_no_new_epoch_starts_after_an_outage() -> None:
-    slice_ = away(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
+    slice_ = apply_outage(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
     now = NOON + 31 * HOUR
     step = commands.listen(slice_, ["group0"], epoch="e1", now=now, rules=RULES)
     assert step == Step(slice_)
@@ -65,7 +65,7 @@ def test_only_a_group_disabled_before_the_outage_is_restarted_immediately(
     asked: timedelta, phase: Phase
 ) -> None:
     group = replace(a_quiet_group(), last_request=NOON - asked)
-    slice_ = away(a_slice(groups=[group], vms=[a_vm()]), 0, 30 * 60)
+    slice_ = apply_outage(a_slice(groups=[group], vms=[a_vm()]), 0, 30 * 60)
     changed = announced(
         an_order(source=EventSource.USER), slice_=slice_, at=NOON + 30 * HOUR
     )

@@ -20,8 +20,8 @@ from tests.core.support.builders import (
 )
 from tests.core.support.outages import (
     announced,
+    apply_outage,
     approve,
-    away,
     only,
     started,
     starts_at,
@@ -73,7 +73,7 @@ def test_lost_time_is_the_part_of_an_interval_covered_by_outages(
 
 
 def test_a_reboot_announced_at_noon_with_downtime_from_1_to_30_starts_at_44() -> None:
-    assert starts_at(away(announced(), 1, 30), NOON + 44 * MINUTE)
+    assert starts_at(apply_outage(announced(), 1, 30), NOON + 44 * MINUTE)
 
 
 @pytest.mark.parametrize("type_", EventType)
@@ -92,49 +92,49 @@ def test_a_terminate_gets_the_notice_of_its_group() -> None:
     slice_ = announced(
         an_order(EventType.TERMINATE), slice_=a_slice(groups=[group], vms=[a_vm()])
     )
-    assert starts_at(away(slice_, 4, 60), NOON + 66 * MINUTE)
+    assert starts_at(apply_outage(slice_, 4, 60), NOON + 66 * MINUTE)
 
 
 def test_the_notice_promised_at_announcement_counts() -> None:
     slice_ = announced(an_order(EventType.TERMINATE))
     longer = replace(slice_, groups={"group0": a_group(terminate_notice=900)})
-    assert starts_at(away(longer, 4, 60), NOON + 61 * MINUTE)
+    assert starts_at(apply_outage(longer, 4, 60), NOON + 61 * MINUTE)
 
 
 def test_an_outage_that_leaves_enough_time_changes_nothing() -> None:
     slice_ = announced(an_order(notice=60 * MINUTE))
-    assert starts_at(away(slice_, 10, 55), NOON + 60 * MINUTE)
+    assert starts_at(apply_outage(slice_, 10, 55), NOON + 60 * MINUTE)
 
 
 def test_of_a_longer_notice_only_the_minimum_must_be_served() -> None:
     slice_ = announced(an_order(notice=60 * MINUTE))
-    assert starts_at(away(slice_, 10, 90), NOON + 95 * MINUTE)
+    assert starts_at(apply_outage(slice_, 10, 90), NOON + 95 * MINUTE)
 
 
 def test_notice_served_before_the_outage_counts() -> None:
-    slice_ = away(announced(an_order(notice=60 * MINUTE)), 15, 90)
+    slice_ = apply_outage(announced(an_order(notice=60 * MINUTE)), 15, 90)
     assert started(slice_, NOON + 90 * MINUTE) == [only(slice_).id]
 
 
 def test_several_outages_add_up() -> None:
     slice_ = announced()
     for since, until in ((1, 5), (6, 16), (20, 50)):
-        slice_ = away(slice_, since, until)
+        slice_ = apply_outage(slice_, since, until)
     assert starts_at(slice_, NOON + (15 + 4 + 10 + 30) * MINUTE)
 
 
 def test_an_outage_after_the_full_notice_does_not_delay() -> None:
-    held = away(away(announced(), 1, 30), 44, 80)
+    held = apply_outage(apply_outage(announced(), 1, 30), 44, 80)
     assert started(held, NOON + 80 * MINUTE) == [only(held).id]
 
 
 def test_an_outage_before_the_announcement_does_not_matter() -> None:
-    before = away(a_slice(), -60, 0)
+    before = apply_outage(a_slice(), -60, 0)
     assert starts_at(announced(slice_=before), NOON + 15 * MINUTE)
 
 
 def test_only_the_part_of_an_outage_after_the_announcement_counts() -> None:
-    assert starts_at(away(announced(), -1, 20), NOON + 35 * MINUTE)
+    assert starts_at(apply_outage(announced(), -1, 20), NOON + 35 * MINUTE)
 
 
 def test_a_user_operation_is_delayed() -> None:
@@ -143,7 +143,7 @@ def test_a_user_operation_is_delayed() -> None:
         an_order(source=EventSource.USER),
         slice_=a_slice(groups=[enabled_group], vms=[a_vm()]),
     )
-    assert starts_at(away(slice_, 1, 30), NOON + 44 * MINUTE)
+    assert starts_at(apply_outage(slice_, 1, 30), NOON + 44 * MINUTE)
 
 
 # --- exceptions --------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_user_operation_is_delayed() -> None:
 @pytest.mark.parametrize("notice", [None, MINUTE, 15 * MINUTE])
 def test_an_emergency_is_not_delayed(notice: timedelta | None) -> None:
     order = an_order(emergency=True, reason="smoke", notice=notice)
-    slice_ = away(announced(order), 1, 30)
+    slice_ = apply_outage(announced(order), 1, 30)
     assert notice is None or started(slice_, NOON + 30 * MINUTE) == [only(slice_).id]
     assert notice is not None or only(slice_).phase is Phase.STARTED
 
@@ -164,7 +164,7 @@ def test_an_emergency_blocked_by_a_gate_is_not_delayed_further() -> None:
     slice_ = announced(
         order, slice_=a_slice(maintenances=[running], vms=[a_vm(), other])
     )
-    assert started(away(slice_, 0, 30), NOON + 30 * MINUTE) == ["ID1"]
+    assert started(apply_outage(slice_, 0, 30), NOON + 30 * MINUTE) == ["ID1"]
 
 
 def test_a_host_failure_is_not_delayed() -> None:
@@ -181,7 +181,7 @@ def test_maintenance_approved_before_the_outage_is_not_delayed() -> None:
     )
     held = approve(slice_, "ID2", at=NOON)
     assert held.maintenance("ID1").phase is Phase.SCHEDULED
-    back = away(held, 1, 5)
+    back = apply_outage(held, 1, 5)
     over = commands.complete(
         back, "running", by="ops", now=NOON + 5 * MINUTE, rules=RULES
     )
@@ -189,7 +189,7 @@ def test_maintenance_approved_before_the_outage_is_not_delayed() -> None:
 
 
 def test_an_approval_after_the_outage_unblocks_it() -> None:
-    slice_ = away(announced(), 1, 30)
+    slice_ = apply_outage(announced(), 1, 30)
     approved = approve(slice_, "ID2", at=NOON + 31 * MINUTE)
     assert only(approved).started_at == NOON + 31 * MINUTE
 
@@ -205,7 +205,7 @@ def test_an_outage_is_recorded_but_changes_no_document() -> None:
 
 
 def test_a_delayed_event_is_shown_unchanged() -> None:
-    slice_ = away(announced(), 1, 30)
+    slice_ = apply_outage(announced(), 1, 30)
     assert commands.tick(slice_, NOON + 43 * MINUTE, RULES).facts == ()
 
 

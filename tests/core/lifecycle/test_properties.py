@@ -143,7 +143,9 @@ class CommandStateMachine(FleetStateMachine):
             now=self.now,
             rules=self.policy,
         )
-        order_model.check_befallen(before, step.slice, host, what is operations.fail)
+        order_model.check_host_failure(
+            before, step.slice, host, what is operations.fail
+        )
         self.take_announced(step)
 
     def take_announced(self, step: Step) -> None:

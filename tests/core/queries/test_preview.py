@@ -26,7 +26,7 @@ SOON = NOON + 5 * MINUTE
 WEB = [a_vm(f"web-{number}", group="web", update_domain=number) for number in range(3)]
 
 
-def foreseen(
+def previews_of(
     vms: Iterable[VM] = WEB,
     *others: Maintenance,
     groups: Iterable[Group] = (),
@@ -60,12 +60,12 @@ def text(explanation: Explanation) -> str:
     return "\n".join(sentences)
 
 
-def gates(explanation: Explanation) -> list[str]:
+def blockers_in(explanation: Explanation) -> list[str]:
     return [wait.what for wait in explanation.waits if wait.kind == "gate"]
 
 
 def test_the_missing_approver_is_named_without_an_id() -> None:
-    (preview,) = foreseen(WEB[:1])
+    (preview,) = previews_of(WEB[:1])
     opening, approval, time, latest = preview.sentences
     assert opening == "Reboot of web-0 would be announced for 2026-01-05 12:15:00 UTC."
     assert approval == (
@@ -78,12 +78,12 @@ def test_the_missing_approver_is_named_without_an_id() -> None:
 
 
 def test_maintenance_in_one_group_runs_in_sequence() -> None:
-    first, second, third = foreseen()
-    assert gates(first) == []
+    first, second, third = previews_of()
+    assert blockers_in(first) == []
     assert second.starts_at_latest is None
     rule = "group web is touched in one update domain at a time, and the one before it"
-    assert gates(second) == [f"{rule}, Reboot of web-0, comes first"]
-    assert gates(third) == [f"{rule}, Reboot of web-1, comes first"]
+    assert blockers_in(second) == [f"{rule}, Reboot of web-0, comes first"]
+    assert blockers_in(third) == [f"{rule}, Reboot of web-1, comes first"]
     assert second.sentences[-2:] == (
         f"A gate will be shut: {rule}, Reboot of web-0, comes first."
         " Opened by the one before it, when it is over.",
@@ -92,45 +92,45 @@ def test_maintenance_in_one_group_runs_in_sequence() -> None:
 
 
 def test_maintenance_in_different_groups_runs_independently() -> None:
-    previews = foreseen([WEB[0], a_vm("db-0", group="db", update_domain=1)])
-    assert [gates(preview) for preview in previews] == [[], []]
+    previews = previews_of([WEB[0], a_vm("db-0", group="db", update_domain=1)])
+    assert [blockers_in(preview) for preview in previews] == [[], []]
 
 
 def test_already_announced_maintenance_goes_first_and_is_named() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
-    (preview,) = foreseen(
+    (preview,) = previews_of(
         WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
     )
-    (gate,) = gates(preview)
+    (gate,) = blockers_in(preview)
     assert "maintenance OLD, Reboot of web-2, comes first" in gate
 
 
 def test_later_maintenance_does_not_block() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     later = a_maintenance("LATER", events=[event], not_before=NOON + 60 * MINUTE)
-    (preview,) = foreseen(WEB[:1], later)
-    assert gates(preview) == []
+    (preview,) = previews_of(WEB[:1], later)
+    assert blockers_in(preview) == []
 
 
 def test_maintenance_in_the_same_update_domain_does_not_block() -> None:
     event = an_event(group="web", resources=("web-9",), update_domain=0)
-    (preview,) = foreseen(
+    (preview,) = previews_of(
         WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
     )
-    assert gates(preview) == []
+    assert blockers_in(preview) == []
 
 
 def test_started_maintenance_blocks_already() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     running = a_maintenance("RUN", events=[event], phase=Phase.STARTED)
-    (preview,) = foreseen(WEB[:1], running)
-    (gate,) = gates(preview)
+    (preview,) = previews_of(WEB[:1], running)
+    (gate,) = blockers_in(preview)
     assert "maintenance RUN" in gate
     assert "A gate is shut, too" in text(preview)
 
 
 def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
-    first, second, _ = foreseen(emergency=True, reason="smoke")
+    first, second, _ = previews_of(emergency=True, reason="smoke")
     assert first.sentences[0] == "Reboot of web-0 would start at once."
     assert "Opened by the driver, or an operator." in text(first)
     assert second.sentences[0] == (
@@ -140,23 +140,23 @@ def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
 
 
 def test_deletions_do_not_block_each_other() -> None:
-    previews = foreseen(type_=EventType.TERMINATE, groups=[a_group("web")])
-    assert [gates(preview) for preview in previews] == [[], [], []]
+    previews = previews_of(type_=EventType.TERMINATE, groups=[a_group("web")])
+    assert [blockers_in(preview) for preview in previews] == [[], [], []]
 
 
 def test_an_immediate_start_names_each_blocker_once() -> None:
-    *_, third = foreseen(emergency=True, reason="smoke")
-    assert len(gates(third)) == len({*gates(third)}) == 2
-    assert "Reboot of web-1, SCHEDULED" in gates(third)[1]
+    *_, third = previews_of(emergency=True, reason="smoke")
+    assert len(blockers_in(third)) == len({*blockers_in(third)}) == 2
+    assert "Reboot of web-1, SCHEDULED" in blockers_in(third)[1]
 
 
 def test_sentences_contain_no_ids() -> None:
-    for preview in (*foreseen(), *foreseen(emergency=True, reason="smoke")):
+    for preview in (*previews_of(), *previews_of(emergency=True, reason="smoke")):
         assert "?" not in text(preview)
         assert "`forewarn" not in text(preview)
 
 
 def test_announced_maintenance_is_called_by_its_id() -> None:
     named = iter(f"ID{number}" for number in range(100))
-    _, second, _ = foreseen(new_id=lambda: next(named))
+    _, second, _ = previews_of(new_id=lambda: next(named))
     assert "maintenance ID0, Reboot of web-0" in text(second)

@@ -37,7 +37,7 @@ SHARED = a_maintenance(
 STARTED = f.Started(at=NOON, maintenance="m0")
 
 
-def look(any_id: str) -> Maintenance | None:
+def find_maintenance(any_id: str) -> Maintenance | None:
     by_id: Mapping[str, Maintenance] = dict.fromkeys(("m0", "e0", "e1"), SHARED)
     return by_id.get(any_id)
 
@@ -48,14 +48,14 @@ def an_approval(by: str = "vm1", via: Via = Via.METADATA) -> f.Approved:
     )
 
 
-def seen(*sights: tuple[str, str]) -> f.Seen:
+def a_seen_fact(*sights: tuple[str, str]) -> f.Seen:
     shown = (f.Sight(event=event, vm=vm, at=NOON) for event, vm in sights)
     return f.Seen(at=NOON, sights=(*shown,))
 
 
 @pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)
 def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
-    assert matches(Search(), fact, look)
+    assert matches(Search(), fact, find_maintenance)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,12 @@ def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
             {"iso"},
             {"vm5"},
         ),
-        (seen(("e0", "vm1"), ("e1", "vm2")), {"group0", "group1"}, {"vm1", "vm2"}),
-        (seen(("e1", "vm2")), {"group1"}, {"vm2"}),
+        (
+            a_seen_fact(("e0", "vm1"), ("e1", "vm2")),
+            {"group0", "group1"},
+            {"vm1", "vm2"},
+        ),
+        (a_seen_fact(("e1", "vm2")), {"group1"}, {"vm2"}),
         (
             f.FleetChanged(
                 at=NOON,
@@ -117,7 +121,7 @@ def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
 def test_a_fact_concerns_the_groups_and_vms_it_is_about(
     fact: f.Fact, groups: set[str], vms: set[str]
 ) -> None:
-    concern = concerned(fact, look)
+    concern = concerned(fact, find_maintenance)
     assert (set(concern.groups), set(concern.vms)) == (groups, vms)
 
 
@@ -132,19 +136,21 @@ def test_an_unknown_maintenance_concerns_nobody() -> None:
 
 
 def test_names_match_in_any_case() -> None:
-    assert matches(Search(groups=fold_names(["GROUP1"])), STARTED, look)
-    assert matches(Search(vms=fold_names(["Vm2"])), STARTED, look)
-    assert matches(Search(by=fold_names(["VM1"])), an_approval(), look)
+    assert matches(Search(groups=fold_names(["GROUP1"])), STARTED, find_maintenance)
+    assert matches(Search(vms=fold_names(["Vm2"])), STARTED, find_maintenance)
+    assert matches(Search(by=fold_names(["VM1"])), an_approval(), find_maintenance)
 
 
 def test_other_names_do_not_match() -> None:
-    assert not matches(Search(groups=fold_names(["group2"])), STARTED, look)
-    assert not matches(Search(vms=fold_names(["vm3"])), STARTED, look)
-    assert not matches(Search(by=fold_names(["ops"])), an_approval(), look)
+    assert not matches(Search(groups=fold_names(["group2"])), STARTED, find_maintenance)
+    assert not matches(Search(vms=fold_names(["vm3"])), STARTED, find_maintenance)
+    assert not matches(Search(by=fold_names(["ops"])), an_approval(), find_maintenance)
 
 
 def test_one_matching_name_per_field_is_enough() -> None:
-    assert matches(Search(groups=fold_names(["nobody", "group1"])), STARTED, look)
+    assert matches(
+        Search(groups=fold_names(["nobody", "group1"])), STARTED, find_maintenance
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,19 +164,21 @@ def test_one_matching_name_per_field_is_enough() -> None:
     ],
 )
 def test_every_field_must_match(search: Search) -> None:
-    assert matches(Search(groups=fold_names(["group0"])), STARTED, look)
-    assert not matches(search, STARTED, look)
+    assert matches(Search(groups=fold_names(["group0"])), STARTED, find_maintenance)
+    assert not matches(search, STARTED, find_maintenance)
 
 
 def test_since_is_inclusive_and_until_exclusive() -> None:
-    assert matches(Search(since=NOON, until=NOON + MINUTE), STARTED, look)
-    assert not matches(Search(since=NOON + MINUTE), STARTED, look)
-    assert not matches(Search(until=NOON), STARTED, look)
+    assert matches(Search(since=NOON, until=NOON + MINUTE), STARTED, find_maintenance)
+    assert not matches(Search(since=NOON + MINUTE), STARTED, find_maintenance)
+    assert not matches(Search(until=NOON), STARTED, find_maintenance)
 
 
 def test_a_fact_without_an_actor_matches_no_name() -> None:
     retried = f.WorkRetried(at=NOON, by=None, maintenance="m0")
-    assert not matches(Search(by=fold_names(["none", "ops"])), retried, look)
+    assert not matches(
+        Search(by=fold_names(["none", "ops"])), retried, find_maintenance
+    )
 
 
 @pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)

@@ -35,7 +35,7 @@ def approved(via: Via = Via.METADATA) -> f.Approved:
     )
 
 
-def told(*facts: f.Fact, one: Maintenance = ONE, sights: int = 0) -> Story:
+def a_story(*facts: f.Fact, one: Maintenance = ONE, sights: int = 0) -> Story:
     seen = [f.Sight(event="e0", vm="web-0", at=NOON + MINUTE)] * sights
     return story_of(one, facts, seen, [])
 
@@ -46,7 +46,7 @@ def lines(story: Story) -> list[str]:
 
 def test_it_shows_who_announced_what_and_why() -> None:
     maintenance = replace(ONE, reason="a new kernel")
-    assert lines(told(announced(maintenance), one=maintenance)) == [
+    assert lines(a_story(announced(maintenance), one=maintenance)) == [
         "announced by ops: Reboot of host host-a (web-0), not before 2026-01-05"
         " 12:15:00 UTC (Platform, platform); reason: a new kernel"
     ]
@@ -54,60 +54,60 @@ def test_it_shows_who_announced_what_and_why() -> None:
 
 def test_it_shows_which_group_was_disabled() -> None:
     maintenance = replace(ONE, events=(replace(EVENT, silent=True),))
-    assert lines(told(announced(maintenance), one=maintenance))[0].endswith(
+    assert lines(a_story(announced(maintenance), one=maintenance))[0].endswith(
         "silent, not having asked for events in 24 h: web"
     )
 
 
 def test_sightings_appear_in_chronological_order() -> None:
-    assert lines(told(announced(), approved(), sights=1))[1:] == [
+    assert lines(a_story(announced(), approved(), sights=1))[1:] == [
         "seen by web-0 of group web",
         "approved for group web by web-0, at the metadata endpoint",
     ]
 
 
 def test_it_shows_how_an_approval_arrived() -> None:
-    ways = [lines(told(approved(via)))[0] for via in Via]
+    ways = [lines(a_story(approved(via)))[0] for via in Via]
     assert len(set(ways)) == len(Via)
     assert "approved beforehand, by the settings of group web" in ways
 
 
-def the_life(*, approved_at: object = None) -> Story:
+def a_complete_story(*, approved_at: object = None) -> Story:
     event = replace(EVENT, approved_at=NOON + 3 * MINUTE if approved_at else None)
     at = NOON + (3 * MINUTE if approved_at else 15 * MINUTE)
     maintenance = replace(ONE, events=(event,), started_at=at, phase=Phase.STARTED)
-    return told(announced(), f.Started(at=at, maintenance="m0"), one=maintenance)
+    return a_story(announced(), f.Started(at=at, maintenance="m0"), one=maintenance)
 
 
 def test_it_shows_how_much_notice_was_given_and_used() -> None:
-    story = the_life(approved_at=NOON)
+    story = a_complete_story(approved_at=NOON)
     assert lines(story)[-1] == "started after 3 min, everybody having approved"
     assert (story.given, story.used) == (15 * MINUTE, 3 * MINUTE)
     assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
 
 
 def test_it_shows_who_never_approved() -> None:
-    story = the_life()
+    story = a_complete_story()
     assert lines(story)[-1] == "started after 15 min, without the approval of web"
     assert story.sentences[-1] == "Never approved by web."
 
 
 def test_maintenance_that_has_not_started_used_no_notice() -> None:
-    story = told(announced())
+    story = a_story(announced())
     assert story.used is None
     assert story.sentences == ("Notice given: 15 min.",)
 
 
 def test_an_immediate_start_had_no_notice() -> None:
     maintenance = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
-    story = told(f.Started(at=NOON, maintenance="m0"), one=maintenance)
+    story = a_story(f.Started(at=NOON, maintenance="m0"), one=maintenance)
     assert lines(story) == ["started, without notice"]
     assert story.given == timedelta(0)
     assert story.sentences == ("It was announced without notice.",)
 
 
 def test_it_shows_the_work() -> None:
-    story = told(
+    story = a_story(
         f.WorkBegan(at=NOON, maintenance="m0", attempt=1),
         f.WorkDone(at=NOON, maintenance="m0", vms=("web-0",), detail=""),
         f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="a\nb b\n\n"),
@@ -130,7 +130,7 @@ def test_it_shows_the_work() -> None:
 
 
 def test_it_shows_departed_vms_and_cancellations() -> None:
-    story = told(
+    story = a_story(
         f.VmsLeft(at=NOON, maintenance="m0", vms=("web-0",)),
         f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="web"),
         f.Canceled(at=NOON, by=None, maintenance="m0", reason="all its VMs have left"),
@@ -145,7 +145,7 @@ def test_it_shows_departed_vms_and_cancellations() -> None:
 
 
 def test_long_driver_output_is_cut() -> None:
-    story = told(
+    story = a_story(
         f.WorkFailed(at=NOON, maintenance="m0", vms=("web-0",), detail="x" * 9000)
     )
     assert len(lines(story)[0]) < 300
@@ -171,7 +171,7 @@ def test_every_fact_about_a_maintenance_has_a_sentence() -> None:
     assert len(kinds) == 14
     for kind in kinds:
         values = {name: _VALUES[name] for name in kind.__slots__}
-        assert lines(told(kind(**{**values, "at": second})))[0]
+        assert lines(a_story(kind(**{**values, "at": second})))[0]
 
 
 _VALUES = {

@@ -33,7 +33,7 @@ BOTH = replace(
 OWN = replace(BOTH, vms=("web-0", "web-1"), events=BOTH.events[:1])
 
 
-def look(any_id: str) -> Maintenance | None:
+def find_maintenance(any_id: str) -> Maintenance | None:
     return {"m0": BOTH, "e0": BOTH, "e1": BOTH}.get(any_id)
 
 
@@ -139,7 +139,7 @@ def test_a_vm_is_shown_to_its_group_without_its_host() -> None:
 def test_a_fact_is_redacted_to_what_concerns_the_group(
     fact: f.Fact, share: f.Fact | None
 ) -> None:
-    assert visible_fact(fact, "web", look) == share
+    assert visible_fact(fact, "web", find_maintenance) == share
 
 
 @pytest.mark.parametrize("kind", [f.WorkDone, f.WorkFailed])
@@ -153,10 +153,10 @@ def test_driver_details_are_for_operators_only(
 
 def test_an_announcement_is_redacted_like_its_maintenance() -> None:
     fact = f.Announced(at=NOON, by="ops", maintenance="m0", announced=BOTH)
-    share = visible_fact(fact, "web", look)
+    share = visible_fact(fact, "web", find_maintenance)
     assert isinstance(share, f.Announced)
     assert share.announced == visible_maintenance(BOTH, "web")
-    assert visible_fact(fact, "other", look) is None
+    assert visible_fact(fact, "other", find_maintenance) is None
 
 
 @pytest.mark.parametrize("kind", get_args(f.Fact), ids=lambda kind: kind.__name__)
@@ -166,5 +166,5 @@ def test_an_unrelated_group_sees_only_outages(
     examples = [candidate for candidate in FACTS if type(candidate) is kind]
     assert examples
     for fact in examples:
-        share = visible_fact(fact, "stranger", look)
+        share = visible_fact(fact, "stranger", find_maintenance)
         assert (share is not None) == (kind is f.OutageEnded)

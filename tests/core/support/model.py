@@ -104,14 +104,16 @@ def check_starts(
     ran = [item for item in before.maintenances.values() if runs(item)]
     still = [item for item in ran if runs(after.maintenances[item.id])]
     for new in started(before, after):
-        approved = {item.id for item in there(new)} <= memory.approved
+        approved = {item.id for item in remaining_events(new)} <= memory.approved
         assert now >= new.not_before or approved
         assert not is_short_of_notice(after, new, memory)
         assert new.started_at == now
         assert not is_coupled(after, new, now, memory)
         if is_planned(new) and not new.ignore_gates:
             assert not any(clash(new, other) for other in still)
-            assert not any(is_before(other, new) for other in left(after, now, memory))
+            assert not any(
+                is_before(other, new) for other in not_started(after, now, memory)
+            )
 
 
 def check_ends(before: Slice, after: Slice, now: datetime) -> None:
@@ -150,9 +152,19 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 def clash(one: Maintenance, other: Maintenance) -> bool:
     """Return whether two operations share a group beyond one common update domain."""
-    for group in {event.group for event in there(one) + there(other)}:
-        mine = {event.update_domain for event in there(one) if event.group == group}
-        theirs = {event.update_domain for event in there(other) if event.group == group}
+    for group in {
+        event.group for event in remaining_events(one) + remaining_events(other)
+    }:
+        mine = {
+            event.update_domain
+            for event in remaining_events(one)
+            if event.group == group
+        }
+        theirs = {
+            event.update_domain
+            for event in remaining_events(other)
+            if event.group == group
+        }
         same = mine == theirs and len(mine) == 1 and mine != {None}
         if mine and theirs and not same:
             return True
@@ -163,12 +175,12 @@ def check_documents(before: Slice, after: Slice) -> None:
     """Check that an incarnation rises by one exactly when the visible events change."""
     for name, audience in after.audiences.items():
         old = before.audiences.get(name)
-        shown = seen(after, audience)
+        shown = visible_events(after, audience)
         if old is None or old.epoch != audience.epoch:
             assert audience.incarnation == (1 if shown else 0)
         else:
             risen = audience.incarnation - old.incarnation
-            assert risen == (1 if shown != seen(before, old) else 0)
+            assert risen == (1 if shown != visible_events(before, old) else 0)
 
 
 def check_epochs(before: Slice, step: Step) -> None:
@@ -180,7 +192,7 @@ def check_epochs(before: Slice, step: Step) -> None:
             assert audience.group in began
 
 
-def seen(slice_: Slice, audience: Audience) -> list[object]:
+def visible_events(slice_: Slice, audience: Audience) -> list[object]:
     """Return everything that the wire shows to an audience."""
     return [
         (
@@ -195,7 +207,7 @@ def seen(slice_: Slice, audience: Audience) -> list[object]:
         )
         for maintenance in slice_.maintenances.values()
         if maintenance.phase.value in LIVE
-        for event in there(maintenance)
+        for event in remaining_events(maintenance)
         if event.group == audience.group
         if audience.vm is None or audience.vm in event.resources
     ]
@@ -226,11 +238,14 @@ def check_withdrawn(slice_: Slice, memory: CommandHistory) -> None:
         for event in maintenance.events:
             assert event.withdrawn_at is None or set(event.resources) <= left
         if maintenance.phase.value == "SCHEDULED":
-            assert there(maintenance)
-            assert all(not set(event.resources) <= left for event in there(maintenance))
+            assert remaining_events(maintenance)
+            assert all(
+                not set(event.resources) <= left
+                for event in remaining_events(maintenance)
+            )
 
 
-def there(maintenance: Maintenance) -> tuple[Event, ...]:
+def remaining_events(maintenance: Maintenance) -> tuple[Event, ...]:
     """Return the events that are not withdrawn."""
     return tuple(event for event in maintenance.events if event.withdrawn_at is None)
 
@@ -251,14 +266,16 @@ def check_audiences(slice_: Slice) -> None:
 
 def check_nothing_is_left(slice_: Slice, now: datetime, memory: CommandHistory) -> None:
     """Check that, after a tick, everything due that has not started is blocked."""
-    for maintenance in left(slice_, now, memory):
+    for maintenance in not_started(slice_, now, memory):
         held = is_held(slice_, maintenance, now, memory)
         coupled = is_coupled(slice_, maintenance, now, memory)
         short = is_short_of_notice(slice_, maintenance, memory)
         assert held or coupled or short, f"{maintenance.id} is due and nothing holds it"
 
 
-def left(slice_: Slice, now: datetime, memory: CommandHistory) -> list[Maintenance]:
+def not_started(
+    slice_: Slice, now: datetime, memory: CommandHistory
+) -> list[Maintenance]:
     """Return what is due and has not started, in starting order."""
     due = [
         maintenance
@@ -270,15 +287,15 @@ def left(slice_: Slice, now: datetime, memory: CommandHistory) -> list[Maintenan
 
 def is_before(one: Maintenance, other: Maintenance) -> bool:
     """Return whether `other` must queue after `one`, if `one` is due."""
-    shared = {event.group for event in there(one)} & {
-        event.group for event in there(other)
+    shared = {event.group for event in remaining_events(one)} & {
+        event.group for event in remaining_events(other)
     }
     older = one.not_before < other.not_before
     return is_planned(one) and not one.ignore_gates and older and bool(shared)
 
 
 def is_due(maintenance: Maintenance, now: datetime, memory: CommandHistory) -> bool:
-    approved = {event.id for event in there(maintenance)} <= memory.approved
+    approved = {event.id for event in remaining_events(maintenance)} <= memory.approved
     scheduled = maintenance.phase.value == "SCHEDULED"
     return scheduled and (approved or now >= maintenance.not_before)
 
@@ -289,13 +306,13 @@ def is_held(
     if not is_planned(one) or one.ignore_gates:
         return False
     running = [item for item in slice_.maintenances.values() if runs(item)]
-    due = left(slice_, now, memory)
+    due = not_started(slice_, now, memory)
     queue = due[: [item.id for item in due].index(one.id)]
-    groups = {item.group for item in there(one)}
+    groups = {item.group for item in remaining_events(one)}
     return any(clash(one, item) for item in running) or any(
         is_planned(item)
         and not item.ignore_gates
-        and groups & {event.group for event in there(item)}
+        and groups & {event.group for event in remaining_events(item)}
         for item in queue
     )
 
@@ -314,11 +331,11 @@ def is_coupled(
 
 def is_short_of_notice(slice_: Slice, one: Maintenance, memory: CommandHistory) -> bool:
     """Return whether a group has neither approved nor had its full notice."""
-    if {event.id for event in there(one)} <= memory.approved:
+    if {event.id for event in remaining_events(one)} <= memory.approved:
         return False
     if one.at_once or one.emergency:
         return False
-    groups = [slice_.groups[event.group] for event in there(one)]
+    groups = [slice_.groups[event.group] for event in remaining_events(one)]
     shown = memory.there - memory.announced.get(one.id, memory.there)
     return shown < promised(one, groups)
 

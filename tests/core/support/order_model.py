@@ -9,7 +9,9 @@ from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance, Slice
 
 
-def check_befallen(before: Slice, after: Slice, host: str, has_failed: bool) -> None:
+def check_host_failure(
+    before: Slice, after: Slice, host: str, has_failed: bool
+) -> None:
     """Check that a failed host has nothing scheduled and notifies each VM once."""
     existing = before.maintenances
     new = [

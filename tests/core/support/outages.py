@@ -42,7 +42,7 @@ def announced(
     return step.slice
 
 
-def away(slice_: Slice, since: int, until: int) -> Slice:
+def apply_outage(slice_: Slice, since: int, until: int) -> Slice:
     """Apply an outage from `since` to `until`, in minutes after noon."""
     outage = an_outage(since, until)
     return commands.end_outage(slice_, outage, outage.until).slice

@@ -6,7 +6,7 @@ from tests.engine.support.notified import (
     a_delivery,
     a_target,
     end_of,
-    kept,
+    stored_setting,
 )
 from tests.engine.support.system import (
     HOUR,
@@ -28,31 +28,31 @@ def test_a_new_target_starts_at_the_end_which_is_stored_immediately(
     system: System,
 ) -> None:
     system.announce(a_reboot("web-0"))
-    ear = RecordingNotifier()
-    a_delivery(system.store, ear).catch_up()
-    assert ear.told == []
-    assert kept(system.store) == str(end_of(system.store))
+    notifier = RecordingNotifier()
+    a_delivery(system.store, notifier).catch_up()
+    assert notifier.delivered == []
+    assert stored_setting(system.store) == str(end_of(system.store))
 
 
 def test_new_facts_are_delivered_in_order(system: System) -> None:
-    ear, before = RecordingNotifier(), end_of(system.store)
-    delivery = a_delivery(system.store, ear)
+    notifier, before = RecordingNotifier(), end_of(system.store)
+    delivery = a_delivery(system.store, notifier)
     system.announce(an_emergency("web-0"))
     system.read_to_end()
     delivery.catch_up()
-    assert ear.positions == [*range(before + 1, end_of(system.store) + 1)]
-    assert ear.names[0] == "Announced"
+    assert notifier.positions == [*range(before + 1, end_of(system.store) + 1)]
+    assert notifier.names[0] == "Announced"
 
 
 def test_more_than_one_batch_is_delivered(system: System) -> None:
-    ear, before = RecordingNotifier(), end_of(system.store)
-    delivery = a_delivery(system.store, ear)
+    notifier, before = RecordingNotifier(), end_of(system.store)
+    delivery = a_delivery(system.store, notifier)
     for _ in range(60):
         maintenance = system.announce(a_reboot("web-0", minutes=60))
         system.engine.cancel(maintenance.id, by="ops")
     assert end_of(system.store) - before > 200
     delivery.catch_up()
-    assert ear.positions == [*range(before + 1, end_of(system.store) + 1)]
+    assert notifier.positions == [*range(before + 1, end_of(system.store) + 1)]
 
 
 def test_after_a_restart_it_continues_where_it_was(system: System) -> None:
@@ -62,17 +62,17 @@ def test_after_a_restart_it_continues_where_it_was(system: System) -> None:
     first.keep()
     behind = end_of(system.store)
     system.announce(a_reboot("db-0"))
-    ear = RecordingNotifier()
-    a_delivery(system.store, ear).catch_up()
-    assert ear.positions == [*range(behind + 1, end_of(system.store) + 1)]
+    notifier = RecordingNotifier()
+    a_delivery(system.store, notifier).catch_up()
+    assert notifier.positions == [*range(behind + 1, end_of(system.store) + 1)]
 
 
 def test_a_target_is_identified_by_name_in_any_case(system: System) -> None:
     a_delivery(system.store, RecordingNotifier())
     system.announce(a_reboot("web-0"))
-    ear = RecordingNotifier()
-    a_delivery(system.store, ear, target=a_target("OPS")).catch_up()
-    assert ear.told != []
+    notifier = RecordingNotifier()
+    a_delivery(system.store, notifier, target=a_target("OPS")).catch_up()
+    assert notifier.delivered != []
 
 
 def test_after_restoring_a_shorter_journal_new_facts_are_delivered(
@@ -80,18 +80,18 @@ def test_after_restoring_a_shorter_journal_new_facts_are_delivered(
 ) -> None:
     with system.store.transaction() as transaction:
         transaction.keep("notify:ops", "1000000")
-    ear = RecordingNotifier()
-    delivery = a_delivery(system.store, ear)
+    notifier = RecordingNotifier()
+    delivery = a_delivery(system.store, notifier)
     assert "as that of a restored backup does" in caplog.text
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
-    assert ear.told != []
+    assert notifier.delivered != []
 
 
 def test_the_longest_name_can_be_stored(system: System) -> None:
     name = "x" * 50
     a_delivery(system.store, RecordingNotifier(), target=a_target(name))
-    assert kept(system.store, f"notify:{name}") is not None
+    assert stored_setting(system.store, f"notify:{name}") is not None
     assert len(f"notify:{name}") <= 64  # the width of the column
 
 
@@ -99,12 +99,12 @@ def test_the_longest_name_can_be_stored(system: System) -> None:
 
 
 def test_a_notice_has_the_current_state_of_the_maintenance(system: System) -> None:
-    ear = RecordingNotifier()
-    delivery = a_delivery(system.store, ear)
+    notifier = RecordingNotifier()
+    delivery = a_delivery(system.store, notifier)
     maintenance = system.announce(a_reboot("web-0"))
     system.engine.cancel(maintenance.id, by="ops")
     delivery.catch_up()
-    first = ear.told[0]
+    first = notifier.delivered[0]
     assert isinstance(first.fact, f.Announced)
     assert first.maintenance == system.maintenance(maintenance.id)
 
@@ -114,31 +114,31 @@ def test_a_notice_lists_who_has_seen_the_events(system: System) -> None:
     sight = f.Sight(event=maintenance.events[0].id, vm="web-1", at=NOON)
     with system.store.transaction() as transaction:
         transaction.save_observations({}, [sight], NOON)
-    ear = RecordingNotifier()
-    delivery = a_delivery(system.store, ear)
+    notifier = RecordingNotifier()
+    delivery = a_delivery(system.store, notifier)
     system.engine.cancel(maintenance.id, by="ops")
     delivery.catch_up()
-    assert ear.told[0].sights == (sight,)
+    assert notifier.delivered[0].sights == (sight,)
 
 
 def test_only_selected_facts_are_delivered(system: System) -> None:
-    ear = RecordingNotifier()
+    notifier = RecordingNotifier()
     target = a_target(facts=frozenset({"Started"}))
-    delivery = a_delivery(system.store, ear, target=target)
+    delivery = a_delivery(system.store, notifier, target=target)
     system.announce(an_emergency("web-0"))
     delivery.catch_up()
-    assert ear.names == ["Started"]
+    assert notifier.names == ["Started"]
     assert delivery.progress.position == end_of(system.store)
 
 
 def test_the_usual_facts_cover_the_lifecycle_and_nothing_else(system: System) -> None:
-    ear = RecordingNotifier()
-    delivery = a_delivery(system.store, ear, target=a_target(facts=USUAL))
+    notifier = RecordingNotifier()
+    delivery = a_delivery(system.store, notifier, target=a_target(facts=USUAL))
     system.engine.listen(["web"])
     system.announce(a_reboot("web-0"))
     system.advance.by(HOUR)
     delivery.catch_up()
-    assert ear.names == ["Announced", "Started", "Completed"]
+    assert notifier.names == ["Announced", "Started", "Completed"]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_the_usual_facts_cover_the_lifecycle_and_nothing_else(system: System) ->
 def test_only_selected_groups_are_delivered(
     system: System, group: str, names: list[str]
 ) -> None:
-    ear = RecordingNotifier()
+    notifier = RecordingNotifier()
     target = a_target(facts=frozenset({"Announced"}), groups=frozenset({group}))
-    delivery = a_delivery(system.store, ear, target=target)
+    delivery = a_delivery(system.store, notifier, target=target)
     system.announce(a_reboot("web-2"))
     system.announce(a_reboot(host="host-a"))
     delivery.catch_up()
-    assert ear.names == names
+    assert notifier.names == names
 
 
 def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
@@ -162,8 +162,10 @@ def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
 ) -> None:
     ears = {group: RecordingNotifier() for group in ("web", "db")}
     deliveries = [
-        a_delivery(system.store, ear, target=a_target(group, groups=frozenset({group})))
-        for group, ear in ears.items()
+        a_delivery(
+            system.store, notifier, target=a_target(group, groups=frozenset({group}))
+        )
+        for group, notifier in ears.items()
     ]
     system.engine.listen(["web"])
     for delivery in deliveries:
@@ -175,10 +177,10 @@ def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
 def test_a_fact_without_a_group_is_delivered_to_all(
     open_store: OpenStore,
 ) -> None:
-    store, ear = open_store(), RecordingNotifier()
+    store, notifier = open_store(), RecordingNotifier()
     system = a_system(store)
-    delivery = a_delivery(store, ear, target=a_target(groups=frozenset({"web"})))
+    delivery = a_delivery(store, notifier, target=a_target(groups=frozenset({"web"})))
     system.engine.beat()
     a_system(store, at=NOON + HOUR, fleet=None).engine.beat()
     delivery.catch_up()
-    assert ear.names == ["OutageEnded"]
+    assert notifier.names == ["OutageEnded"]

@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from threading import Event
 
-from tests.engine.support.slow_driver import LONG, BlockingDriver, at_once, begun, done
+from tests.engine.support.slow_driver import (
+    LONG,
+    BlockingDriver,
+    begun,
+    done,
+    start_reboot,
+)
 from tests.engine.support.system import OpenStore, RecordingDriver, System, a_system
 
 from forewarn.core.lifecycle.facts import WorkDone
@@ -15,7 +21,7 @@ from forewarn.ports import Report, Work
 def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
-    ids = [at_once(system, vm).id for vm in ("web-0", "db-0", "lone")]
+    ids = [start_reboot(system, vm).id for vm in ("web-0", "db-0", "lone")]
     system.works.catch_up()
     first, second = driver.begun(), driver.begun()
     assert {first.maintenance, second.maintenance} == {*ids[:2]}
@@ -42,7 +48,7 @@ def test_the_end_of_a_call_is_signaled(
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
     ended = system.works.bell
-    at_once(system, "web-0")
+    start_reboot(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     assert not ended.is_set()
@@ -55,7 +61,7 @@ def test_slow_work_is_handed_over_once(
 ) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
-    at_once(system, "web-0")
+    start_reboot(system, "web-0")
     for _ in range(3):
         system.works.catch_up()
     driver.end(driver.begun())
@@ -66,7 +72,7 @@ def test_slow_work_is_handed_over_once(
 def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
-    slow, quick = at_once(system, "web-0"), at_once(system, "lone")
+    slow, quick = start_reboot(system, "web-0"), start_reboot(system, "lone")
     system.works.catch_up()
     works = {work.maintenance: work for work in (driver.begun(), driver.begun())}
     ended = system.works.bell
@@ -84,7 +90,7 @@ def test_a_hanging_call_does_not_delay_others(open_store: OpenStore) -> None:
 def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
-    first, second = at_once(system, "web-0"), at_once(system, host="host-a")
+    first, second = start_reboot(system, "web-0"), start_reboot(system, host="host-a")
     system.works.catch_up()
     work = driver.begun()
     assert begun(system) == [first.id]
@@ -99,9 +105,9 @@ def test_no_two_calls_share_a_vm(open_store: OpenStore) -> None:
 def test_a_call_waiting_for_a_vm_keeps_its_place(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
-    first = at_once(system, "web-0")
-    waiting = at_once(system, host="host-a")  # web-0 and db-0
-    behind, beside = at_once(system, "db-0"), at_once(system, "lone")
+    first = start_reboot(system, "web-0")
+    waiting = start_reboot(system, host="host-a")  # web-0 and db-0
+    behind, beside = start_reboot(system, "db-0"), start_reboot(system, "lone")
     system.works.catch_up()
     works = [driver.begun(), driver.begun()]
     assert {work_begun.maintenance for work_begun in works} == {first.id, beside.id}
@@ -126,7 +132,7 @@ def test_a_retry_waits_until_the_call_has_ended(open_store: OpenStore) -> None:
         lambda work: half(work) if work.attempt == 1 else done(work)
     )
     system = a_system(open_store(), driver=driver, parallel=4)
-    maintenance = at_once(system, host="host-a")
+    maintenance = start_reboot(system, host="host-a")
     system.works.catch_up()
     assert failed_one.wait(LONG)
     system.engine.retry(maintenance.id, by="ops")

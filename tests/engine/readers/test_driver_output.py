@@ -39,7 +39,7 @@ def after(open_store: OpenStore, driver: Driver) -> System:
     return system
 
 
-def told(system: System) -> list[Fact]:
+def driver_facts(system: System) -> list[Fact]:
     kinds = (WorkBegan, WorkDone, WorkFailed, WorkPrinted)
     return [fact for fact in system.journal() if isinstance(fact, kinds)]
 
@@ -59,7 +59,7 @@ def test_output_is_recorded_before_the_reports_that_follow(
         yield Printed(text="halfway\n")
         yield Report(vm="web-0", failed=True, detail="no disk")
 
-    began, first, printed, last = told(after(open_store, RecordingDriver(act)))
+    began, first, printed, last = driver_facts(after(open_store, RecordingDriver(act)))
     assert isinstance(began, WorkBegan)
     assert isinstance(first, WorkDone)
     assert isinstance(printed, WorkPrinted)
@@ -149,7 +149,7 @@ def test_reports_that_arrive_together_are_one_fact(open_store: OpenStore) -> Non
 # --- broken drivers ----------------------------------------------------------
 
 
-def breaking(error: BaseException) -> Callable[[Work], Iterator[Report]]:
+def fail_with(error: BaseException) -> Callable[[Work], Iterator[Report]]:
     def act(work: Work) -> Iterator[Report]:
         yield Report(vm="db-0")
         raise error
@@ -161,7 +161,7 @@ def breaking(error: BaseException) -> Callable[[Work], Iterator[Report]]:
 def test_an_exception_fails_everything_not_yet_reported(
     open_store: OpenStore, error: BaseException
 ) -> None:
-    system = after(open_store, RecordingDriver(breaking(error)))
+    system = after(open_store, RecordingDriver(fail_with(error)))
     (fact,) = system.facts(WorkFailed)
     assert fact.vms == ("web-0",)
     assert fact.detail.startswith(f"the driver failed: {type(error).__name__}: ")
@@ -179,7 +179,7 @@ def test_a_vm_reported_as_failed_fails_once(open_store: OpenStore) -> None:
 def test_the_traceback_is_only_in_the_log(
     open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    system = after(open_store, RecordingDriver(breaking(ValueError("no"))))
+    system = after(open_store, RecordingDriver(fail_with(ValueError("no"))))
     assert "Traceback" in caplog.text
     assert "Traceback" not in repr(system.journal())
 
@@ -205,12 +205,12 @@ def test_a_driver_without_an_iterable_result_has_failed(
 @pytest.mark.parametrize("answer", ["done", [], [None, "web-0"], iter([3, ["x"]])])
 def test_an_invalid_report_is_ignored(open_store: OpenStore, answer: object) -> None:
     system = after(open_store, InvalidDriver(answer))
-    assert [type(fact) for fact in told(system)] == [WorkBegan]
+    assert [type(fact) for fact in driver_facts(system)] == [WorkBegan]
 
 
 def test_a_long_error_is_cut(open_store: OpenStore) -> None:
     system = a_system(
-        open_store(), driver=RecordingDriver(breaking(ValueError("x" * 5000)))
+        open_store(), driver=RecordingDriver(fail_with(ValueError("x" * 5000)))
     )
     system.announce(an_emergency("web-0"))
     system.works.finish()

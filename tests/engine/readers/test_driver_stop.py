@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event, Thread
 
-from tests.engine.support.slow_driver import LONG, BlockingDriver, at_once, begun, done
+from tests.engine.support.slow_driver import (
+    LONG,
+    BlockingDriver,
+    begun,
+    done,
+    start_reboot,
+)
 from tests.engine.support.system import (
     FLEET,
     HOUR,
@@ -27,7 +33,7 @@ from forewarn.ports import Report, Work
 def test_complete_halts_the_driver(open_store: OpenStore) -> None:
     driver = BlockingDriver(fail)
     system = a_system(open_store(), driver=driver, parallel=1)
-    maintenance = at_once(system, "web-0")
+    maintenance = start_reboot(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     assert not work.halt.is_set()
@@ -49,7 +55,7 @@ def test_close_halts_the_driver(open_store: OpenStore) -> None:
         halted.set()
 
     system = a_system(open_store(), driver=RecordingDriver(half), parallel=1)
-    maintenance = at_once(system, host="host-a")
+    maintenance = start_reboot(system, host="host-a")
     system.works.catch_up()
     assert failed_one.wait(LONG)
     system.engine.close(maintenance.id, by="ops")
@@ -71,7 +77,7 @@ def test_the_driver_is_halted_when_all_remaining_vms_have_left(
         halted.set()
 
     system = a_system(open_store(), driver=RecordingDriver(half), parallel=1)
-    at_once(system, host="host-a")
+    start_reboot(system, host="host-a")
     system.works.catch_up()
     assert reported.wait(LONG)
     rest = {name: vm for name, vm in FLEET.vms.items() if name != "web-0"}
@@ -94,7 +100,7 @@ def test_a_driver_that_has_reported_everything_may_clean_up(
         was_halted.append(work.halt.is_set())
 
     system = a_system(open_store(), driver=RecordingDriver(tidily), parallel=1)
-    maintenance = at_once(system, "web-0")
+    maintenance = start_reboot(system, "web-0")
     system.works.catch_up()
     assert reported.wait(LONG)
     system.clock.move_to(NOON + HOUR)
@@ -112,7 +118,7 @@ def test_a_driver_that_has_reported_everything_may_clean_up(
 def test_advance_waits_for_running_calls(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=4)
-    maintenance = at_once(system, "web-0")
+    maintenance = start_reboot(system, "web-0")
     thread = Thread(target=lambda: system.advance.by(HOUR))
     thread.start()
     work = driver.begun()
@@ -126,7 +132,7 @@ def test_advance_waits_for_running_calls(open_store: OpenStore) -> None:
 def test_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
     driver, refused = BlockingDriver(), Event()
     system = a_system(open_store(), driver=driver, parallel=4)
-    at_once(system, "web-0")
+    start_reboot(system, "web-0")
 
     def advance() -> None:
         try:
@@ -151,7 +157,7 @@ def test_a_report_that_cannot_be_written_is_kept_until_it_can(
     store = FailingStore(open_store())
     driver = BlockingDriver()
     system = a_system(store, driver=driver, parallel=4)
-    maintenance = at_once(system, "web-0")
+    maintenance = start_reboot(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     store.failures += [Unavailable("the disk is full"), ValueError("a bug")]
@@ -171,7 +177,7 @@ def test_a_stop_halts_all_drivers_and_starts_nothing(
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=2)
     for vm in ("web-0", "db-0", "lone"):
-        at_once(system, vm)
+        start_reboot(system, vm)
     system.works.catch_up()
     works = [driver.begun(), driver.begun()]
     system.works.leave()
@@ -191,7 +197,7 @@ def test_interrupted_work_is_not_a_failure_and_is_repeated(
 
     store, driver = open_store(), BlockingDriver(partly)
     system = a_system(store, driver=driver, parallel=2)
-    maintenance = at_once(system, host="host-a")
+    maintenance = start_reboot(system, host="host-a")
     system.works.catch_up()
     work = driver.begun()
     system.works.leave()
@@ -210,7 +216,7 @@ def test_reports_after_the_stop_are_not_written(open_store: OpenStore) -> None:
     driver = BlockingDriver()
     system = a_system(open_store(), driver=driver, parallel=1)
     ended = system.works.bell
-    at_once(system, "web-0")
+    start_reboot(system, "web-0")
     system.works.catch_up()
     work = driver.begun()
     system.works.stop()  # without patience

@@ -24,18 +24,18 @@ class ManualStopwatch:
 
 
 @pytest.fixture(autouse=True)
-def everything(caplog: pytest.LogCaptureFixture) -> None:
+def all_log_levels(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
 
 @pytest.fixture
-def watch() -> ManualStopwatch:
+def stopwatch() -> ManualStopwatch:
     return ManualStopwatch()
 
 
 @pytest.fixture
-def failures(watch: ManualStopwatch) -> FailureLog:
-    return FailureLog("timers", monotonic=watch)
+def failures(stopwatch: ManualStopwatch) -> FailureLog:
+    return FailureLog("timers", monotonic=stopwatch)
 
 
 def test_a_repeated_failure_is_logged_once(
@@ -56,32 +56,32 @@ def test_alternating_failures_are_logged_once_each(
 
 
 def test_the_end_of_a_failure_is_logged_once(
-    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, stopwatch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures.succeeded()
     failures.failed(FULL)
-    watch.seconds += LONG
+    stopwatch.seconds += LONG
     failures.succeeded()
     failures.succeeded()
     assert caplog.messages[1:] == ["timers: works again"]
 
 
 def test_an_intermittent_failure_is_logged_once(
-    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, stopwatch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):
         failures.failed(FULL)
-        watch.seconds += 1
+        stopwatch.seconds += 1
         failures.succeeded()
     assert len(caplog.messages) == 1
 
 
 def test_a_failure_that_returns_is_logged_again(
-    failures: FailureLog, watch: ManualStopwatch, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, stopwatch: ManualStopwatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
         failures.failed(FULL)
-        watch.seconds += LONG
+        stopwatch.seconds += LONG
         failures.succeeded()
     assert len(caplog.messages) == 4
 

@@ -234,14 +234,14 @@ def test_metrics_and_reports_match_the_journal(
     reports = [report_on(history.system.engine, month) for month in MONTHS]
     counting.catch_up()
     check(counting.metrics, history.system.journal()[begun:], reports)
-    assert as_told(counting.live()) == as_told(
+    assert without_coupling(counting.live()) == without_coupling(
         maintenance
         for maintenance in history.system.maintenances()
         if maintenance.phase.is_live
     )
 
 
-def as_told(maintenances: Iterable[Maintenance]) -> dict[str, Maintenance]:
+def without_coupling(maintenances: Iterable[Maintenance]) -> dict[str, Maintenance]:
     """Return them by id, without what only the start of others depends on."""
     return {
         maintenance.id: replace(maintenance, coupled=()) for maintenance in maintenances

@@ -11,7 +11,7 @@ from tests.engine.support.notified import (
     RecordingNotifier,
     a_target,
     end_of,
-    kept,
+    stored_setting,
 )
 from tests.engine.support.system import HOUR, MINUTE, System, a_reboot, an_emergency
 from tests.patience import PATIENCE
@@ -73,7 +73,7 @@ class RefusingNotifier:
         raise Undelivered("no")
 
 
-def made_of(
+def make_notifications(
     system: System, *notifiers: Notifier, pace: DeliveryPace | None = None
 ) -> Notifications:
     deliveries = []
@@ -91,8 +91,10 @@ def made_of(
 
 
 @contextmanager
-def telling(system: System, *notifiers: Notifier) -> Iterator[Notifications]:
-    notifying = made_of(system, *notifiers)
+def running_notifications(
+    system: System, *notifiers: Notifier
+) -> Iterator[Notifications]:
+    notifying = make_notifications(system, *notifiers)
     before = system.engine.after_commit
 
     def after_commit(position: int) -> None:
@@ -115,7 +117,7 @@ def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
         HangingNotifier(),
         RefusingNotifier(),
     )
-    with telling(system, hanging, listener, refusing):
+    with running_notifications(system, hanging, listener, refusing):
         maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
         assert refusing.refused.wait(LONG)
@@ -127,7 +129,7 @@ def test_a_hanging_target_delays_neither_others_nor_operators_nor_vms(
 
 def test_an_advance_does_not_wait_for_targets(system: System) -> None:
     hanging = HangingNotifier()
-    with telling(system, hanging):
+    with running_notifications(system, hanging):
         maintenance = system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
         system.advance.by(HOUR)
@@ -140,7 +142,7 @@ def test_a_hanging_target_does_not_delay_the_shutdown(
     system: System, closes: bool
 ) -> None:
     hanging = [HangingNotifier(closes=closes) for _ in range(5)]
-    with telling(system, *hanging) as notifying:
+    with running_notifications(system, *hanging) as notifying:
         system.announce(a_reboot("web-0"))
         for target in hanging:
             assert target.hangs.wait(LONG)
@@ -154,7 +156,7 @@ def test_a_hanging_target_does_not_delay_the_shutdown(
 
 def test_a_target_waiting_to_retry_does_not_delay_the_shutdown(system: System) -> None:
     refusing = RefusingNotifier()
-    with telling(system, refusing) as notifying:
+    with running_notifications(system, refusing) as notifying:
         system.announce(a_reboot("web-0"))
         assert refusing.refused.wait(LONG)
         began = time.monotonic()
@@ -168,26 +170,28 @@ def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
         HangingNotifier(),
         end_of(system.store),
     )
-    with telling(system, listener, hanging):
+    with running_notifications(system, listener, hanging):
         system.announce(a_reboot("web-0"))
         listener.wait_for(end_of(system.store))
         assert hanging.hangs.wait(LONG)
     hanging.ends.set()
-    assert kept(system.store, "notify:target-0") == str(end_of(system.store))
-    assert kept(system.store, "notify:target-1") == str(before)
+    assert stored_setting(system.store, "notify:target-0") == str(end_of(system.store))
+    assert stored_setting(system.store, "notify:target-1") == str(before)
 
 
 def test_it_can_be_stopped_without_being_started(system: System) -> None:
-    made_of(system, RecordingNotifier()).stop()
+    make_notifications(system, RecordingNotifier()).stop()
 
 
 # --- status ------------------------------------------------------------------
 
 
 def by_hand(
-    system: System, notifier: Notifier, watch: ManualStopwatch
+    system: System, notifier: Notifier, stopwatch: ManualStopwatch
 ) -> tuple[Notifications, Delivery]:
-    delivery = Delivery(a_target(), notifier, system.store, system.clock, watch.pace())
+    delivery = Delivery(
+        a_target(), notifier, system.store, system.clock, stopwatch.pace()
+    )
     delivery.open()
     return Notifications([delivery], system.store, system.clock), delivery
 
@@ -204,8 +208,8 @@ def test_a_target_that_is_up_to_date_is_idle(system: System) -> None:
 
 
 def test_a_target_that_failed_is_waiting(system: System) -> None:
-    watch = ManualStopwatch()
-    notifying, delivery = by_hand(system, RecordingNotifier(failures=1), watch)
+    stopwatch = ManualStopwatch()
+    notifying, delivery = by_hand(system, RecordingNotifier(failures=1), stopwatch)
     before = end_of(system.store)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
@@ -221,7 +225,7 @@ def test_a_target_that_failed_is_waiting(system: System) -> None:
 
 def test_a_target_being_notified_is_delivering(system: System) -> None:
     hanging = HangingNotifier()
-    with telling(system, hanging) as notifying:
+    with running_notifications(system, hanging) as notifying:
         system.announce(a_reboot("web-0"))
         assert hanging.hangs.wait(LONG)
         (target,) = notifying.targets()
@@ -249,6 +253,6 @@ def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
 
 
 def test_the_url_is_shown_without_secrets(system: System) -> None:
-    shown: Sequence[object] = made_of(system, RecordingNotifier()).targets()
+    shown: Sequence[object] = make_notifications(system, RecordingNotifier()).targets()
     assert "hush" not in repr(shown)
     assert "https://ops.example/hook" in repr(shown)

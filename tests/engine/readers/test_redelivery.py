@@ -9,7 +9,7 @@ from tests.engine.support.notified import (
     RecordingNotifier,
     a_delivery,
     end_of,
-    kept,
+    stored_setting,
 )
 from tests.engine.support.system import FailingStore, System, a_reboot
 
@@ -40,61 +40,63 @@ def test_the_pause_after_many_failures_is_the_maximum() -> None:
 def test_a_refused_notice_is_repeated_and_nothing_before_it(
     system: System,
 ) -> None:
-    ear, watch = RecordingNotifier(failures=2), ManualStopwatch()
-    delivery = a_delivery(system.store, ear, watch)
+    notifier, stopwatch = RecordingNotifier(failures=2), ManualStopwatch()
+    delivery = a_delivery(system.store, notifier, stopwatch)
     system.announce(a_reboot("web-0"))
     for _ in range(3):
         delivery.catch_up()
-        watch.now += 10
-    assert [notice.position for notice in ear.offered[:3]] == [ear.positions[0]] * 3
-    assert [notice.attempt for notice in ear.offered[:4]] == [1, 2, 3, 1]
-    assert ear.positions[-1] == end_of(system.store)
+        stopwatch.now += 10
+    assert [notice.position for notice in notifier.offered[:3]] == [
+        notifier.positions[0]
+    ] * 3
+    assert [notice.attempt for notice in notifier.offered[:4]] == [1, 2, 3, 1]
+    assert notifier.positions[-1] == end_of(system.store)
 
 
 def test_a_ring_does_not_shorten_the_pause(system: System) -> None:
-    ear, watch = RecordingNotifier(failures=1), ManualStopwatch()
-    delivery = a_delivery(system.store, ear, watch)
+    notifier, stopwatch = RecordingNotifier(failures=1), ManualStopwatch()
+    delivery = a_delivery(system.store, notifier, stopwatch)
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
-    watch.now += 0.99
+    stopwatch.now += 0.99
     system.announce(a_reboot("db-0"))
     delivery.catch_up()
-    assert len(ear.offered) == 1
-    watch.now += 0.02
+    assert len(notifier.offered) == 1
+    stopwatch.now += 0.02
     delivery.catch_up()
-    assert ear.positions[-1] == end_of(system.store)
+    assert notifier.positions[-1] == end_of(system.store)
 
 
 def test_a_success_resets_the_failures(system: System) -> None:
-    ear, watch = RecordingNotifier(failures=5), ManualStopwatch()
-    delivery = a_delivery(system.store, ear, watch)
+    notifier, stopwatch = RecordingNotifier(failures=5), ManualStopwatch()
+    delivery = a_delivery(system.store, notifier, stopwatch)
     system.announce(a_reboot("web-0"))
     for _ in range(6):
         delivery.catch_up()
-        watch.now += 300
+        stopwatch.now += 300
     assert delivery.progress.failures == 0
-    ear.failures = 1
+    notifier.failures = 1
     system.announce(a_reboot("db-0"))
     delivery.catch_up()
-    assert delivery.progress.due_at == watch.now + 1
+    assert delivery.progress.due_at == stopwatch.now + 1
 
 
 def test_a_target_that_refuses_for_days_loses_nothing(system: System) -> None:
-    ear, watch, before = (
+    notifier, stopwatch, before = (
         RecordingNotifier(failures=1000),
         ManualStopwatch(),
         end_of(system.store),
     )
-    delivery = a_delivery(system.store, ear, watch)
+    delivery = a_delivery(system.store, notifier, stopwatch)
     for number in range(1001):
         if number % 100 == 0:
             system.announce(a_reboot("web-0", minutes=60 + number))
         delivery.catch_up()
         due_at = delivery.progress.due_at
-        watch.now = watch.now if due_at is None else due_at
-    assert ear.positions == [*range(before + 1, end_of(system.store) + 1)]
-    assert len(ear.offered) == 1000 + len(ear.told)
-    assert watch.now - 1000 > 86_400
+        stopwatch.now = stopwatch.now if due_at is None else due_at
+    assert notifier.positions == [*range(before + 1, end_of(system.store) + 1)]
+    assert len(notifier.offered) == 1000 + len(notifier.delivered)
+    assert stopwatch.now - 1000 > 86_400
 
 
 @pytest.mark.parametrize(
@@ -126,12 +128,12 @@ def test_a_failure_and_its_end_are_logged_once(
     system: System, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    ear, watch = RecordingNotifier(failures=50), ManualStopwatch()
-    delivery = a_delivery(system.store, ear, watch)
+    notifier, stopwatch = RecordingNotifier(failures=50), ManualStopwatch()
+    delivery = a_delivery(system.store, notifier, stopwatch)
     system.announce(a_reboot("web-0"))
     for _ in range(51):
         delivery.catch_up()
-        watch.now += 300
+        stopwatch.now += 300
     messages = [record.getMessage() for record in caplog.records]
     assert messages == [
         "ops was not told: the line is dead; trying again",
@@ -153,26 +155,26 @@ class CountingStore(FailingStore):
 
 
 def test_the_position_is_written_at_most_once_a_second(system: System) -> None:
-    store, watch = CountingStore(system.store), ManualStopwatch()
-    delivery = a_delivery(store, RecordingNotifier(), watch)
+    store, stopwatch = CountingStore(system.store), ManualStopwatch()
+    delivery = a_delivery(store, RecordingNotifier(), stopwatch)
     before = store.written
     for _ in range(50):
         system.announce(a_reboot("web-0", minutes=60))
         delivery.catch_up()
-        watch.now += 0.1
+        stopwatch.now += 0.1
     assert 4 <= store.written - before <= 6
 
 
 def test_the_last_position_is_written_when_idle(system: System) -> None:
-    watch = ManualStopwatch()
-    delivery = a_delivery(system.store, RecordingNotifier(), watch)
+    stopwatch = ManualStopwatch()
+    delivery = a_delivery(system.store, RecordingNotifier(), stopwatch)
     for _ in range(2):
         system.announce(a_reboot("web-0", minutes=60))
         delivery.catch_up()
-    assert kept(system.store) != str(end_of(system.store))
-    watch.now += 1
+    assert stored_setting(system.store) != str(end_of(system.store))
+    stopwatch.now += 1
     delivery.catch_up()
-    assert kept(system.store) == str(end_of(system.store))
+    assert stored_setting(system.store) == str(end_of(system.store))
 
 
 def test_it_waits_no_longer_than_until_the_next_attempt(system: System) -> None:
@@ -194,44 +196,46 @@ def test_it_waits_no_longer_than_until_the_next_attempt(system: System) -> None:
 def test_delivery_continues_while_the_store_cannot_be_written(
     system: System,
 ) -> None:
-    store, ear, watch = (
+    store, notifier, stopwatch = (
         FailingStore(system.store),
         RecordingNotifier(),
         ManualStopwatch(),
     )
-    delivery = a_delivery(store, ear, watch)
+    delivery = a_delivery(store, notifier, stopwatch)
     system.announce(a_reboot("web-0"))
     store.failures = [Unavailable("the disk is full")]
     delivery.catch_up()
-    assert ear.positions[-1] == end_of(system.store)
-    assert kept(system.store) != str(end_of(system.store))
-    watch.now += 1
+    assert notifier.positions[-1] == end_of(system.store)
+    assert stored_setting(system.store) != str(end_of(system.store))
+    stopwatch.now += 1
     delivery.catch_up()
-    assert kept(system.store) == str(end_of(system.store))
+    assert stored_setting(system.store) == str(end_of(system.store))
 
 
 def test_after_a_crash_the_last_notices_are_repeated_and_none_is_skipped(
     system: System,
 ) -> None:
-    ear, before = RecordingNotifier(), end_of(system.store)
-    delivery = a_delivery(system.store, ear)
+    notifier, before = RecordingNotifier(), end_of(system.store)
+    delivery = a_delivery(system.store, notifier)
     for _ in range(3):
         system.announce(a_reboot("web-0", minutes=60))
         delivery.catch_up()
-    a_delivery(system.store, ear).catch_up()
-    assert sorted({*ear.positions}) == [*range(before + 1, end_of(system.store) + 1)]
+    a_delivery(system.store, notifier).catch_up()
+    assert sorted({*notifier.positions}) == [
+        *range(before + 1, end_of(system.store) + 1)
+    ]
 
 
 # --- stopping ----------------------------------------------------------------
 
 
 def test_nothing_is_delivered_after_leave(system: System) -> None:
-    ear = RecordingNotifier()
-    delivery = a_delivery(system.store, ear)
+    notifier = RecordingNotifier()
+    delivery = a_delivery(system.store, notifier)
     delivery.leave()
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
-    assert ear.offered == []
+    assert notifier.offered == []
 
 
 def test_an_error_while_leaving_is_not_a_failure(system: System) -> None:

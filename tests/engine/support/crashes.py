@@ -20,7 +20,7 @@ class CrashCountdown:
         self._is_out = False
         self.blown_at: str | None = None  # first word of the statement
 
-    def burn(self, sql: str) -> None:
+    def count(self, sql: str) -> None:
         """Pass `sql` or crash; after a crash nothing passes."""
         if self._is_out:
             return
@@ -32,7 +32,7 @@ class CrashCountdown:
             raise Crash(self.blown_at)
 
     @contextmanager
-    def taken_out(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Pass every statement while the test inspects the store."""
         self._is_out = True
         try:
@@ -48,4 +48,4 @@ class CrashingMachine:
         """Keep the store in `path`."""
         self.path = path
         self.fuse = CrashCountdown()
-        self.store = sqlite_store(path, watched(lambda sql: self.fuse.burn(sql)))
+        self.store = sqlite_store(path, watched(lambda sql: self.fuse.count(sql)))

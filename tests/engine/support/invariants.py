@@ -81,7 +81,7 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
         assert snapshot.position() == len(facts), f"{story}: the counter is wrong"
     for what, expected, kept in (
         ("hosts", replayed.hosts, fleet.hosts),
-        ("groups", _unasked(replayed.groups), _unasked(fleet.groups)),
+        ("groups", _without_requests(replayed.groups), _without_requests(fleet.groups)),
         ("VMs", replayed.vms, fleet.vms),
         ("audiences", replayed.audiences, live.audiences),
         (
@@ -89,17 +89,17 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
             [*replayed.maintenances.values()],
             system.maintenances(),
         ),
-        ("outages", _that_matter(replayed.outages, live), live.outages),
+        ("outages", _relevant_outages(replayed.outages, live), live.outages),
     ):
         assert expected == kept, f"{story}: the journal tells of other {what}"
 
 
-def _unasked(groups: Mapping[str, Group]) -> Mapping[str, Group]:
+def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:
     """Return groups without their last request, which is not journaled."""
     return {name: replace(group, last_request=None) for name, group in groups.items()}
 
 
-def _that_matter(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
+def _relevant_outages(outages: Sequence[Outage], live: Slice) -> Sequence[Outage]:
     """Return the outages that a notice or an idle period of `live` reaches back to."""
     reach = [item.announced_at for item in live.maintenances.values()]
     reach += [item.last_request for item in live.groups.values() if item.last_request]
@@ -118,7 +118,7 @@ def check_moments(system: System, story: str) -> None:
             )
             moment = max(
                 maintenance.not_before,
-                now + (ZERO if exempt(maintenance) else promised),
+                now + (ZERO if has_no_notice(maintenance) else promised),
             )
             due_ids = {due.id for due in snapshot.due(moment)}
             assert moment <= now or maintenance.id in due_ids, (
@@ -164,7 +164,7 @@ def check_notice(facts: Sequence[f.Fact], story: str) -> None:
         if (
             maintenance.started_at is None
             or maintenance.is_approved
-            or exempt(maintenance)
+            or has_no_notice(maintenance)
         ):
             continue
         shown = served(maintenance, maintenance.started_at, replayed.outages)
@@ -173,7 +173,7 @@ def check_notice(facts: Sequence[f.Fact], story: str) -> None:
         )
 
 
-def exempt(maintenance: Maintenance) -> bool:
+def has_no_notice(maintenance: Maintenance) -> bool:
     """Return whether no notice was promised."""
     return maintenance.emergency or maintenance.at_once
 

@@ -18,7 +18,7 @@ class RecordingNotifier:
     """Notifier that records notices; its next `failures` calls fail."""
 
     failures: int = 0
-    told: list[Notice] = field(default_factory=list)
+    delivered: list[Notice] = field(default_factory=list)
     offered: list[Notice] = field(default_factory=list)
 
     def notify(self, notice: Notice) -> None:
@@ -26,15 +26,15 @@ class RecordingNotifier:
         if self.failures:
             self.failures -= 1
             raise Undelivered("the line is dead")
-        self.told.append(notice)
+        self.delivered.append(notice)
 
     @property
     def positions(self) -> list[int]:
-        return [notice.position for notice in self.told]
+        return [notice.position for notice in self.delivered]
 
     @property
     def names(self) -> list[str]:
-        return [type(notice.fact).__name__ for notice in self.told]
+        return [type(notice.fact).__name__ for notice in self.delivered]
 
 
 @dataclass(slots=True)
@@ -63,17 +63,17 @@ def a_target(
 def a_delivery(
     store: Store,
     notifier: Notifier,
-    watch: ManualStopwatch | None = None,
+    stopwatch: ManualStopwatch | None = None,
     target: Target | None = None,
 ) -> Delivery:
     clock = a_system(store, fleet=None).clock
-    pace = (watch or ManualStopwatch()).pace()
+    pace = (stopwatch or ManualStopwatch()).pace()
     delivery = Delivery(target or a_target(), notifier, store, clock, pace)
     delivery.open()
     return delivery
 
 
-def kept(store: Store, name: str = "notify:ops") -> str | None:
+def stored_setting(store: Store, name: str = "notify:ops") -> str | None:
     with store.snapshot() as snapshot:
         return snapshot.setting(name)
 

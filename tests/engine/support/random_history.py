@@ -106,20 +106,20 @@ class HistoryBatch:
     """Stories to run one after another, each from the same `beginning`."""
 
     seeds: range
-    beginning: Path
+    initial_store: Path
     folder: Path
 
 
-def tell(chapter: HistoryBatch) -> list[list[str]]:
+def run_histories(chapter: HistoryBatch) -> list[list[str]]:
     """Run all stories of `chapter` and return the crashes of each."""
     logging.disable(logging.CRITICAL)  # drivers fail a thousand times and log it
     machine = CrashingMachine(chapter.folder / f"{chapter.seeds.start}.db")
     crashes: list[list[str]] = []
     for seed in chapter.seeds:
-        shutil.copy(chapter.beginning, machine.path)
+        shutil.copy(chapter.initial_store, machine.path)
         story = RandomHistory(seed, machine)
         try:
-            story.tell()
+            story.run()
         except Exception as error:
             error.add_note(f"this is the story of seed {seed}: {story.crashes}")
             raise
@@ -142,15 +142,15 @@ class RandomHistory:
         self._now = NOON
         self._keys = (f"command-{number}" for number in range(1000))
 
-    def tell(self) -> None:
+    def run(self) -> None:
         """Give commands, crash and continue; then advance time until all ends."""
         self._replace_fuse()
         system = self._open()
         for _ in range(self._random.randint(3, 6)):
-            with self._fuse.taken_out():
+            with self._fuse.paused():
                 command = self._think_of_a_command(system)
             system = self._carry_out(system, command)
-        with self._fuse.taken_out():
+        with self._fuse.paused():
             self._let_everything_end(system)
             self._check(system)
         system.store.close()
@@ -180,7 +180,7 @@ class RandomHistory:
             self._now += self._random.randint(1, 3600) * SECOND  # downtime
         self._pull_the_plug()
         system = self._open()
-        with self._fuse.taken_out():
+        with self._fuse.paused():
             self._check(system)
         return system
 
@@ -238,7 +238,7 @@ class RandomHistory:
 
         def command(system: System) -> ExpectedFacts:
             once: IdempotencyKey[Sequence[Maintenance]] = IdempotencyKey(
-                key=key, digest="", render=_how_many
+                key=key, digest="", render=_count
             )
             try:
                 maintenances = system.engine.announce(order, by=key, once=once)
@@ -254,10 +254,10 @@ class RandomHistory:
         changes: list[bool] = []
 
         def command(system: System) -> ExpectedFacts:
-            with self._fuse.taken_out():
+            with self._fuse.paused():
                 changes.append(what.changes(system.maintenance(which.id)))
             once: IdempotencyKey[Maintenance] = IdempotencyKey(
-                key=key, digest="", render=_how_many
+                key=key, digest="", render=_count
             )
             try:
                 what.call(system, which, key, once)
@@ -276,7 +276,7 @@ class RandomHistory:
 
         def command(system: System) -> None:
             system.engine.approve_as_vm(vm, ids)
-            with self._fuse.taken_out():
+            with self._fuse.paused():
                 for event_id in ids:
                     maintenance = system.maintenance(event_id)
                     assert (
@@ -329,7 +329,7 @@ class RandomHistory:
             system.observations.add_poll(group, now)
             system.observations.add_sight(Sight(event=sight, vm="web-0", at=now))
             system.engine.beat()
-            with self._fuse.taken_out(), system.store.snapshot() as snapshot:
+            with self._fuse.paused(), system.store.snapshot() as snapshot:
                 assert snapshot.seen(sight), f"{self._name}: {sight} was not seen"
 
         return command
@@ -338,9 +338,9 @@ class RandomHistory:
 
     def _act(self, work: Work) -> Iterable[Report]:
         """Do the work immediately, one by one, by halves, or not at all."""
-        return self._random.choice((_at_once, _at_once, _one_by_one, _by_halves, fail))(
-            work
-        )
+        return self._random.choice(
+            (_at_once, _at_once, _one_by_one, _fail_every_other, fail)
+        )(work)
 
     def _let_everything_end(self, system: System) -> None:
         self._driver.act = _at_once
@@ -355,7 +355,7 @@ class RandomHistory:
             )
 
 
-def _how_many(result: object, _: object) -> str:
+def _count(result: object, _: object) -> str:
     return str(len(result)) if isinstance(result, list) else "1"
 
 
@@ -368,6 +368,6 @@ def _one_by_one(work: Work) -> Iterator[Report]:
         yield Report(vm=vm.name)
 
 
-def _by_halves(work: Work) -> Iterator[Report]:
+def _fail_every_other(work: Work) -> Iterator[Report]:
     for number, vm in enumerate(work.vms):
         yield Report(vm=vm.name, failed=number % 2 == 0, detail="half")

@@ -48,7 +48,7 @@ class BlockingDriver:
             self._may_end[work.maintenance].set()
 
 
-def at_once(system: System, *vms: str, host: str | None = None) -> Maintenance:
+def start_reboot(system: System, *vms: str, host: str | None = None) -> Maintenance:
     """Start a Reboot now, regardless of gates."""
     order = Order(
         type=EventType.REBOOT,

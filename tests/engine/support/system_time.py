@@ -79,7 +79,7 @@ def outages(engine: Engine) -> list[Outage]:
     return [fact.outage for fact in facts if isinstance(fact, OutageEnded)]
 
 
-def found(engine: Engine, made: Maintenance) -> Maintenance:
+def read_maintenance(engine: Engine, made: Maintenance) -> Maintenance:
     with engine.store.snapshot() as snapshot:
         stored = snapshot.maintenance(made.id)
     assert stored is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.end_to_end.program import until
-from tests.notifiers.receiver import Receiver, a_receiver, answering
+from tests.notifiers.receiver import Receiver, a_receiver, a_reply
 from tests.server.conftest import Serve
 from tests.server.support.service import RunningService
 
@@ -77,7 +77,7 @@ def test_notification_matches_the_api(serve: Serve, receiver: Receiver) -> None:
 def test_failing_notifier_shows_the_reason_without_secrets(
     serve: Serve, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    receiver.reply = answering(500, "we are hush-hush-hush closed")
+    receiver.reply = a_reply(500, "we are hush-hush-hush closed")
     url = receiver.url.replace("//", "//me:pass-word@") + "/hook?key=quiet"
     service = serve(webhook=[url], webhook_secret=["hush-hush-hush"])
     service.announce(vms=["web-0"])

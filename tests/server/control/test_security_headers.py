@@ -55,13 +55,13 @@ def test_every_refusal_has_security_headers(
 
 
 @pytest.mark.parametrize(
-    ("path", "kept"),
+    ("path", "cache_control"),
     [("/v1/vms", "no-store"), ("/v1/clock", "no-store"), ("/openapi.json", None)],
 )
 def test_private_responses_are_not_cached(
-    shared: RunningService, path: str, arm_service: str | None
+    shared: RunningService, path: str, cache_control: str | None
 ) -> None:
-    assert shared.request("GET", path).headers["Cache-Control"] == arm_service
+    assert shared.request("GET", path).headers["Cache-Control"] == cache_control
 
 
 def test_api_reference_page_allows_only_its_own_style(shared: RunningService) -> None:

@@ -15,13 +15,13 @@ from tests.testing.support.lint_evidence import (
     SPANS,
     THEIRS,
     USERS,
+    a_request_record,
     an_evidence,
     approved,
-    asked,
+    findings_by_rule,
     middle,
     polls,
-    what_is_found,
-    what_is_said,
+    severities_by_rule,
 )
 
 from forewarn.server.metadata.faults.observer import RequestRecord
@@ -33,7 +33,7 @@ APPROVES = (approved(4.6, FREEZE), approved(14.0, MINE, USERS))
 
 
 def test_good_program_passes_every_rule() -> None:
-    findings = what_is_said(an_evidence(more=APPROVES))
+    findings = findings_by_rule(an_evidence(more=APPROVES))
     assert {finding.outcome for finding in findings.values()} == {RuleOutcome.PASSED}
     assert not has_failed([*findings.values()], is_strict=True)
 
@@ -46,11 +46,11 @@ def in_version(version: str, status: int = 200) -> Sequence[RequestRecord]:
     return [replace(poll, version=version, status=status) for poll in polls()]
 
 
-def while_refused(every: float) -> Sequence[RequestRecord]:
+def polls_while_refused(every: float) -> Sequence[RequestRecord]:
     """Poll faster from the first 429 on."""
     began = middle(CoursePart.TOO_MANY) - 1
     more = [
-        asked(began + number * every, status=429, fault="429")
+        a_request_record(began + number * every, status=429, fault="429")
         for number in range(int(3 / every))
     ]
     return [*polls(until=began), *more, *polls()[-2:]]
@@ -58,7 +58,7 @@ def while_refused(every: float) -> Sequence[RequestRecord]:
 
 def at_times(*moments: float) -> Sequence[RequestRecord]:
     """Poll at these moments, and as usual once something is announced."""
-    return [*map(asked, moments), *polls()[4:]]
+    return [*map(a_request_record, moments), *polls()[4:]]
 
 
 #: The evidence of each behavior, and all findings about it.
@@ -69,7 +69,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "asks for something else": (
         an_evidence(
-            requests=[asked(1, path="/scheduledevents", status=404)],
+            requests=[a_request_record(1, path="/scheduledevents", status=404)],
             shown=(),
             spans=SPANS[:1],
         ),
@@ -110,15 +110,15 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         {"frequent-polls": "warning"},
     ),
     "hammers while refused": (
-        an_evidence(requests=while_refused(0.1), more=APPROVES),
+        an_evidence(requests=polls_while_refused(0.1), more=APPROVES),
         {"hammers": "error", "ignores-retry-after": "advice"},
     ),
     "asks faster while refused": (
-        an_evidence(requests=while_refused(0.3), more=APPROVES),
+        an_evidence(requests=polls_while_refused(0.3), more=APPROVES),
         {"hammers": "warning", "ignores-retry-after": "advice"},
     ),
     "asks as ever while refused": (
-        an_evidence(requests=while_refused(1.0), more=APPROVES),
+        an_evidence(requests=polls_while_refused(1.0), more=APPROVES),
         {"ignores-retry-after": "advice"},
     ),
     "asks six times a second": (
@@ -148,7 +148,8 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "asks faster while refused, but slowly": (
         an_evidence(
-            requests=[*polls(3.0, until=28), *while_refused(1.0)[-5:]], more=APPROVES
+            requests=[*polls(3.0, until=28), *polls_while_refused(1.0)[-5:]],
+            more=APPROVES,
         ),
         {"ignores-retry-after": "advice"},
     ),
@@ -199,7 +200,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
 @pytest.mark.parametrize("who", FOUND)
 def test_each_behavior_gets_exactly_its_findings(who: str) -> None:
     evidence, findings = FOUND[who]
-    assert what_is_found(evidence) == findings
+    assert severities_by_rule(evidence) == findings
 
 
 @pytest.mark.parametrize(
@@ -211,18 +212,20 @@ def test_rare_polls_may_miss_a_notice_of_thirty_seconds(
 ) -> None:
     quiet = [replace(SPANS[0], ended=60.0)]
     evidence = an_evidence(
-        requests=[asked(at * every) for at in range(int(60 / every) + 1)],
+        requests=[a_request_record(at * every) for at in range(int(60 / every) + 1)],
         spans=quiet,
         shown=(),
         until=60,
     )
-    assert what_is_found(evidence).get("rare-polls") == found
+    assert severities_by_rule(evidence).get("rare-polls") == found
 
 
 def test_single_poll_by_a_running_program_is_too_rare() -> None:
     quiet = [replace(SPANS[0], ended=16.5)]
-    evidence = an_evidence(requests=[asked(0.5)], spans=quiet, shown=(), until=16.5)
-    finding = what_is_said(evidence)["rare-polls"]
+    evidence = an_evidence(
+        requests=[a_request_record(0.5)], spans=quiet, shown=(), until=16.5
+    )
+    finding = findings_by_rule(evidence)["rare-polls"]
     assert (finding.verdict, finding.saw) == (
         "error",
         "let 16.0 s pass without a question",
@@ -249,10 +252,10 @@ def test_ending_is_reported_with_the_part_it_follows(
     ending = ProgramExit(at=at + 0.2, code=code)
     evidence = an_evidence(requests=polls(until=at), ending=ending, until=at + 1)
     rule, severity = AFTER[part]
-    findings = what_is_found(evidence)
+    findings = severities_by_rule(evidence)
     assert findings.pop(f"ends-{rule}") == severity
     assert [*findings] == ["approves-nothing"]
-    saw = what_is_said(evidence)[f"ends-{rule}"].saw
+    saw = findings_by_rule(evidence)[f"ends-{rule}"].saw
     assert ("signal 9" if code < 0 else f"exit code {code}") in saw
 
 
@@ -261,7 +264,7 @@ def test_silence_is_reported_with_the_part_it_follows(part: CoursePart) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 8.5)
     rule, severity = AFTER[part]
-    findings = what_is_found(evidence)
+    findings = severities_by_rule(evidence)
     assert findings.pop(f"stops-{rule}") == severity
     assert [*findings] == ["approves-nothing"]
 
@@ -270,7 +273,7 @@ def test_silence_is_reported_with_the_part_it_follows(part: CoursePart) -> None:
 def test_silence_is_not_reported_without_enough_time(part: CoursePart) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 3)
-    finding = what_is_said(evidence)[f"stops-{AFTER[part][0]}"]
+    finding = findings_by_rule(evidence)[f"stops-{AFTER[part][0]}"]
     assert (finding.outcome, finding.saw[:22]) == (
         RuleOutcome.UNSEEN,
         "there was no more time",
@@ -283,18 +286,18 @@ def test_end_long_after_the_last_poll_is_not_reported_as_silence() -> None:
     evidence = an_evidence(
         requests=polls(until=at), ending=ending, until=at + 10, more=APPROVES
     )
-    assert what_is_found(evidence) == {"ends-after-started": "error"}
+    assert severities_by_rule(evidence) == {"ends-after-started": "error"}
 
 
 def test_response_at_the_start_of_a_part_belongs_to_it() -> None:
     began = SPANS[2].began
     evidence = an_evidence(
-        requests=[*polls(until=7), asked(began)],
+        requests=[*polls(until=7), a_request_record(began)],
         ending=ProgramExit(at=began, code=1),
         until=began,
         more=APPROVES,
     )
-    assert what_is_found(evidence) == {"ends-after-started": "error"}
+    assert severities_by_rule(evidence) == {"ends-after-started": "error"}
 
 
 def test_slow_exit_is_not_reported_as_rare_polls() -> None:
@@ -306,7 +309,7 @@ def test_slow_exit_is_not_reported_as_rare_polls() -> None:
         shown=(),
         until=12,
     )
-    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
+    assert severities_by_rule(evidence) == {"ends-while-quiet": "error"}
 
 
 def test_ending_while_nothing_happens_is_an_error() -> None:
@@ -314,7 +317,7 @@ def test_ending_while_nothing_happens_is_an_error() -> None:
     evidence = an_evidence(
         requests=polls(until=2), ending=ending, spans=SPANS[:1], shown=(), until=2
     )
-    assert what_is_found(evidence) == {"ends-while-quiet": "error"}
+    assert severities_by_rule(evidence) == {"ends-while-quiet": "error"}
 
 
 @pytest.mark.parametrize("part", [CoursePart.TOO_MANY, CoursePart.ERRORS])
@@ -328,14 +331,14 @@ def test_ending_or_silence_after_errors_is_giving_up(part: CoursePart) -> None:
     )
     silent = an_evidence(requests=polls(until=at), until=at + 20, more=APPROVES)
     short = an_evidence(requests=polls(until=at), until=at + 2, more=APPROVES)
-    assert what_is_found(ended) == {"gives-up-on-errors": "error"}
-    assert what_is_found(silent) == {"gives-up-on-errors": "error"}
-    assert what_is_found(short) == {}
+    assert severities_by_rule(ended) == {"gives-up-on-errors": "error"}
+    assert severities_by_rule(silent) == {"gives-up-on-errors": "error"}
+    assert severities_by_rule(short) == {}
 
 
 def test_parts_that_were_not_shown_are_not_judged() -> None:
     evidence = an_evidence(requests=polls(until=3.9), spans=SPANS[:1], shown=())
-    findings = what_is_said(evidence)
+    findings = findings_by_rule(evidence)
     hidden = [
         id_
         for id_, finding in findings.items()
@@ -355,7 +358,7 @@ def test_warnings_fail_only_in_strict_mode() -> None:
 
 
 REQUESTS = some.builds(
-    asked,
+    a_request_record,
     some.floats(0, END, exclude_max=True),
     method=some.sampled_from(["GET", "POST", "PUT"]),
     path=some.sampled_from(["/metadata/scheduledEvents/", "/metadata/instance", "/"]),

@@ -42,7 +42,7 @@ def an_approval(by: str = "web-0") -> f.Approved:
     )
 
 
-def told(
+def render(
     *facts: tuple[float, f.Fact],
     requests: tuple[RequestRecord, ...] = (a_poll(0.5),),
     marks: tuple[tuple[datetime, Mark], ...] = (),
@@ -69,7 +69,7 @@ def told(
 
 def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
     done = Mark(name="hook done", at=3.0)
-    assert told(
+    assert render(
         (1.0, an_announcement()),
         (4.0, an_approval()),
         (5.0, f.Started(at=NOON + 15 * MINUTE, maintenance="m0")),
@@ -91,7 +91,7 @@ def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
 def test_consecutive_polls_are_one_line() -> None:
     polls = [a_poll(2 + 0.1 * number) for number in range(37)]
     others = [a_poll(2 + 0.1 * number, "web-1") for number in range(20)]
-    lines = told((1.0, an_announcement()), requests=(*polls, *others))
+    lines = render((1.0, an_announcement()), requests=(*polls, *others))
     assert lines[1:-1] == [
         "+0:00  web-0 asked 37 times in 3.6 s, last 4.4 s ago, api-version 2020-07-01",
         "+0:00  web-1 asked 20 times in 1.9 s, last 6.1 s ago, api-version 2020-07-01",
@@ -100,7 +100,7 @@ def test_consecutive_polls_are_one_line() -> None:
 
 def test_sighting_follows_the_request_that_showed_it() -> None:
     sight = f.Sight(event=ID, vm="web-0", at=NOON)
-    lines = told(
+    lines = render(
         (1.0, an_announcement()),
         (4.0, an_approval()),
         (9.0, f.Seen(at=NOON, sights=(sight,))),  # committed last
@@ -148,15 +148,15 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
     ids=["header", "version", "fault", "stranger", "instance", "refused"],
 )
 def test_unusual_parts_of_a_request_are_shown(asked: RequestRecord, line: str) -> None:
-    assert told((1.0, an_announcement()), requests=(asked,))[1] == f"+0:00  {line}"
+    assert render((1.0, an_announcement()), requests=(asked,))[1] == f"+0:00  {line}"
 
 
 def test_approval_and_its_request_are_one_line() -> None:
     post = a_poll(3.9, method="POST", events=(ID.lower(),))
-    lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
+    lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert lines[1:-1] == ["+0:00  web-0 approved Reboot 5F3A2B1C"]
     again = a_poll(5.0, "web-1", method="POST", events=(ID,))
-    lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(again,))
+    lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(again,))
     assert "web-1 wanted to approve 5F3A2B1C" in lines[2]
 
 
@@ -168,18 +168,18 @@ def test_approval_and_its_request_are_one_line() -> None:
     ],
 )
 def test_request_not_fully_covered_by_the_journal_is_shown(post: RequestRecord) -> None:
-    lines = told((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
+    lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert "web-0 wanted to approve 5F3A2B1C" in lines[2]
 
 
 def test_timeline_without_polls_suggests_the_variable() -> None:
-    lines = told((1.0, an_announcement()), requests=())
+    lines = render((1.0, an_announcement()), requests=())
     assert lines[1] == "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
 
 
 def test_pending_long_poll_is_shown() -> None:
     held = (("web-0", 7.5),)
-    lines = told((1.0, an_announcement()), requests=(), unanswered=held)
+    lines = render((1.0, an_announcement()), requests=(), unanswered=held)
     assert lines[1] == "web-0 asked 2.5 s ago, and is not answered yet"
     assert len(lines) == 3
 
@@ -203,12 +203,12 @@ def test_pending_long_poll_is_shown() -> None:
     ids=["canceled", "stuck", "outage"],
 )
 def test_outcome_is_shown_briefly(fact: f.Fact, line: str) -> None:
-    assert told((1.0, an_announcement()), (2.0, fact))[-2] == f"+0:00  {line}"
+    assert render((1.0, an_announcement()), (2.0, fact))[-2] == f"+0:00  {line}"
 
 
 def test_long_timeline_keeps_its_beginning_and_its_end() -> None:
     marks = [(NOON, Mark(name=f"step {n}", at=2.0 + n / 100)) for n in range(100)]
-    lines = told((1.0, an_announcement()), marks=(*marks,))
+    lines = render((1.0, an_announcement()), marks=(*marks,))
     assert len(lines) == 24
     assert lines[1].endswith("announced Reboot 5F3A2B1C of web-0, not before +15:00")
     assert lines[6:9] == [
@@ -221,7 +221,7 @@ def test_long_timeline_keeps_its_beginning_and_its_end() -> None:
 
 def test_no_line_is_longer_than_a_terminal() -> None:
     mark = (NOON, Mark(name="x" * 200, at=2.0))
-    assert max(map(len, told((1.0, an_announcement()), marks=(mark,)))) <= 80
+    assert max(map(len, render((1.0, an_announcement()), marks=(mark,)))) <= 80
 
 
 @pytest.mark.parametrize(
@@ -234,5 +234,5 @@ def test_offset_is_as_short_as_possible(seconds: int, written: str) -> None:
 
 def test_mark_stays_on_one_line() -> None:
     mark = Mark(name="two\nlines, \x1b[31mred", at=2.0)
-    lines = told((1.0, an_announcement()), marks=((NOON, mark),))
+    lines = render((1.0, an_announcement()), marks=((NOON, mark),))
     assert "+0:00  mark: two lines,  [31mred" in lines

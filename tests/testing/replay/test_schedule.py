@@ -16,7 +16,7 @@ from forewarn.recordings.format import (
 from forewarn.testing.replay.schedule import ReplaySchedule, schedule_of
 
 
-def a_reel(*lines: Line, speed: float = 1.0, shown: float = 0.0) -> ReplaySchedule:
+def a_schedule(*lines: Line, speed: float = 1.0, shown: float = 0.0) -> ReplaySchedule:
     return schedule_of(a_recording(*lines), speed=speed, shown=shown)
 
 
@@ -33,19 +33,19 @@ LIFE = (
 
 
 def test_replay_begins_with_the_first_document_and_keeps_the_recorded_end() -> None:
-    reel = a_reel(*LIFE)
+    reel = a_schedule(*LIFE)
     assert starts(reel) == [0.0, 60.0, 660.0]
     assert reel.ends == 720.0
 
 
 def test_at_speed_60_a_minute_is_a_second() -> None:
-    reel = a_reel(*LIFE, speed=60.0)
+    reel = a_schedule(*LIFE, speed=60.0)
     assert starts(reel) == [0.0, 1.0, 11.0]
     assert reel.ends == 12.0
 
 
 def test_each_document_is_shown_for_a_minimum_time() -> None:
-    reel = a_reel(*LIFE, speed=600.0, shown=1.0)
+    reel = a_schedule(*LIFE, speed=600.0, shown=1.0)
     assert starts(reel) == [0.0, 1.0, 2.0]
     assert reel.ends == 3.0
 
@@ -57,11 +57,11 @@ def test_trouble_has_a_minimum_time_but_its_end_has_none() -> None:
         a_failure(None),
         a_recorded_document(incarnation=2),
     )
-    assert starts(a_reel(*lines, shown=1.0)) == [0.0, 1.0, 2.0, 2.0]
+    assert starts(a_schedule(*lines, shown=1.0)) == [0.0, 1.0, 2.0, 2.0]
 
 
 def test_clock_stops_while_a_document_is_shown_longer_than_recorded() -> None:
-    reel = a_reel(*LIFE, speed=60.0, shown=5.0)
+    reel = a_schedule(*LIFE, speed=60.0, shown=5.0)
     assert reel.position(0.0) == 2.0
     assert reel.position(0.5) == 32.0
     assert reel.position(4.9) == 62.0  # the next document is not shown yet
@@ -70,7 +70,7 @@ def test_clock_stops_while_a_document_is_shown_longer_than_recorded() -> None:
 
 
 def test_clock_continues_after_the_last_line() -> None:
-    reel = a_reel(*LIFE, speed=60.0)
+    reel = a_schedule(*LIFE, speed=60.0)
     assert reel.position(12.0) == 722.0
     assert reel.position(13.0) == 782.0
 
@@ -83,12 +83,12 @@ def test_lines_without_a_visible_effect_get_no_frame() -> None:
         RecordingEnd(after=2.0),
         RecordingResumed(after=50.0),
     )
-    reel = a_reel(*lines, shown=1.0)
+    reel = a_schedule(*lines, shown=1.0)
     assert [frame.line for frame in reel.frames] == [a_recorded_document()]
     assert reel.ends == 50.0
 
 
 def test_recording_without_a_document_has_no_frames() -> None:
-    reel = a_reel(RecordingEnd(after=3.0))
+    reel = a_schedule(RecordingEnd(after=3.0))
     assert reel.frames == []
     assert reel.position(1.0) == 0.0

@@ -73,7 +73,7 @@ def playing(
         yield replay, seen
 
 
-def ask(url: str, version: str = "2020-07-01", **headers: str) -> dict[str, object]:
+def poll(url: str, version: str = "2020-07-01", **headers: str) -> dict[str, object]:
     named = {"Metadata": "true", **headers}
     where = f"{url}/metadata/scheduledevents?api-version={version}"
     with urlopen(Request(where, headers=named), timeout=_LONG) as answer:
@@ -150,10 +150,10 @@ def test_document_with_an_unchanged_incarnation_is_still_new() -> None:
 
 def test_every_version_is_served_and_the_header_is_required() -> None:
     with playing(a_recording(a_recorded_document(a_raw_event()))) as (replay, _):
-        (old,) = json.loads(json.dumps(ask(replay.base, "2017-03-01")["Events"]))
+        (old,) = json.loads(json.dumps(poll(replay.base, "2017-03-01")["Events"]))
         assert old["Resources"] == ["_web-0"]
         with pytest.raises(HTTPError, match="400") as refusal:
-            ask(replay.base, Metadata="false")
+            poll(replay.base, Metadata="false")
         refusal.value.close()
 
 

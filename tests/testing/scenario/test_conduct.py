@@ -1,6 +1,10 @@
 """Verdicts on expectations that hold throughout, and their reasons."""
 
-from tests.testing.support.conduct_builders import a_conduct, an_approval, an_asked
+from tests.testing.support.conduct_builders import (
+    a_conduct,
+    a_request_record,
+    an_approval,
+)
 
 from forewarn.testing.scenario.conduct import (
     ProgramConduct,
@@ -35,12 +39,17 @@ def test_signal_that_killed_a_program_is_reported() -> None:
 
 
 def test_steady_polls_are_frequent_enough() -> None:
-    steady = [an_asked(float(second)) for second in range(1, 10)]
+    steady = [a_request_record(float(second)) for second in range(1, 10)]
     assert the_only(POLLS, a_conduct(requests=steady)).verdict is StepVerdict.PASSED
 
 
 def test_pause_between_polls_is_reported_with_length_and_start() -> None:
-    requests = [an_asked(1.0), an_asked(6.0), an_asked(7.5), an_asked(9.0)]
+    requests = [
+        a_request_record(1.0),
+        a_request_record(6.0),
+        a_request_record(7.5),
+        a_request_record(9.0),
+    ]
     result = the_only(POLLS, a_conduct(requests=requests))
     assert result.reason == (
         "web-0 did not ask for 5.0 s, beginning 1.0 s after the program's start"
@@ -48,7 +57,9 @@ def test_pause_between_polls_is_reported_with_length_and_start() -> None:
 
 
 def test_program_that_stops_polling_fails_at_the_end() -> None:
-    result = the_only(POLLS, a_conduct(requests=[an_asked(1.0), an_asked(2.0)]))
+    result = the_only(
+        POLLS, a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
+    )
     assert result.reason is not None
     assert "for 8.0 s, beginning 2.0 s" in result.reason
 
@@ -63,12 +74,12 @@ def test_pause_may_be_slightly_longer_on_a_busy_machine() -> None:
 
 
 def test_short_request_during_a_long_poll_is_not_a_pause() -> None:
-    both = [an_asked(9.0, since=1.0), an_asked(2.0)]
+    both = [a_request_record(9.0, since=1.0), a_request_record(2.0)]
     assert the_only(POLLS, a_conduct(requests=both)).verdict is StepVerdict.PASSED
 
 
 def test_long_poll_is_not_a_pause() -> None:
-    held = [an_asked(6.0, since=1.0), an_asked(9.0, since=6.1)]
+    held = [a_request_record(6.0, since=1.0), a_request_record(9.0, since=6.1)]
     assert the_only(POLLS, a_conduct(requests=held)).verdict is StepVerdict.PASSED
 
 
@@ -78,7 +89,7 @@ def test_pending_long_poll_at_the_end_is_not_a_pause() -> None:
 
 
 def test_no_polls_are_expected_during_an_outage() -> None:
-    requests = [an_asked(1.0), an_asked(9.0)]
+    requests = [a_request_record(1.0), a_request_record(9.0)]
     outages = the_only(POLLS, a_conduct(requests=requests, outages=[(1.5, 8.5)]))
     assert outages.verdict is StepVerdict.PASSED
 
@@ -117,7 +128,7 @@ def test_program_that_never_polled_is_pointed_to_the_variable() -> None:
 
 
 def test_missing_header_is_the_reason_of_a_refusal() -> None:
-    conduct = a_conduct(requests=[an_asked(5.0, status=400, is_marked=False)])
+    conduct = a_conduct(requests=[a_request_record(5.0, status=400, is_marked=False)])
     assert why_unseen(conduct, 1.0) == (
         "GET /metadata/scheduledevents was answered 400: it sent no"
         " `Metadata: true` header"
@@ -125,17 +136,17 @@ def test_missing_header_is_the_reason_of_a_refusal() -> None:
 
 
 def test_missing_api_version_is_the_reason_of_a_refusal() -> None:
-    conduct = a_conduct(requests=[an_asked(5.0, status=400, version="")])
+    conduct = a_conduct(requests=[a_request_record(5.0, status=400, version="")])
     assert "it gave no api-version" in why_unseen(conduct, 1.0)
 
 
 def test_reason_shows_the_time_of_the_last_poll() -> None:
-    conduct = a_conduct(requests=[an_asked(1.0), an_asked(2.0)])
+    conduct = a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
     assert why_unseen(conduct, 3.0) == "web-0 asked last 8.0 s ago; requests in all: 2"
 
 
 def test_reason_shows_that_no_approval_was_posted() -> None:
-    conduct = a_conduct(requests=[an_asked(1.0), an_asked(2.0)])
+    conduct = a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
     reason = why_unapproved(conduct, "reboot", is_seen=True, since=0.5)
     assert reason == (
         "web-0 was shown it and has asked 2 times since, but it posted no approval"
@@ -143,7 +154,7 @@ def test_reason_shows_that_no_approval_was_posted() -> None:
 
 
 def test_reason_shows_the_id_that_was_approved_instead() -> None:
-    post = an_asked(3.0, method="POST", events=("E9",))
+    post = a_request_record(3.0, method="POST", events=("E9",))
     reason = why_unapproved(
         a_conduct(requests=[post]), "reboot", is_seen=True, since=0.5
     )
@@ -151,7 +162,7 @@ def test_reason_shows_the_id_that_was_approved_instead() -> None:
 
 
 def test_refused_approval_is_the_reason() -> None:
-    post = an_asked(3.0, method="POST", status=400, is_marked=False)
+    post = a_request_record(3.0, method="POST", status=400, is_marked=False)
     reason = why_unapproved(
         a_conduct(requests=[post]), "reboot", is_seen=True, since=0.5
     )
@@ -160,7 +171,7 @@ def test_refused_approval_is_the_reason() -> None:
 
 def test_last_of_several_refused_approvals_is_the_reason() -> None:
     posts = [
-        an_asked(at, method="POST", status=status)
+        a_request_record(at, method="POST", status=status)
         for at, status in [(0.2, 400), (3.0, 429), (4.0, 503)]
     ]
     conduct = a_conduct(requests=posts)
@@ -171,7 +182,7 @@ def test_last_of_several_refused_approvals_is_the_reason() -> None:
 
 
 def test_injected_faults_are_not_blamed_on_the_program() -> None:
-    spoilt = an_asked(5.0, status=503, fault="503")
+    spoilt = a_request_record(5.0, status=503, fault="503")
     assert why_unseen(a_conduct(requests=[spoilt]), 1.0).startswith(
         "web-0 asked last 5.0 s"
     )

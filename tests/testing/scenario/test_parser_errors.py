@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.testing.support.scenario_files import a_scenario, complaints
+from tests.testing.support.scenario_files import a_scenario, errors_in
 
 from forewarn.errors import FaultyFile
 from forewarn.testing.scenario.parser import read_scenario
@@ -12,9 +12,9 @@ WAIT = '{wait = "1s"}'
 REBOOT = '{announce = "Reboot", vms = ["web-0"], as = "a"}'
 
 
-def complaint(text: str) -> str:
+def only_error(text: str) -> str:
     """Return the only error, without the name of the file."""
-    (line,) = complaints(text)
+    (line,) = errors_in(text)
     return line.removeprefix("reboot.toml, ")
 
 
@@ -37,7 +37,7 @@ evnt = "a"
 [throughout]
 polls_at_least_every = "often"
 """
-    assert complaints(text) == [
+    assert errors_in(text) == [
         'reboot.toml, line 1: title: expected text, not ""',
         'reboot.toml, line 2: unknown key "nmae"; known are title, description, vm,'
         " fleet, patience, throughout, steps",
@@ -135,16 +135,16 @@ WRONG = [
 
 @pytest.mark.parametrize(("step", "said"), WRONG, ids=[step for step, _ in WRONG])
 def test_wrong_step_is_reported_with_a_remedy(step: str, said: str) -> None:
-    assert complaint(a_scenario(REBOOT, step)) == f"line 5: {said}"
+    assert only_error(a_scenario(REBOOT, step)) == f"line 5: {said}"
 
 
 def test_number_too_long_to_print_is_refused() -> None:
-    message = complaint(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
+    message = only_error(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
     assert message.endswith("expected at most ten years, not an endless number")
 
 
 def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
-    message = complaint(a_scenario('{zzz = "a"}'))
+    message = only_error(a_scenario('{zzz = "a"}'))
     assert message.startswith(
         "line 4: step 1: it has no verb, so nothing happens; known"
     )
@@ -154,9 +154,9 @@ def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
 
 def test_event_invisible_to_the_program_cannot_be_expected() -> None:
     steps = ('{restart = "db-0", as = "a"}', '{expect = "seen", event = "a"}')
-    message = complaint(a_scenario(*steps))
+    message = only_error(a_scenario(*steps))
     assert message.endswith('the program speaks for web-0, which does not see "a"')
-    assert complaints(a_scenario(*steps, top='vm = "db-0"')) == []
+    assert errors_in(a_scenario(*steps, top='vm = "db-0"')) == []
 
 
 def test_isolated_neighbor_cannot_approve() -> None:
@@ -165,7 +165,7 @@ def test_isolated_neighbor_cannot_approve() -> None:
         'groups = [{ name = "g", kind = "scale-set", isolated = true }]'
     )
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
-    message = complaint(a_scenario(*steps, fleet=fleet))
+    message = only_error(a_scenario(*steps, fleet=fleet))
     assert message.endswith('b does not see "x", so it cannot approve it')
 
 
@@ -175,30 +175,30 @@ def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:
         'groups = [{ name = "g", kind = "scale-set", terminate_notice_seconds = 600 }]'
     )
     step = '{announce = "Terminate", vms = ["a"], notice = "9m"}'
-    assert "at least 10m" in complaint(a_scenario(step, fleet=fleet))
+    assert "at least 10m" in only_error(a_scenario(step, fleet=fleet))
 
 
 def test_host_without_vms_is_refused() -> None:
     fleet = 'vms = [{ name = "a" }]\nhosts = [{ name = "h" }]'
-    message = complaint(a_scenario('{failed = "h"}', fleet=fleet))
+    message = only_error(a_scenario('{failed = "h"}', fleet=fleet))
     assert message.endswith("there is no VM on h, so nobody would be told")
 
 
 def test_wrong_step_still_defines_its_name() -> None:
     steps = ('{restart = "web-9", as = "a"}', '{cancel = "a"}', WAIT)
-    assert len(complaints(a_scenario(*steps))) == 1
+    assert len(errors_in(a_scenario(*steps))) == 1
 
 
 def test_wrong_fleet_suppresses_errors_about_names() -> None:
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
-    message = complaint(
+    message = only_error(
         a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]")
     )
     assert message.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
 
 
 def test_a_fleet_without_vms_is_refused() -> None:
-    message = complaint(a_scenario(WAIT, fleet="vms = []"))
+    message = only_error(a_scenario(WAIT, fleet="vms = []"))
     assert message == "line 6: the fleet has no VMs"
 
 
@@ -211,7 +211,7 @@ def test_missing_fleet_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_program_cannot_both_end_and_keep_running() -> None:
     text = a_scenario('{expect = "ended"}', throughout="keeps_running = true")
-    assert complaint(text) == (
+    assert only_error(text) == (
         "line 7: keeps_running in [throughout]: a step expects the program to have"
         ' "ended"; leave keeps_running out'
     )
@@ -219,17 +219,17 @@ def test_a_program_cannot_both_end_and_keep_running() -> None:
 
 def test_never_approves_must_name_an_announced_event() -> None:
     text = a_scenario(REBOOT, throughout='never_approves = ["b"]')
-    assert 'announced anything as = "b"' in complaint(text)
+    assert 'announced anything as = "b"' in only_error(text)
 
 
 def test_invalid_toml_is_reported_with_its_line() -> None:
-    (message,) = complaints('title = "t\n')
+    (message,) = errors_in('title = "t\n')
     assert message.startswith("reboot.toml: this is not TOML:")
     assert "line 1" in message
 
 
 def test_deep_nesting_is_refused() -> None:
-    (message,) = complaints(f"a = {'[' * 100_000}")
+    (message,) = errors_in(f"a = {'[' * 100_000}")
     assert message == "reboot.toml: this is nested too deep"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from tests.testing.support.scenario_files import EVERYTHING, MISSHAPEN, complaints
+from tests.testing.support.scenario_files import EVERYTHING, MISSHAPEN, errors_in
 
 from forewarn.core.fleet import VM, Group, GroupKind, Host
 from forewarn.core.fleet_file import group_table, host_table, vm_table
@@ -44,7 +44,7 @@ def test_schema_accepts_bundled_scenarios(name: str) -> None:
 )
 def test_schema_and_parser_accept_the_documentation(page: str, text: str) -> None:
     assert SCHEMA.is_valid(tomllib.loads(text)), page
-    assert complaints(text) == []
+    assert errors_in(text) == []
 
 
 def test_documentation_has_complete_scenarios() -> None:
@@ -54,7 +54,7 @@ def test_documentation_has_complete_scenarios() -> None:
 @pytest.mark.parametrize("text", MISSHAPEN.values(), ids=MISSHAPEN.keys())
 def test_schema_and_parser_refuse_malformed_files(text: str) -> None:
     assert not SCHEMA.is_valid(tomllib.loads(text))
-    assert complaints(text) != []
+    assert errors_in(text) != []
 
 
 def test_schema_has_exactly_the_keys_of_a_fleet() -> None:

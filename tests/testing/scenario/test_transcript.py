@@ -12,14 +12,14 @@ LOOKED = Seen(at=NOON, sights=(SIGHT,))
 
 
 def test_time_of_polls_makes_no_difference() -> None:
-    assert told(ONE, LOOKED, TWO) == told(ONE, TWO, LOOKED)
+    assert render(ONE, LOOKED, TWO) == render(ONE, TWO, LOOKED)
 
 
 def test_order_of_facts_makes_a_difference() -> None:
-    assert told(ONE, TWO) != told(TWO, ONE)
+    assert render(ONE, TWO) != render(TWO, ONE)
 
 
-def told(*facts: Fact) -> list[str]:
+def render(*facts: Fact) -> list[str]:
     entries = [
         JournalEntry(position=number, fact=fact)
         for number, fact in enumerate(facts, start=1)

@@ -6,7 +6,7 @@ from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 
 
-def an_asked(
+def a_request_record(
     at: float = 1.0,
     *,
     method: str = "GET",

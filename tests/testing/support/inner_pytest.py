@@ -38,12 +38,12 @@ def a_handler(name: str) -> Sequence[str]:
     return [sys.executable, "-c", f"{start}; {run}"]
 
 
-def hurried(scenario: Scenario) -> Scenario:
+def shortened(scenario: Scenario) -> Scenario:
     """Shorten all waits to what such a handler needs."""
-    return replace(scenario, steps=tuple(map(_hurried, scenario.steps)))
+    return replace(scenario, steps=tuple(map(_shortened, scenario.steps)))
 
 
-def _hurried(step: Step) -> Step:
+def _shortened(step: Step) -> Step:
     if isinstance(step, ExpectStep):
         return replace(step, seconds=min(step.seconds, _SHORT))
     return step

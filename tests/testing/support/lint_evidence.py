@@ -39,7 +39,7 @@ def middle(part: CoursePart) -> float:
     return next(span.began for span in SPANS if span.part is part) + LENGTH / 2
 
 
-def asked(
+def a_request_record(
     at: float,
     *,
     method: str = "GET",
@@ -65,7 +65,7 @@ def asked(
 
 
 def approved(at: float, *events: str, status: int = 200) -> RequestRecord:
-    return asked(at, method="POST", events=events, status=status)
+    return a_request_record(at, method="POST", events=events, status=status)
 
 
 def polls(every: float = 1.0, *, until: float = END) -> Sequence[RequestRecord]:
@@ -74,7 +74,7 @@ def polls(every: float = 1.0, *, until: float = END) -> Sequence[RequestRecord]:
     at = 0.5
     while at < until:
         status, fault = _fault(at)
-        requests.append(asked(at, status=status, fault=fault))
+        requests.append(a_request_record(at, status=status, fault=fault))
         at += max(every, 2.0) if status == 429 else every
     return requests
 
@@ -112,11 +112,11 @@ def an_evidence(
     )
 
 
-def what_is_said(evidence: Evidence) -> Mapping[str, Finding]:
+def findings_by_rule(evidence: Evidence) -> Mapping[str, Finding]:
     return {finding.rule.id: finding for finding in apply_rules(evidence)}
 
 
-def what_is_found(evidence: Evidence) -> dict[str, str]:
+def severities_by_rule(evidence: Evidence) -> dict[str, str]:
     """Return the severity of each rule that found something."""
     return {
         finding.rule.id: finding.severity.value

@@ -208,7 +208,7 @@ def step_of(written: str, *before: str) -> Step:
     return read(a_scenario(*before, written)).steps[-1]
 
 
-def complaints(text: str) -> list[str]:
+def errors_in(text: str) -> list[str]:
     """Return all errors in `text`; empty if it is valid."""
     try:
         read(text)
