@@ -17,9 +17,9 @@ from pathlib import Path
 
 import uvloop
 from benchmarks.fleet import Fleet, a_fleet
-from benchmarks.ledger import JournalReplay
-from benchmarks.line import KeepAliveConnection
-from benchmarks.lives import Operator
+from benchmarks.http_connection import KeepAliveConnection
+from benchmarks.journal_replay import JournalReplay
+from benchmarks.load_operator import Operator
 from benchmarks.outcome import LoadPlan, LoadResults, head, missed_bars, table
 from benchmarks.program import ServeProcess, serving
 from benchmarks.vms import EVENTS, VM, SharedState, lag

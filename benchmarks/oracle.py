@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from benchmarks.fleet import FleetVm
-from benchmarks.line import ReceivedResponse
+from benchmarks.http_connection import ReceivedResponse
 
 _ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 _TAG = re.compile(r'"(\w+)\.(\d+)"')

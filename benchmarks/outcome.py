@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from benchmarks import figures
 from benchmarks.fleet import Fleet
-from benchmarks.ledger import JournalReplay
+from benchmarks.journal_replay import JournalReplay
 from benchmarks.oracle import Oracle
 from benchmarks.vms import WAYS, LoadStatistics
 

@@ -20,7 +20,7 @@ from benchmarks.figures import line
 from benchmarks.program import TOKEN, serving
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.chromium import MISSING, a_chromium, executable
-from tests.browser.visitor import set_session_cookie, wait_until_drawn
+from tests.browser.portal_user import set_session_cookie, wait_until_drawn
 
 _PAGES = ("now", "timeline", "fleet")
 _UPDATE_DOMAINS = 5

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.fleet import FleetVm
-from benchmarks.line import KeepAliveConnection, ReceivedResponse
+from benchmarks.http_connection import KeepAliveConnection, ReceivedResponse
 from benchmarks.oracle import Oracle
 
 WAIT = 10  # seconds of a long poll

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.browser.busy_service import a_lively_service
 from tests.browser.chromium import MISSING, a_chromium, executable
-from tests.browser.lively import a_lively_service
-from tests.browser.visitor import SCHEMES, PortalUser, ProfilePool, a_user, navigate
+from tests.browser.portal_user import SCHEMES, PortalUser, ProfilePool, a_user, navigate
 from tests.server.support.service import RunningService
 
 FOLDER = Path(__file__).parent / "portal"

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
-from tests.browser.visitor import PortalUser, ProfilePool, a_user
+from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService, a_service
 
 #: Starts a service with the given flags; it ends with the test.

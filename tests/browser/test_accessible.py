@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.lively import a_lively_service
-from tests.browser.visitor import PortalUser, navigate
+from tests.browser.busy_service import a_lively_service
+from tests.browser.portal_user import PortalUser, navigate
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
 

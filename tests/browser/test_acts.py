@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
+from tests.browser.components import mount, mounted
 from tests.browser.conftest import Serve
-from tests.browser.mounted import mount, mounted
-from tests.browser.visitor import PortalUser
+from tests.browser.portal_user import PortalUser
 from tests.server.support.service import FLEET, RunningService, a_service
 
 SPOT = '[[vms]]\nname = "spot"\nspot = true\n'

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
+from tests.browser.portal_user import PortalUser
 from tests.browser.test_accessible import violations
-from tests.browser.visitor import PortalUser
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
 

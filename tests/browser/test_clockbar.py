@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import PortalUser
+from tests.browser.portal_user import PortalUser
 from tests.server.support.service import RunningService
 
 _SHIFT = """() => new Promise((told) => {

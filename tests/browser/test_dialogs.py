@@ -2,9 +2,9 @@
 
 import pytest
 from playwright.sync_api import Route, expect
-from tests.browser.mounted import mounted
+from tests.browser.components import mounted
+from tests.browser.portal_user import PortalUser
 from tests.browser.test_acts import expect_message, press
-from tests.browser.visitor import PortalUser
 from tests.server.support.service import RunningService
 
 

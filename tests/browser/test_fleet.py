@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Serve
-from tests.browser.visitor import PortalUser, ProfilePool, a_user, set_session_cookie
+from tests.browser.portal_user import (
+    PortalUser,
+    ProfilePool,
+    a_user,
+    set_session_cookie,
+)
 from tests.server.support.service import RunningService, a_service
 
 LONG = "n" * 80

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.visitor import PortalUser, set_session_cookie
+from tests.browser.portal_user import PortalUser, set_session_cookie
 from tests.end_to_end.program import a_reserved_address, run, serving
 from tests.server.support.service import RunningService
 

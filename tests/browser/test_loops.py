@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.browser.chromium import Chromium
-from tests.browser.visitor import ProfilePool
+from tests.browser.portal_user import ProfilePool
 
 
 async def _answer() -> int:

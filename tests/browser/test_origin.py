@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser.files import PORTAL, served
-from tests.browser.visitor import PortalUser, navigate
+from tests.browser.portal_user import PortalUser, navigate
 from tests.server.support.service import RunningService
 
 #: XML namespaces, which look like URLs but are never requested.

@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.visitor import PortalUser, sign_in, wait_until_drawn
+from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService
 
 #: Keeps messages on the page that would disappear by themselves after some seconds.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.visitor import PortalUser
+from tests.browser.portal_user import PortalUser
 from tests.server.support.service import RunningService
 
 NARROW = 390

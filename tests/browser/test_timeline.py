@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from tests.browser.busy_service import a_lively_service
 from tests.browser.conftest import Serve
-from tests.browser.lively import a_lively_service
-from tests.browser.visitor import PortalUser, ProfilePool, a_user
+from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
 
 

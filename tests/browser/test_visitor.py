@@ -1,7 +1,7 @@
 """The simulated user, on which other browser tests rely."""
 
 import pytest
-from tests.browser.visitor import PortalUser, sign_in, wait_until_drawn
+from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService
 
 

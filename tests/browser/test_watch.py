@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.visitor import PortalUser, ProfilePool, a_user
+from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
 
 SCRIPTS = {

@@ -13,11 +13,15 @@ import pytest
 from tests.conformance import target
 from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
+from tests.conformance.raw_connection import Transcript
 from tests.conformance.report import RunResults, write_report
-from tests.conformance.stage import TemporaryFleet, a_temporary_fleet, clean_up
 from tests.conformance.target import Serve, Settings, Target
+from tests.conformance.temporary_fleet import (
+    TemporaryFleet,
+    a_temporary_fleet,
+    clean_up,
+)
 from tests.conformance.vm import VM
-from tests.conformance.wire import Transcript
 
 _FACTS = pytest.StashKey[Mapping[str, Fact]]()
 _OUTCOMES = pytest.StashKey[RunResults]()

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.conformance.control import ControlClient
-from tests.conformance.stage import TemporaryFleet
-from tests.conformance.wire import RequestPacer
+from tests.conformance.raw_connection import RequestPacer
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.end_to_end.program import serving
 from tests.patience import PATIENCE
 

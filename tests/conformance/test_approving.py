@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM, approval
 
 HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [

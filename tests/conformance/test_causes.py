@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 
 
 @fact("5.8g")

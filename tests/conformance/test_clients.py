@@ -2,10 +2,10 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.raw_connection import ReceivedResponse
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.test_headers import CONTENT_TYPES, HEADER_ERROR
 from tests.conformance.vm import EVENTS, NEWEST, VERSIONS, VM, approval, events
-from tests.conformance.wire import ReceivedResponse
 
 PROMPT = 2.0  # seconds: the shortest timeout of any known client
 FORM = "Content-Type: application/x-www-form-urlencoded"

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import Serve, Settings
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
 OTHERS = ("PUT", "PATCH", "DELETE", "OPTIONS")

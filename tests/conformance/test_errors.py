@@ -4,8 +4,8 @@ import json
 
 import pytest
 from tests.conformance.facts import fact
+from tests.conformance.raw_connection import ReceivedResponse
 from tests.conformance.vm import EVENTS, NEWEST, VM, events
-from tests.conformance.wire import ReceivedResponse
 
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
 NOT_FOUND = b'{ "error": "Not found" }'

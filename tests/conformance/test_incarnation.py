@@ -3,7 +3,7 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import VERSIONS, VM
 
 

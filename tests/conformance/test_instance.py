@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.raw_connection import ReceivedResponse
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import VM
-from tests.conformance.wire import ReceivedResponse
 
 NEW = "2021-02-01"
 FIELDS = (

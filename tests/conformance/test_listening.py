@@ -3,8 +3,8 @@
 import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
 from tests.conformance.target import Serve, Settings
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 from tests.end_to_end.program import until
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.test_errors import UNMARKED
 from tests.conformance.vm import EVENTS, NEWEST, VM, events
 

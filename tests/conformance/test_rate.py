@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.raw_connection import RawConnection, ReceivedResponse
 from tests.conformance.target import NEEDS_HURRY, Serve, Settings, Target
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
-from tests.conformance.wire import RawConnection, ReceivedResponse
 
 LIMIT = 5
 MANY = 100

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import VM, approval
 
 MALFORMED = (

@@ -2,7 +2,7 @@
 
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import VM
 
 

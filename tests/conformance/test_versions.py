@@ -4,7 +4,7 @@ import re
 
 import pytest
 from tests.conformance.facts import fact, read_facts
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, VERSIONS, VM
 
 OF_INSTANCE = tuple(re.findall(r"\d{4}-\d\d-\d\d", read_facts()["3.2a"].text))

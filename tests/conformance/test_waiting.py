@@ -4,9 +4,9 @@ import time
 
 import pytest
 from tests.conformance.facts import fact
-from tests.conformance.stage import TemporaryFleet
+from tests.conformance.raw_connection import ReceivedResponse
+from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import NEWEST, VM, events
-from tests.conformance.wire import ReceivedResponse
 
 AT_ONCE = 10.0  # seconds: far less than the 30 that a client would wait
 SHORT = 0.3  # seconds for which a long poll is observed to stay open

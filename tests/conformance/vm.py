@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.conformance.wire import RawConnection, ReceivedResponse, Transcript
+from tests.conformance.raw_connection import RawConnection, ReceivedResponse, Transcript
 
 VERSIONS = (
     "2017-03-01",

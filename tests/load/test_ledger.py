@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from benchmarks.ledger import JournalReplay
+from benchmarks.journal_replay import JournalReplay
 
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:15:00.5Z"
 QUARTER_PAST = "2026-01-01T12:15:00Z"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 from benchmarks.fleet import FleetVm
-from benchmarks.line import ReceivedResponse
+from benchmarks.http_connection import ReceivedResponse
 from benchmarks.oracle import Oracle
 
 NOON = "Thu, 01 Jan 2026 12:00:00 GMT"

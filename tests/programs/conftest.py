@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from tests.end_to_end.program import Program, serving
+from tests.programs.deployment import Deployment, a_deployment
+from tests.programs.frame_counters import watch
 from tests.programs.hypervisor import BRIDGE, TAPS, Hypervisor, a_hypervisor
 from tests.programs.libvirt_hosts import LibvirtHosts, some_hosts
-from tests.programs.site import Deployment, a_deployment
-from tests.programs.watch import watch
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.end_to_end.program import Program
-from tests.programs.http_talker import running_program
+from tests.programs.interactive_program import running_program
 from tests.programs.record import approval, vms_that_saw
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 from tests.end_to_end.program import until
+from tests.programs.frame_counters import arrived
 from tests.programs.frames import claim, learning_frame, opening, probe
 from tests.programs.hypervisor import CARDS, HERE, OUTSIDE, Hypervisor
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, HAS_IPV6
-from tests.programs.watch import arrived
 
 pytestmark = [pytest.mark.full, needs("curl", "nft", "bridge")]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program, until
 from tests.patience import PATIENCE
-from tests.programs.front import Fault, RecordingProxy, a_front
-from tests.programs.http_talker import InteractiveProgram, running_program
+from tests.programs.fault_proxy import Fault, RecordingProxy, a_front
 from tests.programs.installed import PROGRAMS, needs, run_program
+from tests.programs.interactive_program import InteractiveProgram, running_program
 from tests.programs.record import approval
 
 import forewarn

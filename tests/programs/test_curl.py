@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.program import FinishedCommand, Program
+from tests.programs.deployment import URL, Deployment
 from tests.programs.installed import needs, run_program
 from tests.programs.record import approval, start_requests, vms_that_saw
-from tests.programs.site import URL, Deployment
 
 pytestmark = needs("curl")
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.end_to_end.program import until
+from tests.programs.frame_counters import LINK_LOCAL, arrived
 from tests.programs.frames import dhcp_discover, opening
 from tests.programs.hypervisor import (
     CARDS,
@@ -20,7 +21,6 @@ from tests.programs.hypervisor import (
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT
 from tests.programs.page import labels
-from tests.programs.watch import LINK_LOCAL, arrived
 
 pytestmark = [pytest.mark.full, needs("curl", "nft", "bridge")]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.programs.deployment import Deployment
 from tests.programs.installed import NODE_MODULES, needs, node_module, package_file
-from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.programs.deployment import Deployment
 from tests.programs.installed import package_file
 from tests.programs.record import approval, vms_that_saw
-from tests.programs.site import Deployment
 
 pytestmark = pytest.mark.full
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 from tests.end_to_end.program import SOON, until
 from tests.patience import PATIENCE
+from tests.programs.deployment import URL, Deployment, a_deployment
 from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT, ENDPOINT_6, HAS_IPV6
 from tests.programs.record import approval, start_requests, vms_that_saw
-from tests.programs.site import URL, Deployment, a_deployment
 
 pytestmark = [pytest.mark.full, needs("curl")]
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+from tests.stories.harness import rfc3339
 from tests.stories.rows import (
     CANCELED,
     COMPLETED,
@@ -14,7 +15,6 @@ from tests.stories.rows import (
     STARTED,
     ExpectedMaintenance,
 )
-from tests.stories.world import rfc3339
 
 VERSIONS = (
     "2017-03-01",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from tests.stories.harness import NOON, rfc3339
 from tests.stories.rows import (
     CANCELED,
     COMPLETED,
@@ -24,7 +25,6 @@ from tests.stories.rows import (
     wait_for_notice,
 )
 from tests.stories.rows_of_hosts import FREEZE, ON_A
-from tests.stories.world import NOON, rfc3339
 
 WORN = ExpectedMaintenance(
     type="Redeploy",

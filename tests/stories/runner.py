@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from tests.server.support.service import ReceivedResponse
+from tests.stories.harness import FLEET, ServiceHarness, rfc3339
 from tests.stories.oracle import VERSIONS, Audience, ModelMaintenance, audiences, normal
 from tests.stories.rows import (
     Advance,
@@ -18,7 +19,6 @@ from tests.stories.rows import (
     Row,
     Step,
 )
-from tests.stories.world import FLEET, ServiceHarness, rfc3339
 
 GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 

@@ -2,8 +2,8 @@
 
 import pytest
 from tests.stories.conftest import Make
+from tests.stories.harness import ServiceHarness
 from tests.stories.rows import COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import ServiceHarness
 
 TEN = [f"batch_{number}" for number in (0, 1, *range(3, 11))]
 *NINE, STUBBORN = TEN

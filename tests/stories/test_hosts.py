@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 from tests.stories.conftest import Make
+from tests.stories.harness import NOON, ServiceHarness
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import NOON, ServiceHarness
 
 
 def test_two_hosts_that_share_groups_are_maintained_one_after_the_other(

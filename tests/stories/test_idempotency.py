@@ -1,7 +1,7 @@
 """Idempotency keys: a repeated request takes effect once."""
 
 import pytest
-from tests.stories.world import ServiceHarness
+from tests.stories.harness import ServiceHarness
 
 ROUTES = (
     "vms/web-0/restart",

@@ -2,8 +2,8 @@
 
 import pytest
 from tests.stories.conftest import Make
+from tests.stories.harness import ServiceHarness
 from tests.stories.rows import SCHEDULED, STARTED
-from tests.stories.world import ServiceHarness
 
 TEN = [
     *("web-0", "web-1", "web-2", "web-10", "db-0", "db-1", "db-2"),

@@ -1,8 +1,8 @@
 """Fleet changes that are possible while events are live."""
 
 import pytest
+from tests.stories.harness import ServiceHarness
 from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
-from tests.stories.world import ServiceHarness
 
 
 @pytest.mark.parametrize(

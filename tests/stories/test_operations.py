@@ -7,9 +7,9 @@ from tests.stories import (
     rows_of_hosts,
     rows_of_vms,
 )
+from tests.stories.harness import ServiceHarness
 from tests.stories.rows import Row
 from tests.stories.runner import run
-from tests.stories.world import ServiceHarness
 
 ROWS = (
     *rows_of_hosts.ROWS,

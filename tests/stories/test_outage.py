@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.support.service import simulate_outage
+from tests.stories.harness import NOON, ServiceHarness, a_harness, rfc3339
 from tests.stories.rows import SCHEDULED, STARTED
-from tests.stories.world import NOON, ServiceHarness, a_harness, rfc3339
 
 MINUTE = timedelta(minutes=1)
 

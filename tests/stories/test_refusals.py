@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.stories.world import NOON, ServiceHarness, rfc3339
+from tests.stories.harness import NOON, ServiceHarness, rfc3339
 
 VM_ROUTES = ("restart", "redeploy", "reimage", "evict", "delete")
 HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")

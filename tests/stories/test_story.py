@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.stories.world import NOON, ServiceHarness, rfc3339
+from tests.stories.harness import NOON, ServiceHarness, rfc3339
 
 STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 

@@ -1,6 +1,6 @@
 """A correct handler, which shows that a short program can pass."""
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 approved = set()
 for found in documents():

@@ -1,6 +1,6 @@
 """A client that approves in an invalid format."""
 
-from tests.testing.bad_clients.asking import Entry, approve, watch
+from tests.testing.bad_clients.requests import Entry, approve, watch
 
 
 def act(events: list[Entry]) -> None:

@@ -1,6 +1,6 @@
 """A client that approves every event it sees, immediately and repeatedly."""
 
-from tests.testing.bad_clients.asking import Entry, approve, watch
+from tests.testing.bad_clients.requests import Entry, approve, watch
 
 
 def act(events: list[Entry]) -> None:

@@ -1,6 +1,6 @@
 """A client that knows five event types and crashes on any other."""
 
-from tests.testing.bad_clients.asking import Entry, watch
+from tests.testing.bad_clients.requests import Entry, watch
 
 WORK = dict.fromkeys(("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"), 0)
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.testing.bad_clients.asking import Entry, watch
+from tests.testing.bad_clients.requests import Entry, watch
 
 
 def act(events: list[Entry]) -> None:

@@ -3,7 +3,7 @@
 import json
 from urllib.request import Request
 
-from tests.testing.bad_clients.asking import EVENTS, HEADERS, OPEN, Entry, watch
+from tests.testing.bad_clients.requests import EVENTS, HEADERS, OPEN, Entry, watch
 
 LAST = [0]
 

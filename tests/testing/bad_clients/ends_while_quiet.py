@@ -1,5 +1,5 @@
 """A client that polls once, as if something would start it again."""
 
-from tests.testing.bad_clients.asking import ask
+from tests.testing.bad_clients.requests import ask
 
 ask()

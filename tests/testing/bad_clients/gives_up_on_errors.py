@@ -1,5 +1,5 @@
 """A client that survives no error."""
 
-from tests.testing.bad_clients.asking import watch
+from tests.testing.bad_clients.requests import watch
 
 watch(outlives=())

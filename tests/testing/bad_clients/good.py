@@ -2,7 +2,7 @@
 
 import time
 
-from tests.testing.bad_clients.asking import Entry, approve, watch
+from tests.testing.bad_clients.requests import Entry, approve, watch
 
 APPROVED: set[str] = set()
 

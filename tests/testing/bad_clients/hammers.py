@@ -2,7 +2,7 @@
 
 from urllib.error import HTTPError
 
-from tests.testing.bad_clients.asking import Entry, ask, watch
+from tests.testing.bad_clients.requests import Entry, ask, watch
 
 
 def read() -> list[Entry]:

@@ -2,6 +2,6 @@
 
 from functools import partial
 
-from tests.testing.bad_clients.asking import ask, watch
+from tests.testing.bad_clients.requests import ask, watch
 
 watch(read=partial(ask, headers={}))

@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from tests.testing.bad_clients.asking import Entry, watch
+from tests.testing.bad_clients.requests import Entry, watch
 
 
 def act(events: list[Entry]) -> None:

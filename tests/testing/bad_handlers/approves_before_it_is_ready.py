@@ -3,7 +3,7 @@
 import os
 import urllib.request
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 for found in documents():
     for event in found["Events"]:

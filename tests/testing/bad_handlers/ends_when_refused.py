@@ -2,7 +2,7 @@
 
 import time
 
-from tests.testing.bad_handlers.asking import approve, document, is_open
+from tests.testing.bad_handlers.requests import approve, document, is_open
 
 while True:
     for event in document()["Events"]:

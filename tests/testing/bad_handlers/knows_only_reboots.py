@@ -1,6 +1,6 @@
 """A handler that knows only the Reboot type."""
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 for found in documents():
     for event in found["Events"]:

@@ -2,7 +2,7 @@
 
 from email.utils import parsedate_to_datetime
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 NOW = parsedate_to_datetime("Mon, 01 Jan 2024 00:00:00 GMT")
 

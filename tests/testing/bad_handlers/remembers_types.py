@@ -1,6 +1,6 @@
 """A handler that identifies events by type and resources instead of by id."""
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 approved = set()
 for found in documents():

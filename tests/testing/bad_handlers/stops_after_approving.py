@@ -2,7 +2,7 @@
 
 import time
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 for found in documents():
     ours = [event for event in found["Events"] if is_open(event)]

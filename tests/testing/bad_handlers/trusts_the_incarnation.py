@@ -1,6 +1,6 @@
 """A handler that assumes the document incarnation only grows."""
 
-from tests.testing.bad_handlers.asking import approve, documents, is_open
+from tests.testing.bad_handlers.requests import approve, documents, is_open
 
 known = -1
 for found in documents():

@@ -1,6 +1,6 @@
 """A handler that assumes every announced event will start."""
 
-from tests.testing.bad_handlers.asking import approve, document, documents, is_open
+from tests.testing.bad_handlers.requests import approve, document, documents, is_open
 
 for found in documents():
     for event in found["Events"]:

@@ -1,7 +1,7 @@
 """Single components of the portal on an empty page, connected to a real service."""
 
 from playwright.sync_api import Page
-from tests.browser.visitor import PortalUser, set_session_cookie
+from tests.browser.portal_user import PortalUser, set_session_cookie
 from tests.server.support.service import RunningService
 
 #: Renders one component, with its messages in `#said` below it.

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.fleet import Fleet
-from benchmarks.line import KeepAliveConnection, ReceivedResponse
+from benchmarks.http_connection import KeepAliveConnection, ReceivedResponse
 from benchmarks.oracle import Oracle
 from benchmarks.program import TOKEN
 

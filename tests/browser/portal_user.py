@@ -6,7 +6,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.browser.watch import PageErrors
+from tests.browser.page_errors import PageErrors
 from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
