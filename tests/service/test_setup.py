@@ -47,9 +47,10 @@ def test_unknown_fleet_name_is_refused(
         vms_of("production")
 
 
-def test_the_web_framework_is_imported_after_vms_are_served() -> None:
+def test_web_framework_and_postgresql_are_not_imported_at_the_start() -> None:
     program = "import forewarn.service.service, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert {"fastapi", "starlette", "uvicorn"}.isdisjoint(done.stdout.split())
+    late = {"fastapi", "starlette", "uvicorn", "psycopg"}
+    assert late.isdisjoint(done.stdout.split())

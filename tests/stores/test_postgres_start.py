@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from tests.postgres import PASSWORD, PostgresServer
@@ -98,6 +99,20 @@ def test_close_releases_the_database(url: str) -> None:
 def test_url_may_use_the_postgres_scheme(url: str) -> None:
     with opened(url.replace("postgresql://", "postgres://")) as store:
         assert put(store, a_seen(1)) == 1
+
+
+def test_password_may_come_from_a_file_or_the_environment(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _, rest = url.partition("@")[2].partition("/")
+    file = tmp_path / "passwords"
+    file.write_text(f"*:*:*:forewarn:{PASSWORD.replace(':', chr(92) + ':')}\n")
+    file.chmod(0o600)
+    for name, value in (("PGPASSFILE", str(file)), ("PGPASSWORD", PASSWORD)):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            with opened(f"postgresql://forewarn@{host}/{rest}") as store:
+                store.facts(0, 1)
 
 
 # --- refusals ----------------------------------------------------------------
