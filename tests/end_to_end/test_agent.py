@@ -244,7 +244,6 @@ def test_a_dry_run_runs_nothing_and_approves_nothing(
     assert approvals(fast, "dry") == []
 
 
-@pytest.mark.full
 def test_a_dry_run_does_not_bind_later_agents(fast: Program, tmp_path: Path) -> None:
     where, folder = endpoint(fast, "tried"), tmp_path / "vm"
     never = HOOKS + RULE + 'approve = "never"\n'

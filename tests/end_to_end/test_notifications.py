@@ -130,7 +130,6 @@ def test_a_receiver_that_was_down_misses_nothing(tmp_path: Path) -> None:
     assert "hush" not in log
 
 
-@pytest.mark.full
 def test_log_notifications_are_json_at_any_log_level(tmp_path: Path) -> None:
     text = '[[notify.targets]]\nname = "log"\nkind = "log"\n'
     options = ("--log-format", "json", "--log-level", "error", *MANUAL)

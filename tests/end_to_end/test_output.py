@@ -93,7 +93,6 @@ def test_the_program_serves_without_any_reader(tmp_path: Path) -> None:
         check_that_it_serves(process)
 
 
-@pytest.mark.full
 def test_addresses_that_cannot_be_printed_are_logged(tmp_path: Path) -> None:
     with started_by_a_shell(tmp_path, ">/dev/full") as process:
         assert process.stderr is not None

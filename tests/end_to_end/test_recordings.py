@@ -170,7 +170,6 @@ def test_failures_are_recorded_and_the_recording_continues(tmp_path: Path) -> No
     assert [line.what for line in lines] == ["503", None, "400"]
 
 
-@pytest.mark.full
 def test_an_approval_during_a_replay_is_printed_with_its_vm(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))

@@ -32,7 +32,17 @@ WRONG_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("option", WRONG_OPTIONS)
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--driver",
+        *(
+            pytest.param(option, marks=pytest.mark.full)
+            for option in WRONG_OPTIONS
+            if option != "--driver"
+        ),
+    ],
+)
 def test_an_invalid_option_value_is_a_usage_error(tmp_path: Path, option: str) -> None:
     value = WRONG_OPTIONS[option]
     ended = run(tmp_path, "serve", *PORTS, option, value)
@@ -68,7 +78,9 @@ def test_an_invalid_config_is_a_usage_error(tmp_path: Path, wrong: str) -> None:
     check_sentence(ended, 2, "forewarn.toml", word)
 
 
-@pytest.mark.parametrize("name", ["missing.toml", "."])
+@pytest.mark.parametrize(
+    "name", ["missing.toml", pytest.param(".", marks=pytest.mark.full)]
+)
 def test_an_unreadable_config_is_a_usage_error(tmp_path: Path, name: str) -> None:
     ended = run(tmp_path, "serve", *PORTS, "--config", name)
     check_sentence(ended, 2, f"{name} cannot be read")

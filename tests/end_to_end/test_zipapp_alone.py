@@ -141,7 +141,6 @@ def test_the_zipapp_has_every_command(archive: Path) -> None:
         assert f"\n    {command} " in output
 
 
-@pytest.mark.full
 def test_the_zipapp_has_the_agent(archive: Path) -> None:
     assert run_zipapp(archive, "agent", "--help").startswith("usage: forewarn agent ")
 
@@ -166,7 +165,6 @@ def test_the_zipapp_reports_that_it_lacks_the_service(archive: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.full
 def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
     recording = tmp_path / "tape.jsonl"
     recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
@@ -181,7 +179,6 @@ def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -
     assert "replay needs the server extra" in done.stderr
 
 
-@pytest.mark.full
 def test_the_same_sources_give_the_same_zipapp(archive: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "again.pyz").read_bytes() == archive.read_bytes()
     with zipfile.ZipFile(archive) as content:

@@ -22,7 +22,7 @@ from tests.programs.installed import needs
 from tests.programs.network import ENDPOINT
 from tests.programs.page import labels
 
-pytestmark = [pytest.mark.full, needs("curl", "nft", "bridge")]
+pytestmark = needs("curl", "nft", "bridge")
 
 STEPS = ("address", "rules", "undo", "add", "remove")
 VICTIM, THIEF, STRANGER = CARDS["web-0"], CARDS["web-1"], CARDS[OUTSIDE]
@@ -42,6 +42,7 @@ def test_a_vm_is_identified(hypervisor: Hypervisor, vm: str) -> None:
     assert hypervisor.name_of(vm) == vm
 
 
+@pytest.mark.full
 def test_a_vm_is_served_only_while_it_is_listed(
     hypervisor: Hypervisor,
 ) -> None:
@@ -79,6 +80,7 @@ def test_only_the_rules_block_packets_with_a_forged_source(
 # --- blocked ports -----------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("machine", ["web-1", OUTSIDE])
 def test_only_the_rules_block_other_ports(hypervisor: Hypervisor, machine: str) -> None:
     ports = (f"{ENDPOINT}:8255", f"{OWN_ADDRESS}:8255", f"{ENDPOINT}:22")
@@ -89,6 +91,7 @@ def test_only_the_rules_block_other_ports(hypervisor: Hypervisor, machine: str) 
             assert hypervisor.is_refused(machine, f"http://{port}"), port
 
 
+@pytest.mark.full
 def test_the_control_plane_is_unreachable_even_if_loopback_is_routed(
     hypervisor: Hypervisor,
 ) -> None:
@@ -118,6 +121,7 @@ def loopback_routed(hypervisor: Hypervisor, vm: str) -> Iterator[None]:
         set_kernel(here, "ipv4/conf/*/route_localnet", 0)
 
 
+@pytest.mark.full
 def test_only_the_rules_prevent_forwarding_of_link_local_packets(
     hypervisor: Hypervisor,
 ) -> None:
@@ -142,6 +146,7 @@ def test_only_the_rules_prevent_forwarding_of_link_local_packets(
 # --- unaffected traffic ------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
     hypervisor: Hypervisor,
 ) -> None:
@@ -149,6 +154,7 @@ def test_the_operator_reaches_the_control_plane_on_the_hypervisor(
     assert hypervisor.on(HERE, "curl", "-s", control).code == 0
 
 
+@pytest.mark.full
 def test_a_vm_can_still_use_dhcp(hypervisor: Hypervisor) -> None:
     arrived(hypervisor, "seeking")
     hypervisor.send("web-1", dhcp_discover(THIEF.mac))

@@ -1,8 +1,10 @@
 """Stops of a service while its receivers, scripts or database hang."""
 
 import time
+from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.drivers.scripts import is_alive, write_script
 from tests.end_to_end.program import SOON, until
 from tests.notifiers.receiver import a_receiver
@@ -10,6 +12,8 @@ from tests.patience import PATIENCE
 from tests.postgres import Server
 from tests.server.support.service import a_service
 from tests.stores.relay import relayed
+
+from forewarn.stores.postgres import PostgresLimits
 
 #: Runs until it is ended; its second attempt succeeds.
 ENDLESS = """\
@@ -66,8 +70,10 @@ def test_a_stop_ends_the_script_whose_work_is_repeated(tmp_path: Path) -> None:
 
 
 def test_a_hanging_database_does_not_delay_a_stop(
-    tmp_path: Path, postgres: Server
+    tmp_path: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    limits = partial(PostgresLimits, leaving=0.1)
+    monkeypatch.setattr("forewarn.stores.postgres.PostgresLimits", limits)
     with relayed(postgres.port) as relay:
         store = postgres.url(port=relay.port, schema=postgres.new_schema())
         with a_service(tmp_path, store=store) as service:

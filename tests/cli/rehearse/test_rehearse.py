@@ -1,0 +1,112 @@
+"""Tests of `forewarn rehearse`: its options, result files and exit codes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from forewarn.cli import main
+from forewarn.testing.rehearsal.options import fleet_of
+from forewarn.testing.scenario import player
+from forewarn.testing.scenario.model import Scenario
+from forewarn.testing.scenario.results import (
+    ScenarioResult,
+    StepResult,
+    StepVerdict,
+)
+
+Capture = pytest.CaptureFixture[str]
+
+PLAYED = ScenarioResult(
+    scenario=Scenario(
+        name="reboot", title="A reboot", fleet=fleet_of(), vm="web-0", steps=()
+    ),
+    results=[StepResult(number=1, what="web-0 sees it", verdict=StepVerdict.PASSED)],
+    seconds=1.0,
+    transcript=['{"fact": "Approved"}'],
+)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder of its own, and leave signal handlers alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("forewarn.cli.rehearse.rehearse.end_on_signals", lambda: None)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
+    """Collect the runs that are requested, and let each of them pass."""
+    requested: list[player.ScenarioRun] = []
+
+    def play(scenario: object, run: player.ScenarioRun, progress: object) -> object:
+        del scenario, progress
+        requested.append(run)
+        return PLAYED
+
+    monkeypatch.setattr(player, "play", play)
+    return requested
+
+
+def test_every_option_of_a_rehearsal_reaches_it(
+    runs: Sequence[player.ScenarioRun],
+) -> None:
+    words = "--seed 7 --timeout 2m --metadata 127.0.0.1:81 --output o".split()
+    program = ("handler", "--json", "--", "-x")
+    assert main.main(["rehearse", "user-reboot", *words, "--", *program]) == 0
+    assert [*runs] == [
+        player.ScenarioRun(
+            command=[*program],
+            seed=7,
+            timeout=120.0,
+            metadata="127.0.0.1:81",
+            output="o",
+        )
+    ]
+
+
+@pytest.mark.usefixtures("runs")
+def test_results_are_written_as_requested(tmp_path: Path, capsys: Capture) -> None:
+    words = "--json --quiet --junit r.xml --transcript t.jsonl".split()
+    assert main.main(["rehearse", "user-reboot", *words, "--", "handler"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["passed"] is True
+    assert printed.err == ""
+    suites = ElementTree.parse(tmp_path / "r.xml").getroot()
+    assert suites.find("testsuite[@tests='1'][@failures='0']") is not None
+    assert (tmp_path / "t.jsonl").read_text() == '{"fact": "Approved"}\n'
+
+
+@pytest.mark.usefixtures("runs")
+def test_result_files_may_be_named_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREWARN_JUNIT", "r.xml")
+    assert main.main(["rehearse", "user-reboot", "--", "handler"]) == 0
+    assert (tmp_path / "r.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no-such", "--", "true"), "there is no scenario no-such"),
+        (("user-reboot", "--", "no-such"), "no-such cannot be started"),
+        (("user-reboot", "--junit", "x/y", "--", "true"), "x/y cannot be written"),
+        (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
+    ],
+)
+def test_rehearsal_that_cannot_start_is_an_error_message(
+    words: Sequence[str], said: str, capsys: Capture
+) -> None:
+    assert main.main(["rehearse", *words]) == 1
+    message = capsys.readouterr().err
+    assert said in message
+    assert "Traceback" not in message
+
+
+def test_rehearsal_that_cannot_start_leaves_no_empty_report(tmp_path: Path) -> None:
+    words = ("--junit", "r.xml", "--transcript", "t.jsonl", "--", "no-such")
+    assert main.main(["rehearse", "user-reboot", *words]) == 1
+    assert [*tmp_path.iterdir()] == []
