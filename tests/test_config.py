@@ -228,6 +228,7 @@ def test_settings_are_shown_without_the_password() -> None:
 # --- refusals ----------------------------------------------------------------
 
 WRONG = {
+    "clock": "sundial",
     "driver": "magic",
     "log_format": "xml",
     "log_level": "loud",

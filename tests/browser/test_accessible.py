@@ -46,7 +46,6 @@ def test_every_page_is_accessible(
         assert violations(page) == [], name
 
 
-@pytest.mark.full
 def test_no_page_is_wider_than_a_small_phone(
     user: PortalUser, lively: RunningService
 ) -> None:

@@ -74,7 +74,6 @@ def test_all_events_are_approved_at_once(
     )
 
 
-@pytest.mark.full
 def test_one_of_two_events_can_be_approved(
     user: PortalUser, shared: RunningService
 ) -> None:
@@ -170,7 +169,6 @@ def test_only_a_spot_vm_can_be_evicted(
     assert buttons(page) == shown
 
 
-@pytest.mark.full
 def test_a_host_can_be_reported_degraded_failed_and_recovered(
     user: PortalUser, serve: Serve
 ) -> None:

@@ -121,7 +121,6 @@ def test_faults_are_shown_while_they_are_active(
     expect(faults).to_have_count(0)
 
 
-@pytest.mark.full
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
     user: PortalUser, shared: RunningService
 ) -> None:

@@ -91,7 +91,6 @@ def test_only_the_rules_block_other_ports(hypervisor: Hypervisor, machine: str) 
             assert hypervisor.is_refused(machine, f"http://{port}"), port
 
 
-@pytest.mark.full
 def test_the_control_plane_is_unreachable_even_if_loopback_is_routed(
     hypervisor: Hypervisor,
 ) -> None:

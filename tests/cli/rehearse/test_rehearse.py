@@ -53,7 +53,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
 def test_every_option_of_a_rehearsal_reaches_it(
     runs: Sequence[player.ScenarioRun],
 ) -> None:
-    words = "--seed 7 --timeout 2m --metadata 127.0.0.1:81 --output o".split()
+    words = ["--seed=7", "--timeout=2m", "--metadata=127.0.0.1:81", "--output=o"]
     program = ("handler", "--json", "--", "-x")
     assert main.main(["rehearse", "user-reboot", *words, "--", *program]) == 0
     assert [*runs] == [
@@ -69,7 +69,7 @@ def test_every_option_of_a_rehearsal_reaches_it(
 
 @pytest.mark.usefixtures("runs")
 def test_results_are_written_as_requested(tmp_path: Path, capsys: Capture) -> None:
-    words = "--json --quiet --junit r.xml --transcript t.jsonl".split()
+    words = ["--json", "--quiet", "--junit=r.xml", "--transcript=t.jsonl"]
     assert main.main(["rehearse", "user-reboot", *words, "--", "handler"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["passed"] is True
