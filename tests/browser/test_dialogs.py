@@ -61,7 +61,6 @@ def test_a_key_that_is_held_down_does_not_repeat_an_action(
     expect_message(page, "Nothing to do")
 
 
-@pytest.mark.full
 def test_a_date_without_a_time_is_rejected(
     user: PortalUser, shared: RunningService
 ) -> None:
