@@ -57,7 +57,7 @@ def test_the_service_survives_a_full_disk(tmp_path: Path) -> None:
             tag = before.headers["ETag"]
             assert service.as_vm("web-0", If_None_Match=tag).status == 304
             for path in (f"maintenances/{maintenance['id']}", "vms", "journal"):
-                assert service.ask("GET", f"/v1/{path}").status == 200
+                assert service.request("GET", f"/v1/{path}").status == 200
             announcement = {"type": "Reboot", "vms": ["web-0"]}
             refused = service.request("POST", "/v1/maintenances", announcement)
             assert refused.status == 503

@@ -151,9 +151,9 @@ def test_fast_clock_starts_where_the_journal_ends(tmp_path: Path) -> None:
 
 
 def test_fast_clock_that_is_ahead_continues_without_an_outage(tmp_path: Path) -> None:
-    with kept(tmp_path) as service:
-        service.ask("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
-    with kept(tmp_path, clock="x60") as service:
+    with a_durable_service(tmp_path) as service:
+        service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
+    with a_durable_service(tmp_path, clock="x60") as service:
         now = datetime.fromisoformat(service.get("/v1/clock")["now"])
         assert now >= datetime(YEAR, 1, 1, tzinfo=UTC)
         assert service.facts("OutageEnded") == []
