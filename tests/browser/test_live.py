@@ -1,5 +1,6 @@
 """Live updates: the page follows the service across restarts and lost connections."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,15 +32,18 @@ def test_an_announcement_from_the_command_line_appears_by_itself(
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    "lost", [("**/v1/journal?fact=*",), ("**/v1/stream?*", "**/v1/journal?fact=*")]
+)
 def test_ended_maintenance_is_requested_again_after_a_lost_connection(
-    user: PortalUser, shared: RunningService
+    user: PortalUser, shared: RunningService, lost: Sequence[str]
 ) -> None:
     maintenance = shared.announce(vms=["web-0"])
     shared.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     user.allow_errors("ERR_FAILED")
     page = user.new_page(shared)
     set_session_cookie(page.context, shared.control, shared.token)
-    for path in ("**/v1/stream?*", "**/v1/journal?fact=*"):
+    for path in lost:
         page.route(path, lambda route: route.abort(), times=1)
     page.goto(f"{shared.control}/portal/#/now")
     ended = page.get_by_role("region", name="Just ended")

@@ -81,10 +81,11 @@ def _accept(listener: socket.socket, service: Service, threads: list[Thread]) ->
 def _serve(connection: socket.socket, service: Service) -> None:
     with connection, suppress(OSError):
         while (request := _request(connection, service)) is not None:
+            act = service.acts.pop(0) if service.acts else hang_up
             service.requests.append(request)
-            service.questions.release()
+            service.questions.release()  # from now on, others may take the next act
             connection.settimeout(_LONG)  # a busy client may read slowly
-            if not service.acts or not service.acts.pop(0)(connection):
+            if not act(connection):
                 return
 
 

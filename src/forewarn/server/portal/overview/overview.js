@@ -3,6 +3,7 @@
 import { count, Standing, STANDINGS, Time, titleOf } from "../components.js";
 import { FirstVisit } from "../first_visit.js";
 import { hashOf } from "../route.js";
+import { retryDelay } from "../service/refresh.js";
 import { StoryLink } from "../story/sentence.js";
 import { html, useApp, useEffect, useModel, useState } from "../view.js";
 import { Card } from "./card.js";
@@ -52,8 +53,8 @@ export function OverviewPage() {
 // --- data ------------------------------------------------------------------------
 
 /**
- * Load the maintenances that ended last, and again after each break. Those that end
- * from now on arrive as live updates.
+ * Load the maintenances that ended last, and again after each break; retry until it
+ * succeeds. Those that end from now on arrive as live updates.
  * @param {boolean} isConnected
  * @returns {boolean} whether they are loaded
  */
@@ -62,10 +63,22 @@ function usePast(isConnected) {
   const [isLoaded, setLoaded] = useState(false);
   useEffect(() => {
     if (!isConnected) return;
-    void fetchEnded(api)
-      .then(({ items, position }) => model.putItems(items, position))
-      .then(() => setLoaded(true))
-      .catch(() => {}); // the header shows that the connection is lost
+    let isOver = false;
+    let timer = 0;
+    const load = (failures = 0) => {
+      void fetchEnded(api)
+        .then(({ items, position }) => model.putItems(items, position))
+        .then(() => setLoaded(true))
+        .catch(() => {
+          const retry = () => load(failures + 1);
+          if (!isOver) timer = window.setTimeout(retry, retryDelay(failures));
+        });
+    };
+    load();
+    return () => {
+      isOver = true;
+      window.clearTimeout(timer);
+    };
   }, [isConnected]);
   return isLoaded;
 }
