@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from forewarn.core.queries.phrases import describe, format_time
+from forewarn.core.queries.phrases import describe, fact_text, format_time
 from forewarn.core.queries.story import story_of
 from forewarn.notifiers.targets import NOTIFICATIONS, NOTIFIERS, Target
 from forewarn.notifiers.webhook import Webhook, cloud_event
@@ -50,11 +50,7 @@ def _line(notice: Notice) -> str:
     head = f"{notice.position} {name} at {format_time(notice.fact.at)}"
     maintenance = notice.maintenance
     if maintenance is None:
-        group = getattr(notice.fact, "group", None)
-        return head if group is None else f"{head}: group {group}"
-    sentence = "; ".join(
-        line.what for line in story_of(maintenance, [notice.fact], (), ()).lines
-    )
-    return " ".join(
-        f"{head}: {maintenance.id}, {describe(maintenance)}: {sentence}".split()
-    )
+        return f"{head}: {fact_text(notice.fact)}"
+    (line,) = story_of(maintenance, [notice.fact], (), ()).lines
+    text = f"{head}: {maintenance.id}, {describe(maintenance)}: {line.what}"
+    return " ".join(text.split())
