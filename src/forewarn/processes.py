@@ -10,21 +10,27 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import dropwhile
 from signal import SIGKILL
 
+_LONGEST_LINE = 256  # bytes of a script's first line that the kernel reads
 _ENDED = (b"Z", b"X")  # states in /proc of processes that were not reaped yet
 
 
 def command_problem(command: Sequence[str]) -> str | None:
     """Return why `command` cannot be run; None if no problem is visible."""
     if not command or not command[0]:
-        return "it is empty"
+        return "it has no command"
     name = command[0]
     if "\0" in "".join(command):
         return "no command has a zero character in it"
-    if os.sep not in name:
-        return None if shutil.which(name) else f"{name} is not in $PATH"
-    return _file_problem(name)
+    program = name if os.sep in name else shutil.which(name)
+    problem = f"{name} is not in $PATH" if program is None else _file_problem(program)
+    if problem is None and os.path.basename(name) == "env":
+        rest = [*dropwhile(lambda word: "=" in word, command[1:])]
+        if rest and not rest[0].startswith("-"):  # options are not parsed
+            return command_problem(rest)
+    return problem
 
 
 def _file_problem(path: str) -> str | None:
@@ -33,24 +39,29 @@ def _file_problem(path: str) -> str | None:
     if not os.path.exists(path):
         return f"{path} does not exist"
     if not os.access(path, os.X_OK):
-        return f"{path} is not executable; `chmod +x` makes it so"
-    interpreter = _interpreter(path)
-    if interpreter and not os.path.exists(interpreter):
-        return f"{path} wants the interpreter {interpreter!r}, which does not exist"
-    return None
+        return f"{path} is not executable by this user; `chmod +x` may make it so"
+    return _interpreter_problem(path)
 
 
-def _interpreter(path: str) -> str | None:
-    """Return the interpreter in the script's first line; None if there is none."""
+def _interpreter_problem(path: str) -> str | None:
+    """Check the interpreter in the first line of a script."""
     try:
         with open(path, "rb") as file:
-            first = file.read(256).partition(b"\n")[0]
-    except OSError:  # an executable need not be readable
+            first = file.read(_LONGEST_LINE).partition(b"\n")[0]
+    except OSError:  # a program can be executable but not readable
         return None
-    if not first.startswith(b"#!"):
+    words = [os.fsdecode(word) for word in first[2:].split()]
+    if not first.startswith(b"#!") or not words:
         return None
-    words = [word for word in first[2:].split(b" ") if word]
-    return os.fsdecode(words[0]) if words else None
+    if first.endswith(b"\r"):
+        return f"{path} has lines that end as on Windows, so its first line is wrong"
+    name, *rest = words
+    if not os.access(name, os.X_OK):
+        return f"{path} wants the interpreter {name}, which does not exist"
+    is_plain = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
+    if os.path.basename(name) == "env" and is_plain and not shutil.which(rest[0]):
+        return f"{path} wants the interpreter {rest[0]}, which is not in $PATH"
+    return None
 
 
 # --- sessions ----------------------------------------------------------------

@@ -173,7 +173,7 @@ def test_the_newest_fact_comes_first(page: Page, shared: RunningService) -> None
     shared.request("POST", "/v1/hosts/host-b/degraded", {})
     (*_, fact) = shared.facts("Announced")
     rows = section(page, "Last facts").get_by_role("listitem")
-    row = rows.filter(has_text="Redeploy of host-b announced by admin")
+    row = rows.filter(has_text="Announced by admin: Redeploy of host host-b")
     expect(row).to_contain_text(str(fact["position"]))
     expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
 
@@ -190,7 +190,7 @@ def test_new_facts_wait_while_the_list_is_read(
     expect(button).to_be_visible()
     assert read.inner_text() == before
     button.click()
-    expect(read).to_contain_text("Redeploy of lone announced")
+    expect(read).to_contain_text("Announced by admin: Redeploy of lone")
 
 
 # --- layout ------------------------------------------------------------------

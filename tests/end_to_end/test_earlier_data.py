@@ -35,8 +35,10 @@ def test_a_store_opens_with_all_its_content(tmp_path: Path, store: str) -> None:
         for resource in ("maintenances", "vms", "groups", "hosts"):
             items = service.get(f"/v1/{resource}?limit=100")["items"]
             assert items == RESPONSES[resource], resource
-        length = len(RESPONSES["journal"])
-        assert service.facts()[:length] == RESPONSES["journal"]
+        earlier = RESPONSES["journal"]
+        entries = service.facts()[: len(earlier)]
+        assert all(entry.pop("text") for entry in entries)  # added since
+        assert entries == earlier
 
 
 def test_events_in_the_store_continue(tmp_path: Path, store: str) -> None:

@@ -81,10 +81,11 @@ def test_an_outage_is_in_the_journal_and_the_log(tmp_path: Path) -> None:
         output = run(tmp_path, "journal", **where).out
         program.stop()
         first, last = (
-            f"{moment:%Y-%m-%d %H:%M:%S}Z" for moment in (since, since + HOUR)
+            f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (since, since + HOUR)
         )
         words = " ".join(output.split())
-        assert words.endswith(f" {last} forewarn OutageEnded away since {first}")
+        assert f" {last}Z forewarn OutageEnded the service is back; " in words
+        assert words.endswith(f"since {first} UTC")
         assert max(map(len, output.splitlines())) <= 80
         (line,) = program.log.splitlines()
         assert since.isoformat() in line

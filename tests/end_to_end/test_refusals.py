@@ -64,8 +64,8 @@ def test_an_unknown_option_is_a_usage_error(tmp_path: Path) -> None:
 # --- files -------------------------------------------------------------------
 
 WRONG_CONFIGS = {
-    "no TOML": (b"[clock", "not valid TOML"),
-    "no text": (b"\xff\xfe", "not valid TOML"),
+    "no TOML": (b"[clock", "line 1: not valid TOML"),
+    "no text": (b"\xff\xfe", "line 1: not valid UTF-8"),
     "an unknown key": (b"[clock]\nname = 1\n", "name"),
 }
 
@@ -88,7 +88,7 @@ def test_an_unreadable_config_is_a_usage_error(tmp_path: Path, name: str) -> Non
 
 WRONG_FLEETS = {
     "no TOML": (b"[[vms", "not valid TOML"),
-    "no text": (b"\xff\xfe", "not valid TOML"),
+    "no text": (b"\xff\xfe", "line 1: not valid UTF-8"),
     "an undeclared group": (b"[[vms]]\nname = 'a'\ngroup = 'b'\n", "group b"),
 }
 

@@ -87,7 +87,9 @@ def test_a_vm_that_approves_has_seen_the_event_before(harness: ServiceHarness) -
     harness.approve("web-1", maintenance)
     whats = [entry["what"] for entry in read_story(harness, maintenance)["entries"]]
     (seen,) = [n for n, what in enumerate(whats) if what.startswith("seen by web-1")]
-    (approved,) = [n for n, what in enumerate(whats) if "by web-1," in what]
+    (approved,) = [
+        n for n, what in enumerate(whats) if "approved for group web by web-1" in what
+    ]
     assert seen < approved
 
 

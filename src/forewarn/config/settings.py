@@ -20,7 +20,7 @@ from forewarn.configfile.values import (
     read_seconds,
     read_text,
 )
-from forewarn.drivers.registry import read_command, read_driver, read_options
+from forewarn.drivers.registry import DRIVERS, read_command, read_options
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.settings import (
     read_secrets,
@@ -309,7 +309,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="driver",
         key="driver.name",
         default="nothing",
-        read=read_driver,
+        read=DRIVERS.read_name,
         metavar="nothing|operator|script|NAME",
         help="What acts on VMs when a maintenance starts; NAME: one that is installed.",
     ),

@@ -1,15 +1,23 @@
-"""Line numbers of the keys in a TOML file, which `tomllib` does not report.
+"""TOML files: read with errors that name the line, and the lines of their keys.
 
-The text has been parsed before, so everything read here is well-formed.
+`tomllib` does not report the lines of keys. They are looked for in text that it has
+parsed, so everything that is scanned here is well-formed.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from forewarn.errors import ForewarnError, InvalidInput
 
 #: Keys and array indexes from the top of the file down: ("rules", 0, "approve").
 KeyPath = tuple[str | int, ...]
+
+_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRING = re.compile(
@@ -37,6 +45,56 @@ class KeyLines:
         return next(
             (self.by_path[prefix] for prefix in above if prefix in self.by_path), 1
         )
+
+
+def read_bytes(
+    path: Path | Traversable,
+    error: type[ForewarnError] = InvalidInput,
+    *,
+    if_missing: str = "",
+) -> bytes:
+    """Read a file; raise `error` with the reason, and `if_missing` as advice."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        advice = if_missing if isinstance(problem, FileNotFoundError) else ""
+        raise error(f"{path} cannot be read: {why}{advice}") from problem
+
+
+def decode(
+    content: bytes, name: object, error: type[ForewarnError] = InvalidInput
+) -> str:
+    """Decode the text of the file `name`, with lines that end in one character."""
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise error(f"{name}, line {line}: not valid UTF-8") from problem
+
+
+def parse(
+    text: str, name: object, error: type[ForewarnError] = InvalidInput
+) -> dict[str, Any]:
+    """Parse the text of the file `name`; raise `error` with the line and column."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError as problem:
+        raise error(f"{name}, line 1: not valid TOML: nested too deeply") from problem
+    except ValueError as problem:
+        message = str(problem)
+        position = _POSITION.search(message)
+        line = int(position[1]) if position and position[1] else text.count("\n") + 1
+        column = f", column {position[2]}" if position and position[2] else ""
+        what = _POSITION.sub("", message)
+        raise error(f"{name}, line {line}{column}: not valid TOML: {what}") from problem
+
+
+def load(
+    path: Path | Traversable, error: type[ForewarnError] = InvalidInput
+) -> dict[str, Any]:
+    """Read and parse a file."""
+    return parse(decode(read_bytes(path, error), path, error), path, error)
 
 
 def lines_of(text: str) -> KeyLines:

@@ -1,26 +1,17 @@
 """Notifier registry: the built-in kinds, installed plugins, and the log notifier."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from forewarn.core.queries.phrases import describe, format_time
+from forewarn.core.queries.phrases import describe, fact_text, format_time
 from forewarn.core.queries.story import story_of
-from forewarn.errors import CannotStart
-from forewarn.notifiers.targets import NOTIFICATIONS, Target
+from forewarn.notifiers.targets import NOTIFICATIONS, NOTIFIERS, Target
 from forewarn.notifiers.webhook import Webhook, cloud_event
 from forewarn.ports import Notice, Notifier
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-#: The entry point group of notifier plugins.
-GROUP = "forewarn.notifiers"
-
 _Now = Callable[[], datetime]
 
-_log = logging.getLogger(__name__)
 _notification_log = logging.getLogger(NOTIFICATIONS)
 
 _OURS: Mapping[str, Callable[[Target, str, _Now], Notifier]] = {
@@ -29,74 +20,13 @@ _OURS: Mapping[str, Callable[[Target, str, _Now], Notifier]] = {
 }
 
 
-def notifier_names() -> Sequence[str]:
-    """Return the names of all kinds of notifiers, built-in ones first."""
-    return [
-        *_OURS,
-        *sorted({entry_point.name for entry_point in _entry_points()} - _OURS.keys()),
-    ]
-
-
 def make_notifier(target: Target, *, source: str, now: _Now) -> Notifier:
     """Create the notifier of `target`."""
     ours = _OURS.get(target.kind)
-    return _plugin(target) if ours is None else ours(target, source, now)
-
-
-def open_notifier(name: str, notifier: Notifier) -> None:
-    """Call the `open` method of the target's `notifier`, if it has one."""
-    open_it = getattr(notifier, "open", None)
-    if not callable(open_it):
-        return
-    try:
-        open_it()
-    except CannotStart:
-        raise
-    except Exception as error:
-        raise CannotStart(
-            f"the notifier {name} cannot be opened: {_error_text(error)}"
-        ) from error
-
-
-def close_notifier(name: str, notifier: Notifier) -> None:
-    """Call the notifier's `close` if it has one, even during a delivery."""
-    close_it = getattr(notifier, "close", None)
-    if not callable(close_it):
-        return
-    try:
-        close_it()
-    except Exception:
-        _log.exception("the notifier %s cannot be closed", name)
-
-
-def _plugin(target: Target) -> Notifier:
-    matches = [
-        entry_point
-        for entry_point in _entry_points()
-        if entry_point.name == target.kind
-    ]
-    if not matches:
-        available = ", ".join(notifier_names())
-        raise CannotStart(f"there is no notifier {target.kind}; there are {available}")
-    plugin = f"the notifier {target.kind} ({matches[0].value})"
-    try:
-        instance = matches[0].load()(**target.options)
-    except (Exception, SystemExit) as error:
-        raise CannotStart(f"{plugin} cannot be used: {_error_text(error)}") from error
-    if not callable(getattr(instance, "notify", None)):
-        raise CannotStart(f"{plugin} has no method notify")
-    notifier: Notifier = instance
+    if ours is not None:
+        return ours(target, source, now)
+    notifier: Notifier = NOTIFIERS.make(target.kind, target.options)
     return notifier
-
-
-def _entry_points() -> "Sequence[EntryPoint]":
-    from importlib.metadata import entry_points  # as slow as all other imports together
-
-    return [*entry_points(group=GROUP)]
-
-
-def _error_text(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 # --- log notifier ------------------------------------------------------------
@@ -120,11 +50,7 @@ def _line(notice: Notice) -> str:
     head = f"{notice.position} {name} at {format_time(notice.fact.at)}"
     maintenance = notice.maintenance
     if maintenance is None:
-        group = getattr(notice.fact, "group", None)
-        return head if group is None else f"{head}: group {group}"
-    sentence = "; ".join(
-        line.what for line in story_of(maintenance, [notice.fact], (), ()).lines
-    )
-    return " ".join(
-        f"{head}: {maintenance.id}, {describe(maintenance)}: {sentence}".split()
-    )
+        return f"{head}: {fact_text(notice.fact)}"
+    (line,) = story_of(maintenance, [notice.fact], (), ()).lines
+    text = f"{head}: {maintenance.id}, {describe(maintenance)}: {line.what}"
+    return " ".join(text.split())

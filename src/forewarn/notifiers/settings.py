@@ -13,10 +13,7 @@ from urllib.parse import urlsplit
 
 from forewarn.core.queries.search import KINDS, fact_kind, fold_names
 from forewarn.errors import InvalidInput
-from forewarn.notifiers.targets import Target
-
-#: The built-in notifiers.
-_OURS = ("webhook", "log")
+from forewarn.notifiers.targets import NOTIFIERS, Target
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,50}")  # at most 64 with its prefix in the store
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -120,7 +117,7 @@ def _check(target: Target, table: Mapping[str, object], here: str) -> None:
     if target.kind == "webhook" and target.url is None:
         raise InvalidInput(f"{here}: a webhook needs a url")
     needless = _WEBHOOK_KEYS if target.kind != "webhook" else ()
-    needless = (*needless, "options") if target.kind in _OURS else needless
+    needless = (*needless, "options") if target.kind in NOTIFIERS.ours else needless
     for key in needless:
         if key in table:
             raise InvalidInput(f"{here}: {target.kind} takes no {key}")
@@ -130,18 +127,6 @@ def _name(value: object, place: str) -> str:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
     raise InvalidInput(f"{place}: expected 1 to 50 of A-Z a-z 0-9 . _ -, not {value!r}")
-
-
-def _kind(value: object, place: str) -> str:
-    if isinstance(value, str) and value.lower() in _OURS:
-        return value.lower()
-    from forewarn.notifiers.registry import notifier_names  # finding plugins is slow
-
-    spellings = {name.lower(): name for name in notifier_names()}
-    if isinstance(value, str) and value.lower() in spellings:
-        return spellings[value.lower()]
-    listed = ", ".join(spellings.values())
-    raise InvalidInput(f"{place}: expected one of {listed}, not {value!r}")
 
 
 def _texts(value: object, place: str) -> tuple[str, ...]:
@@ -198,7 +183,7 @@ def _options(value: object, place: str) -> dict[str, object]:
 #: The keys of a target, the fields that they set, and their parsers.
 _KEYS: Mapping[str, tuple[str, Callable[[object, str], Any]]] = {
     "name": ("name", _name),
-    "kind": ("kind", _kind),
+    "kind": ("kind", NOTIFIERS.read_name),
     "url": ("url", read_webhook),
     "secret": ("secrets", _texts),
     "secret_file": ("secret_files", _texts),

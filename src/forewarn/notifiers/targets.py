@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from forewarn.core.fleet import fold_name
 from forewarn.errors import InvalidInput
+from forewarn.plugins import PluginKind
 
 #: The default facts of a target: what happens to VMs, and what needs attention.
 USUAL = frozenset(
@@ -21,6 +22,14 @@ USUAL = frozenset(
         "Closed",
         "OutageEnded",
     }
+)
+
+#: Built-in and installed kinds of notifiers.
+NOTIFIERS = PluginKind(
+    noun="notifier",
+    group="forewarn.notifiers",
+    method="notify",
+    ours=("webhook", "log"),
 )
 
 #: The logger of the log notifier.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from forewarn.clocks import SystemClock
 from forewarn.config.load import Config
 from forewarn.core.fleet import Fleet
-from forewarn.drivers.registry import IN_PLACE, make_driver, open_driver
+from forewarn.drivers.registry import IN_PLACE, make_driver
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.observations import PendingObservations
@@ -31,7 +31,8 @@ from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance, Timers
 from forewarn.engine.tokens import Tokens
 from forewarn.errors import ForewarnError
-from forewarn.notifiers.registry import make_notifier, open_notifier
+from forewarn.notifiers.registry import make_notifier
+from forewarn.plugins import close_plugin, open_plugin
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.handler import MetadataHandler
@@ -357,7 +358,8 @@ class Service:
     ) -> DriverRunner:
         config = self._config
         driver = make_driver(driver_of(config))
-        open_driver(driver, cleanup)
+        open_plugin(driver, "the driver")
+        cleanup.callback(close_plugin, driver, "the driver")
         driver_runner = DriverRunner(
             engine,
             documents,
@@ -378,7 +380,7 @@ class Service:
             notifier = make_notifier(
                 target, source=config.notify_source, now=SystemClock().now
             )
-            open_notifier(target.name, notifier)
+            open_plugin(notifier, f"the notifier {target.name}")
             delivery = Delivery(target, notifier, engine.store, engine.clock, pace)
             cleanup.callback(delivery.leave)
             delivery.open()

@@ -6,7 +6,6 @@ Store, clock, rules, ids, driver and fleet; the service only connects them.
 import hashlib
 import logging
 import os
-import tomllib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from importlib import resources
@@ -18,6 +17,7 @@ from uuid import UUID
 from forewarn.clocks import make_clock
 from forewarn.config.load import Config
 from forewarn.config.settings import POSTGRES, SQLITE
+from forewarn.configfile import toml
 from forewarn.core import fleet_file
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.drivers.registry import DriverChoice
@@ -137,17 +137,11 @@ def _lock_file(config: Config) -> Path | None:
 
 def apply_fleet(fleets: FleetCommands, name: str) -> None:
     """Apply the fleet file `name`, unless it was the last one applied."""
-    try:
-        content = _fleet_file(name).read_bytes()
-    except OSError as error:
-        raise CannotStart(f"{name} cannot be read: {error.strerror}") from error
+    content = toml.read_bytes(_fleet_file(name), CannotStart)
     digest = hashlib.sha256(content).hexdigest()
     if fleets.is_applied(digest):
         return
-    try:
-        data = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CannotStart(f"{name} is not valid TOML: {error}") from error
+    data = toml.parse(toml.decode(content, name, CannotStart), name, CannotStart)
     fleet = fleet_file.read_fleet(data, name)
     try:
         applied = fleets.apply(fleet, by="serve --fleet", digest=digest)

@@ -290,10 +290,10 @@ def test_an_error_names_the_line_and_the_likely_intention(
     [
         ("", "line 1: there are no rules, so the agent would do nothing; add"),
         ('name = "x"\nrules = []\n', "line 1: there are no rules"),
-        ('name = "x\n', "line 1, column 10: this is not TOML: Illegal character"),
-        ("a = 1\na = 2\n", "line 2, column 6: this is not TOML: Cannot overwrite"),
-        ("a = [1,\n\n", "line 3: this is not TOML: Invalid value"),
-        (f"a = {'[' * 3000}", "line 1: this is no configuration"),
+        ('name = "x\n', "line 1, column 10: not valid TOML: Illegal character"),
+        ("a = 1\na = 2\n", "line 2, column 6: not valid TOML: Cannot overwrite"),
+        ("a = [1,\n\n", "line 3: not valid TOML: Invalid value"),
+        (f"a = {'[' * 3000}", "line 1: not valid TOML: nested too deeply"),
     ],
 )
 def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
@@ -303,7 +303,7 @@ def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
 
 def test_a_file_that_is_not_utf_8_is_refused_with_its_line(file: Path) -> None:
     file.write_bytes(b'name = "x"\nstate = "\xff"\n')
-    with pytest.raises(CannotStart, match=r"agent.toml, line 2: this is not UTF-8"):
+    with pytest.raises(CannotStart, match=r"agent.toml, line 2: not valid UTF-8"):
         read_plan(file)
 
 

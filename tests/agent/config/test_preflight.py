@@ -50,61 +50,6 @@ def test_shell_syntax_in_a_list_is_reported(
     assert check_hook(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
 
 
-def test_the_command_after_env_is_checked(tmp_path: Path) -> None:
-    missing = str(tmp_path / "drain")
-    assert check_hook(tmp_path, "env", "A=1", "B=/x", missing) == [
-        f"{missing} does not exist"
-    ]
-    assert check_hook(tmp_path, "/usr/bin/env", "A=1", "sh", "-c", "true") == []
-    assert check_hook(tmp_path, "env", "-i", missing) == []
-    assert check_hook(tmp_path, "env", "A=1") == []
-
-
-def test_a_directory_as_command_is_reported(tmp_path: Path) -> None:
-    assert check_hook(tmp_path, str(tmp_path)) == [f"{tmp_path} is a directory"]
-
-
-def test_a_command_that_is_not_executable_is_reported(tmp_path: Path) -> None:
-    script = a_script(tmp_path / "drain", mode=0o644)
-    (problem,) = check_hook(tmp_path, script)
-    assert (
-        problem == f"{script} is not executable by this user; `chmod +x` may make it so"
-    )
-
-
-def test_a_bare_name_is_looked_up_in_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert check_hook(tmp_path, "drain-7") == ["drain-7 is not in $PATH"]
-    a_script(tmp_path / "drain-7")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert check_hook(tmp_path, "drain-7") == []
-
-
-@pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        ("#!/no/such/shell -e\n", "wants the interpreter /no/such/shell, which does"),
-        ("#! /no/such/shell\n", "wants the interpreter /no/such/shell, which does"),
-        ("#!/usr/bin/env no-such-python\n", "wants the interpreter no-such-python, "),
-        ("#!/bin/sh\r\n", "has lines that end as on Windows"),
-    ],
-)
-def test_a_script_with_a_missing_interpreter_is_reported(
-    tmp_path: Path, first: str, said: str
-) -> None:
-    script = a_script(tmp_path / "drain", first)
-    (problem,) = check_hook(tmp_path, script)
-    assert problem.startswith(f"{script} {said}")
-
-
-@pytest.mark.parametrize(
-    "first", ["#!/usr/bin/env sh\n", "#!/usr/bin/env -S sh -e\n", "#!\n", "true\n", ""]
-)
-def test_other_first_lines_are_accepted(tmp_path: Path, first: str) -> None:
-    assert check_hook(tmp_path, a_script(tmp_path / "drain", first)) == []
-
-
 # --- shell commands ----------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ export function anEntry(fact, more = {}) {
     position: 1,
     at: "2026-11-16T12:00:00Z",
     fact,
+    text: "",
     maintenance: null,
     event: null,
     group: null,

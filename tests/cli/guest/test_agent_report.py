@@ -247,7 +247,8 @@ def test_state_folder_comes_from_the_agent_file(
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(None, "cannot be read"), ("x", "is not TOML"), ("\xff", "TOML")]
+    ("text", "why"),
+    [(None, "cannot be read"), ("x", "not valid TOML"), ("\xff", "UTF-8")],
 )
 def test_unreadable_agent_file_is_an_error_message(
     report: Report, tmp_path: Path, text: str | None, why: str

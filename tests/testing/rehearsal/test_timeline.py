@@ -189,15 +189,15 @@ def test_pending_long_poll_is_shown() -> None:
     [
         (
             f.Canceled(at=NOON, by="rehearsal", maintenance="m0", reason="not today"),
-            "Reboot 5F3A2B1C was canceled: not today",
+            "Reboot 5F3A2B1C canceled by rehearsal (not today)",
         ),
         (
             f.WorkFailed(at=NOON, maintenance="m0", vms=("web-0",)),
-            "Reboot 5F3A2B1C is stuck: the driver failed on web-0",
+            "Reboot 5F3A2B1C stuck: the driver failed on web-0",
         ),
         (
             f.OutageEnded(at=NOON, outage=Outage(since=NOON, until=NOON + 20 * MINUTE)),
-            "the service is back, after 20 min",
+            "the service is back; it was down for 20 min, since 2026-01-05 12:00:...",
         ),
     ],
     ids=["canceled", "stuck", "outage"],

@@ -9,7 +9,6 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -35,8 +34,8 @@ from forewarn.agent.config.schema import (
     invalid_value,
 )
 from forewarn.agent.rules import covering_rules
+from forewarn.configfile import toml
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
-from forewarn.configfile.toml import lines_of
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS
@@ -50,7 +49,6 @@ _SYSTEM_STATE = Path("/var/lib/forewarn-agent")
 _IF_MISSING = "; write it, or name another with --config"
 _TABLES = ("metrics", "hooks", "rules")
 _HOOK_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _SCRIPT = re.compile(r"on([a-z]+)(?:\.([a-z-]+))?\.sh", re.IGNORECASE)
 _TYPES_BY_NAME: Mapping[str, EventType] = {type_.lower(): type_ for type_ in EventType}
@@ -62,12 +60,11 @@ _STEPS_BY_SUFFIX: Mapping[str, HookPoint] = {
 
 def read_plan(path: Path) -> Plan:
     """Read the file and the folder of scripts that it names."""
-    text = _text(path)
-    try:
-        plain = tomllib.loads(text)
-        diagnostics = Diagnostics(file=path, lines=lines_of(text))
-    except (ValueError, RecursionError) as error:
-        raise CannotStart(_not_toml(path, text, error)) from error
+    text = toml.decode(
+        toml.read_bytes(path, CannotStart, if_missing=_IF_MISSING), path, CannotStart
+    )
+    plain = toml.parse(text, path, CannotStart)
+    diagnostics = Diagnostics(file=path, lines=toml.lines_of(text))
     plan = _plan(plain, Location(diagnostics=diagnostics))
     if diagnostics.errors:
         raise FaultyFile("\n".join(diagnostics.errors))
@@ -89,44 +86,10 @@ def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 def state_folder_of(path: Path) -> Path:
     """Return the state folder set in the file, even if other settings are wrong."""
-    try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CannotStart(f"{path} is not TOML: {error}") from error
-    folder = plain.get("state")
+    folder = toml.load(path, CannotStart).get("state")
     if isinstance(folder, str) and folder:
         return path.parent / folder
     return default_state_folder()
-
-
-# --- the file itself ---------------------------------------------------------
-
-
-def _text(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        more = _IF_MISSING if isinstance(error, FileNotFoundError) else ""
-        raise CannotStart(f"{path} cannot be read: {why}{more}") from error
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise CannotStart(f"{path}, line {line}: this is not UTF-8") from error
-
-
-def _not_toml(path: Path, text: str, error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return f"{path}, line 1: this is no configuration: it is nested too deep"
-    message = str(error)
-    position = _POSITION.search(message)
-    line = int(position[1]) if position and position[1] else text.count("\n") + 1
-    column = f", column {position[2]}" if position and position[2] else ""
-    what = _POSITION.sub("", message)
-    return f"{path}, line {line}{column}: this is not TOML: {what}"
 
 
 # --- the parts of a plan -----------------------------------------------------

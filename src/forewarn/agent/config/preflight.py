@@ -5,18 +5,16 @@ It changes nothing and runs no hook.
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile
 from pathlib import Path
 
 from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.config.schema import SHELL, address_of
 from forewarn.agent.hooks.command import command_of
+from forewarn.processes import command_problem
 
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
-_LONGEST_LINE = 256  # bytes of a script's first line that the kernel reads
 _TIMEOUT = 60.0  # seconds; a module may import a lot
 
 _FIND_WORD = 'command -v -- "$1"'
@@ -45,34 +43,11 @@ def _hook(hook: Hook) -> Iterator[str]:
 
 
 def _command(command: Sequence[str]) -> Iterator[str]:
-    name = command[0] if command else ""
-    if "/" in name:
-        yield from _file(name)
-    elif not name:
-        yield "it has no command"
-    else:
-        program = shutil.which(name)
-        yield from [f"{name} is not in $PATH"] if program is None else _file(program)
-    if os.path.basename(name) == "env":
-        yield from _after_env(command[1:])
-
-
-def _after_env(words: Sequence[str]) -> Iterator[str]:
-    """Check the command that `env` runs, unless options come first."""
-    rest = [*dropwhile(lambda word: "=" in word, words)]
-    if rest and not rest[0].startswith("-"):
-        yield from _command(rest)
-
-
-def _file(path: str) -> Iterator[str]:
-    if os.path.isdir(path):
-        yield f"{path} is a directory"
-    elif not os.path.exists(path):
-        yield f"{path} does not exist{_taken_literally(path)}"
-    elif not os.access(path, os.X_OK):
-        yield f"{path} is not executable by this user; `chmod +x` may make it so"
-    else:
-        yield from _interpreter(path)
+    problem = command_problem(command)
+    if problem is not None and problem == f"{command[0]} does not exist":
+        yield f"{problem}{_taken_literally(command[0])}"
+    elif problem is not None:
+        yield problem
 
 
 def _taken_literally(path: str) -> str:
@@ -82,31 +57,6 @@ def _taken_literally(path: str) -> str:
     if "$" in path or "~" in path:
         return "; only a shell knows ~ and $: write a text instead of a list"
     return ""
-
-
-def _interpreter(path: str) -> Iterator[str]:
-    """Check the interpreter in the first line of a script."""
-    try:
-        with open(path, "rb") as file:
-            first = file.read(_LONGEST_LINE).partition(b"\n")[0]
-    except OSError:  # a program can be executable but not readable
-        return
-    words = [os.fsdecode(word) for word in first[2:].split()]
-    if not first.startswith(b"#!") or not words:
-        return
-    name, *rest = words
-    if first.endswith(b"\r"):
-        yield f"{path} has lines that end as on Windows, so its first line is wrong"
-    elif not os.access(name, os.X_OK):
-        yield f"{path} wants the interpreter {name}, which does not exist"
-    elif os.path.basename(name) == "env" and _is_missing(rest):
-        yield f"{path} wants the interpreter {rest[0]}, which is not in $PATH"
-
-
-def _is_missing(words: Sequence[str]) -> bool:
-    """Return whether `env` would not find its command; options are not parsed."""
-    is_plain = bool(words) and not words[0].startswith("-") and "=" not in words[0]
-    return is_plain and shutil.which(words[0]) is None
 
 
 def _shell(text: str) -> Iterator[str]:

@@ -119,29 +119,15 @@ def apply(args: argparse.Namespace) -> int:
 
 
 def _read(file: str) -> object:
-    import tomllib  # imported late: no other command needs it
+    from forewarn.configfile import toml  # imported late: no other command needs it
 
-    text = _text(file)
-    try:
-        fleet = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        end = f"at line {text.count(chr(10)) + 1}, the end of the file"
-        problem = str(error).replace("at end of document", end)
-        raise WrongUsage(f"{file}: {problem}") from error
+    path = Path(file)
+    content = (
+        sys.stdin.buffer.read() if file == "-" else toml.read_bytes(path, WrongUsage)
+    )
+    fleet = toml.parse(toml.decode(content, file, WrongUsage), file, WrongUsage)
     json.dumps(fleet, default=lambda value: _refuse(value, file))
     return fleet
-
-
-def _text(file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise WrongUsage(f"{file} cannot be read: {error.strerror}") from error
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise WrongUsage(f"{file}: line {line} is not UTF-8") from error
 
 
 def _refuse(value: object, file: str) -> object:

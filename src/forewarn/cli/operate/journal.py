@@ -2,22 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
-from forewarn.cli.output import (
-    count,
-    format_time,
-    join_names,
-    paragraph,
-    write,
-    write_json,
-)
-from forewarn.cli.responses import JsonObject, describe_target, object_from
+from forewarn.cli.output import format_time, paragraph, write, write_json
+from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.stream import follow
 from forewarn.cli.values import read_number, read_past
 from forewarn.core.queries.search import fact_kind
@@ -87,7 +80,6 @@ _FILTERS: Mapping[str, str] = {
     "maintenance": "maintenance",
 }
 
-_LONGEST_LINE = 70  # characters of a driver's output line; --json has all of it
 _SERVICE = "forewarn"  # shown if an entry names nobody
 
 
@@ -215,148 +207,12 @@ def _before(now: datetime, seconds: int, name: str) -> datetime:
 
 def _describe(entry: JsonObject) -> str:
     """Lay out one journal entry in one or two lines."""
-    fact = entry.text("fact") or "?"
-    details = _DETAILS.get(fact, _no_details)(entry)
-    by = entry.text("by")
     parts = [
         f"{entry.text('position'):>5}",
         format_time(entry.time("at")) or "",
-        f"{by or _SERVICE:10}",
-        fact,
+        f"{entry.text('by') or _SERVICE:10}",
+        entry.text("fact") or "?",
         entry.text("event") or entry.text("maintenance"),
-        details,
-        None if by else _BY_NOBODY.get(fact),
-        f"via {entry.text('via')}" if entry.text("via") else None,
+        entry.text("text"),
     ]
     return paragraph("  ".join(part for part in parts if part), indent=7)
-
-
-#: The actor shown for entries of these kinds that name nobody.
-_BY_NOBODY: Mapping[str, str] = {
-    "FleetChanged": "by the service, after a deletion",
-    "WorkRetried": "by the service, as it is set to",
-    "TokenRevoked": "by the service, as its group is gone",
-}
-
-
-def _no_details(entry: JsonObject) -> str:
-    del entry
-    return ""
-
-
-def _fleet_changed(entry: JsonObject) -> str:
-    came = _named(entry, "")
-    left = _named(entry, "removed_")
-    return "; ".join([*came, *(f"removed {removed}" for removed in left)])
-
-
-def _named(entry: JsonObject, prefix: str) -> Iterator[str]:
-    for key, noun in (("hosts", "host"), ("groups", "group"), ("vms", "VM")):
-        listed = entry.list(f"{prefix}{key}")
-        names = [
-            (JsonObject(item).text("name") or "?")
-            if isinstance(item, dict)
-            else str(item)
-            for item in listed
-        ]
-        if names:
-            yield f"{count(len(names), noun)} ({join_names(names)})"
-
-
-def _announced(entry: JsonObject) -> str:
-    order = entry.part("announced") or entry
-    target = describe_target(order.text("host"), order.names("vms"))
-    about = f"{order.text('type')} of {target}"
-    not_before = format_time(order.time("not_before"))
-    return f"{about}, not before {not_before}" if not_before else about
-
-
-def _group(entry: JsonObject) -> str:
-    return f"group {entry.text('group')}"
-
-
-def _reason(entry: JsonObject) -> str:
-    return entry.text("reason") or ""
-
-
-def _attempt(entry: JsonObject) -> str:
-    return f"attempt {entry.text('attempt')}"
-
-
-def _work(entry: JsonObject) -> str:
-    detail = entry.text("detail")
-    return join_names(entry.names("vms")) + (f": {detail}" if detail else "")
-
-
-def _left(entry: JsonObject) -> str:
-    return f"{join_names(entry.names('vms'))} left"
-
-
-def _withdrawn(entry: JsonObject) -> str:
-    return f"group {entry.text('group')}: its VMs have left"
-
-
-def _printed(entry: JsonObject) -> str:
-    output = entry.text("output") or ""
-    size = f"{_attempt(entry)}, {count(len(output.encode()), 'byte')}"
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"{size}, the last line: {_cut(lines[-1])}" if lines else size
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
-
-
-def _published(entry: JsonObject) -> str:
-    return f"{entry.text('audience')}, incarnation {entry.text('incarnation')}"
-
-
-def _seen(entry: JsonObject) -> str:
-    sights = entry.parts("sights")
-    return join_names(
-        [f"{sight.text('event')} by {sight.text('vm')}" for sight in sights], 2
-    )
-
-
-def _outage(entry: JsonObject) -> str:
-    outage = entry.part("outage") or entry
-    return f"away since {format_time(outage.time('since'))}"
-
-
-def _token(entry: JsonObject) -> str:
-    group = entry.text("group")
-    whose = f"of group {group}" if group else entry.text("role") or ""
-    return f"{entry.text('name')} {whose}".strip()
-
-
-def _refused(entry: JsonObject) -> str:
-    refusals = entry.parts("refusals")
-    return join_names(
-        [
-            f"{refusal.text('attempts')} from {refusal.text('address')}"
-            for refusal in refusals
-        ],
-        2,
-    )
-
-
-_DETAILS: Mapping[str, Callable[[JsonObject], str]] = {
-    "FleetChanged": _fleet_changed,
-    "ListeningBegan": _group,
-    "Announced": _announced,
-    "Approved": _group,
-    "VmsLeft": _left,
-    "Withdrawn": _withdrawn,
-    "WorkBegan": _attempt,
-    "WorkDone": _work,
-    "WorkFailed": _work,
-    "WorkPrinted": _printed,
-    "Canceled": _reason,
-    "Closed": _reason,
-    "Published": _published,
-    "Seen": _seen,
-    "OutageEnded": _outage,
-    "TokenCreated": _token,
-    "TokenRevoked": _token,
-    "AccessRefused": _refused,
-}

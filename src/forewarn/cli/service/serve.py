@@ -6,7 +6,6 @@ import logging
 import os
 import resource
 import sys
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from forewarn.cli.output import drop_output
 from forewarn.cli.signals import stop_signal_file
 from forewarn.config.load import Config, SettingSources, load
 from forewarn.config.settings import SETTINGS, Setting
+from forewarn.configfile import toml
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 from forewarn.notifiers.targets import NOTIFICATIONS
 
@@ -87,19 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _config(arguments: argparse.Namespace) -> Config:
     name = arguments.config or os.environ.get("FOREWARN_CONFIG")
-    file: dict[str, object] = {}
-    if name:
-        try:
-            file = tomllib.loads(Path(name).read_text())
-        except OSError as error:
-            raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidInput(f"{name} is not valid TOML: {error}") from error
     return load(
         SettingSources(
             flags=vars(arguments),
             environment=os.environ,
-            file=file,
+            file=toml.load(Path(name)) if name else {},
             file_name=name or "config",
         )
     )

@@ -1,6 +1,6 @@
 """Phrases: times, durations, maintenance and facts in words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
@@ -14,22 +14,6 @@ SHORT = 8
 
 _FORESEEN = "?"  # prefix of ids in a dry run; no other id has it
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-
-_Writer = Callable[[Any], str]  # Any, as each takes its own class of fact
-
-#: What becomes of a maintenance operation.
-_CHANGES: Mapping[type[f.Fact], _Writer] = {
-    f.Started: lambda _: "started",
-    f.Completed: lambda _: "completed",
-    f.Canceled: lambda fact: f"was canceled{_reason(fact)}",
-    f.Closed: lambda fact: f"was given up{_reason(fact)}",
-    f.WorkEnded: lambda _: "was said to be done",
-    f.WorkFailed: lambda fact: f"is stuck: the driver failed on {join_names(fact.vms)}",
-    f.WorkRetried: lambda _: "is tried again",
-    f.VmsLeft: lambda fact: f"leaves out {join_names(fact.vms)}, who left",
-    f.Withdrawn: lambda fact: f"was withdrawn for {fact.group}: its VMs have left",
-}
-
 
 # --- times and durations -----------------------------------------------------
 
@@ -105,41 +89,147 @@ def is_preview_id(any_id: str) -> bool:
 # --- facts -------------------------------------------------------------------
 
 
-def describe_fact(
-    fact: f.Fact, maintenances: Mapping[str, Maintenance], began: datetime
-) -> str | None:
-    """Describe a fact about one of `maintenances`; None to omit it."""
-    if isinstance(fact, f.OutageEnded):
-        lasted = format_duration(fact.outage.until - fact.outage.since)
-        return f"the service is back, after {lasted}"
-    if isinstance(fact, f.Announced):
-        return _announced(fact.announced, began)
-    if isinstance(fact, f.Approved):
-        return _approved(fact, maintenances[fact.maintenance])
-    write = _CHANGES.get(type(fact))
-    if write is None:
-        return None
-    maintenance = maintenances[getattr(fact, "maintenance", "")]
-    return f"{short_name(maintenance)} {write(fact)}"
+def fact_text(fact: f.Fact) -> str:
+    """Describe a fact, in words that can follow the name of its maintenance."""
+    return _TEXTS[type(fact)](fact)
 
 
-def _announced(maintenance: Maintenance, began: datetime) -> str:
+def _fleet_changed(fact: f.FleetChanged) -> str:
+    added = {
+        "host": [host.name for host in fact.hosts],
+        "group": [group.name for group in fact.groups],
+        "VM": [vm.name for vm in fact.vms],
+    }
+    removed = {
+        "host": fact.removed_hosts,
+        "group": fact.removed_groups,
+        "VM": fact.removed_vms,
+    }
+    parts = [_listed("added or changed", added), _listed("removed", removed)]
+    what = "; ".join(part for part in parts if part)
+    return f"fleet changed {_by(fact.by)}{': ' if what else ''}{what}"
+
+
+def _listed(verb: str, names_by_noun: Mapping[str, Sequence[str]]) -> str:
+    parts = [
+        f"{noun} {names[0]}"
+        if len(names) == 1
+        else f"{len(names)} {noun}s ({join_names(names)})"
+        for noun, names in names_by_noun.items()
+        if names
+    ]
+    return f"{verb} {', '.join(parts)}" if parts else ""
+
+
+def _announced(fact: f.Announced) -> str:
+    maintenance = fact.announced
     when = (
-        "at once"
+        "starting immediately"
         if maintenance.at_once
-        else f"not before {format_offset(maintenance.not_before - began)}"
+        else f"not before {format_time(maintenance.not_before)}"
     )
-    events = join_names([event.id[:SHORT] for event in maintenance.events])
-    vms = join_names(maintenance.vms)
-    return f"announced {maintenance.type} {events} of {vms}, {when}"
+    parts = [
+        f"announced {_by(fact.by)}: {describe(maintenance)}, {when}"
+        f" ({maintenance.source}, {maintenance.cause})"
+    ]
+    if maintenance.emergency:
+        parts.append("an emergency")
+    if maintenance.reason:
+        parts.append(f"reason: {maintenance.reason}")
+    disabled = [event.group for event in maintenance.events if event.silent]
+    if disabled:
+        groups = join_names([*dict.fromkeys(disabled)])
+        parts.append(f"Scheduled Events disabled for {groups}")
+    return "; ".join(parts)
 
 
-def _approved(fact: f.Approved, maintenance: Maintenance) -> str:
-    event = short_name(maintenance, fact.event)
+def _approved(fact: f.Approved) -> str:
     if fact.via is Via.POLICY:
-        return f"{event} was approved beforehand, by the settings of {fact.group}"
-    return f"{fact.by} approved {event}"
+        return f"approved in advance by the settings of group {fact.group}"
+    return f"approved for group {fact.group} by {fact.by} via {_WAYS[fact.via]}"
 
 
-def _reason(fact: f.Canceled | f.Closed) -> str:
-    return f": {fact.reason}" if fact.reason else ""
+def _printed(fact: f.WorkPrinted) -> str:
+    lines = [line.strip() for line in fact.output.splitlines() if line.strip()]
+    last = _shortened(lines[-1]) if lines else "nothing"
+    if len(lines) < 2:
+        return f"the driver printed: {last}"
+    return f"the driver printed {len(lines)} lines; the last: {last}"
+
+
+def _seen(fact: f.Seen) -> str:
+    events = [*dict.fromkeys(sight.event for sight in fact.sights)]
+    vms = [*dict.fromkeys(sight.vm for sight in fact.sights)]
+    what = f"event {events[0]}" if len(events) == 1 else f"{len(events)} events"
+    return f"{what} seen by {join_names(vms)}"
+
+
+def _outage_ended(fact: f.OutageEnded) -> str:
+    lasted = format_duration(fact.outage.until - fact.outage.since)
+    since = format_time(fact.outage.since)
+    return f"the service is back; it was down for {lasted}, since {since}"
+
+
+def _token_created(fact: f.TokenCreated) -> str:
+    scope = f"role {fact.role}" if fact.group is None else f"for group {fact.group}"
+    return f"token {fact.name} created by {fact.by}, {scope}"
+
+
+def _access_refused(fact: f.AccessRefused) -> str:
+    total = sum(refusal.attempts for refusal in fact.refusals)
+    addresses = join_names([refusal.address for refusal in fact.refusals])
+    noun = "request" if total == 1 else "requests"
+    return f"{total} {noun} with an invalid token rejected ({addresses})"
+
+
+def _by(actor: str | None, otherwise: str = "automatically") -> str:
+    return otherwise if actor is None else f"by {actor}"
+
+
+def _detail(text: str | None) -> str:
+    words = " ".join((text or "").split())
+    return f" ({_shortened(words)})" if words else ""
+
+
+def _shortened(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+_WAYS: Mapping[Via, str] = {
+    Via.METADATA: "the metadata endpoint",
+    Via.CONTROL: "the control API",
+    Via.ARM: "Azure's Resource Manager API",
+}
+
+_TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: each takes one kind
+    f.FleetChanged: _fleet_changed,
+    f.ListeningBegan: lambda fact: f"Scheduled Events enabled for group {fact.group}",
+    f.Announced: _announced,
+    f.Approved: _approved,
+    f.VmsLeft: lambda fact: f"left, and will not be touched: {join_names(fact.vms)}",
+    f.Withdrawn: lambda fact: (
+        f"withdrawn for group {fact.group}: all its VMs have left"
+    ),
+    f.Started: lambda _: "started",
+    f.WorkBegan: lambda fact: f"driver called, attempt {fact.attempt}",
+    f.WorkDone: lambda fact: f"done: {join_names(fact.vms)}{_detail(fact.detail)}",
+    f.WorkFailed: lambda fact: (
+        f"stuck: the driver failed on {join_names(fact.vms)}{_detail(fact.detail)}"
+    ),
+    f.WorkPrinted: _printed,
+    f.WorkRetried: lambda fact: f"retried {_by(fact.by)}",
+    f.WorkEnded: lambda fact: f"marked as done by {fact.by}{_detail(fact.reason)}",
+    f.Completed: lambda _: "completed",
+    f.Canceled: lambda fact: f"canceled {_by(fact.by)}{_detail(fact.reason)}",
+    f.Closed: lambda fact: f"closed {_by(fact.by)}{_detail(fact.reason)}",
+    f.Published: lambda fact: (
+        f"new document for {fact.audience}, incarnation {fact.incarnation}"
+    ),
+    f.Seen: _seen,
+    f.OutageEnded: _outage_ended,
+    f.TokenCreated: _token_created,
+    f.TokenRevoked: lambda fact: (
+        f"token {fact.name} revoked {_by(fact.by, 'because its group was removed')}"
+    ),
+    f.AccessRefused: _access_refused,
+}

@@ -1,25 +1,14 @@
 """History of a maintenance, as sentences in chronological order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Event, Maintenance, Via
+from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
-from forewarn.core.queries.phrases import (
-    describe,
-    format_duration,
-    format_time,
-)
+from forewarn.core.queries.phrases import fact_text, format_duration
 from forewarn.formats import join_names
-
-_WAYS: Mapping[Via, str] = {
-    Via.METADATA: "at the metadata endpoint",
-    Via.CONTROL: "by the control API",
-    Via.ARM: "by Azure's Resource Manager API",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +43,16 @@ def story_of(
     mentioned.
     """
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
-    sentences = {**_SENTENCES, **(_OF_SHARES if is_share else {})}
+    started_text = _started_for_all if is_share else _started
     lines = [
-        *_lines(maintenance, facts, sights, sentences),
-        *(StoryLine(at=outage.until, what=_was_away(outage)) for outage in away),
+        *_lines(maintenance, facts, sights, started_text),
+        *(
+            StoryLine(
+                at=outage.until,
+                what=fact_text(f.OutageEnded(at=outage.until, outage=outage)),
+            )
+            for outage in away
+        ),
     ]
     started = maintenance.started_at
     return Story(
@@ -73,10 +68,6 @@ def _is_in_notice(maintenance: Maintenance, outage: Outage) -> bool:
     return outage.until > maintenance.announced_at and outage.since < end
 
 
-def _was_away(outage: Outage) -> str:
-    return f"the service is back; it was away since {format_time(outage.since)}"
-
-
 # --- facts -------------------------------------------------------------------
 
 
@@ -84,7 +75,7 @@ def _lines(
     maintenance: Maintenance,
     facts: Iterable[f.Fact],
     sights: Iterable[f.Sight],
-    sentences: "Mapping[type[f.Fact], _Writer]",
+    started_text: Callable[[Maintenance, f.Started], str],
 ) -> Iterator[StoryLine]:
     """Yield facts, then sights; an approver's own sight precedes its approval."""
     rest = [*sights]
@@ -95,38 +86,11 @@ def _lines(
             ]
             yield from _seen(maintenance, first)
             rest = [sight for sight in rest if sight not in first]
-        write = sentences.get(type(fact))
-        if write is not None:
-            yield StoryLine(at=fact.at, what=write(maintenance, fact))
+        if isinstance(fact, f.Started):
+            yield StoryLine(at=fact.at, what=started_text(maintenance, fact))
+        else:
+            yield StoryLine(at=fact.at, what=fact_text(fact))
     yield from _seen(maintenance, rest)
-
-
-def _announced(maintenance: Maintenance, fact: f.Announced) -> str:
-    when = (
-        "at once"
-        if maintenance.at_once
-        else f"not before {format_time(maintenance.not_before)}"
-    )
-    parts = [
-        f"announced by {fact.by}: {describe(maintenance)}, {when}"
-        f" ({maintenance.source}, {maintenance.cause})"
-    ]
-    if maintenance.emergency:
-        parts.append("an emergency")
-    if maintenance.reason:
-        parts.append(f"reason: {maintenance.reason}")
-    silent = [event.group for event in maintenance.events if event.silent]
-    if silent:
-        groups = join_names([*dict.fromkeys(silent)])
-        parts.append(f"silent, not having asked for events in 24 h: {groups}")
-    return "; ".join(parts)
-
-
-def _approved(maintenance: Maintenance, fact: f.Approved) -> str:
-    del maintenance
-    if fact.via is Via.POLICY:
-        return f"approved beforehand, by the settings of group {fact.group}"
-    return f"approved for group {fact.group} by {fact.by}, {_WAYS[fact.via]}"
 
 
 def _started_for_all(maintenance: Maintenance, fact: f.Started) -> str:
@@ -148,79 +112,6 @@ def _started(maintenance: Maintenance, fact: f.Started) -> str:
         return f"{begin}, everybody having approved"
     groups = join_names([*dict.fromkeys(missing)])
     return f"{begin}, without the approval of {groups}"
-
-
-def _failed(maintenance: Maintenance, fact: f.WorkFailed) -> str:
-    del maintenance
-    return f"the driver failed on {join_names(fact.vms)}{_detail(fact.detail)}; stuck"
-
-
-def _done(maintenance: Maintenance, fact: f.WorkDone) -> str:
-    del maintenance
-    return f"done: {join_names(fact.vms)}{_detail(fact.detail)}"
-
-
-def _printed(maintenance: Maintenance, fact: f.WorkPrinted) -> str:
-    del maintenance
-    lines = [line for line in fact.output.splitlines() if line.strip()]
-    last = _shortened(lines[-1].strip()) if lines else ""
-    if len(lines) < 2:
-        return f"the driver left a line to read: {last}"
-    return f"the driver left {len(lines)} lines to read; the last: {last}"
-
-
-def _detail(text: str) -> str:
-    words = " ".join(text.split())
-    return f" ({_shortened(words)})" if words else ""
-
-
-def _shortened(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."
-
-
-def _retried(maintenance: Maintenance, fact: f.WorkRetried) -> str:
-    del maintenance
-    return f"to be tried again, {_whose(fact.by, 'by itself')}"
-
-
-def _canceled(maintenance: Maintenance, fact: f.Canceled) -> str:
-    del maintenance
-    return f"canceled, {_whose(fact.by, 'by itself')}{_detail(fact.reason or '')}"
-
-
-def _whose(by: str | None, nobody: str) -> str:
-    return nobody if by is None else f"by {by}"
-
-
-_Writer = Callable[[Maintenance, Any], str]  # Any: each takes one kind of fact
-
-_SENTENCES: Mapping[type[f.Fact], _Writer] = {
-    f.Announced: _announced,
-    f.Approved: _approved,
-    f.VmsLeft: lambda _, fact: (
-        f"left, and not touched any more: {join_names(fact.vms)}"
-    ),
-    f.Withdrawn: lambda _, fact: (
-        f"withdrawn for group {fact.group}: all its VMs have left"
-    ),
-    f.Started: _started,
-    f.WorkBegan: lambda _, fact: f"the driver is called, attempt {fact.attempt}",
-    f.WorkDone: _done,
-    f.WorkFailed: _failed,
-    f.WorkPrinted: _printed,
-    f.WorkRetried: _retried,
-    f.WorkEnded: lambda _, fact: (
-        f"said to be done, by {fact.by}{_detail(fact.reason or '')}"
-    ),
-    f.Completed: lambda *_: "completed; its events are gone",
-    f.Canceled: _canceled,
-    f.Closed: lambda _, fact: (
-        f"given up, {_whose(fact.by, 'by itself')}{_detail(fact.reason or '')}"
-    ),
-}
-
-#: Replacements for a maintenance redacted for one group.
-_OF_SHARES: Mapping[type[f.Fact], _Writer] = {f.Started: _started_for_all}
 
 
 # --- sights and notice -------------------------------------------------------

@@ -10,6 +10,7 @@ from forewarn.core.fleet import VM, Group, Host
 from forewarn.core.lifecycle.document import STATUS
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Event, Maintenance
+from forewarn.core.queries.phrases import fact_text
 
 Json = dict[str, object]
 SeenBy = Callable[[str], Sequence[str]]
@@ -102,6 +103,7 @@ def entry_view(entry: JournalEntry) -> Json:
         "position": entry.position,
         "at": rfc3339(fact.at),
         "fact": type(fact).__name__,
+        "text": fact_text(fact),
         **dict.fromkeys(_ENTRY),
     }
     return {**always, **own}

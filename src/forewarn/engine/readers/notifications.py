@@ -21,8 +21,8 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower
 from forewarn.errors import ForewarnError, Unavailable
-from forewarn.notifiers.registry import close_notifier
 from forewarn.notifiers.targets import Target
+from forewarn.plugins import close_plugin
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
 _FIRST = 2.0  # seconds; the longest backoff after the first failure
@@ -150,7 +150,7 @@ class Delivery:
         if self._leaving.is_set():
             return
         self._leaving.set()
-        close_notifier(self.target.name, self._notifier)
+        close_plugin(self._notifier, f"the notifier {self.target.name}")
 
     def keep(self) -> None:
         """Save the position."""

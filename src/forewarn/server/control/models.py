@@ -473,6 +473,7 @@ _ENTRY: Mapping[str, Schema] = {
     "position": _integer(1),
     "at": _TIME,
     "fact": {"type": "string", "enum": [fact.__name__ for fact in get_args(Fact)]},
+    "text": _TEXT,
     "maintenance": _nullable(_TEXT),
     "event": _nullable(_TEXT),
     "group": _nullable(_TEXT),

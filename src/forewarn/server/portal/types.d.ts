@@ -68,6 +68,7 @@ export interface Entry {
   position: number;
   at: string;
   fact: string;
+  text: string;
   maintenance: string | Maintenance | null;
   event: string | null;
   group: string | null;

@@ -1,6 +1,5 @@
 """Options of a rehearsal as tests write them: announcements, faults, fleets."""
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
@@ -8,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeAlias, TypedDict, TypeVar
 
+from forewarn.configfile import toml
 from forewarn.core import fleet_file
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
@@ -167,18 +167,11 @@ def vm_of(fleet: Fleet, name: str | None) -> str:
 
 @cache  # every test of a run needs it
 def _demo() -> Fleet:
-    text = resources.files("forewarn").joinpath(_DEMO).read_text()
-    return fleet_file.read_fleet(tomllib.loads(text), _DEMO)
+    return fleet_file.read_fleet(toml.load(resources.files("forewarn") / _DEMO), _DEMO)
 
 
 def _from_file(source: str | Path) -> Fleet:
-    try:
-        data = tomllib.loads(Path(source).read_text())
-    except OSError as error:
-        raise InvalidInput(f"{source} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{source} is not valid TOML: {error}") from error
-    return fleet_file.read_fleet(data, str(source))
+    return fleet_file.read_fleet(toml.load(Path(source)), str(source))
 
 
 def _group_of(vms: Sequence[str]) -> Mapping[str, object]:

@@ -11,10 +11,10 @@ from itertools import groupby
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.facts import JournalEntry
-from forewarn.core.lifecycle.model import Maintenance
+from forewarn.core.lifecycle.model import Maintenance, Via
 from forewarn.core.queries.phrases import (
     SHORT,
-    describe_fact,
+    fact_text,
     format_offset,
     short_name,
 )
@@ -27,6 +27,20 @@ from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 TITLE = "scheduled events, by the service's clock:"
 
 _WIDTH = 80
+#: Facts shown with the name of their maintenance.
+_SHOWN = (
+    f.Approved
+    | f.Started
+    | f.Completed
+    | f.Canceled
+    | f.Closed
+    | f.WorkEnded
+    | f.WorkFailed
+    | f.WorkRetried
+    | f.VmsLeft
+    | f.Withdrawn
+)
+
 _MAX_LINES = 24  # lines below the title
 _FIRST_LINES = 7  # lines kept at the top if there are more
 _DOCUMENT = "/metadata/scheduledevents"
@@ -140,7 +154,7 @@ def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
         fact = entry.fact
         if isinstance(fact, f.Seen):
             yield from _sightings(fact, data, announcements, at)
-        elif what := describe_fact(fact, announced, began):
+        elif what := _describe_fact(fact, announced, began):
             yield _Moment(at=at, time=fact.at, what=what)
     for time, mark in data.marks:
         yield _Moment(at=mark.at, time=time, what=f"mark: {mark.name}")
@@ -148,6 +162,36 @@ def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
     for time, request in data.requests:
         if request.status != 200 or not _is_in_journal(request, approved):
             yield _Moment(at=request.at, time=time, what=request)
+
+
+def _describe_fact(
+    fact: f.Fact, maintenances: Mapping[str, Maintenance], began: datetime
+) -> str | None:
+    """Describe a fact about one of `maintenances`; None to omit it."""
+    if isinstance(fact, f.Announced):
+        return _describe_announcement(fact.announced, began)
+    if isinstance(fact, f.OutageEnded):
+        return fact_text(fact)
+    if isinstance(fact, f.Approved) and fact.via is not Via.POLICY:
+        return f"{fact.by} approved {short_name(_of(fact, maintenances), fact.event)}"
+    if isinstance(fact, _SHOWN):
+        return f"{short_name(_of(fact, maintenances))} {fact_text(fact)}"
+    return None
+
+
+def _of(fact: f.Fact, maintenances: Mapping[str, Maintenance]) -> Maintenance:
+    return maintenances[getattr(fact, "maintenance", "")]
+
+
+def _describe_announcement(maintenance: Maintenance, began: datetime) -> str:
+    when = (
+        "starting immediately"
+        if maintenance.at_once
+        else f"not before {format_offset(maintenance.not_before - began)}"
+    )
+    events = join_names([event.id[:SHORT] for event in maintenance.events])
+    vms = join_names(maintenance.vms)
+    return f"announced {maintenance.type} {events} of {vms}, {when}"
 
 
 def _approvals(data: TimelineData) -> frozenset[tuple[str, str | None]]:

@@ -1,6 +1,5 @@
 """Parser of scenario files, and the bundled scenarios."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from forewarn.agent.config.schema import invalid_value, toml_value
+from forewarn.configfile import toml
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
-from forewarn.configfile.toml import lines_of
 from forewarn.core.fleet import Fleet
 from forewarn.errors import FaultyFile, InvalidInput, NotFound
 from forewarn.testing.rehearsal.options import fleet_of
@@ -132,25 +131,14 @@ def _folder() -> Path:
 
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario file and its fleet file."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise FaultyFile(f"{path} cannot be read: {why}") from error
-    except UnicodeDecodeError as error:
-        raise FaultyFile(f"{path}: this is not UTF-8") from error
-    return parse_scenario(text, path)
+    content = toml.read_bytes(path, FaultyFile)
+    return parse_scenario(toml.decode(content, path, FaultyFile), path)
 
 
 def parse_scenario(text: str, path: Path) -> Scenario:
     """Parse `text`, the contents of the file `path`."""
-    try:
-        plain = tomllib.loads(text)
-        complaints = Diagnostics(file=path, lines=lines_of(text))
-    except ValueError as error:
-        raise FaultyFile(f"{path}: this is not TOML: {error}") from error
-    except RecursionError as error:
-        raise FaultyFile(f"{path}: this is nested too deep") from error
+    plain = toml.parse(text, path, FaultyFile)
+    complaints = Diagnostics(file=path, lines=toml.lines_of(text))
     scenario = _scenario(plain, Location(diagnostics=complaints))
     if complaints.errors or scenario is None:
         raise FaultyFile("\n".join(complaints.errors))

@@ -1,0 +1,92 @@
+"""Plug-ins: kinds that installed packages declare as entry points, next to ours.
+
+Whatever a plug-in raises becomes one line that names it.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from forewarn.errors import CannotStart, InvalidInput
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginKind:
+    """What can be plugged in: its noun, entry point group, and required method."""
+
+    noun: str
+    group: str
+    method: str
+    ours: Sequence[str]  # names of the built-in ones, which cannot be replaced
+
+    def names(self) -> Sequence[str]:
+        """Return all names, built-in ones first."""
+        installed = {entry_point.name for entry_point in self._entry_points()}
+        return [*self.ours, *sorted(installed - {*self.ours})]
+
+    def read_name(self, value: object, place: str) -> str:
+        """Parse one of the names, ignoring case."""
+        if isinstance(value, str) and value.lower() in self.ours:
+            return value.lower()  # without a search for plug-ins, which is slow
+        spellings = {name.lower(): name for name in self.names()}
+        if isinstance(value, str) and value.lower() in spellings:
+            return spellings[value.lower()]
+        listed = ", ".join(spellings.values())
+        raise InvalidInput(f"{place}: expected one of {listed}, not {value!r}")
+
+    def make(self, name: str, options: Mapping[str, object]) -> Any:
+        """Create the installed plug-in `name`."""
+        for entry_point in self._entry_points():
+            if entry_point.name == name:
+                break
+        else:
+            listed = ", ".join(self.names())
+            raise CannotStart(f"there is no {self.noun} {name}; there are {listed}")
+        plugin = f"the {self.noun} {name} ({entry_point.value})"
+        try:
+            instance = entry_point.load()(**options)
+        except (Exception, SystemExit) as error:
+            raise CannotStart(f"{plugin} cannot be used: {_text(error)}") from error
+        if not callable(getattr(instance, self.method, None)):
+            raise CannotStart(f"{plugin} has no method {self.method}")
+        return instance
+
+    def _entry_points(self) -> "Iterator[EntryPoint]":
+        # Imported late: it takes as long as all other imports together.
+        from importlib.metadata import entry_points
+
+        yield from entry_points(group=self.group)
+
+
+def open_plugin(plugin: object, name: str) -> None:
+    """Call the plug-in's `open`, if it has one."""
+    open_it = getattr(plugin, "open", None)
+    if not callable(open_it):
+        return
+    try:
+        open_it()
+    except CannotStart:
+        raise
+    except Exception as error:
+        raise CannotStart(f"{name} cannot be opened: {_text(error)}") from error
+
+
+def close_plugin(plugin: object, name: str) -> None:
+    """Call the plug-in's `close`, if it has one; log what goes wrong."""
+    close_it = getattr(plugin, "close", None)
+    if not callable(close_it):
+        return
+    try:
+        close_it()
+    except Exception:
+        _log.exception("%s cannot be closed", name)
+
+
+def _text(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
