@@ -18,7 +18,7 @@ from forewarn.config.settings import SETTINGS, Setting
 from forewarn.server.app import make_app
 from forewarn.server.control.context import Services
 from forewarn.server.control.routes.journal import JournalStreams
-from forewarn.server.metrics.endpoint import METRICS
+from forewarn.server.metrics.catalog import ServiceMetrics
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -144,11 +144,10 @@ def _metrics() -> Iterator[str]:
     yield ""
     yield "| metric | type | labels | what it tells |"
     yield "|---|---|---|---|"
-    for metric in METRICS:
-        kind = type(metric).__name__.lower().replace("count", "counter")
-        name = f"{metric.name}_total" if kind == "counter" else metric.name
+    for metric in ServiceMetrics().table:
+        name = f"{metric.name}_total" if metric.kind == "counter" else metric.name
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        yield f"| `{name}` | {kind} | {labels} | {metric.help} |"
+        yield f"| `{name}` | {metric.kind} | {labels} | {metric.help} |"
     yield ""
 
 

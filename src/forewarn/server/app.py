@@ -31,8 +31,7 @@ from forewarn.server.control.routes import (
 )
 from forewarn.server.control.routes.journal import JournalStreams
 from forewarn.server.metrics import endpoint
-from forewarn.server.metrics.endpoint import make_registry
-from forewarn.server.metrics.sources import Traffic, TrafficCounter
+from forewarn.server.metrics.endpoint import TrafficCounter, make_registry
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
@@ -54,12 +53,12 @@ def make_app(
         redoc_url=None,
     )
     app.add_middleware(ArmApp, services=services)
-    traffic = Traffic()
     app.add_middleware(BodyLimits, limits=BodyLimitTable())  # runs after the guard
     app.add_middleware(Guard, services=services)
-    app.add_middleware(TrafficCounter, traffic=traffic)  # added last, so it runs first
+    # Added last, so it runs first.
+    app.add_middleware(TrafficCounter, services=services)
     app.state.services = services
-    app.state.registry = make_registry(lambda: services.sources, traffic)
+    app.state.registry = make_registry(lambda: services.sources)
     app.state.streams = streams
     app.state.portal = portal.read_portal(portal_folder)
     problems.install(app)

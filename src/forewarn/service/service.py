@@ -22,7 +22,6 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.operations import Operations
-from forewarn.engine.readers.counters import MetricsReader
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner, RetrySchedule
 from forewarn.engine.readers.follower import Follower
@@ -38,6 +37,7 @@ from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.handler import MetadataHandler
 from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.transport.responses import ResponseHead
+from forewarn.server.metrics.reader import MetricsReader
 from forewarn.service.setup import (
     apply_fleet,
     chance_source,
@@ -366,7 +366,7 @@ class Service:
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
-            on_call=self._metrics_reader.metrics.end_call,
+            on_call=self._metrics_reader.end_call,
         )
         cleanup.callback(driver_runner.stop)
         return driver_runner

@@ -13,6 +13,7 @@ from tests.engine.support.system import (
     FailingStore,
     OpenStore,
     RecordingDriver,
+    System,
     a_reboot,
     a_system,
     an_emergency,
@@ -358,3 +359,32 @@ def test_a_store_failure_is_not_a_driver_failure(
     system.works.catch_up()
     assert not system.facts(WorkFailed)
     assert system.maintenance(maintenance.id).done == ("web-0",)
+
+
+def test_a_driver_call_is_counted_while_it_runs_and_timed(
+    open_store: OpenStore,
+) -> None:
+    running: list[int] = []
+
+    def watch(work: Work) -> Iterable[Report]:
+        running.append(system.works.calls)
+        return fail(work)
+
+    ended: list[tuple[str, bool]] = []
+    system = a_system(
+        open_store(),
+        driver=RecordingDriver(watch),
+        on_call=lambda kind, seconds: ended.append((kind, seconds >= 0)),
+    )
+    system.announce(an_emergency("lone"))
+    system.works.catch_up()
+    assert running == [1]
+    assert ended == [("Reboot", True)]
+    assert system.works.calls == 0
+
+
+def test_works_reports_its_position(system: System) -> None:
+    system.announce(an_emergency("lone"))
+    assert system.works.position < len(system.journal())
+    system.works.catch_up()
+    assert system.works.position == len(system.journal())

@@ -13,7 +13,8 @@ from tests.server.support.pollers import Poller
 from tests.server.support.scrapes import parse, scrape
 from tests.server.support.service import RunningService, send_request
 
-from forewarn.server.metrics.endpoint import METRICS
+from forewarn.protocol.types import EventType
+from forewarn.server.metrics.catalog import ServiceMetrics
 
 OPEN = "application/openmetrics-text"
 REBOOT = {"type": "Reboot", "cause": "platform"}
@@ -55,17 +56,28 @@ def test_viewer_may_scrape_and_group_token_may_not(service: RunningService) -> N
 
 def test_every_metric_of_the_table_is_scraped(shared: RunningService) -> None:
     types = scrape(shared).types
-    assert [metric.name for metric in METRICS] == [
+    assert [metric.name for metric in ServiceMetrics().table] == [
         name for name in types if name.startswith("forewarn_")
     ]
     assert types["process_cpu_seconds"] == "counter"
 
 
 def test_every_metric_has_a_help_sentence_and_a_valid_name() -> None:
-    for metric in METRICS:
+    for metric in ServiceMetrics().table:
         assert re.fullmatch(r"forewarn(_[a-z]+)+", metric.name)
         assert metric.help.endswith(".")
         assert not metric.name.endswith("_total")
+
+
+def test_expected_series_are_zero_from_the_start(shared: RunningService) -> None:
+    suffixes = {"counter": "_total", "histogram": "_count"}
+    by_type = [
+        metric for metric in ServiceMetrics().table if metric.labels == ("type",)
+    ]
+    metrics = scrape(shared)
+    for metric in by_type:
+        values = metrics.all(metric.name + suffixes[metric.kind])
+        assert values == {frozenset({("type", kind)}): 0 for kind in EventType}
 
 
 def test_two_services_in_one_process_count_separately(serve: Serve) -> None:

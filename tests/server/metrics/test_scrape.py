@@ -1,6 +1,6 @@
 """Scrape of all metrics while the store is unavailable, and without any writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
-from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot, a_system
+from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot
 from tests.server.support.handlers import a_harness
 from tests.server.support.scrapes import Scrape, parse
-from tests.stores.builders import sqlite_store
 
 from forewarn.clocks import FastClock
 from forewarn.core.lifecycle.facts import JournalEntry
-from forewarn.engine.readers.counters import MetricsReader
 from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
@@ -24,8 +22,8 @@ from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.stats import presence
 from forewarn.server.metrics.endpoint import make_registry
-from forewarn.server.metrics.sources import MetricSources, Traffic
-from forewarn.stores.sqlite import MEMORY
+from forewarn.server.metrics.reader import MetricsReader
+from forewarn.server.metrics.sources import MetricSources
 
 
 class ReadOnlyStore:
@@ -87,18 +85,14 @@ class ScrapeEnvironment:
 
     def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
         sources = replace(self.sources, **changes)
-        registry = make_registry(lambda: sources, Traffic(), timeout=patience)
+        registry = make_registry(lambda: sources, timeout=patience)
         return parse(generate_latest(registry).decode())
 
 
 @pytest.fixture
-def environment() -> Iterator[ScrapeEnvironment]:
-    store = sqlite_store(MEMORY)
-    store.open()
-    system = a_system(store)
+def environment(system: System) -> ScrapeEnvironment:
     system.announce(a_reboot("lone"))
-    yield ScrapeEnvironment(system)
-    store.close()
+    return ScrapeEnvironment(system)
 
 
 def test_other_metrics_are_exported_while_the_store_is_unavailable(

@@ -1,228 +1,447 @@
-"""Catalog of all metrics: each has a name, labels, a help text, and a source.
+"""Catalog of all metrics: each has a name, a help text, labels, and a source.
 
-Labels are few and bounded: no names of VMs, no ids of events, no addresses.
+1. Labels are few and bounded: no names of VMs, no ids of events, no addresses.
+2. Counts are plain numbers. The counters and histograms of prometheus_client take
+   twice as long to collect, and 30 ms to import. Where PROMETHEUS_MULTIPROC_DIR is
+   set, all services in a process would share them.
 """
 
 import platform
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import isfinite
-from typing import TypeAlias
+from threading import Lock
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from forewarn import __version__
 from forewarn.clocks import ManualClock
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Phase
-from forewarn.engine.readers.counters import Distribution, Labels, Moved
+from forewarn.core.lifecycle.model import Cause, Phase, Via
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.protocol.types import EventType
 from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
-from forewarn.server.metrics.sources import Scrape
+from forewarn.server.metrics.sources import ReaderLag, Scrape
 
-Values: TypeAlias = Mapping[Labels, float]
-Distributions: TypeAlias = Mapping[Labels, Distribution]
+#: Label values, in the order in which the metric declares its labels.
+Labels: TypeAlias = tuple[str, ...]
+
+#: Numbers, or the buckets and sums of a histogram.
+Values: TypeAlias = Mapping[Labels, Any]
+
+#: A number is a value without labels; None omits it.
+Read: TypeAlias = Callable[[Scrape], Values | float | None]
+
+Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+
+Counts: TypeAlias = defaultdict[Labels, float]
+
+_HOUR, _DAY = 3600, 86_400  # seconds
+
+# Bucket bounds, in seconds.
+_NOTICE = (30, 60, 300, 600, 900, 1800, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY)
+_REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
+_CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
+_REQUEST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+#: By labels, their values that a count has from the start: monitoring sees an increase
+#: only in a series that existed before.
+_EXPECTED: Mapping[Labels, Sequence[Labels]] = {
+    (): [()],
+    ("type",): [(kind,) for kind in EventType],
+    ("type", "cause"): [
+        (EventType.FREEZE, Cause.PLATFORM),
+        (EventType.REBOOT, Cause.PLATFORM),
+        (EventType.REDEPLOY, Cause.PLATFORM),
+        (EventType.REDEPLOY, Cause.DEGRADED),
+        (EventType.REBOOT, Cause.HOST_FAILURE),
+        (EventType.REBOOT, Cause.USER_RESTART),
+        (EventType.REDEPLOY, Cause.USER_REDEPLOY),
+        (EventType.PREEMPT, Cause.EVICTION),
+        (EventType.TERMINATE, Cause.SCALE_IN),
+        (EventType.REBOOT, Cause.REIMAGE),
+    ],
+    ("type", "result"): [
+        (kind, how) for kind in EventType for how in ("done", "failed")
+    ],
+    ("via",): [(via,) for via in Via],
+}
 
 _LIVE = tuple(phase for phase in Phase if phase.is_live)
-_TYPE = ("type",)
-_TYPE_AND_CAUSE = ("type", "cause")
 _NOT_ADMITTED = {Admission.REFUSED: "told", Admission.DROPPED: "dropped"}
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """A value that goes up and down."""
+class Metric(NamedTuple):
+    """Definition of a metric."""
 
-    name: str
-    labels: Labels
+    kind: Kind
+    name: str  # without suffixes such as `_total`
     help: str
-    read: Callable[[Scrape], Values]
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A value that only grows, until the next start."""
-
-    name: str  # without the suffix `_total`
     labels: Labels
-    help: str
-    read: Callable[[Scrape], Values]
+    read: Read
 
 
-@dataclass(frozen=True, slots=True)
 class Histogram:
-    """A distribution of values."""
+    """Distributions of observed values, by labels."""
 
-    name: str  # without the suffixes `_bucket`, `_sum` and `_count`
-    labels: Labels
-    help: str
-    read: Callable[[Scrape], Distributions]
+    def __init__(self, bounds: Sequence[float], expected: Iterable[Labels]) -> None:
+        """Count values up to each of `bounds`, in ascending order."""
+        self._bounds = bounds
+        self._names = [*map(str, map(float, bounds)), "+Inf"]
+        #: For each bound, how many values it was the first to include; then the sum.
+        self._values = {labels: self._empty() for labels in expected}
 
+    def observe(self, value: float, *labels: str) -> None:
+        """Add one value."""
+        values = self._values.setdefault(labels, self._empty())
+        values[bisect_left(self._bounds, value)] += 1
+        values[-1] += value
 
-Metric: TypeAlias = Gauge | Count | Histogram
+    def all(self) -> Values:
+        """Return the cumulative buckets and the sum of each distribution."""
+        return {
+            labels: ([*zip(self._names, accumulate(counts), strict=True)], total)
+            for labels, (*counts, total) in self._values.items()
+        }
 
-
-def _one(value: float | None) -> Values:
-    """Return one value without labels; empty if it is None."""
-    return {} if value is None else {(): value}
-
-
-def _position(scrape: Scrape) -> Values:
-    return _one(None if scrape.journal is None else scrape.journal.position)
-
-
-def _behind(scrape: Scrape) -> Values:
-    lags = {} if scrape.journal is None else scrape.journal.lags
-    return {(name,): lag.positions for name, lag in lags.items()}
-
-
-def _lag(scrape: Scrape) -> Values:
-    lags = {} if scrape.journal is None else scrape.journal.lags
-    return {(name,): lag.seconds for name, lag in lags.items()}
+    def _empty(self) -> list[float]:
+        return [0.0] * (len(self._names) + 1)
 
 
-def _heartbeat(scrape: Scrape) -> Values:
-    since = scrape.sources.since_heartbeat()
-    return _one(since if isfinite(since) else None)
+class ServiceMetrics:
+    """All metrics of one service.
+
+    Hold `lock` to change a count: a scrape copies each metric under it.
+    """
+
+    def __init__(self) -> None:
+        """Start all counts at zero."""
+        self.lock = Lock()
+        self.table: list[Metric] = []  # in the order of the output
+        self._define_service()
+        self._define_lifecycle()
+        self._define_requests()
+
+    def _define_service(self) -> None:
+        self._read(
+            "forewarn_build_info",
+            "What is running; always 1.",
+            lambda scrape: {(__version__, platform.python_version()): 1},
+            labels=("version", "python"),
+        )
+        self._read(
+            "forewarn_store_up",
+            "Whether the store answered when it was last asked, for this very scrape.",
+            lambda scrape: scrape.journal is not None,
+        )
+        self._read(
+            "forewarn_store_size_bytes",
+            "Size of the SQLite file with its log; absent for any other store.",
+            lambda scrape: scrape.sources.store_bytes(),
+        )
+        self._read(
+            "forewarn_journal_position",
+            "How many facts the journal has; absent while the store is away.",
+            lambda scrape: None if scrape.journal is None else scrape.journal.position,
+        )
+        self._read(
+            "forewarn_reader_behind_facts",
+            "Facts that a reader of the journal has not read; absent while the store is"
+            " away.",
+            lambda scrape: {(name,): lag.positions for name, lag in _lags(scrape)},
+            labels=("reader",),
+        )
+        self._read(
+            "forewarn_reader_lag_seconds",
+            "Real time since the oldest fact that a reader has not read, 0 if there is"
+            " none; absent while the store is away.",
+            lambda scrape: {(name,): lag.seconds for name, lag in _lags(scrape)},
+            labels=("reader",),
+        )
+        self._read(
+            "forewarn_clock_rate",
+            "How fast the service's clock runs; 0: it is moved by hand.",
+            _rate,
+        )
+        self._read(
+            "forewarn_clock_timestamp_seconds",
+            "The time by the service's clock, since 1970.",
+            lambda scrape: scrape.now.timestamp(),
+        )
+        self._read(
+            "forewarn_heartbeat_age_seconds",
+            "Real time since the heartbeat was last written; it is written every 10 s.",
+            _heartbeat,
+        )
+        self.outages = self._count(
+            "forewarn_outages",
+            "Times that the service was away for more than a minute, as far as it has"
+            " noticed since the start.",
+        )
+        self.outage_seconds = self._count(
+            "forewarn_outage_seconds",
+            "How long it was away in these outages.",
+        )
+        # --- the fleet
+        self._read(
+            "forewarn_vms", "VMs of the fleet.", lambda scrape: scrape.presence.vms
+        )
+        self._read(
+            "forewarn_vms_unseen",
+            "VMs that have asked for events since the start, but last more than so many"
+            " seconds ago, by the service's clock.",
+            lambda scrape: {
+                (str(limit),): count for limit, count in scrape.presence.unseen.items()
+            },
+            labels=("seconds",),
+        )
+        self._read(
+            "forewarn_vms_never_seen",
+            "VMs that have not asked for events since the start.",
+            lambda scrape: scrape.presence.never,
+        )
+        self._read(
+            "forewarn_groups_listening",
+            "Groups that have asked for events in the last 24 h, or always listen.",
+            lambda scrape: scrape.presence.enabled,
+        )
+        self._read(
+            "forewarn_groups_silent",
+            "Groups that have not asked for events in the last 24 h.",
+            lambda scrape: scrape.presence.disabled,
+        )
+        self._read(
+            "forewarn_notifier_behind_facts",
+            "Facts of the journal that a notifier has not read, also those that it is"
+            " not to tell; absent while the store is away.",
+            lambda scrape: {(t.name,): t.behind for t in _targets(scrape)},
+            labels=("target",),
+        )
+        self._read(
+            "forewarn_notifier_lag_seconds",
+            "Time since the oldest that it is still to tell; 0 if there is none.",
+            lambda scrape: {(t.name,): t.lag_seconds for t in _targets(scrape)},
+            labels=("target",),
+        )
+        self._read(
+            "forewarn_notifier_failures",
+            "Attempts of a notifier that failed, one after the other; 0 when one"
+            " succeeds.",
+            lambda scrape: {(t.name,): t.failures for t in _targets(scrape)},
+            labels=("target",),
+        )
+
+    def _define_lifecycle(self) -> None:
+        self._read(
+            "forewarn_events",
+            "Events that VMs see now.",
+            _events,
+            labels=("type", "phase"),
+        )
+        self._read(
+            "forewarn_maintenances_stuck",
+            "Maintenances that have started and whose driver failed.",
+            lambda scrape: len(_stuck(scrape)),
+        )
+        self._read(
+            "forewarn_stuck_oldest_seconds",
+            "For how long the oldest of them has been stuck; 0 if there is none.",
+            lambda scrape: max(_stuck(scrape), default=0.0),
+        )
+        moved = {
+            f.Announced: ("forewarn_maintenances_announced", "announced"),
+            f.Started: ("forewarn_maintenances_started", "started"),
+            f.Completed: ("forewarn_maintenances_completed", "completed"),
+            f.Canceled: (
+                "forewarn_maintenances_canceled",
+                "called off before they started",
+            ),
+            f.Closed: (
+                "forewarn_maintenances_failed",
+                "given up after they had started",
+            ),
+        }
+        self.maintenances: Mapping[type[f.Fact], Counts] = {
+            fact: self._count(
+                name,
+                f"Maintenances {meaning}.",
+                labels=("type", "cause"),
+            )
+            for fact, (name, meaning) in moved.items()
+        }
+        self.notice_given = self._observe(
+            "forewarn_notice_given_seconds",
+            "Notice given, from announcement to NotBefore, of maintenances that"
+            " started; not of those that were to begin at once.",
+            labels=("type",),
+            buckets=_NOTICE,
+        )
+        self.notice_used = self._observe(
+            "forewarn_notice_used_seconds",
+            "Notice used, from announcement to the start, of the same.",
+            labels=("type",),
+            buckets=_NOTICE,
+        )
+        self.notice_saved = self._count(
+            "forewarn_notice_saved_seconds",
+            "How much sooner than NotBefore they started, everybody having approved.",
+            labels=("type",),
+        )
+        self.broken = self._count(
+            "forewarn_promises_broken",
+            "Maintenances that started unapproved before their notice was over. This"
+            " must stay 0.",
+            labels=("type",),
+        )
+        self.approvals = self._observe(
+            "forewarn_approval_latency_seconds",
+            "From announcement to approval of an event, by the way that the approval"
+            " came; `policy` is the group's own setting.",
+            labels=("via",),
+            buckets=_REACTION,
+        )
+        self.first_seen = self._observe(
+            "forewarn_first_seen_seconds",
+            "From announcement until a VM was first shown the event; events announced"
+            " since the start.",
+            labels=("type",),
+            buckets=_REACTION,
+        )
+        # --- the driver
+        self._read(
+            "forewarn_driver_calls_running",
+            "Calls of the driver that are under way.",
+            lambda scrape: scrape.sources.calls(),
+        )
+        self.driver_calls = self._count(
+            "forewarn_driver_calls",
+            "Calls of the driver that were begun.",
+            labels=("type",),
+        )
+        self.call_times = self._observe(
+            "forewarn_driver_call_duration_seconds",
+            "How long calls of the driver took, of real time.",
+            labels=("type",),
+            buckets=_CALL,
+        )
+        self.driver_reports = self._count(
+            "forewarn_driver_reports",
+            "VMs on which the driver reported its work `done` or `failed`.",
+            labels=("type", "result"),
+        )
+
+    def _define_requests(self) -> None:
+        self._read(
+            "forewarn_metadata_requests",
+            "Requests of VMs that were answered. `route` is scheduledevents, instance,"
+            " versions or other; `api_version` one of the seven of scheduledevents,"
+            " none or other.",
+            lambda scrape: {
+                (kind.route, kind.version, str(kind.status)): count
+                for kind, count in scrape.sources.responses().items()
+            },
+            labels=("route", "api_version", "status"),
+            kind="counter",
+        )
+        self._read(
+            "forewarn_metadata_requests_held",
+            "Requests that wait for a change of the document.",
+            lambda scrape: scrape.sources.held(),
+        )
+        self._read(
+            "forewarn_metadata_connections",
+            "Connections of VMs.",
+            lambda scrape: scrape.sources.connections(),
+        )
+        self._read(
+            "forewarn_metadata_connections_refused",
+            "Connections beyond a limit: `told` so by a 503, or `dropped` without a"
+            " word.",
+            lambda scrape: {
+                (how,): scrape.sources.not_admitted[verdict]
+                for verdict, how in _NOT_ADMITTED.items()
+            },
+            labels=("how",),
+            kind="counter",
+        )
+        self._read(
+            "forewarn_faults",
+            "Requests of VMs that were answered wrongly on purpose.",
+            _faults,
+            labels=("kind",),
+            kind="counter",
+        )
+        self.requests = self._count(
+            "forewarn_control_requests",
+            "Requests to the control plane, by the template of their path; those of"
+            " Azure Resource Manager are all `/subscriptions`.",
+            labels=("method", "route", "status"),
+        )
+        self.in_flight = 0  # changed only on the control plane's loop
+        self._read(
+            "forewarn_control_requests_in_flight",
+            "Requests to the control plane that are being answered, streams and this"
+            " scrape included.",
+            lambda scrape: self.in_flight,
+        )
+        self.durations = self._observe(
+            "forewarn_control_request_duration_seconds",
+            "How long requests to the control plane took until the answer began.",
+            labels=("method", "route"),
+            buckets=_REQUEST,
+        )
+
+    def _count(self, name: str, help_: str, labels: Labels = ()) -> Counts:
+        """Define a counter."""
+        counts = Counts(float, dict.fromkeys(_EXPECTED.get(labels, ()), 0.0))
+        self._read(name, help_, self._locked(counts.copy), labels, "counter")
+        return counts
+
+    def _observe(
+        self, name: str, help_: str, labels: Labels, buckets: Sequence[float]
+    ) -> Histogram:
+        """Define a histogram with `buckets` as upper bounds, in ascending order."""
+        histogram = Histogram(buckets, _EXPECTED.get(labels, ()))
+        self._read(name, help_, self._locked(histogram.all), labels, "histogram")
+        return histogram
+
+    def _locked(self, copy: Callable[[], Values]) -> Read:
+        def read(scrape: Scrape) -> Values:
+            with self.lock:
+                return copy()
+
+        return read
+
+    def _read(
+        self,
+        name: str,
+        help_: str,
+        read: Read,
+        labels: Labels = (),
+        kind: Kind = "gauge",
+    ) -> None:
+        """Define a metric that is read at each scrape."""
+        self.table.append(Metric(kind, name, help_, labels, read))
 
 
-def _rate(scrape: Scrape) -> Values:
+def _lags(scrape: Scrape) -> Iterable[tuple[str, ReaderLag]]:
+    return () if scrape.journal is None else scrape.journal.lags.items()
+
+
+def _rate(scrape: Scrape) -> float:
     clock = scrape.sources.clock
-    return _one(0 if isinstance(clock, ManualClock) else clock.rate)
+    return 0 if isinstance(clock, ManualClock) else clock.rate
 
 
-def _unseen(scrape: Scrape) -> Values:
-    return {(str(limit),): n for limit, n in scrape.presence.unseen.items()}
+def _heartbeat(scrape: Scrape) -> float | None:
+    since = scrape.sources.since_heartbeat()
+    return since if isfinite(since) else None
 
 
 def _targets(scrape: Scrape) -> Sequence[TargetStatus]:
     return () if scrape.journal is None else scrape.journal.targets
-
-
-#: In the order of the output.
-SERVICE: Sequence[Metric] = (
-    Gauge(
-        "forewarn_build_info",
-        ("version", "python"),
-        "What is running; always 1.",
-        lambda scrape: {(__version__, platform.python_version()): 1},
-    ),
-    Gauge(
-        "forewarn_store_up",
-        (),
-        "Whether the store answered when it was last asked, for this very scrape.",
-        lambda scrape: _one(0 if scrape.journal is None else 1),
-    ),
-    Gauge(
-        "forewarn_store_size_bytes",
-        (),
-        "Size of the SQLite file with its log; absent for any other store.",
-        lambda scrape: _one(scrape.sources.store_bytes()),
-    ),
-    Gauge(
-        "forewarn_journal_position",
-        (),
-        "How many facts the journal has; absent while the store is away.",
-        _position,
-    ),
-    Gauge(
-        "forewarn_reader_behind_facts",
-        ("reader",),
-        "Facts that a reader of the journal has not read; absent while the store is"
-        " away.",
-        _behind,
-    ),
-    Gauge(
-        "forewarn_reader_lag_seconds",
-        ("reader",),
-        "Real time since the oldest fact that a reader has not read, 0 if there is"
-        " none; absent while the store is away.",
-        _lag,
-    ),
-    Gauge(
-        "forewarn_clock_rate",
-        (),
-        "How fast the service's clock runs; 0: it is moved by hand.",
-        _rate,
-    ),
-    Gauge(
-        "forewarn_clock_timestamp_seconds",
-        (),
-        "The time by the service's clock, since 1970.",
-        lambda scrape: _one(scrape.now.timestamp()),
-    ),
-    Gauge(
-        "forewarn_heartbeat_age_seconds",
-        (),
-        "Real time since the heartbeat was last written; it is written every 10 s.",
-        _heartbeat,
-    ),
-    Count(
-        "forewarn_outages",
-        (),
-        "Times that the service was away for more than a minute, as far as it has"
-        " noticed since the start.",
-        lambda scrape: scrape.numbers.outages.all(),
-    ),
-    Count(
-        "forewarn_outage_seconds",
-        (),
-        "How long it was away in these outages.",
-        lambda scrape: scrape.numbers.outage_seconds.all(),
-    ),
-    # --- the fleet
-    Gauge(
-        "forewarn_vms",
-        (),
-        "VMs of the fleet.",
-        lambda scrape: _one(scrape.presence.vms),
-    ),
-    Gauge(
-        "forewarn_vms_unseen",
-        ("seconds",),
-        "VMs that have asked for events since the start, but last more than so many"
-        " seconds ago, by the service's clock.",
-        _unseen,
-    ),
-    Gauge(
-        "forewarn_vms_never_seen",
-        (),
-        "VMs that have not asked for events since the start.",
-        lambda scrape: _one(scrape.presence.never),
-    ),
-    Gauge(
-        "forewarn_groups_listening",
-        (),
-        "Groups that have asked for events in the last 24 h, or always listen.",
-        lambda scrape: _one(scrape.presence.enabled),
-    ),
-    Gauge(
-        "forewarn_groups_silent",
-        (),
-        "Groups that have not asked for events in the last 24 h.",
-        lambda scrape: _one(scrape.presence.disabled),
-    ),
-    Gauge(
-        "forewarn_notifier_behind_facts",
-        ("target",),
-        "Facts of the journal that a notifier has not read, also those that it is not"
-        " to tell; absent while the store is away.",
-        lambda scrape: {(t.name,): t.behind for t in _targets(scrape)},
-    ),
-    Gauge(
-        "forewarn_notifier_lag_seconds",
-        ("target",),
-        "Time since the oldest that it is still to tell; 0 if there is none.",
-        lambda scrape: {(t.name,): t.lag_seconds for t in _targets(scrape)},
-    ),
-    Gauge(
-        "forewarn_notifier_failures",
-        ("target",),
-        "Attempts of a notifier that failed, one after the other; 0 when one succeeds.",
-        lambda scrape: {(t.name,): t.failures for t in _targets(scrape)},
-    ),
-)
 
 
 def _events(scrape: Scrape) -> Values:
@@ -243,197 +462,6 @@ def _stuck(scrape: Scrape) -> Sequence[float]:
     ]
 
 
-def _moved(kind: type[Moved]) -> Callable[[Scrape], Values]:
-    return lambda scrape: scrape.numbers.maintenances[kind].all()
-
-
-#: In the order of the output.
-LIFE: Sequence[Metric] = (
-    Gauge(
-        "forewarn_events",
-        ("type", "phase"),
-        "Events that VMs see now.",
-        _events,
-    ),
-    Gauge(
-        "forewarn_maintenances_stuck",
-        (),
-        "Maintenances that have started and whose driver failed.",
-        lambda scrape: _one(len(_stuck(scrape))),
-    ),
-    Gauge(
-        "forewarn_stuck_oldest_seconds",
-        (),
-        "For how long the oldest of them has been stuck; 0 if there is none.",
-        lambda scrape: _one(max(_stuck(scrape), default=0.0)),
-    ),
-    Count(
-        "forewarn_maintenances_announced",
-        _TYPE_AND_CAUSE,
-        "Maintenances announced.",
-        _moved(f.Announced),
-    ),
-    Count(
-        "forewarn_maintenances_started",
-        _TYPE_AND_CAUSE,
-        "Maintenances started.",
-        _moved(f.Started),
-    ),
-    Count(
-        "forewarn_maintenances_completed",
-        _TYPE_AND_CAUSE,
-        "Maintenances completed.",
-        _moved(f.Completed),
-    ),
-    Count(
-        "forewarn_maintenances_canceled",
-        _TYPE_AND_CAUSE,
-        "Maintenances called off before they started.",
-        _moved(f.Canceled),
-    ),
-    Count(
-        "forewarn_maintenances_failed",
-        _TYPE_AND_CAUSE,
-        "Maintenances given up after they had started.",
-        _moved(f.Closed),
-    ),
-    Histogram(
-        "forewarn_notice_given_seconds",
-        _TYPE,
-        "Notice given, from announcement to NotBefore, of maintenances that started;"
-        " not of those that were to begin at once.",
-        lambda scrape: scrape.numbers.notice_given.all(),
-    ),
-    Histogram(
-        "forewarn_notice_used_seconds",
-        _TYPE,
-        "Notice used, from announcement to the start, of the same.",
-        lambda scrape: scrape.numbers.notice_used.all(),
-    ),
-    Count(
-        "forewarn_notice_saved_seconds",
-        _TYPE,
-        "How much sooner than NotBefore they started, everybody having approved.",
-        lambda scrape: scrape.numbers.notice_saved.all(),
-    ),
-    Count(
-        "forewarn_promises_broken",
-        _TYPE,
-        "Maintenances that started unapproved before their notice was over. This must"
-        " stay 0.",
-        lambda scrape: scrape.numbers.broken.all(),
-    ),
-    Histogram(
-        "forewarn_approval_latency_seconds",
-        ("via",),
-        "From announcement to approval of an event, by the way that the approval"
-        " came; `policy` is the group's own setting.",
-        lambda scrape: scrape.numbers.approvals.all(),
-    ),
-    Histogram(
-        "forewarn_first_seen_seconds",
-        _TYPE,
-        "From announcement until a VM was first shown the event; events announced"
-        " since the start.",
-        lambda scrape: scrape.numbers.first_seen.all(),
-    ),
-    # --- the driver
-    Gauge(
-        "forewarn_driver_calls_running",
-        (),
-        "Calls of the driver that are under way.",
-        lambda scrape: _one(scrape.sources.calls()),
-    ),
-    Count(
-        "forewarn_driver_calls",
-        _TYPE,
-        "Calls of the driver that were begun.",
-        lambda scrape: scrape.numbers.driver_calls.all(),
-    ),
-    Histogram(
-        "forewarn_driver_call_duration_seconds",
-        _TYPE,
-        "How long calls of the driver took, of real time.",
-        lambda scrape: scrape.numbers.call_times.all(),
-    ),
-    Count(
-        "forewarn_driver_reports",
-        ("type", "result"),
-        "VMs on which the driver reported its work `done` or `failed`.",
-        lambda scrape: scrape.numbers.driver_reports.all(),
-    ),
-)
-
-
-def _requests(scrape: Scrape) -> Values:
-    return {
-        (kind.route, kind.version, str(kind.status)): count
-        for kind, count in scrape.sources.responses().items()
-    }
-
-
-def _not_admitted(scrape: Scrape) -> Values:
-    counts = scrape.sources.not_admitted
-    return {(how,): counts[verdict] for verdict, how in _NOT_ADMITTED.items()}
-
-
 def _faults(scrape: Scrape) -> Values:
     counts = scrape.sources.faults()
     return {(kind.value,): counts.get(kind, 0) for kind in FaultKind}
-
-
-#: In the order of the output.
-REQUESTS: Sequence[Metric] = (
-    Count(
-        "forewarn_metadata_requests",
-        ("route", "api_version", "status"),
-        "Requests of VMs that were answered. `route` is scheduledevents, instance,"
-        " versions or other; `api_version` one of the seven of scheduledevents, none"
-        " or other.",
-        _requests,
-    ),
-    Gauge(
-        "forewarn_metadata_requests_held",
-        (),
-        "Requests that wait for a change of the document.",
-        lambda scrape: _one(scrape.sources.held()),
-    ),
-    Gauge(
-        "forewarn_metadata_connections",
-        (),
-        "Connections of VMs.",
-        lambda scrape: _one(scrape.sources.connections()),
-    ),
-    Count(
-        "forewarn_metadata_connections_refused",
-        ("how",),
-        "Connections beyond a limit: `told` so by a 503, or `dropped` without a word.",
-        _not_admitted,
-    ),
-    Count(
-        "forewarn_faults",
-        ("kind",),
-        "Requests of VMs that were answered wrongly on purpose.",
-        _faults,
-    ),
-    Count(
-        "forewarn_control_requests",
-        ("method", "route", "status"),
-        "Requests to the control plane, by the template of their path; those of Azure"
-        " Resource Manager are all `/subscriptions`.",
-        lambda scrape: scrape.traffic.requests.all(),
-    ),
-    Gauge(
-        "forewarn_control_requests_in_flight",
-        (),
-        "Requests to the control plane that are being answered, streams and this"
-        " scrape included.",
-        lambda scrape: _one(scrape.traffic.in_flight),
-    ),
-    Histogram(
-        "forewarn_control_request_duration_seconds",
-        ("method", "route"),
-        "How long requests to the control plane took until the answer began.",
-        lambda scrape: scrape.traffic.times.all(),
-    ),
-)

@@ -1,11 +1,12 @@
-"""The endpoint /metrics, for Prometheus.
+"""The endpoint /metrics for Prometheus, and the middleware that counts requests.
 
 A scrape writes nothing, and works while the store is unavailable. It runs in a thread
 of the pool, not on an event loop.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -18,62 +19,56 @@ from prometheus_client.core import (
 from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forewarn.server.control.context import Caller
-from forewarn.server.metrics.catalog import (
-    LIFE,
-    REQUESTS,
-    SERVICE,
-    Gauge,
-    Histogram,
-    Metric,
-)
+from forewarn.server.control.context import Caller, Services
+from forewarn.server.error_responses import ARM_ROOT, is_arm
+from forewarn.server.metrics.catalog import Kind, Metric
 from forewarn.server.metrics.sources import (
     MetricSources,
     Scrape,
     SharedQuery,
-    Traffic,
     query_store,
     scrape,
 )
 
-METRICS: Sequence[Metric] = (*SERVICE, *LIFE, *REQUESTS)
+_AnyFamily: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 router = APIRouter(tags=["metrics"])
 
 _OPEN_METRICS = "application/openmetrics-text"
+_METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
+_FAMILIES: Final[Mapping[Kind, type[_AnyFamily]]] = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "histogram": HistogramMetricFamily,
+}
 _STORE_TIMEOUT = 2.0  # seconds for a store that hangs; Prometheus gives up after ten
 
 
 class MetricsEndpoint(Collector):
     """Reads all values once per scrape."""
 
-    def __init__(
-        self, sources: Callable[[], MetricSources], traffic: Traffic, timeout: float
-    ) -> None:
-        """Read `sources` and `traffic`; give the store at most `timeout` seconds."""
+    def __init__(self, sources: Callable[[], MetricSources], timeout: float) -> None:
+        """Read `sources`; give the store at most `timeout` seconds."""
         self._sources = sources
-        self._traffic = traffic
         self._store = SharedQuery(lambda: query_store(sources()))
         self._timeout = timeout
 
     def collect(self) -> Iterator[Family]:
         """Yield all metrics; those without a value are empty."""
-        journal = self._store.run(self._timeout)
-        scraped = scrape(self._sources(), self._traffic, journal)
-        for metric in METRICS:
+        journal, sources = self._store.run(self._timeout), self._sources()
+        scraped = scrape(sources, journal)
+        for metric in sources.metrics_reader.metrics.table:
             yield _family(metric, scraped)
 
 
 def make_registry(
-    sources: Callable[[], MetricSources],
-    traffic: Traffic,
-    *,
-    timeout: float = _STORE_TIMEOUT,
+    sources: Callable[[], MetricSources], *, timeout: float = _STORE_TIMEOUT
 ) -> CollectorRegistry:
     """Return a registry of its own: one process may hold several services."""
     registry = CollectorRegistry()
-    registry.register(MetricsEndpoint(sources, traffic, timeout))
+    registry.register(MetricsEndpoint(sources, timeout))
     ProcessCollector(registry=registry)
     return registry
 
@@ -92,23 +87,52 @@ def metrics(
     )
 
 
+class TrafficCounter:
+    """Middleware that counts requests."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        """Wrap `app`."""
+        self._app = app
+        self._metrics = services.sources.metrics_reader.metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count a request when its response starts; a failure is a 500."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, has_started = time.monotonic(), False
+
+        async def send_and_count(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start" and not has_started:
+                has_started = True
+                self._count(scope, int(message["status"]), began)
+            await send(message)
+
+        self._metrics.in_flight += 1
+        try:
+            await self._app(scope, receive, send_and_count)
+        except Exception:
+            if not has_started:  # an outer middleware responds
+                self._count(scope, 500, began)
+            raise
+        finally:
+            self._metrics.in_flight -= 1
+
+    def _count(self, scope: Scope, status: int, began: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        default = f"/{ARM_ROOT}" if is_arm(scope["path"]) else "other"
+        route = getattr(scope.get("route"), "path", default)  # a template, not names
+        with self._metrics.lock:
+            self._metrics.requests[method, route, str(status)] += 1
+            self._metrics.durations.observe(time.monotonic() - began, method, route)
+
+
 def _family(metric: Metric, scraped: Scrape) -> Family:
-    if isinstance(metric, Histogram):
-        histogram = HistogramMetricFamily(
-            metric.name, metric.help, labels=metric.labels
-        )
-        for labels, distribution in metric.read(scraped).items():
-            buckets = [
-                (_bound(up_to), float(count)) for up_to, count in distribution.up_to
-            ]
-            histogram.add_metric(labels, buckets, distribution.total)
-        return histogram
-    kind = GaugeMetricFamily if isinstance(metric, Gauge) else CounterMetricFamily
-    family = kind(metric.name, metric.help, labels=metric.labels)
-    for labels, value in metric.read(scraped).items():
-        family.add_metric(labels, value)
+    family = _FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels)
+    values = metric.read(scraped)
+    if not isinstance(values, Mapping):
+        values = {} if values is None else {(): values}
+    for labels, value in values.items():
+        family.add_metric(labels, *(value if isinstance(value, tuple) else [value]))
     return family
-
-
-def _bound(up_to: float) -> str:
-    return "+Inf" if up_to == float("inf") else str(float(up_to))

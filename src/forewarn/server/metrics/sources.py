@@ -1,50 +1,29 @@
-"""Sources of metrics: one consistent scrape of the service, and control traffic."""
+"""Sources of metrics: one consistent scrape of the service."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock, Thread
-from typing import Final, Generic, TypeVar
-
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.engine.engine import Engine
-from forewarn.engine.readers.counters import (
-    JournalMetrics,
-    LabeledCounter,
-    LabeledHistogram,
-    MetricsReader,
-)
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
-from forewarn.server.error_responses import ARM_ROOT, is_arm
 from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.stats import Presence, ResponseLabels, presence
 
-_METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+if TYPE_CHECKING:
+    from forewarn.server.metrics.reader import MetricsReader
 
 _T = TypeVar("_T")
-
-
-class Traffic:
-    """Requests to the control plane, and their durations."""
-
-    def __init__(self) -> None:
-        """Start at zero."""
-        self.requests = LabeledCounter()  # by method, route, status
-        # By method and route; until the response starts.
-        self.times = LabeledHistogram(*_SECONDS)
-        self.in_flight = 0  # changed only on the control plane's loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +37,7 @@ class MetricSources:
     clock: Clock
     store: Store
     store_bytes: Callable[[], int | None]  # None if the store is not a file
-    metrics_reader: MetricsReader
+    metrics_reader: "MetricsReader"
     #: Readers of the journal, each with its position.
     readers: Mapping[str, Callable[[], int]]
     responses: Callable[[], Mapping[ResponseLabels, int]]
@@ -94,20 +73,14 @@ class Scrape:
     """All values of one scrape, as of one moment."""
 
     sources: MetricSources
-    traffic: Traffic
     now: datetime
     journal: JournalState | None  # None if the store does not respond
     presence: Presence
     live: Sequence[Maintenance]
 
-    @property
-    def numbers(self) -> JournalMetrics:
-        """The counters derived from the journal."""
-        return self.sources.metrics_reader.metrics
-
 
 def sources_of(
-    metrics_reader: MetricsReader,
+    metrics_reader: "MetricsReader",
     *,
     engine: Engine,
     documents: Documents,
@@ -140,14 +113,11 @@ def sources_of(
     )
 
 
-def scrape(
-    sources: MetricSources, traffic: Traffic, journal: JournalState | None
-) -> Scrape:
+def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
     """Read everything except `journal`, which was read from the store before."""
     now = sources.clock.now()
     return Scrape(
         sources=sources,
-        traffic=traffic,
         now=now,
         journal=journal,
         presence=sources.presence(now),
@@ -181,46 +151,6 @@ def _lag(
         positions=position - reached,
         seconds=max(waited, 0.0) / sources.clock.rate,
     )
-
-
-class TrafficCounter:
-    """Middleware that counts requests."""
-
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
-        """Wrap `app`."""
-        self._app = app
-        self._traffic = traffic
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count a request when its response starts; a failure is a 500."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, has_started = time.monotonic(), False
-
-        async def send_and_count(message: Message) -> None:
-            nonlocal has_started
-            if message["type"] == "http.response.start" and not has_started:
-                has_started = True
-                self._count(scope, int(message["status"]), began)
-            await send(message)
-
-        self._traffic.in_flight += 1
-        try:
-            await self._app(scope, receive, send_and_count)
-        except Exception:
-            if not has_started:  # an outer middleware responds
-                self._count(scope, 500, began)
-            raise
-        finally:
-            self._traffic.in_flight -= 1
-
-    def _count(self, scope: Scope, status: int, began: float) -> None:
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        default = f"/{ARM_ROOT}" if is_arm(scope["path"]) else "other"
-        route = getattr(scope.get("route"), "path", default)  # a template, not names
-        self._traffic.requests.add(method, route, str(status))
-        self._traffic.times.see(time.monotonic() - began, method, route)
 
 
 class SharedQuery(Generic[_T]):

@@ -1,6 +1,5 @@
-"""Counting reader: metrics about maintenance, since it started reading."""
+"""Metrics reader: metrics about maintenance, since it started reading."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,13 +7,9 @@ from tests.engine.support.system import (
     HOUR,
     MINUTE,
     SECOND,
-    OpenStore,
-    RecordingDriver,
     System,
     a_reboot,
-    a_system,
     an_emergency,
-    fail,
 )
 
 from forewarn.core.lifecycle import facts as f
@@ -22,14 +17,9 @@ from forewarn.core.lifecycle.facts import Sight
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.outages import Outage
-from forewarn.engine.readers.counters import (
-    Distribution,
-    JournalMetrics,
-    LabeledCounter,
-    LabeledHistogram,
-    MetricsReader,
-)
-from forewarn.ports import Report, Store, Work
+from forewarn.ports import Store
+from forewarn.server.metrics.catalog import Histogram, Labels, ServiceMetrics
+from forewarn.server.metrics.reader import MetricsReader
 
 PLANNED = ("Reboot", "platform")
 
@@ -45,35 +35,28 @@ def counting(system: System) -> MetricsReader:
     return counting_on(system.store)
 
 
-def read(counting: MetricsReader) -> JournalMetrics:
+def read(counting: MetricsReader) -> ServiceMetrics:
     counting.catch_up()
     return counting.metrics
 
 
 def moved(counting: MetricsReader, *kinds: type[f.Fact]) -> list[float]:
     """Return how many planned Reboots had each kind of fact."""
-    tallies = read(counting).maintenances
-    matching = [
-        tally for kind in kinds for name, tally in tallies.items() if name is kind
-    ]
-    return [tally.all().get(PLANNED, 0) for tally in matching]
+    counts = read(counting).maintenances
+    return [counts[kind][PLANNED] for kind in kinds]
 
 
-def only(spread: LabeledHistogram, *labels: str) -> tuple[int, float]:
+def only(histogram: Histogram, *labels: str) -> tuple[float, float]:
     """Return the number and sum of all values, which must be under `labels`."""
-    ((name, distribution),) = [
-        item for item in spread.all().items() if not is_empty(item[1])
-    ]
-    assert name == labels
-    return distribution.up_to[-1][1], distribution.total
+    assert observed(histogram) == [labels]
+    buckets, total = histogram.all()[labels]
+    return buckets[-1][1], total
 
 
-def is_empty(distribution: Distribution) -> bool:
-    return distribution.up_to[-1][1] == 0
-
-
-def value(tally: LabeledCounter, *labels: str) -> float:
-    return tally.all()[labels]
+def observed(histogram: Histogram) -> list[Labels]:
+    """Return the labels under which there are values."""
+    distributions = histogram.all().items()
+    return [labels for labels, (buckets, _) in distributions if buckets[-1][1]]
 
 
 def approve_early(system: System, after: timedelta) -> Maintenance:
@@ -121,7 +104,7 @@ def test_notice_given_used_and_saved_are_measured(
     numbers = read(counting)
     assert only(numbers.notice_given, "Reboot") == (1, 900)
     assert only(numbers.notice_used, "Reboot") == (1, 60)
-    assert value(numbers.notice_saved, "Reboot") == 840
+    assert numbers.notice_saved["Reboot",] == 840
 
 
 def test_immediate_starts_do_not_count_as_notice(
@@ -129,7 +112,7 @@ def test_immediate_starts_do_not_count_as_notice(
 ) -> None:
     system.announce(an_emergency("lone"))
     assert moved(counting, f.Started) == [1]
-    assert all(map(is_empty, read(counting).notice_given.all().values()))
+    assert observed(read(counting).notice_given) == []
 
 
 def test_an_approval_is_timed_by_its_channel(
@@ -157,7 +140,7 @@ def test_an_event_announced_earlier_is_not_timed(system: System) -> None:
         Sight(event=maintenance.events[0].id, vm="lone", at=at)
     )
     system.engine.beat()
-    assert all(map(is_empty, read(counting).first_seen.all().values()))
+    assert observed(read(counting).first_seen) == []
 
 
 def test_regular_operation_breaks_no_promise(
@@ -168,13 +151,13 @@ def test_regular_operation_breaks_no_promise(
     system.announce(a_reboot("db-0"))
     system.advance.by(HOUR)
     assert moved(counting, f.Started) == [3]
-    assert set(read(counting).broken.all().values()) == {0}
+    assert set(read(counting).broken.values()) == {0}
 
 
 def test_a_broken_promise_is_counted(system: System, counting: MetricsReader) -> None:
     maintenance = system.announce(a_reboot("lone"))
     start(system, maintenance, maintenance.not_before - SECOND)
-    assert value(read(counting).broken, "Reboot") == 1
+    assert read(counting).broken["Reboot",] == 1
 
 
 def test_notice_lost_to_an_outage_is_still_owed(
@@ -187,8 +170,8 @@ def test_notice_lost_to_an_outage_is_still_owed(
     write(system, f.OutageEnded(at=away.until, outage=away))
     start(system, maintenance, maintenance.not_before)
     numbers = read(counting)
-    assert value(numbers.broken, "Reboot") == 1
-    assert (value(numbers.outages), value(numbers.outage_seconds)) == (1, 60)
+    assert numbers.broken["Reboot",] == 1
+    assert (numbers.outages[()], numbers.outage_seconds[()]) == (1, 60)
 
 
 def start(system: System, made: Maintenance, at: datetime) -> None:
@@ -210,9 +193,9 @@ def test_driver_reports_are_counted_by_result(
     system.announce(an_emergency("lone"))
     system.read_to_end()
     reports = read(counting).driver_reports
-    assert value(reports, "Reboot", "failed") == 1
-    assert value(reports, "Reboot", "done") == 1
-    assert value(read(counting).driver_calls, "Reboot") == 2
+    assert reports["Reboot", "failed"] == 1
+    assert reports["Reboot", "done"] == 1
+    assert read(counting).driver_calls["Reboot",] == 2
 
 
 def test_live_maintenance_is_known_from_the_start(system: System) -> None:
@@ -243,35 +226,3 @@ def test_it_continues_after_many_facts(system: System, counting: MetricsReader) 
         system.engine.cancel(maintenance.id, by="ops")
     assert moved(counting, f.Announced, f.Canceled) == [150, 150]
     assert counting.position == len(system.journal())
-
-
-# --- driver calls ------------------------------------------------------------
-
-
-def test_a_driver_call_is_counted_while_it_runs_and_timed(
-    open_store: OpenStore,
-) -> None:
-    running: list[int] = []
-
-    def watch(work: Work) -> Iterable[Report]:
-        running.append(system.works.calls)
-        return fail(work)
-
-    ended: list[tuple[str, bool]] = []
-    system = a_system(
-        open_store(),
-        driver=RecordingDriver(watch),
-        on_call=lambda kind, seconds: ended.append((kind, seconds >= 0)),
-    )
-    system.announce(an_emergency("lone"))
-    system.works.catch_up()
-    assert running == [1]
-    assert ended == [("Reboot", True)]
-    assert system.works.calls == 0
-
-
-def test_works_reports_its_position(system: System) -> None:
-    system.announce(an_emergency("lone"))
-    assert system.works.position < len(system.journal())
-    system.works.catch_up()
-    assert system.works.position == len(system.journal())

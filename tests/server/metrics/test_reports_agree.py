@@ -32,14 +32,15 @@ from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.drivers.registry import NothingDriver
 from forewarn.engine.operations import Operations
 from forewarn.engine.queries import report_on
-from forewarn.engine.readers.counters import JournalMetrics, MetricsReader, Moved
 from forewarn.errors import ForewarnError
 from forewarn.ports import Store
 from forewarn.protocol.types import EventType
+from forewarn.server.metrics.catalog import Histogram, ServiceMetrics
+from forewarn.server.metrics.reader import MetricsReader
 
 LATE = datetime(2026, 1, 31, 20, tzinfo=UTC)  # the month ends in the middle
 MONTHS = [month_named(name) for name in ("2026-01", "2026-02", "2026-03")]
-NAMES: dict[type[Moved], str] = {
+NAMES: dict[type[f.Fact], str] = {
     f.Announced: "announced",
     f.Started: "started",
     f.Completed: "completed",
@@ -190,33 +191,37 @@ def total(reports: Sequence[MonthlyReport], name: str) -> Counter[tuple[str, str
     return +totals
 
 
+def count(histogram: Histogram, label: str) -> float:
+    """Return how many values with `label` were observed."""
+    buckets, _ = histogram.all()[label,]
+    return float(buckets[-1][1])
+
+
 def check(
-    numbers: JournalMetrics, journal: Sequence[f.Fact], reports: list[MonthlyReport]
+    numbers: ServiceMetrics, journal: Sequence[f.Fact], reports: list[MonthlyReport]
 ) -> None:
     for kind, name in NAMES.items():
         moved = sum(isinstance(fact, kind) for fact in journal)
-        tallied = Counter(numbers.maintenances[kind].all())
+        tallied = Counter(numbers.maintenances[kind])
         assert +tallied == total(reports, name), name
         assert tallied.total() == moved, name
     approved = Counter(fact.via for fact in journal if isinstance(fact, f.Approved))
-    latencies = numbers.approvals.all()
-    seen = {via: latencies[via,].up_to[-1][1] for via in Via}
-    assert Counter(seen) == approved
+    assert Counter({via: count(numbers.approvals, via) for via in Via}) == approved
     assert sum((Counter(item.approvals) for item in reports), Counter()) == approved
     starts = [item.starts for item in reports]
     with_notice = sum(item.whole + item.early for item in starts)
-    for spread in (numbers.notice_given, numbers.notice_used):
-        assert sum(item.up_to[-1][1] for item in spread.all().values()) == with_notice
+    for histogram in (numbers.notice_given, numbers.notice_used):
+        assert sum(count(histogram, type_) for type_ in EventType) == with_notice
     for type_ in EventType:
         saved = sum((item.saved.get(type_, timedelta(0)) for item in reports), MINUTE)
-        exported = numbers.notice_saved.all()[type_,]
+        exported = numbers.notice_saved[type_,]
         assert exported == pytest.approx((saved - MINUTE).total_seconds())
     assert [item.broken for item in starts] == [0, 0, 0]
-    assert set(numbers.broken.all().values()) == {0}
+    assert set(numbers.broken.values()) == {0}
     away = sum(isinstance(fact, f.OutageEnded) for fact in journal)
-    assert numbers.outages.all()[()] == away
+    assert numbers.outages[()] == away
     seconds = sum(item.away.total_seconds() for item in reports)
-    assert numbers.outage_seconds.all()[()] == pytest.approx(seconds)
+    assert numbers.outage_seconds[()] == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 12))
