@@ -18,14 +18,19 @@ from tests.agent.support.audit_records import (
 )
 from tests.agent.support.stored_states import ID, NOON, shown
 
-from forewarn.agent.audit.entries import RecordedEntry, format_duration, join_names
+from forewarn.agent.audit.entries import (
+    format_duration,
+    join_names,
+    read_entry,
+    read_number,
+)
 from forewarn.agent.audit.sentences import EventStory, sentence, story_of_event
 from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
 
 
 def tell_story(lines: Iterable[Line], event: str = ID) -> EventStory:
-    return story_of_event(event, map(RecordedEntry, lines))
+    return story_of_event(event, map(read_entry, lines))
 
 
 def verdict(*lines: Line) -> list[str]:
@@ -56,13 +61,12 @@ def test_a_story_includes_the_event_and_what_happened_to_the_agent_meanwhile() -
 def test_the_start_of_a_hook_includes_its_time_limit() -> None:
     line = a_line("hook-began", step="prepare", hook="drain", seconds_left=895.0)
     assert (
-        sentence(RecordedEntry(line))
-        == "prepare: drain begins, with 14 min 55 s to do it"
+        sentence(read_entry(line)) == "prepare: drain begins, with 14 min 55 s to do it"
     )
 
 
 def test_sending_an_approval_is_part_of_the_story() -> None:
-    assert sentence(RecordedEntry(a_line("approval-sent"))) == "the approval is sent"
+    assert sentence(read_entry(a_line("approval-sent"))) == "the approval is sent"
 
 
 def test_entries_have_a_time_and_an_offset_from_first_sight() -> None:
@@ -81,7 +85,7 @@ def test_other_events_are_separate_stories() -> None:
 
 
 def test_agent_entries_before_and_after_the_event_are_omitted() -> None:
-    around = a_line("trouble", event=None, reason="disk")
+    around = a_line("blind", event=None, seconds=30.2)
     assert tell_story([around, *A_REBOOT, around]) == tell_story(A_REBOOT)
 
 
@@ -139,7 +143,6 @@ def test_an_unknown_event_has_no_story() -> None:
             a_line("name-mismatch", reason=None),
             "the agent knows its own name again",
         ),
-        (a_line("trouble", reason="full"), "the agent is in trouble: full"),
         (a_line("began", dry_run=True), "the agent was started, and only watches"),
         (a_line("sung", key="C"), 'sung {"key": "C"}'),
         (a_line("sung"), "sung"),
@@ -147,7 +150,7 @@ def test_an_unknown_event_has_no_story() -> None:
     ],
 )
 def test_every_entry_becomes_a_sentence(line: Line, said: str) -> None:
-    assert sentence(RecordedEntry(line)) == said
+    assert sentence(read_entry(line)) == said
 
 
 # --- verdicts ----------------------------------------------------------------
@@ -244,19 +247,19 @@ def test_impact_of_events_of_others_is_omitted() -> None:
 
 def test_a_returned_event_is_summarized_in_its_current_state() -> None:
     lines = (*A_REBOOT, a_line("came-back", 500), {**a_sighting(), "at": None})
-    summary = summarize(map(RecordedEntry, lines))[ID]
+    summary = summarize(map(read_entry, lines))[ID]
     assert summary.approved_at is None
-    assert summary.ran is None
+    assert summary.ran == {}
     assert summary.notice == 900
 
 
 def test_a_repeated_hook_counts_once_with_its_last_outcome() -> None:
     lines = (a_sighting(), a_hook(outcome="failed"), a_hook(200))
-    assert summarize(map(RecordedEntry, lines))[ID].failed == ()
+    assert summarize(map(read_entry, lines))[ID].failed == ()
 
 
 def test_a_summary_has_the_measurements() -> None:
-    summary = summarize(map(RecordedEntry, A_REBOOT))[ID]
+    summary = summarize(map(read_entry, A_REBOOT))[ID]
     assert summary.impact == Impact(boots=1, seconds=48.0, total=48.0)
     assert (summary.notice, summary.used, summary.left) == (900, 123, 777)
     assert (summary.rule, summary.outcome) == ("reboots", "it took place")
@@ -281,7 +284,7 @@ def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
 
 @pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
 def test_an_invalid_number_is_none(odd: object) -> None:
-    assert RecordedEntry({"seconds": odd}).number("seconds") is None
+    assert read_number(odd) is None
 
 
 @pytest.mark.parametrize(
