@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import assert_never
 
-from forewarn.agent.audit.entries import (
-    ApprovalFailedEntry,
-    AuditEntry,
-    NotApprovedEntry,
-)
+from forewarn.agent.audit import entries as e
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.events import progress
 from forewarn.agent.events.observation import Observation, normalize_event_id, observe
@@ -232,7 +228,7 @@ class Agent:
             normalize_event_id(message.event), message.error, time.monotonic()
         )
         self._recorder.approval_failed(message.error)
-        self._hold(state, str(message.error), kind=ApprovalFailedEntry)
+        self._hold(state, str(message.error), kind=e.ApprovalFailedEntry)
 
     def _ready_result(self, message: ReadyResult) -> None:
         retry_at = time.monotonic() + self._clock.real(self._plan.ready_every)
@@ -315,7 +311,7 @@ class Agent:
         self,
         state: EventState,
         reason: str | None,
-        kind: type[ApprovalFailedEntry | NotApprovedEntry] = NotApprovedEntry,
+        kind: type[e.ApprovalFailedEntry | e.NotApprovedEntry] = e.NotApprovedEntry,
     ) -> None:
         """Write down why an event is not approved, once for each reason."""
         name = normalize_event_id(state.id)
@@ -334,7 +330,7 @@ class Agent:
             self._hold_reasons.pop(normalize_event_id(step.state.id), None)
             self._approvals.forget(normalize_event_id(step.state.id))
 
-    def _write(self, entries: Iterable[AuditEntry]) -> None:
+    def _write(self, entries: Iterable[e.AuditEntry]) -> None:
         self._recorder.write(entries, self._states.find)
 
     def _watch_for_freezes(self) -> None:

@@ -169,7 +169,7 @@ def _started(entry: e.StartedEntry) -> str:
 
 def _decided(entry: e.DecidedEntry) -> str:
     because = _suffix(": ", "; ".join(entry.why))
-    if entry.rule is None:
+    if not entry.rule:
         return f"no rule matches{because}"
     orders = [f"{step} by {join_names(entry.hooks[step])}" for step in entry.hooks]
     if entry.approve:
