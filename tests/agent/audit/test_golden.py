@@ -1,29 +1,27 @@
 """Audit log with every kind of entry: its bytes, log messages and reports.
 
-`tests/golden/agent` was written by commit 42a5637.
+`tests/golden/agent` was written by commit 4f539aa.
 """
 
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from tests.agent.support.agent_loop import ManualClocks, Staging, a_document_read
+from tests.agent.support.agent_loop import AgentEnvironment, Staging, a_document_read
 from tests.agent.support.events import MINUTE, SECOND
 from tests.agent.support.stored_states import ID, NOON, read, shown
 
 from forewarn.agent import main as agent_main
 from forewarn.agent.agent import Agent
-from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.audit.entries import AuditEntry, read_entry
+from forewarn.agent.audit.log import AuditLogReader
 from forewarn.agent.events.state import Impact
-from forewarn.agent.telemetry.logs import Conditions
-from forewarn.agent.telemetry.metrics import AgentMetrics
-from forewarn.agent.telemetry.recorder import AgentRecorder
 from forewarn.cli.main import main
-from forewarn.client.responses import Reading
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import Refused
-from forewarn.protocol.types import Document, ScheduledEvent
+from forewarn.protocol.types import ScheduledEvent
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "agent"
 
@@ -48,15 +46,18 @@ def test_entries_have_the_same_bytes_and_log_messages(
 ) -> None:
     caplog.set_level(logging.INFO)
     reboot(agent_factory)
-    fail_and_return(agent_factory)
-    restart_agent(agent_factory, monkeypatch)
-    lose_sight(tmp_path)
-    written = (tmp_path / "audit.jsonl").read_bytes()
+    agent = fail(agent_factory)
+    lose_sight(agent)
+    restart(agent, monkeypatch)
+    agent = agent_factory(boot="boot-2")
+    agent.turn(a_document_read(a_started_event("E2"), at=NOON + 6 * MINUTE))
+    agent.turn()  # resume has ended
     messages = [
         f"{record.levelname} {record.getMessage()!r}\n"
         for record in caplog.records
         if hasattr(record, "event")
     ]
+    written = (tmp_path / "audit.jsonl").read_bytes()
     expected = (GOLDEN / "audit.jsonl").read_bytes()
     assert written.replace(str(tmp_path).encode(), b"/state") == expected
     assert "".join(messages) == (GOLDEN / "log.txt").read_text()
@@ -77,8 +78,8 @@ def reboot(agent_factory: Staging) -> None:
     agent.turn()
 
 
-def fail_and_return(agent_factory: Staging) -> None:
-    """Follow an event of others, a failed approval, a failed hook and a return."""
+def fail(agent_factory: Staging) -> AgentEnvironment:
+    """Follow an event of others, a failed approval and a failed hook."""
     agent = agent_factory(hooks={"drain": DRAIN}, boot="boot-2")
     agent.approver.refusals = [Refused("that is no event", status=400)]
     at, others = NOON + 3 * MINUTE, {"Resources": ["web-9"]}
@@ -91,38 +92,31 @@ def fail_and_return(agent_factory: Staging) -> None:
     failing = an_event("E3", Resources=["web-1", "web-0"], EventType="Redeploy")
     agent.turn(a_document_read(failing, at=at + 2 * MINUTE))
     agent.turn()  # drain has failed
-    agent.turn(a_document_read(failing, a_started_event("E2"), at=at + 3 * MINUTE))
+    return agent
 
 
-def restart_agent(agent_factory: Staging, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = agent_factory()
+def lose_sight(agent: AgentEnvironment) -> None:
+    agent.clocks.seconds += 30.25
+    agent.recorder.check_blind()
+    agent.turn(a_document_read(at=NOON + 5 * MINUTE, is_blank=True))
+    agent.recorder.name_checked("it is called db-0")
+    agent.recorder.name_checked(None)
+
+
+def restart(agent: AgentEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.close()
     (agent.folder / "events" / "E5.json").write_text("{")
-    monkeypatch.setattr(agent_main, "__version__", "0.1.0")
-    monkeypatch.setattr(Agent, "run", lambda *_: None)
-    monkeypatch.setattr(ServiceClock, "now", lambda _: NOON + 10 * MINUTE)
     plan = replace(agent.plan, endpoint="http://127.0.0.1:1")
-    agent_main.run_agent(plan, is_dry=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(agent_main, "__version__", "0.1.0")
+        patch.setattr(Agent, "run", lambda *_: None)
+        patch.setattr(ServiceClock, "now", lambda _: NOON + 5 * MINUTE)
+        agent_main.run_agent(plan, is_dry=False)
 
 
-def lose_sight(folder: Path) -> None:
-    clocks = ManualClocks()
-    recorder = AgentRecorder(
-        audit=AuditLog(folder / "audit.jsonl"),
-        metrics=AgentMetrics(),
-        conditions=Conditions(logging.getLogger("tests.agent")),
-        clock=ServiceClock(),
-        endpoint="http://127.0.0.1:1",
-        blind_after=30.0,
-        monotonic=lambda: clocks.seconds,
-    )
-    recorder.read_failed(Refused("busy", status=429))
-    clocks.seconds += 30.25
-    recorder.check_blind()
-    document = Document(incarnation=7)
-    recorder.document_read(Reading(document=document, tag=None, is_held=False))
-    recorder.name_checked("it is called db-0")
-    recorder.name_checked(None)
+def test_every_kind_is_in_the_golden_log() -> None:
+    entries = map(read_entry, AuditLogReader(GOLDEN / "audit.jsonl"))
+    assert {type(entry) for entry in entries} == {*get_args(AuditEntry)}
 
 
 def test_reports_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
