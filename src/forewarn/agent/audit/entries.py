@@ -2,13 +2,14 @@
 
 1. A class has the fields that its kind has in the log, under the same names and in the
    same order.
-2. Another version of the agent may have written what is read: a value that is missing
-   or of another type becomes None, empty or "?", and an unknown kind an `UnknownEntry`.
+2. Recorded entries may come from another version of the agent. A value that is missing
+   or of another type is read as None, empty or "?", an unknown kind as `UnknownEntry`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, ClassVar, get_args
 
 from forewarn.agent.events.state import HookOutcome, Impact
@@ -23,7 +24,7 @@ _LARGEST = 1e12  # larger numbers are ignored
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
     what: ClassVar[str]  # the kind, as it is written
-    at: datetime | None  # the service's time; None if it was read and is missing
+    at: datetime | None  # the service's time; None if a recorded entry lacks it
     event: str | None = None  # None if it is about the agent itself
 
     def line(self) -> Mapping[str, object]:
@@ -287,8 +288,13 @@ def _read_object(value: object) -> Mapping[str, object]:
 
 def _read_fields(kind: Any, values: Mapping[str, object]) -> Any:
     """Create a dataclass from the values that have the names of its fields."""
-    readers = {field.name: _READERS[field.type] for field in fields(kind)}
+    readers = _readers(kind)
     return kind(**{name: read(values.get(name)) for name, read in readers.items()})
+
+
+@cache
+def _readers(kind: Any) -> Mapping[str, Callable[[object], Any]]:
+    return {field.name: _READERS[field.type] for field in fields(kind)}
 
 
 _READERS: Mapping[object, Callable[[object], Any]] = {

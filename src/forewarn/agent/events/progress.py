@@ -120,10 +120,8 @@ def mark_posted(state: EventState, now: datetime) -> EventStep:
     """Record that an approval is about to be sent; repeating it changes nothing."""
     if state.posted_at is not None:
         return EventStep(state=state)
-    posted = replace(state, posted_at=now)
-    return EventStep(
-        state=posted, entries=(e.ApprovalSentEntry(at=now, event=state.id),)
-    )
+    entry = e.ApprovalSentEntry(at=now, event=state.id)
+    return EventStep(state=replace(state, posted_at=now), entries=(entry,))
 
 
 def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
