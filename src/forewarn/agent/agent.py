@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import assert_never
 
-from forewarn.agent.audit.entries import AuditEntry, event_entry
+from forewarn.agent.audit import entries as e
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.events import progress
 from forewarn.agent.events.observation import Observation, normalize_event_id, observe
@@ -228,7 +228,7 @@ class Agent:
             normalize_event_id(message.event), message.error, time.monotonic()
         )
         self._recorder.approval_failed(message.error)
-        self._hold(state, str(message.error), what="approval-failed")
+        self._hold(state, str(message.error), kind=e.ApprovalFailedEntry)
 
     def _ready_result(self, message: ReadyResult) -> None:
         retry_at = time.monotonic() + self._clock.real(self._plan.ready_every)
@@ -308,7 +308,10 @@ class Agent:
             self._approvals.make_due(name)
 
     def _hold(
-        self, state: EventState, reason: str | None, what: str = "not-approved"
+        self,
+        state: EventState,
+        reason: str | None,
+        kind: type[e.ApprovalFailedEntry | e.NotApprovedEntry] = e.NotApprovedEntry,
     ) -> None:
         """Write down why an event is not approved, once for each reason."""
         name = normalize_event_id(state.id)
@@ -318,7 +321,7 @@ class Agent:
             and self._hold_reasons.get(name) != reason
         ):
             self._hold_reasons[name] = reason
-            self._write([event_entry(what, state, self._clock.now(), reason=reason)])
+            self._write([kind(at=self._clock.now(), event=state.id, reason=reason)])
 
     def _save(self, step: EventStep) -> None:
         self._states.put(step.state)
@@ -327,7 +330,7 @@ class Agent:
             self._hold_reasons.pop(normalize_event_id(step.state.id), None)
             self._approvals.forget(normalize_event_id(step.state.id))
 
-    def _write(self, entries: Iterable[AuditEntry]) -> None:
+    def _write(self, entries: Iterable[e.AuditEntry]) -> None:
         self._recorder.write(entries, self._states.find)
 
     def _watch_for_freezes(self) -> None:

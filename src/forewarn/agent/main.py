@@ -12,7 +12,7 @@ from dataclasses import replace
 from forewarn import __version__
 from forewarn.agent import identity
 from forewarn.agent.agent import Agent, Stop
-from forewarn.agent.audit.entries import AuditEntry
+from forewarn.agent.audit.entries import AuditEntry, BeganEntry, EndedEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
@@ -102,7 +102,7 @@ class _Running:
             self._end_orphans()
             self._begin(problems)
             self._loop(agent)
-            self._write("ended")
+            self._write(EndedEntry(at=self._clock.now()))
             self._metrics.set("up", 0.0)
             if self._textfile is not None:
                 self._textfile.write(time.monotonic(), has_changed=True)
@@ -161,14 +161,15 @@ class _Running:
     def _begin(self, problems: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
         self._metrics.set("dry_run", float(self._is_dry))
-        self._write(
-            "began",
+        began = BeganEntry(
+            at=self._clock.now(),
             version=__version__,
             endpoint=self._client.endpoint,
             dry_run=self._is_dry,
-            recovered=[state.id for state in self._states.unfinished()],
-            complaints=problems,
+            recovered=tuple(state.id for state in self._states.unfinished()),
+            complaints=tuple(problems),
         )
+        self._write(began)
         self._recorder.name_learned(self._plan.name or "")
         self._systemd.ready(f"watching {self._client.endpoint}")
 
@@ -183,8 +184,7 @@ class _Running:
             due if self._systemd.interval is None else min(due, self._systemd.interval)
         )
 
-    def _write(self, what: str, **details: object) -> None:
-        entry = AuditEntry(at=self._clock.now(), what=what, details=details)
+    def _write(self, entry: AuditEntry) -> None:
         self._recorder.write([entry], self._states.find)
 
 

@@ -15,6 +15,7 @@ from tests.agent.support.events import (
     an_observation,
 )
 
+from forewarn.agent.audit.entries import StartedEntry
 from forewarn.agent.events.observation import ObservedEvents, observe
 from forewarn.agent.events.state import EventState, Impact, LastStatus
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
@@ -45,7 +46,7 @@ def test_a_new_event_gets_a_state() -> None:
         True,
     )
     assert entry_kinds(observed) == ["seen", "decided"]
-    assert observed.entries[1].details["why"] == ("it matches",)
+    assert observed.entries[1].line()["why"] == ("it matches",)
 
 
 def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:
@@ -86,11 +87,15 @@ def test_an_early_start_without_our_approval_was_approved_elsewhere() -> None:
         known(a_state()), a_document(STARTED), an_observation(now=NOON + MINUTE)
     )
     assert early.states[0].approved_elsewhere
-    assert early.entries[0].details == {
-        "early": True,
-        "approved_elsewhere": True,
-        "without_notice": False,
-    }
+    assert early.entries == (
+        StartedEntry(
+            at=NOON + MINUTE,
+            event="E1",
+            early=True,
+            approved_elsewhere=True,
+            without_notice=False,
+        ),
+    )
     ours = a_state(posted_at=NOON)
     assert (
         not observe(known(ours), a_document(STARTED), an_observation())
@@ -150,7 +155,7 @@ def test_a_started_event_that_disappears_took_place() -> None:
     observed = observe(known(state), a_document(), an_observation(now=NOON + MINUTE))
     assert observed.states[0].seen is LastStatus.GONE
     assert observed.states[0].gone_at == NOON + MINUTE
-    assert observed.entries[0].details["after_start"] is True
+    assert observed.entries[0].line()["after_start"] is True
 
 
 def test_a_scheduled_event_that_disappears_early_was_canceled() -> None:
@@ -158,14 +163,14 @@ def test_a_scheduled_event_that_disappears_early_was_canceled() -> None:
         known(a_state()), a_document(), an_observation(now=NOON + MINUTE)
     )
     assert observed.states[0].started_at is None
-    assert observed.entries[0].details["canceled"] is True
+    assert observed.entries[0].line()["canceled"] is True
 
 
 def test_an_event_that_disappears_across_a_boot_took_place() -> None:
     observed = observe(known(a_state()), a_document(), an_observation(boot="boot-2"))
     assert observed.states[0].started_at is not None
     assert observed.states[0].impact == Impact(boots=1)
-    assert observed.entries[0].details["after_start"] is True
+    assert observed.entries[0].line()["after_start"] is True
 
 
 @pytest.mark.parametrize("is_approved", [True, False])

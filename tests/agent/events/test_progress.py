@@ -15,6 +15,7 @@ from tests.agent.support.events import (
     context,
 )
 
+from forewarn.agent.audit.entries import ApprovedEntry, OverEntry
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events import progress
 from forewarn.agent.events.progress import (
@@ -170,11 +171,15 @@ def test_the_time_of_the_first_approval_request_is_recorded() -> None:
 def test_an_approval_records_how_much_notice_was_used() -> None:
     step = progress.mark_approved(a_state(runs=(a_run(),)), "200", NOON + 42 * SECOND)
     assert step.state.approved_at == NOON + 42 * SECOND
-    assert step.entries[0].details == {
-        "answer": "200",
-        "notice_seconds_given": 900.0,
-        "notice_seconds_used": 42.0,
-    }
+    assert step.entries == (
+        ApprovedEntry(
+            at=NOON + 42 * SECOND,
+            event="E1",
+            answer="200",
+            notice_seconds_given=900.0,
+            notice_seconds_used=42.0,
+        ),
+    )
 
 
 def test_hooks_have_until_not_before_minus_the_reserve() -> None:
@@ -182,7 +187,7 @@ def test_hooks_have_until_not_before_minus_the_reserve() -> None:
     order = step.orders[0]
     assert isinstance(order, BeginHook)
     assert order.deadline == NOON + 15 * MINUTE - timedelta(seconds=30)
-    assert step.entries[0].details["seconds_left"] == 870.0
+    assert step.entries[0].line()["seconds_left"] == 870.0
 
 
 def test_the_reserve_is_at_most_a_fifth_of_the_time() -> None:
@@ -246,9 +251,9 @@ def test_an_event_is_over_when_it_is_gone_and_its_hooks_have_ended() -> None:
     state = a_state(seen=LastStatus.GONE, runs=(a_run(), undone))
     step = advance(state, context(now=NOON + MINUTE))
     assert step.state.over_at == NOON + MINUTE
-    assert [(entry.what, entry.details) for entry in step.entries] == [
-        ("over", {"outcome": "it was called off"})
-    ]
+    assert step.entries == (
+        OverEntry(at=NOON + MINUTE, event="E1", outcome="it was called off"),
+    )
     assert advance(step.state, context()) == EventStep(state=step.state)
 
 

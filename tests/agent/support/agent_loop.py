@@ -133,22 +133,23 @@ class AgentEnvironment:
         self._freeze_detector = FreezeDetector(
             AliveFile(self.folder / "alive"), self.clocks.look, self.clocks.wait
         )
-        recorder = AgentRecorder(
+        self.recorder = AgentRecorder(
             audit=AuditLog(self.folder / "audit.jsonl"),
             metrics=self.metrics,
             conditions=self.conditions,
             clock=clock,
             endpoint="http://127.0.0.1:1",
             blind_after=30.0,
+            monotonic=lambda: self.clocks.seconds,
         )
-        self.memory = StateMemory(self._store, recorder.save_result)
+        self.memory = StateMemory(self._store, self.recorder.save_result)
         self.memory.load()
         self.agent = Agent(
             self.plan,
             local_vm=LocalVm(self.plan, clock, "web-0"),
             clock=clock,
             states=self.memory,
-            recorder=recorder,
+            recorder=self.recorder,
             freeze_detector=self._freeze_detector,
             heartbeat=lambda: LONG,
             boot=self.boot,

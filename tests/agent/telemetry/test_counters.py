@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
-from tests.agent.support.events import NOON, a_run, a_state, an_event
+from tests.agent.support.events import NOON, SECOND, a_run, a_state, an_event
 
-from forewarn.agent.audit.entries import AuditEntry, event_entry, hook_ended_entry
+from forewarn.agent.audit import entries as e
+from forewarn.agent.events import progress
 from forewarn.agent.events.state import HookOutcome, Impact, LastStatus
 from forewarn.agent.telemetry import recorder
 from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.errors import Refused, Unreachable
 
 
-def counted(*entries: AuditEntry, state: Impact | None = None) -> AgentMetrics:
+def counted(*entries: e.AuditEntry, state: Impact | None = None) -> AgentMetrics:
     metrics = AgentMetrics()
     for entry in entries:
         recorder.count_entry(
@@ -31,10 +32,8 @@ def total(metrics: AgentMetrics, series: str) -> str:
 
 
 def test_a_decision_counts_for_its_rule_with_the_notice_given() -> None:
-    metrics = counted(
-        event_entry("decided", a_state(), NOON, rule="all"),
-        event_entry("decided", a_state(), NOON, rule=None),
-    )
+    decided = e.DecidedEntry(at=NOON, rule="all", why=(), approve=None, hooks={})
+    metrics = counted(decided, replace(decided, rule=None))
     assert metrics.value("decisions_total", rule="all") == 1
     assert metrics.value("decisions_total", rule="none") == 1
     assert total(metrics, 'notice_given_seconds_sum{type="Reboot"}') == "1800"
@@ -43,8 +42,8 @@ def test_a_decision_counts_for_its_rule_with_the_notice_given() -> None:
 def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
     failed = a_run(outcome=HookOutcome.FAILED)
     metrics = counted(
-        hook_ended_entry(a_state(), failed, NOON),
-        hook_ended_entry(a_state(), a_run(), NOON),
+        *progress.end_hook(a_state(), failed, NOON).entries,
+        *progress.end_hook(a_state(), a_run(), NOON).entries,
     )
     assert metrics.value("hooks_total", step="prepare", outcome="failed") == 1
     assert metrics.value("hooks_total", step="prepare", outcome="done") == 1
@@ -52,8 +51,8 @@ def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
 
 
 def test_an_approval_counts_with_the_notice_used() -> None:
-    used = {"notice_seconds_used": 42}
-    metrics = counted(event_entry("approved", a_state(), NOON, **used))
+    approved = progress.mark_approved(a_state(), "200", NOON + 42 * SECOND)
+    metrics = counted(*approved.entries)
     assert metrics.value("approvals_total", answer="200") == 1
     assert total(metrics, 'notice_used_seconds_sum{type="Reboot"}') == "42"
 
@@ -67,23 +66,26 @@ def test_a_failed_approval_counts_by_its_response() -> None:
 
 
 def test_only_a_start_approved_elsewhere_counts_as_such() -> None:
-    metrics = counted(
-        event_entry("started", a_state(), NOON, approved_elsewhere=True),
-        event_entry("started", a_state(), NOON, approved_elsewhere=False),
+    started = e.StartedEntry(
+        at=NOON, early=True, approved_elsewhere=True, without_notice=False
     )
+    metrics = counted(started, replace(started, approved_elsewhere=False))
     assert metrics.value("approved_elsewhere_total") == 1
 
 
 def test_the_impact_counts_only_if_the_event_took_place() -> None:
     impact = Impact(boots=1, seconds=9.0, total=12.0)
-    metrics = counted(
-        event_entry("gone", a_state(), NOON, after_start=True), state=impact
+    gone = e.GoneEntry(
+        at=NOON,
+        after_start=True,
+        canceled=False,
+        impact=impact,
+        announced_seconds=None,
     )
+    metrics = counted(gone, state=impact)
     assert metrics.value("boots_total") == 1
     assert total(metrics, 'impact_seconds_sum{type="Reboot"}') == "9"
-    metrics = counted(
-        event_entry("gone", a_state(), NOON, after_start=False), state=impact
-    )
+    metrics = counted(replace(gone, after_start=False), state=impact)
     assert metrics.value("boots_total") == 0
     assert total(metrics, 'impact_seconds_count{type="Reboot"}') in ("none", "0")
 

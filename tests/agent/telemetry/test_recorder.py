@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.agent.support.agent_loop import ManualClocks
-from tests.agent.support.events import NOON, a_state, an_event
+from tests.agent.support.events import NOON, a_state
 
-from forewarn.agent.audit.entries import event_entry
+from forewarn.agent.audit.entries import CameBackEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
@@ -168,14 +168,14 @@ def test_the_incarnation_is_exported(tmp_path: Path) -> None:
 def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
     outputs = a_recorder(tmp_path)
-    state = a_state()
+    state, came_back = a_state(), CameBackEntry(at=NOON, event="E1")
     outputs.record.mkdir()
     for _ in range(2):
-        outputs.recorder.write([event_entry("came-back", state, NOON)], lambda _: state)
+        outputs.recorder.write([came_back], lambda _: state)
     assert outputs.metrics.value("state_errors_total") == 2
     assert len(warnings(caplog)) == 1
     outputs.record.rmdir()
-    outputs.recorder.write([event_entry("came-back", state, NOON)], lambda _: state)
+    outputs.recorder.write([came_back], lambda _: state)
     assert outputs.whats() == ["came-back"]
     assert "the audit record is written again" in caplog.text
 
@@ -202,14 +202,3 @@ def test_a_name_mismatch_is_logged_and_recorded_once(
     assert warnings(caplog) == ["it is called db-0"]
     assert outputs.whats() == ["name-mismatch", "name-mismatch"]
     assert outputs.metrics.value("name_mismatch") == 0
-
-
-def test_the_log_has_the_full_id_of_an_event_once(tmp_path: Path, caplog: Log) -> None:
-    caplog.set_level(logging.INFO)
-    outputs = a_recorder(tmp_path)
-    state = a_state(event=an_event("459FFF1B-A750-4667"))
-    entries = [event_entry("seen", state, NOON), event_entry("came-back", state, NOON)]
-    outputs.recorder.write(entries, lambda _: state)
-    first, second = caplog.messages
-    assert first.startswith("Reboot 459FFF1B-A750-4667: ")
-    assert second.startswith("Reboot 459FFF1B: ")

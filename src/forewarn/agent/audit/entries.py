@@ -1,13 +1,19 @@
-"""Audit entries: as the agent writes them, and as they are read back.
+"""Audit entries: one class for each kind, and the reader of recorded ones.
 
-An entry is read tolerantly: another version of the agent may have written it.
+1. A class has the fields that its kind has in the log, under the same names and in the
+   same order.
+2. Recorded entries may come from another version of the agent. A value that is missing
+   or of another type is read as None, empty or "?", an unknown kind as `UnknownEntry`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any, ClassVar, get_args
 
-from forewarn.agent.events.state import EventState, HookRun, Impact
+from forewarn.agent.events.state import HookOutcome, Impact
+from forewarn.agent.storage.codec import field_values
 from forewarn.protocol.codec import iso8601
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -16,109 +22,299 @@ _LARGEST = 1e12  # larger numbers are ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
-    """One entry, as the agent writes it."""
-
-    at: datetime  # the service's time
-    what: str
+class _Entry:
+    what: ClassVar[str]  # the kind, as it is written
+    at: datetime | None  # the service's time; None if a recorded entry lacks it
     event: str | None = None  # None if it is about the agent itself
-    details: Mapping[str, object] = field(default_factory=dict)
 
     def line(self) -> Mapping[str, object]:
         """Return the entry as a JSON object."""
-        head = {"at": iso8601(self.at), "event": self.event, "what": self.what}
-        return {**head, **self.details}
+        at = None if self.at is None else iso8601(self.at)
+        head = {"at": at, "event": self.event, "what": self.what}
+        return {**head, **field_values(self), **head}
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEntry:
-    """One entry, as it was read from the audit log."""
+# --- events ------------------------------------------------------------------
 
-    plain: Mapping[str, object]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenEntry(_Entry):
+    """An event was seen for the first time."""
+
+    what = "seen"
+    event_as_shown: Mapping[str, object]
+    incarnation: int
+    notice_seconds: float | None  # None if unknown
+    mine: bool
+    leader: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameBackEntry(_Entry):
+    """An event that was gone is in the document again."""
+
+    what = "came-back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedEntry(_Entry):
+    """A rule was chosen for an event."""
+
+    what = "decided"
+    rule: str | None  # None if no rule matches
+    why: tuple[str, ...]
+    approve: str | None  # None if no rule matches
+    hooks: Mapping[str, tuple[str, ...]]  # by step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookBeganEntry(_Entry):
+    """A hook was started."""
+
+    what = "hook-began"
+    step: str
+    hook: str
+    times: int
+    seconds_left: float | None  # None if only its own timeout limits it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEndedEntry(_Entry):
+    """A hook has ended, after all its tries."""
+
+    what = "hook-ended"
+    step: str
+    hook: str
+    times: int
+    tries: int
+    outcome: str
+    code: float | None  # None if it could not be run
+    seconds: float | None  # None if unknown
+    output: str | None
+    reason: str | None
 
     @property
-    def what(self) -> str:
-        """The kind of entry."""
-        return self.text("what") or "?"
-
-    @property
-    def event(self) -> str | None:
-        """The event's id; None if it is about the agent itself."""
-        return self.text("event")
-
-    @property
-    def at(self) -> datetime | None:
-        """When it was written; None if that is missing."""
-        return self.time("at")
-
-    def text(self, name: str) -> str | None:
-        """Return a text; numbers are converted."""
-        value = self.plain.get(name)
-        return None if value is None or value == "" else str(value)
-
-    def number(self, name: str) -> float | None:
-        """Return a number; None if it is missing or implausible."""
-        value = self.plain.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return value if -_LARGEST < value < _LARGEST else None
-
-    def is_true(self, name: str) -> bool:
-        """Return whether a boolean is true; False if it is missing."""
-        return self.plain.get(name) is True
-
-    def time(self, name: str) -> datetime | None:
-        """Return a time in UTC; None if it is missing or invalid."""
-        try:
-            moment = datetime.fromisoformat(str(self.plain.get(name)))
-        except ValueError:
-            return None
-        return utc(moment)
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
-        value = self.plain.get(name)
-        return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
-
-    def part(self, name: str) -> "RecordedEntry":
-        """Return a nested object."""
-        value = self.plain.get(name)
-        return RecordedEntry(value if isinstance(value, dict) else {})
+    def is_done(self) -> bool:
+        """Whether it succeeded."""
+        return self.outcome == HookOutcome.DONE
 
 
-def event_entry(
-    what: str, state: EventState, at: datetime, /, **details: object
-) -> AuditEntry:
-    """Create an entry about one event."""
-    return AuditEntry(at=at, what=what, event=state.id, details=details)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalSentEntry(_Entry):
+    """An approval is about to be sent."""
+
+    what = "approval-sent"
 
 
-def hook_ended_entry(state: EventState, run: HookRun, at: datetime) -> AuditEntry:
-    """Create an entry about the end of a hook."""
-    seconds = None if run.ended_at is None else run.ended_at - run.begun_at
-    return event_entry(
-        "hook-ended",
-        state,
-        at,
-        step=run.step,
-        hook=run.hook,
-        times=run.times,
-        tries=run.tries,
-        outcome=run.outcome,
-        code=run.code,
-        seconds=None if seconds is None else round(seconds.total_seconds(), 3),
-        output=run.output,
-        reason=run.reason,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedEntry(_Entry):
+    """The service accepted an approval."""
+
+    what = "approved"
+    answer: str | None
+    notice_seconds_given: float | None  # None if unknown
+    notice_seconds_used: float | None
 
 
-def impact_fields(impact: Impact) -> Mapping[str, object]:
-    """Return the impact of an event as a JSON object."""
-    return {
-        "boots": impact.boots,
-        "seconds": round(impact.seconds, 3),
-        "total": round(impact.total, 3),
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalFailedEntry(_Entry):
+    """The service did not accept an approval."""
+
+    what = "approval-failed"
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApprovedEntry(_Entry):
+    """An event is not approved yet."""
+
+    what = "not-approved"
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedEntry(_Entry):
+    """An event was seen as Started."""
+
+    what = "started"
+    early: bool
+    approved_elsewhere: bool
+    without_notice: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoneEntry(_Entry):
+    """An event is no longer in the document."""
+
+    what = "gone"
+    after_start: bool
+    canceled: bool
+    impact: Impact
+    announced_seconds: float | None  # None if unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverEntry(_Entry):
+    """Nothing is left to do about an event."""
+
+    what = "over"
+    outcome: str | None
+
+
+# --- the agent itself --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeganEntry(_Entry):
+    """The agent was started."""
+
+    what = "began"
+    version: str | None
+    endpoint: str | None
+    dry_run: bool
+    recovered: tuple[str, ...]  # ids of unfinished events
+    complaints: tuple[str, ...]  # problems with stored states
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedEntry(_Entry):
+    """The agent was stopped."""
+
+    what = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlindEntry(_Entry):
+    """No document could be read for some time."""
+
+    what = "blind"
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeesAgainEntry(_Entry):
+    """A document was read again."""
+
+    what = "sees-again"
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMismatchEntry(_Entry):
+    """Events may be missed because of this VM's name, or no longer."""
+
+    what = "name-mismatch"
+    reason: str | None  # None if the names match again
+
+
+#: An entry, as this version of the agent writes it.
+AuditEntry = (
+    SeenEntry
+    | CameBackEntry
+    | DecidedEntry
+    | HookBeganEntry
+    | HookEndedEntry
+    | ApprovalSentEntry
+    | ApprovedEntry
+    | ApprovalFailedEntry
+    | NotApprovedEntry
+    | StartedEntry
+    | GoneEntry
+    | OverEntry
+    | BeganEntry
+    | EndedEntry
+    | BlindEntry
+    | SeesAgainEntry
+    | NameMismatchEntry
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownEntry:
+    """An entry of a kind that this version does not know."""
+
+    what: str
+    at: datetime | None  # None if it is missing
+    event: str | None  # None if it is about the agent itself
+    output: str | None
+    details: Mapping[str, object]  # everything but what, at and event
+
+
+#: An entry, as it was read from the audit log.
+RecordedEntry = AuditEntry | UnknownEntry
+
+
+# --- reading -----------------------------------------------------------------
+
+
+def read_entry(line: Mapping[str, object]) -> RecordedEntry:
+    """Read a line of the audit log."""
+    kind = _KINDS.get(str(line.get("what")), UnknownEntry)
+    if kind is UnknownEntry:
+        head = ("at", "event", "what")
+        details = {name: line[name] for name in line if name not in head}
+        line = {**line, "details": details}
+    entry: RecordedEntry = _read_fields(kind, line)
+    return entry
+
+
+def read_text(value: object) -> str | None:
+    """Read a text; numbers are converted."""
+    return None if value is None or value == "" else str(value)
+
+
+def read_number(value: object) -> float | None:
+    """Read a number; None if it is missing or implausible."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if -_LARGEST < value < _LARGEST else None
+
+
+def read_names(value: object) -> tuple[str, ...]:
+    """Read a list of texts."""
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _read_time(value: object) -> datetime | None:
+    try:
+        return utc(datetime.fromisoformat(str(value)))
+    except ValueError:
+        return None
+
+
+def _read_object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _read_fields(kind: Any, values: Mapping[str, object]) -> Any:
+    """Create a dataclass from the values that have the names of its fields."""
+    readers = _readers(kind)
+    return kind(**{name: read(values.get(name)) for name, read in readers.items()})
+
+
+@cache
+def _readers(kind: Any) -> Mapping[str, Callable[[object], Any]]:
+    return {field.name: _READERS[field.type] for field in fields(kind)}
+
+
+_READERS: Mapping[object, Callable[[object], Any]] = {
+    bool: lambda value: value is True,
+    int: lambda value: int(read_number(value) or 0),
+    float: lambda value: read_number(value) or 0.0,
+    float | None: read_number,
+    str: lambda value: read_text(value) or "?",
+    str | None: read_text,
+    datetime | None: _read_time,
+    tuple[str, ...]: read_names,
+    Mapping[str, tuple[str, ...]]: lambda value: {
+        name: read_names(names) for name, names in _read_object(value).items()
+    },
+    Mapping[str, object]: _read_object,
+    Impact: lambda value: _read_fields(Impact, _read_object(value)),
+}
+_KINDS: Mapping[str, type[RecordedEntry]] = {
+    kind.what: kind for kind in get_args(AuditEntry)
+}
 
 
 # --- formatting --------------------------------------------------------------

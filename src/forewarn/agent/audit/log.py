@@ -7,13 +7,12 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from forewarn.agent.storage.codec import rfc3339
+from forewarn.agent.storage.codec import field_values
 from forewarn.agent.storage.store import Disk
 from forewarn.errors import Unavailable
 
@@ -120,21 +119,9 @@ def _numbered(path: Path, number: int) -> Path:
 
 def _encode(line: Mapping[str, object]) -> bytes:
     try:
-        return json.dumps(dict(line), default=_plain, separators=(",", ":")).encode()
+        return json.dumps(line, default=field_values, separators=(",", ":")).encode()
     except RecursionError:  # an event that is nested too deep
         return _encode({name: line[name] for name in line if name != "event_as_shown"})
-
-
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return rfc3339(value)
-        case Mapping():
-            return dict(value)
-        case Set():
-            return sorted(map(str, value))
-        case _:
-            return str(value)
 
 
 def _decode(text: bytes) -> Mapping[str, object] | None:

@@ -2,25 +2,21 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
-from forewarn.agent.audit.entries import (
-    AuditEntry,
-    RecordedEntry,
-    format_duration,
-    join_names,
-    utc,
-)
+from forewarn.agent.audit import entries as e
+from forewarn.agent.audit.entries import format_duration, join_names
 from forewarn.agent.audit.summary import ENDED, EventSummary, summarize, verdict
 from forewarn.agent.events.observation import normalize_event_id
-from forewarn.agent.events.state import EventState, HookOutcome
+from forewarn.agent.events.state import EventState
 from forewarn.protocol.codec import iso8601
 
-_HEAD_KEYS = frozenset({"at", "event", "what"})
+_WITH_OUTPUT = e.HookEndedEntry | e.UnknownEntry
 #: Conditions, which are logged when they begin and end.
-_CONDITIONS = frozenset({"blind", "sees-again", "name-mismatch"})
+_CONDITIONS = e.BlindEntry | e.SeesAgainEntry | e.NameMismatchEntry
 
 _ID_LENGTH = 8  # characters of an id that distinguish events
 _UNKNOWN_LENGTH = 200  # characters of an unknown entry
@@ -54,7 +50,7 @@ class LogLine:
     text: str
 
 
-def story_of_event(event_id: str, entries: Iterable[RecordedEntry]) -> EventStory:
+def story_of_event(event_id: str, entries: Iterable[e.RecordedEntry]) -> EventStory:
     """Build the timeline of an event, with what happened to the agent meanwhile."""
     own = [*_entries_about(event_id, entries)]
     summary = summarize(own).get(
@@ -68,33 +64,71 @@ def story_of_event(event_id: str, entries: Iterable[RecordedEntry]) -> EventStor
     )
 
 
-def sentence(entry: RecordedEntry) -> str:
+def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each kind
     """Return one entry as a sentence."""
-    return _SENTENCES.get(entry.what, _unknown)(entry)
+    match entry:
+        case e.SeenEntry():
+            return _seen(entry)
+        case e.CameBackEntry():
+            return "announced again, under the same id"
+        case e.DecidedEntry():
+            return _decided(entry)
+        case e.HookBeganEntry():
+            return _hook_began(entry)
+        case e.HookEndedEntry():
+            return _hook_ended(entry)
+        case e.ApprovalSentEntry():
+            return "the approval is sent"
+        case e.ApprovedEntry():
+            return f"approved{_suffix('; the service answered ', entry.answer)}"
+        case e.ApprovalFailedEntry():
+            return f"the approval was not taken{_suffix(': ', entry.reason)}"
+        case e.NotApprovedEntry():
+            return f"not approved{_suffix(': ', entry.reason)}"
+        case e.StartedEntry():
+            return _started(entry)
+        case e.GoneEntry():
+            return "it is gone: it was called off" if entry.canceled else "it is over"
+        case e.OverEntry():
+            return f"nothing is left to be done: {entry.outcome or 'it is over'}"
+        case e.BeganEntry():
+            return _began(entry)
+        case e.EndedEntry():
+            return "the agent was stopped"
+        case e.BlindEntry():
+            return _blind(entry)
+        case e.SeesAgainEntry():
+            return "the agent sees again"
+        case e.NameMismatchEntry():
+            return _name_mismatch(entry)
+        case e.UnknownEntry():
+            return _unknown(entry)
+        case _:
+            assert_never(entry)
 
 
-def log_line(entry: AuditEntry, state: EventState | None) -> LogLine | None:
+def log_line(entry: e.AuditEntry, state: EventState | None) -> LogLine | None:
     """Return the log message for an entry; None if it is logged elsewhere."""
-    if entry.what in _CONDITIONS or _is_logged_already(entry, state):
+    if isinstance(entry, _CONDITIONS) or _is_logged_already(entry, state):
         return None
     text = _log_text(entry, state)
     if state is not None:
-        name = state.id if entry.what == "seen" else state.id[:_ID_LENGTH]
+        name = state.id if isinstance(entry, e.SeenEntry) else state.id[:_ID_LENGTH]
         text = f"{state.event.type} {name}: {text}"
-    return LogLine(
-        level=logging.WARNING if _is_failure(entry) else logging.INFO, text=text
-    )
+    is_failed_hook = isinstance(entry, e.HookEndedEntry) and not entry.is_done
+    is_failure = is_failed_hook or isinstance(entry, e.ApprovalFailedEntry)
+    return LogLine(level=logging.WARNING if is_failure else logging.INFO, text=text)
 
 
 # --- timeline ----------------------------------------------------------------
 
 
 def _entries_about(
-    event_id: str, entries: Iterable[RecordedEntry]
-) -> Iterable[RecordedEntry]:
+    event_id: str, entries: Iterable[e.RecordedEntry]
+) -> Iterable[e.RecordedEntry]:
     """Yield the entries on an event, and those on the agent between them."""
     name = normalize_event_id(event_id)
-    between: list[RecordedEntry] = []
+    between: list[e.RecordedEntry] = []
     has_begun = False
     for entry in entries:
         if entry.event is None:
@@ -106,192 +140,114 @@ def _entries_about(
             yield entry
 
 
-def _story_entry(entry: RecordedEntry, first: datetime | None) -> StoryEntry:
-    at = entry.at
-    after = (at - first).total_seconds() if at and first else None
-    output = (entry.text("output") or "").splitlines()
-    return StoryEntry(at=at, after=after, text=sentence(entry), output=tuple(output))
+def _story_entry(entry: e.RecordedEntry, first: datetime | None) -> StoryEntry:
+    after = (entry.at - first).total_seconds() if entry.at and first else None
+    output = entry.output if isinstance(entry, _WITH_OUTPUT) else None
+    lines = tuple((output or "").splitlines())
+    return StoryEntry(at=entry.at, after=after, text=sentence(entry), output=lines)
 
 
-# --- observations ------------------------------------------------------------
+# --- sentences ---------------------------------------------------------------
 
 
-def _seen(entry: RecordedEntry) -> str:
-    status = entry.part("event_as_shown").text("EventStatus") or "without a status"
-    notice = entry.number("notice_seconds")
-    left = "" if notice is None else f", with {format_duration(notice)} of notice"
-    return f"first seen: {status}{left}; {_affected(entry)}"
+def _seen(entry: e.SeenEntry) -> str:
+    status = e.read_text(entry.event_as_shown.get("EventStatus")) or "without a status"
+    notice = _suffix(", with ", _duration(entry.notice_seconds), " of notice")
+    affected = "it names this VM" if entry.mine else "it does not name this VM"
+    if entry.leader:
+        affected = "it names this VM first"
+    return f"first seen: {status}{notice}; {affected}"
 
 
-def _affected(entry: RecordedEntry) -> str:
-    if entry.is_true("leader"):
-        return "it names this VM first"
-    return "it names this VM" if entry.is_true("mine") else "it does not name this VM"
-
-
-def _started(entry: RecordedEntry) -> str:
-    if entry.is_true("without_notice"):
+def _started(entry: e.StartedEntry) -> str:
+    if entry.without_notice:
         return "it has started, without notice"
-    if entry.is_true("approved_elsewhere"):
+    if entry.approved_elsewhere:
         return "it has started before its time: somebody else has approved it"
-    return "it has started" + (" before its time" if entry.is_true("early") else "")
+    return "it has started before its time" if entry.early else "it has started"
 
 
-def _gone(entry: RecordedEntry) -> str:
-    return (
-        "it is gone: it was called off" if entry.is_true("canceled") else "it is over"
-    )
-
-
-# --- actions -----------------------------------------------------------------
-
-
-def _decided(entry: RecordedEntry) -> str:
-    rule = entry.text("rule")
-    why = "; ".join(entry.names("why"))
-    because = f": {why}" if why else ""
-    if rule is None:
+def _decided(entry: e.DecidedEntry) -> str:
+    because = _suffix(": ", "; ".join(entry.why))
+    if not entry.rule:
         return f"no rule matches{because}"
-    return f'rule "{rule}" matches{because}{_orders(entry)}'
+    orders = [f"{step} by {join_names(entry.hooks[step])}" for step in entry.hooks]
+    if entry.approve:
+        orders.append(f"approve {entry.approve}")
+    return f'rule "{entry.rule}" matches{because}{_suffix("; so: ", "; ".join(orders))}'
 
 
-def _orders(entry: RecordedEntry) -> str:
-    hooks = entry.part("hooks")
-    steps = [f"{step} by {join_names(hooks.names(step))}" for step in hooks.plain]
-    approve = entry.text("approve")
-    parts = [*steps, *([f"approve {approve}"] if approve else [])]
-    return f"; so: {'; '.join(parts)}" if parts else ""
+def _hook_began(entry: e.HookBeganEntry) -> str:
+    again = f" again (time {entry.times}): the agent had died"
+    time = _suffix(", with ", _duration(entry.seconds_left), " to do it")
+    began = f"{entry.step}: {entry.hook} begins"
+    return f"{began}{again if entry.times > 1 else ''}{time}"
 
 
-def _hook_began(entry: RecordedEntry) -> str:
-    again = int(entry.number("times") or 1)
-    suffix = f" again (time {again}): the agent had died" if again > 1 else ""
-    left = entry.number("seconds_left")
-    time = "" if left is None else f", with {format_duration(max(left, 0.0))} to do it"
-    return f"{_hook(entry)} begins{suffix}{time}"
+def _hook_ended(entry: e.HookEndedEntry) -> str:
+    ended = ENDED.get(entry.outcome, entry.outcome)
+    after = _suffix(" after ", _duration(entry.seconds))
+    often = f", in {entry.tries} tries" if entry.tries > 1 else ""
+    code = f"exit code {entry.code}" if entry.code else ""
+    why = _suffix(": ", entry.reason or code)
+    return f"{entry.step}: {entry.hook} {ended}{after}{often}{why}"
 
 
-def _hook_ended(entry: RecordedEntry) -> str:
-    outcome = entry.text("outcome") or "?"
-    seconds, tries = entry.number("seconds"), int(entry.number("tries") or 1)
-    after = "" if seconds is None else f" after {format_duration(seconds)}"
-    often = f", in {tries} tries" if tries > 1 else ""
-    reason = entry.text("reason")
-    why = f": {reason}" if reason else _code(entry)
-    return f"{_hook(entry)} {ENDED.get(outcome, outcome)}{after}{often}{why}"
+def _began(entry: e.BeganEntry) -> str:
+    dry = ", and only watches" if entry.dry_run else ""
+    return f"the agent was started{_suffix(', version ', entry.version)}{dry}"
 
 
-def _code(entry: RecordedEntry) -> str:
-    code = entry.number("code")
-    return f": exit code {code}" if code else ""
-
-
-def _hook(entry: RecordedEntry) -> str:
-    return f"{entry.text('step') or '?'}: {entry.text('hook') or '?'}"
-
-
-def _approved(entry: RecordedEntry) -> str:
-    answer = entry.text("answer")
-    return "approved" + (f"; the service answered {answer}" if answer else "")
-
-
-def _over(entry: RecordedEntry) -> str:
-    return f"nothing is left to be done: {entry.text('outcome') or 'it is over'}"
-
-
-# --- the agent itself --------------------------------------------------------
-
-
-def _began(entry: RecordedEntry) -> str:
-    version, dry = entry.text("version"), entry.is_true("dry_run")
-    which = f", version {version}" if version else ""
-    return f"the agent was started{which}{', and only watches' if dry else ''}"
-
-
-def _blind(entry: RecordedEntry) -> str:
-    seconds = entry.number("seconds")
-    long = "" if seconds is None else f" for {format_duration(seconds)}"
+def _blind(entry: e.BlindEntry) -> str:
+    long = _suffix(" for ", _duration(entry.seconds))
     return f"the agent is blind: it could not read a document{long}"
 
 
-def _name_mismatch(entry: RecordedEntry) -> str:
-    reason = entry.text("reason")
-    if reason is None:
+def _name_mismatch(entry: e.NameMismatchEntry) -> str:
+    if entry.reason is None:
         return "the agent knows its own name again"
-    return f"the agent may not know its own name: {reason}"
+    return f"the agent may not know its own name: {entry.reason}"
 
 
-# --- any entry ---------------------------------------------------------------
+def _unknown(entry: e.UnknownEntry) -> str:
+    details = json.dumps(entry.details)[:_UNKNOWN_LENGTH] if entry.details else ""
+    return f"{entry.what}{_suffix(' ', details)}"
 
 
-def _with_reason(text: str) -> Callable[[RecordedEntry], str]:
-    """Return a function that renders `text`, with the entry's reason if it has one."""
-
-    def render(entry: RecordedEntry) -> str:
-        reason = entry.text("reason")
-        return f"{text}: {reason}" if reason else text
-
-    return render
+def _suffix(before: str, text: str | None, after: str = "") -> str:
+    """Return the text with what surrounds it; empty if there is no text."""
+    return f"{before}{text}{after}" if text else ""
 
 
-def _unknown(entry: RecordedEntry) -> str:
-    more = {name: entry.plain[name] for name in entry.plain if name not in _HEAD_KEYS}
-    return f"{entry.what} {json.dumps(more)[:_UNKNOWN_LENGTH]}" if more else entry.what
-
-
-_SENTENCES: Mapping[str, Callable[[RecordedEntry], str]] = {
-    "seen": _seen,
-    "came-back": _with_reason("announced again, under the same id"),
-    "decided": _decided,
-    "hook-began": _hook_began,
-    "hook-ended": _hook_ended,
-    "approval-sent": _with_reason("the approval is sent"),
-    "approved": _approved,
-    "approval-failed": _with_reason("the approval was not taken"),
-    "not-approved": _with_reason("not approved"),
-    "started": _started,
-    "gone": _gone,
-    "over": _over,
-    "began": _began,
-    "ended": _with_reason("the agent was stopped"),
-    "blind": _blind,
-    "sees-again": _with_reason("the agent sees again"),
-    "name-mismatch": _name_mismatch,
-    "trouble": _with_reason("the agent is in trouble"),
-}
+def _duration(seconds: float | None) -> str | None:
+    return None if seconds is None else format_duration(seconds)
 
 
 # --- log messages ------------------------------------------------------------
 
 
-def _is_logged_already(entry: AuditEntry, state: EventState | None) -> bool:
+def _is_logged_already(entry: e.AuditEntry, state: EventState | None) -> bool:
     """Return whether no rule matches, which was logged with the decision."""
-    return entry.what == "not-approved" and state is not None and state.course is None
+    is_held = isinstance(entry, e.NotApprovedEntry)
+    return is_held and state is not None and state.course is None
 
 
-def _is_failure(entry: AuditEntry) -> bool:
-    has_failed = (
-        entry.what == "hook-ended" and entry.details["outcome"] != HookOutcome.DONE
-    )
-    return has_failed or entry.what == "approval-failed"
-
-
-def _log_text(entry: AuditEntry, state: EventState | None) -> str:
-    text = sentence(RecordedEntry(entry.line()))
-    match entry.what:
-        case "seen" if state is not None:
+def _log_text(entry: e.AuditEntry, state: EventState | None) -> str:
+    text = sentence(entry)
+    match entry:
+        case e.SeenEntry() if state is not None:
             return f"{text} ({_event_facts(state)})"
-        case "decided" if state is not None and state.course is None:
+        case e.DecidedEntry() if state is not None and state.course is None:
             return text if state.is_mine else "no rule matches"
-        case "hook-ended" if _is_failure(entry):
-            return f"{text}{_last_line(str(entry.details['output']))}"
+        case e.HookEndedEntry() if not entry.is_done:
+            return f"{text}{_last_line(entry.output or '')}"
         case _:
             return text
 
 
 def _event_facts(state: EventState) -> str:
     event = state.event
-    due = utc(event.not_before)
+    due = e.utc(event.not_before)
     parts = (
         ", ".join(event.resources) or "nobody",
         "" if due is None else f"not before {iso8601(due)}",

@@ -1,15 +1,12 @@
 """Summary of each event in the audit log: its numbers, and a verdict in sentences."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import assert_never
 
-from forewarn.agent.audit.entries import (
-    RecordedEntry,
-    format_count,
-    format_duration,
-    utc,
-)
+from forewarn.agent.audit import entries as e
+from forewarn.agent.audit.entries import format_count, format_duration
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import HookOutcome, Impact
 from forewarn.protocol.codec import parse_date
@@ -20,22 +17,6 @@ ENDED: Mapping[str, str] = {
     HookOutcome.FAILED: "failed",
     HookOutcome.CUT: "was cut",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSummary:
-    """The result of one hook in one step."""
-
-    step: str
-    hook: str
-    outcome: str
-    seconds: float | None  # None if unknown
-    reason: str | None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it succeeded."""
-        return self.outcome == HookOutcome.DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +31,16 @@ class EventSummary:
     not_before: datetime | None = None
     announced: float | None = None  # announced duration in seconds; None if unknown
     first_at: datetime | None = None
-    last_at: datetime | None = None
     notice: float | None = None  # seconds, when first seen; None if unknown
     is_mine: bool = False
     rule: str | None = None  # None if no rule matches
-    #: By step and hook; None if none has ended.
-    ran: Mapping[tuple[str, str], HookSummary] | None = None
+    #: By step and hook, the end of each.
+    ran: Mapping[tuple[str, str], e.HookEndedEntry] = field(default_factory=dict)
     not_approved: str | None = None  # the latest reason
     approved_at: datetime | None = None
-    answer: str | None = None
     used: float | None = None  # seconds of notice used before the approval
     started_at: datetime | None = None
     is_sudden: bool = False  # it was Started when first seen
-    is_early: bool = False
     approved_elsewhere: bool = False
     gone_at: datetime | None = None
     is_canceled: bool = False
@@ -77,14 +55,12 @@ class EventSummary:
         return max(self.notice - self.used, 0.0)
 
     @property
-    def failed(self) -> tuple[HookSummary, ...]:
+    def failed(self) -> tuple[e.HookEndedEntry, ...]:
         """The hooks that did not succeed."""
-        return tuple(
-            result for result in (self.ran or {}).values() if not result.is_done
-        )
+        return tuple(hook for hook in self.ran.values() if not hook.is_done)
 
 
-def summarize(entries: Iterable[RecordedEntry]) -> Mapping[str, EventSummary]:
+def summarize(entries: Iterable[e.RecordedEntry]) -> Mapping[str, EventSummary]:
     """Summarize the audit log; the keys are normalized event ids."""
     summaries: dict[str, EventSummary] = {}
     for entry in entries:
@@ -108,107 +84,76 @@ def verdict(summary: EventSummary) -> tuple[str, ...]:
 # --- one more entry ----------------------------------------------------------
 
 
-def _add_entry(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
+def _add_entry(  # noqa: C901  # a case for each kind
+    summary: EventSummary, entry: e.RecordedEntry
+) -> EventSummary:
     """Add one more audit entry to a summary."""
-    updated = replace(
-        summary,
-        first_at=summary.first_at or entry.at,
-        last_at=entry.at or summary.last_at,
-    )
-    update = _UPDATES.get(entry.what)
-    return updated if update is None else update(updated, entry)
+    summary = replace(summary, first_at=summary.first_at or entry.at)
+    match entry:
+        case e.CameBackEntry():
+            return EventSummary(id=summary.id, first_at=entry.at)
+        case e.SeenEntry():
+            return _seen(summary, entry)
+        case e.DecidedEntry():
+            return replace(summary, rule=entry.rule)
+        case e.HookEndedEntry():
+            ran = {**summary.ran, (entry.step, entry.hook): entry}
+            return replace(summary, ran=ran)
+        case e.ApprovedEntry():
+            return replace(
+                summary,
+                approved_at=entry.at,
+                used=entry.notice_seconds_used,
+                not_approved=None,
+            )
+        case e.ApprovalFailedEntry() | e.NotApprovedEntry():
+            return replace(summary, not_approved=entry.reason)
+        case e.StartedEntry():
+            return replace(
+                summary,
+                started_at=entry.at,
+                is_sudden=entry.without_notice,
+                approved_elsewhere=entry.approved_elsewhere,
+            )
+        case e.GoneEntry():
+            return replace(
+                summary,
+                gone_at=entry.at,
+                is_canceled=entry.canceled,
+                impact=entry.impact,
+            )
+        case e.OverEntry():
+            return replace(summary, outcome=entry.outcome)
+        case (
+            e.HookBeganEntry()
+            | e.ApprovalSentEntry()
+            | e.BeganEntry()
+            | e.EndedEntry()
+            | e.BlindEntry()
+            | e.SeesAgainEntry()
+            | e.NameMismatchEntry()
+            | e.UnknownEntry()
+        ):
+            return summary
+        case _:
+            assert_never(entry)
 
 
-def _came_back(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return EventSummary(id=summary.id, first_at=entry.at, last_at=entry.at)
-
-
-def _seen(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    shown = entry.part("event_as_shown")
-    announced = shown.number("DurationInSeconds")
+def _seen(summary: EventSummary, entry: e.SeenEntry) -> EventSummary:
+    shown = entry.event_as_shown
+    announced = e.read_number(shown.get("DurationInSeconds"))
     return replace(
         summary,
-        type=shown.text("EventType") or summary.type,
-        resources=shown.names("Resources"),
-        source=shown.text("EventSource"),
-        description=shown.text("Description"),
-        not_before=utc(parse_date(shown.plain.get("NotBefore"))),
+        type=e.read_text(shown.get("EventType")) or summary.type,
+        resources=e.read_names(shown.get("Resources")),
+        source=e.read_text(shown.get("EventSource")),
+        description=e.read_text(shown.get("Description")),
+        not_before=e.utc(parse_date(shown.get("NotBefore"))),
         announced=None if announced is None or announced < 0 else announced,
         first_at=entry.at,
-        notice=entry.number("notice_seconds"),
-        is_mine=entry.is_true("mine"),
+        notice=entry.notice_seconds,
+        is_mine=entry.mine,
     )
-
-
-def _decided(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return replace(summary, rule=entry.text("rule"))
-
-
-def _hook_ended(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    hook = HookSummary(
-        step=entry.text("step") or "?",
-        hook=entry.text("hook") or "?",
-        outcome=entry.text("outcome") or "?",
-        seconds=entry.number("seconds"),
-        reason=entry.text("reason"),
-    )
-    return replace(summary, ran={**(summary.ran or {}), (hook.step, hook.hook): hook})
-
-
-def _approved(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return replace(
-        summary,
-        approved_at=entry.at,
-        answer=entry.text("answer"),
-        used=entry.number("notice_seconds_used"),
-        not_approved=None,
-    )
-
-
-def _not_approved(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return replace(summary, not_approved=entry.text("reason"))
-
-
-def _started(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return replace(
-        summary,
-        started_at=entry.at,
-        is_sudden=entry.is_true("without_notice"),
-        is_early=entry.is_true("early"),
-        approved_elsewhere=entry.is_true("approved_elsewhere"),
-    )
-
-
-def _gone(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    impact = entry.part("impact")
-    return replace(
-        summary,
-        gone_at=entry.at,
-        is_canceled=entry.is_true("canceled"),
-        impact=Impact(
-            boots=int(impact.number("boots") or 0),
-            seconds=impact.number("seconds") or 0.0,
-            total=impact.number("total") or 0.0,
-        ),
-    )
-
-
-def _over(summary: EventSummary, entry: RecordedEntry) -> EventSummary:
-    return replace(summary, outcome=entry.text("outcome"))
-
-
-_UPDATES: Mapping[str, Callable[[EventSummary, RecordedEntry], EventSummary]] = {
-    "came-back": _came_back,
-    "seen": _seen,
-    "decided": _decided,
-    "hook-ended": _hook_ended,
-    "approved": _approved,
-    "approval-failed": _not_approved,
-    "not-approved": _not_approved,
-    "started": _started,
-    "gone": _gone,
-    "over": _over,
-}
 
 
 # --- notice and approval -----------------------------------------------------
@@ -278,16 +223,15 @@ def _since(summary: EventSummary) -> str:
 
 
 def _hooks(summary: EventSummary) -> Iterator[str]:
-    ran = summary.ran or {}
     for failed in summary.failed:
         yield _failure(failed)
-    if len(ran) == 1 and not summary.failed:
+    if len(summary.ran) == 1 and not summary.failed:
         yield "Its hook succeeded."
-    elif ran and not summary.failed:
-        yield f"All of its {len(ran)} hooks succeeded."
+    elif summary.ran and not summary.failed:
+        yield f"All of its {len(summary.ran)} hooks succeeded."
 
 
-def _failure(hook: HookSummary) -> str:
+def _failure(hook: e.HookEndedEntry) -> str:
     why = f": {hook.reason}" if hook.reason else ""
     ended = ENDED.get(hook.outcome, hook.outcome)
     return f"Hook {hook.hook} ({hook.step}) {ended}{why}."

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.audit.entries import AuditEntry, event_entry, impact_fields
+from forewarn.agent.audit import entries as e
 from forewarn.agent.events.state import (
     NO_IMPACT,
     EventState,
@@ -57,10 +57,10 @@ class ObservedEvents:
     """The event states that have changed, and the audit entries about them."""
 
     states: tuple[EventState, ...] = ()
-    entries: tuple[AuditEntry, ...] = ()
+    entries: tuple[e.AuditEntry, ...] = ()
 
 
-_Change = tuple[EventState | None, Iterable[AuditEntry]]
+_Change = tuple[EventState | None, Iterable[e.AuditEntry]]
 _UNCHANGED: _Change = (None, ())
 
 
@@ -146,14 +146,13 @@ def _first_entries(
     former: EventState | None,
     decision: RuleDecision,
     incarnation: int,
-) -> Iterable[AuditEntry]:
+) -> Iterable[e.AuditEntry]:
     at, plan = state.first_at, state.course
     if former is not None:
-        yield event_entry("came-back", state, at)
-    yield event_entry(
-        "seen",
-        state,
-        at,
+        yield e.CameBackEntry(at=at, event=state.id)
+    yield e.SeenEntry(
+        at=at,
+        event=state.id,
         event_as_shown=state.event.raw,
         incarnation=incarnation,
         notice_seconds=state.notice,
@@ -162,14 +161,13 @@ def _first_entries(
     )
     if state.started_at is not None:
         yield _started_entry(state, is_early=False)
-    yield event_entry(
-        "decided",
-        state,
-        at,
+    yield e.DecidedEntry(
+        at=at,
+        event=state.id,
         rule=None if plan is None else plan.rule,
         why=decision.why,
         approve=None if plan is None else plan.approve,
-        hooks={} if plan is None else plan.hooks,
+        hooks={} if plan is None else dict(plan.hooks.items()),
     )
 
 
@@ -189,11 +187,10 @@ def _mark_started(
     return started, [_started_entry(started, is_early=is_early)]
 
 
-def _started_entry(state: EventState, *, is_early: bool) -> AuditEntry:
-    return event_entry(
-        "started",
-        state,
-        state.last_at,
+def _started_entry(state: EventState, *, is_early: bool) -> e.AuditEntry:
+    return e.StartedEntry(
+        at=state.last_at,
+        event=state.id,
         early=is_early,
         approved_elsewhere=state.approved_elsewhere,
         without_notice=state.is_sudden,
@@ -209,13 +206,12 @@ def _mark_gone(state: EventState, observation: Observation) -> _Change:
         gone_at=observation.now,
         started_at=state.started_at or (state.last_at if happened else None),
     )
-    entry = event_entry(
-        "gone",
-        gone,
-        observation.now,
+    entry = e.GoneEntry(
+        at=observation.now,
+        event=gone.id,
         after_start=happened,
         canceled=not happened,
-        impact=impact_fields(gone.impact),
+        impact=gone.impact.rounded(),
         announced_seconds=gone.event.duration,
     )
     return gone, [entry]

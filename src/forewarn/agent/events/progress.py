@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.audit.entries import AuditEntry, event_entry, hook_ended_entry
+from forewarn.agent.audit import entries as e
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events.state import (
     EventState,
@@ -86,7 +86,7 @@ class EventStep:
 
     state: EventState
     orders: tuple[Order, ...] = ()
-    entries: tuple[AuditEntry, ...] = ()
+    entries: tuple[e.AuditEntry, ...] = ()
 
 
 def advance(state: EventState, context: EventContext) -> EventStep:
@@ -113,15 +113,15 @@ def end_hook(state: EventState, run: HookRun, now: datetime) -> EventStep:
         run if earlier.token == run.token else earlier for earlier in state.runs
     )
     changed = replace(state, runs=runs)
-    return EventStep(state=changed, entries=(hook_ended_entry(changed, run, now),))
+    return EventStep(state=changed, entries=(_ended_entry(changed, run, now),))
 
 
 def mark_posted(state: EventState, now: datetime) -> EventStep:
     """Record that an approval is about to be sent; repeating it changes nothing."""
     if state.posted_at is not None:
         return EventStep(state=state)
-    posted = replace(state, posted_at=now)
-    return EventStep(state=posted, entries=(event_entry("approval-sent", posted, now),))
+    entry = e.ApprovalSentEntry(at=now, event=state.id)
+    return EventStep(state=replace(state, posted_at=now), entries=(entry,))
 
 
 def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
@@ -129,10 +129,9 @@ def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
     if state.approved_at is not None:
         return EventStep(state=state)
     approved = replace(state, approved_at=now)
-    entry = event_entry(
-        "approved",
-        approved,
-        now,
+    entry = e.ApprovedEntry(
+        at=now,
+        event=state.id,
         answer=answer,
         notice_seconds_given=state.notice,
         notice_seconds_used=round((now - state.first_at).total_seconds(), 3),
@@ -189,7 +188,7 @@ def _current_step(state: EventState) -> HookPoint:
 
 def _close_lost_runs(
     state: EventState, context: EventContext
-) -> tuple[EventState, tuple[AuditEntry, ...]]:
+) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
     """Mark hooks of earlier steps as cut if they were running when the agent died."""
     reason = "the agent was not running, and the event went on without it"
     closed = {
@@ -201,7 +200,7 @@ def _close_lost_runs(
         return state, ()
     state = replace(state, runs=tuple(closed.get(run, run) for run in state.runs))
     return state, tuple(
-        hook_ended_entry(state, run, context.now) for run in closed.values()
+        _ended_entry(state, run, context.now) for run in closed.values()
     )
 
 
@@ -248,7 +247,7 @@ def _lets_next_start(run: HookRun) -> bool:
 
 def _start_hooks(
     state: EventState, due: Sequence[HookRun], context: EventContext
-) -> tuple[EventState, tuple[BeginHook, ...], tuple[AuditEntry, ...]]:
+) -> tuple[EventState, tuple[BeginHook, ...], tuple[e.AuditEntry, ...]]:
     names = {(run.step, run.hook) for run in due}
     kept = tuple(run for run in state.runs if (run.step, run.hook) not in names)
     state = replace(state, runs=(*kept, *due))
@@ -258,12 +257,37 @@ def _start_hooks(
     return state, orders, tuple(_began_entry(state, order) for order in orders)
 
 
-def _began_entry(state: EventState, order: BeginHook) -> AuditEntry:
+def _began_entry(state: EventState, order: BeginHook) -> e.AuditEntry:
     run, left = order.run, None
     if order.deadline is not None:
         left = round((order.deadline - run.begun_at).total_seconds(), 3)
-    details = {"step": run.step, "hook": run.hook, "times": run.times}
-    return event_entry("hook-began", state, run.begun_at, **details, seconds_left=left)
+    return e.HookBeganEntry(
+        at=run.begun_at,
+        event=state.id,
+        step=run.step,
+        hook=run.hook,
+        times=run.times,
+        seconds_left=left,
+    )
+
+
+def _ended_entry(state: EventState, run: HookRun, at: datetime) -> e.AuditEntry:
+    seconds = None
+    if run.ended_at is not None:
+        seconds = round((run.ended_at - run.begun_at).total_seconds(), 3)
+    return e.HookEndedEntry(
+        at=at,
+        event=state.id,
+        step=run.step,
+        hook=run.hook,
+        times=run.times,
+        tries=run.tries,
+        outcome=run.outcome,
+        code=run.code,
+        seconds=seconds,
+        output=run.output,
+        reason=run.reason,
+    )
 
 
 def _deadline(state: EventState, context: EventContext) -> datetime:
@@ -305,7 +329,7 @@ def _unprepared(state: EventState, plan: ResponsePlan) -> str | None:
 
 
 def _finish(
-    state: EventState, context: EventContext, closed: tuple[AuditEntry, ...]
+    state: EventState, context: EventContext, closed: tuple[e.AuditEntry, ...]
 ) -> EventStep:
     """Complete the state if the event is gone and nothing is left to do."""
     if state.seen is not LastStatus.GONE:
@@ -313,7 +337,7 @@ def _finish(
     if any(run.outcome is HookOutcome.RUNNING for run in state.runs):
         return EventStep(state=state, entries=closed)
     over = replace(state, over_at=context.now)
-    entry = event_entry("over", over, context.now, outcome=_outcome(over))
+    entry = e.OverEntry(at=context.now, event=over.id, outcome=_outcome(over))
     return EventStep(state=over, entries=(*closed, entry))
 
 

@@ -82,6 +82,11 @@ class Impact:
             boots=self.boots, seconds=self.seconds * rate, total=self.total * rate
         )
 
+    def rounded(self) -> "Impact":
+        """Round to milliseconds."""
+        seconds, total = round(self.seconds, 3), round(self.total, 3)
+        return Impact(boots=self.boots, seconds=seconds, total=total)
+
     def __add__(self, more: "Impact") -> "Impact":
         """Add a later impact."""
         return Impact(

@@ -59,34 +59,26 @@ def rfc3339(moment: datetime) -> str:
 # --- encoding ----------------------------------------------------------------
 
 
+def field_values(value: Any) -> dict[str, object]:
+    """Return the fields of a dataclass by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def _encode(state: EventState) -> bytes:
     # Escaped: a service may send lone surrogates, which UTF-8 cannot encode.
-    plain = {"version": VERSION, **_encode_fields(state)}
-    return json.dumps(plain, separators=(",", ":")).encode("ascii")
-
-
-def _encode_fields(
-    value: EventState | ResponsePlan | HookRun | Impact,
-) -> dict[str, object]:
-    return {
-        field.name: _encode_value(getattr(value, field.name)) for field in fields(value)
-    }
+    plain = {"version": VERSION, **field_values(state)}
+    text = json.dumps(plain, default=_encode_value, separators=(",", ":"))
+    return text.encode("ascii")
 
 
 def _encode_value(value: object) -> object:
     match value:
         case ScheduledEvent():
             return _as_sent(value)
-        case ResponsePlan() | HookRun() | Impact():
-            return _encode_fields(value)
         case datetime():
             return rfc3339(value)
-        case tuple():
-            return [_encode_value(item) for item in value]
-        case Mapping():
-            return {name: _encode_value(item) for name, item in value.items()}
         case _:
-            return value
+            return field_values(value)
 
 
 def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:

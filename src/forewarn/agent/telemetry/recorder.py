@@ -4,9 +4,10 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import assert_never
 
 from forewarn import __version__
-from forewarn.agent.audit.entries import AuditEntry
+from forewarn.agent.audit import entries as e
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.audit.sentences import log_line
 from forewarn.agent.events.state import EventState, LastStatus
@@ -52,7 +53,7 @@ class AgentRecorder:
         metrics.set("blind", lambda: float(self._is_blind))
 
     def write(
-        self, entries: Iterable[AuditEntry], find: Callable[[str], EventState | None]
+        self, entries: Iterable[e.AuditEntry], find: Callable[[str], EventState | None]
     ) -> None:
         """Write audit entries, log and count them; a failing disk is only reported."""
         for entry in entries:
@@ -118,10 +119,8 @@ class AgentRecorder:
         self._conditions.report(
             "blind", is_blind, text if is_blind else "no longer blind"
         )
-        what = "blind" if is_blind else "sees-again"
-        entry = AuditEntry(
-            at=self._clock.now(), what=what, details={"seconds": round(seconds, 1)}
-        )
+        kind = e.BlindEntry if is_blind else e.SeesAgainEntry
+        entry = kind(at=self._clock.now(), seconds=round(seconds, 1))
         self.write([entry], lambda _: None)
 
     # --- other ---------------------------------------------------------------
@@ -140,9 +139,7 @@ class AgentRecorder:
         if self._conditions.report(
             "name-mismatch", problem is not None, text, kind=text
         ):
-            entry = AuditEntry(
-                at=self._clock.now(), what="name-mismatch", details={"reason": problem}
-            )
+            entry = e.NameMismatchEntry(at=self._clock.now(), reason=problem)
             self.write([entry], lambda _: None)
 
     def save_result(self, error: Unavailable | None) -> None:
@@ -168,35 +165,46 @@ class AgentRecorder:
 
 
 def count_entry(
-    entry: AuditEntry, state: EventState | None, metrics: AgentMetrics
+    entry: e.AuditEntry, state: EventState | None, metrics: AgentMetrics
 ) -> None:
     """Update the metrics for one audit entry."""
-    details, event_type = entry.details, "" if state is None else str(state.event.type)
-    match entry.what:
-        case "decided":
-            metrics.add("decisions_total", rule=str(details["rule"] or "none"))
-            _observe(
-                metrics, "notice_given_seconds", state and state.notice, event_type
-            )
-        case "hook-ended":
-            step, outcome = str(details["step"]), str(details["outcome"])
-            metrics.add("hooks_total", step=step, outcome=outcome)
-            seconds = details["seconds"]
-            if isinstance(seconds, float):
-                metrics.observe("hook_seconds", seconds, step=step)
-        case "approved":
+    event_type = "" if state is None else str(state.event.type)
+    match entry:
+        case e.DecidedEntry():
+            metrics.add("decisions_total", rule=entry.rule or "none")
+            notice = None if state is None else state.notice
+            _observe(metrics, "notice_given_seconds", notice, type=event_type)
+        case e.HookEndedEntry():
+            metrics.add("hooks_total", step=entry.step, outcome=entry.outcome)
+            _observe(metrics, "hook_seconds", entry.seconds, step=entry.step)
+        case e.ApprovedEntry():
             metrics.add("approvals_total", answer="200")
-            _observe(
-                metrics,
-                "notice_used_seconds",
-                details["notice_seconds_used"],
-                event_type,
-            )
-        case "started" if details["approved_elsewhere"]:
+            used = entry.notice_seconds_used
+            _observe(metrics, "notice_used_seconds", used, type=event_type)
+        case e.StartedEntry() if entry.approved_elsewhere:
             metrics.add("approved_elsewhere_total")
-        case "gone" if details["after_start"] and state is not None:
+        case e.GoneEntry() if entry.after_start and state is not None:
             metrics.add("boots_total", float(state.impact.boots))
-            _observe(metrics, "impact_seconds", state.impact.seconds, event_type)
+            _observe(metrics, "impact_seconds", state.impact.seconds, type=event_type)
+        case (
+            e.SeenEntry()
+            | e.CameBackEntry()
+            | e.HookBeganEntry()
+            | e.ApprovalSentEntry()
+            | e.ApprovalFailedEntry()
+            | e.NotApprovedEntry()
+            | e.StartedEntry()
+            | e.GoneEntry()
+            | e.OverEntry()
+            | e.BeganEntry()
+            | e.EndedEntry()
+            | e.BlindEntry()
+            | e.SeesAgainEntry()
+            | e.NameMismatchEntry()
+        ):
+            pass
+        case _:
+            assert_never(entry)
 
 
 def count_failed_approval(error: ForewarnError, metrics: AgentMetrics) -> None:
@@ -221,6 +229,8 @@ def export_events(states: Iterable[EventState], metrics: AgentMetrics) -> None:
     metrics.replace("not_before_timestamp_seconds", due)
 
 
-def _observe(metrics: AgentMetrics, name: str, value: object, event_type: str) -> None:
-    if isinstance(value, int | float):
-        metrics.observe(name, float(value), type=event_type)
+def _observe(
+    metrics: AgentMetrics, name: str, value: float | None, **labels: str
+) -> None:
+    if value is not None:
+        metrics.observe(name, value, **labels)

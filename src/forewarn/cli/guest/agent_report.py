@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from forewarn.agent.audit.entries import RecordedEntry, format_duration
+from forewarn.agent.audit.entries import format_duration, read_entry
 from forewarn.agent.audit.log import AuditLogReader
 from forewarn.agent.audit.sentences import EventStory, StoryEntry, story_of_event
 from forewarn.agent.audit.summary import EventSummary, summarize
@@ -52,6 +52,7 @@ _OPTIONS = (
 )
 
 _FILE = "audit.jsonl"
+_HOOK_FIELDS = ("step", "hook", "outcome", "seconds", "reason")  # in JSON output
 
 _MIN_ID = 8  # characters of a shortened id
 _MARGIN = len("  12:15:00  ")
@@ -98,7 +99,7 @@ def _write_list(events: Mapping[str, EventSummary], *, json: bool) -> None:
 
 
 def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
-    story = story_of_event(event_id, map(RecordedEntry, record))
+    story = story_of_event(event_id, map(read_entry, record))
     if json:
         own = [line for line in record if _concerns(event_id, line)]
         write_json({**_plain_story(story), "lines": own})
@@ -107,9 +108,8 @@ def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
 
 
 def _concerns(event_id: str, line: Mapping[str, object]) -> bool:
-    return normalize_event_id(RecordedEntry(line).event or "") == normalize_event_id(
-        event_id
-    )
+    event = read_entry(line).event or ""
+    return normalize_event_id(event) == normalize_event_id(event_id)
 
 
 # --- the record and its events -----------------------------------------------
@@ -133,7 +133,7 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
                 f"no agent has written anything in {folder}; --state or --config says"
                 " where one has"
             )
-        return record, summarize(map(RecordedEntry, record))
+        return record, summarize(map(read_entry, record))
     except OSError as error:
         raise Unavailable(f"{folder} cannot be read: {error.strerror}") from error
 
@@ -176,7 +176,7 @@ def _row(summary: EventSummary) -> Iterator[str]:
     yield unbroken(format_time(summary.first_at) or "")
     yield _span(summary.notice)
     yield _span(summary.used)
-    ran = len(summary.ran or ())
+    ran = len(summary.ran)
     yield unbroken(f"{ran - len(summary.failed)} of {ran}") if ran else ""
     yield ", ".join(_outcome(summary))
 
@@ -284,7 +284,10 @@ def _plain_summary(summary: EventSummary) -> Mapping[str, object]:
         "canceled": summary.is_canceled,
         "announced_seconds": summary.announced,
         "impact": None if impact is None else asdict(impact),
-        "hooks": [asdict(run) for run in (summary.ran or {}).values()],
+        "hooks": [
+            {name: getattr(hook, name) for name in _HOOK_FIELDS}
+            for hook in summary.ran.values()
+        ],
         "outcome": summary.outcome,
     }
 
