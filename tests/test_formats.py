@@ -1,4 +1,4 @@
-"""Durations: parsing human notation and formatting it back."""
+"""Durations, counts and lists of names as text."""
 
 from datetime import timedelta
 
@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forewarn.errors import InvalidInput
-from forewarn.formats import exact_duration, parse_duration
+from forewarn.formats import (
+    count,
+    exact_duration,
+    format_duration,
+    join_names,
+    parse_duration,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +61,36 @@ def test_an_invalid_number_is_refused(number: float) -> None:
 def test_an_excessive_duration_is_refused(much: str | float) -> None:
     with pytest.raises(InvalidInput, match="longer than time"):
         parse_duration(much)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0 s"),
+        (0, "0 s"),
+        (0.04, "0 s"),
+        (0.25, "0.2 s"),
+        (4.0, "4 s"),
+        (9.96, "10 s"),
+        (59.7, "1 min"),
+        (777, "12 min 57 s"),
+        (90_061, "1 d 1 h"),
+    ],
+)
+def test_a_duration_is_shown_in_its_two_largest_units(
+    seconds: float, text: str
+) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_a_timedelta_is_shown_in_whole_seconds() -> None:
+    assert format_duration(timedelta(seconds=3, milliseconds=900)) == "3 s"
+
+
+def test_a_count_has_its_noun() -> None:
+    assert [count(number, "VM") for number in (0, 1, 2)] == ["0 VMs", "1 VM", "2 VMs"]
+
+
+def test_a_long_list_of_names_is_cut() -> None:
+    assert join_names(list("abcdef")) == "a, b, c, d, e, f"
+    assert join_names(list("abcdefg")) == "a, b, c, d, e and 2 more"

@@ -1,4 +1,4 @@
-"""Text formats: durations such as 1h30m or 250ms, and lists of names."""
+"""Text formats: durations, counts, and lists of names."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ _WITH_UNITS = re.compile(
 )
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
-_FEW = 5  # names shown in a sentence
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_PRECISE = 10  # seconds, below which tenths are shown
 
 
 def parse_duration(value: str | float | timedelta) -> timedelta:
@@ -38,11 +39,32 @@ def exact_duration(duration: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Join the first five names, and count the others."""
-    shown = ", ".join(names[:_FEW])
-    more = len(names) - _FEW
-    return f"{shown} and {more} more" if more > 0 else shown
+def format_duration(length: timedelta | float) -> str:
+    """Format a duration with its two largest units: 14 min 30 s."""
+    if isinstance(length, timedelta):
+        seconds: float = int(length.total_seconds())
+    else:
+        seconds = length
+    if 0 < seconds < _PRECISE:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    left, parts = max(round(seconds), 0), []
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def count(number: int, noun: str) -> str:
+    """Format a number with its noun, such as "1 VM" or "2 VMs"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def join_names(names: Sequence[str], limit: int = 5) -> str:
+    """List `names`; of more than `limit` + 1, list `limit` and count the rest."""
+    if len(names) <= limit + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
 def _is_number(value: object) -> bool:

@@ -81,11 +81,6 @@ def test_distances(seconds: int, shown: str) -> None:
     assert output.format_distance(NOON + timedelta(seconds=seconds), NOON) == shown
 
 
-def test_a_long_list_is_cut() -> None:
-    assert output.join_names(list("abcdef")) == "a, b, c, d, e, f"
-    assert output.join_names(list("abcdefg")) == "a, b, c, d, e and 2 more"
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_json_is_valid_in_every_encoding(
     monkeypatch: pytest.MonkeyPatch, encoding: str

@@ -155,18 +155,6 @@ def unbroken(text: str) -> str:
     return text.replace(" ", _HARD_SPACE)
 
 
-def join_names(names: Sequence[str], limit: int = 5) -> str:
-    """List `names`; of more than `limit` + 1, list `limit` and count the rest."""
-    if len(names) <= limit + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
-
-
-def count(number: int, noun: str) -> str:
-    """Format a number with its noun, such as "1 VM" or "2 VMs"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 # --- times -------------------------------------------------------------------
 
 

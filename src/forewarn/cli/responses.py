@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from forewarn.cli.output import join_names
 from forewarn.errors import Misunderstood
+from forewarn.formats import join_names
 
 
 @dataclass(frozen=True, slots=True)

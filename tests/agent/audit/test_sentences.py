@@ -18,12 +18,7 @@ from tests.agent.support.audit_records import (
 )
 from tests.agent.support.stored_states import ID, NOON, shown
 
-from forewarn.agent.audit.entries import (
-    format_duration,
-    join_names,
-    read_entry,
-    read_number,
-)
+from forewarn.agent.audit.entries import join_names, read_entry, read_number
 from forewarn.agent.audit.sentences import EventStory, sentence, story_of_event
 from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
@@ -215,26 +210,6 @@ def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
 @pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
 def test_an_invalid_number_is_none(odd: object) -> None:
     assert read_number(odd) is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (-3, "0 s"),
-        (0, "0 s"),
-        (0.04, "0 s"),
-        (0.25, "0.2 s"),
-        (4.0, "4 s"),
-        (9.96, "10 s"),
-        (59.7, "1 min"),
-        (777, "12 min 57 s"),
-        (90_061, "1 d 1 h"),
-    ],
-)
-def test_a_duration_is_shown_in_its_two_largest_units(
-    seconds: float, said: str
-) -> None:
-    assert format_duration(seconds) == said
 
 
 def test_names_are_joined_with_commas_and_and() -> None:

@@ -16,8 +16,6 @@ from forewarn.agent.events.state import HookOutcome, Impact
 from forewarn.agent.storage.codec import field_values
 from forewarn.protocol.codec import iso8601
 
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_PRECISE = 10  # seconds, below which tenths are shown
 _LARGEST = 1e12  # larger numbers are ignored
 
 
@@ -328,18 +326,6 @@ def utc(moment: datetime | None) -> datetime | None:
         return moment.astimezone(UTC)
     except OverflowError:  # in the year 1, or 9999
         return None
-
-
-def format_duration(seconds: float) -> str:
-    """Format a duration with its two largest units: 14 min 30 s."""
-    if 0 < seconds < _PRECISE:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    left, parts = max(round(seconds), 0), []
-    for unit, size in _UNITS:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
 
 
 def format_count(count: int) -> str:

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
-from forewarn.agent.audit.entries import format_duration, join_names
+from forewarn.agent.audit.entries import join_names
 from forewarn.agent.audit.summary import ENDED, EventSummary, summarize, verdict
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import EventState
+from forewarn.formats import format_duration
 from forewarn.protocol.codec import iso8601
 
 _WITH_OUTPUT = e.HookEndedEntry | e.UnknownEntry

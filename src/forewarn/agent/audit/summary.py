@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
-from forewarn.agent.audit.entries import format_count, format_duration
+from forewarn.agent.audit.entries import format_count
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import HookOutcome, Impact
+from forewarn.formats import format_duration
 from forewarn.protocol.codec import parse_date
 
 #: Wording of a hook's outcome in a sentence.

@@ -10,9 +10,10 @@ from forewarn.agent.config import file
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import count, write, write_error, write_json
+from forewarn.cli.output import write, write_error, write_json
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart, FaultyFile
+from forewarn.formats import count
 
 _DESCRIPTION = """\
 Watch the events of this VM: run hooks when one is announced, has started, or is

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from forewarn.agent.audit.entries import format_duration, read_entry
+from forewarn.agent.audit.entries import read_entry
 from forewarn.agent.audit.log import AuditLogReader
 from forewarn.agent.audit.sentences import EventStory, StoryEntry, story_of_event
 from forewarn.agent.audit.summary import EventSummary, summarize
@@ -16,10 +16,8 @@ from forewarn.agent.storage.codec import rfc3339
 from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    count,
     fields,
     format_time,
-    join_names,
     paragraph,
     table,
     unbroken,
@@ -28,6 +26,7 @@ from forewarn.cli.output import (
     write_json,
 )
 from forewarn.errors import NotFound, Unavailable
+from forewarn.formats import count, format_duration, join_names
 
 _DESCRIPTION = """\
 Tell what the agent did about events, from the record in its state directory:

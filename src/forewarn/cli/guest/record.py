@@ -17,10 +17,8 @@ from forewarn.cli.guest.watch import ENDPOINT, POLL
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
     clean,
-    count,
     format_duration,
     format_time,
-    join_names,
     write,
     write_error,
     write_json,
@@ -39,6 +37,7 @@ from forewarn.errors import (
     InvalidInput,
     WrongUsage,
 )
+from forewarn.formats import count, join_names
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST

@@ -10,7 +10,6 @@ from forewarn.cli.output import (
     clean,
     format_distance,
     format_time,
-    join_names,
     write,
     write_error,
     write_json,
@@ -20,6 +19,7 @@ from forewarn.client.changes import compare
 from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import rule_for
 from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.formats import join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\

@@ -11,7 +11,6 @@ from forewarn.cli.output import (
     fields,
     format_duration,
     format_when,
-    join_names,
     paragraph,
     write,
     write_json,
@@ -24,6 +23,7 @@ from forewarn.cli.responses import (
 )
 from forewarn.cli.values import read_duration, read_source, read_time, read_type
 from forewarn.errors import WrongUsage
+from forewarn.formats import join_names
 
 _DESCRIPTION = """\
 Announce maintenance. Every group concerned sees it as an event, gets at least

@@ -14,9 +14,7 @@ from typing import TypeAlias
 from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
-    count,
     format_distance,
-    join_names,
     paragraph,
     table,
     unbroken,
@@ -26,6 +24,7 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.errors import Refused, WrongUsage
+from forewarn.formats import count, join_names
 
 Table: TypeAlias = Mapping[str, object]
 

@@ -7,10 +7,8 @@ from urllib.parse import urlencode
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command
 from forewarn.cli.output import (
-    count,
     format_duration,
     format_time,
-    join_names,
     paragraph,
     table,
     write,
@@ -19,6 +17,7 @@ from forewarn.cli.output import (
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.core.queries.report import month_named
 from forewarn.errors import InvalidInput
+from forewarn.formats import count, join_names
 
 _DESCRIPTION = """\
 Report on a month in UTC: what was announced, started and ended, how much notice

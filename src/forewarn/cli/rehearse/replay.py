@@ -12,11 +12,9 @@ from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
 from forewarn.cli.output import (
     clean,
-    count,
     drop_output,
     format_duration,
     format_time,
-    join_names,
     write,
     write_error,
     write_json,
@@ -24,6 +22,7 @@ from forewarn.cli.output import (
 from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.formats import count, join_names
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.recordings.file import read_recording
 from forewarn.recordings.format import Line, Recording

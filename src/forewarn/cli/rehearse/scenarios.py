@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forewarn.cli.output import clean, count, table, write, write_json
+from forewarn.cli.output import clean, table, write, write_json
 from forewarn.errors import FaultyFile, NotFound
+from forewarn.formats import count
 from forewarn.testing.scenario import parser
 from forewarn.testing.scenario.model import (
     ExpectStep,

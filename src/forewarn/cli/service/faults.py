@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import join_names, table, write, write_json
+from forewarn.cli.output import table, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.errors import Misunderstood
-from forewarn.formats import exact_duration
+from forewarn.formats import exact_duration, join_names
 
 #: The values of `FaultKind`, repeated because the zipapp is built without the service.
 _KINDS = (

@@ -5,10 +5,11 @@ import time
 
 from forewarn.cli.api import ControlApi
 from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
-from forewarn.cli.output import join_names, write, write_error, write_json
+from forewarn.cli.output import write, write_error, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
+from forewarn.formats import join_names
 
 _MIN_TIMEOUT, _MAX_TIMEOUT = 1.0, 5.0  # seconds for one response
 _PAUSE = 0.2  # seconds between two attempts

@@ -7,7 +7,6 @@ from uuid import uuid4
 from forewarn.cli.api import api_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import (
-    count,
     format_duration,
     format_time,
     table,
@@ -18,6 +17,7 @@ from forewarn.cli.output import (
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.clocks import SystemClock
 from forewarn.errors import InvalidInput, Undelivered, WrongUsage
+from forewarn.formats import count
 from forewarn.notifiers import http_post
 from forewarn.notifiers.settings import read_webhook
 from forewarn.notifiers.targets import TIMEOUT, Target, url_without_secrets

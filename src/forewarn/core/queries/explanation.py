@@ -17,13 +17,12 @@ from forewarn.core.outages import time_lost
 from forewarn.core.queries.phrases import (
     command_hint,
     describe,
-    format_duration,
     format_time,
     is_preview_id,
     name_of,
 )
 from forewarn.core.queries.visibility import visible_maintenance
-from forewarn.formats import join_names
+from forewarn.formats import format_duration, join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
 

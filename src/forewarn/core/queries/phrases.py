@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import count
+from itertools import count as numbers_from
 from typing import Any
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Via
-from forewarn.formats import join_names
+from forewarn.formats import count, format_duration, join_names
 
 #: Number of characters shown of an id.
 SHORT = 8
 
 _FORESEEN = "?"  # prefix of ids in a dry run; no other id has it
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 # --- times and durations -----------------------------------------------------
 
@@ -21,16 +20,6 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 def format_time(moment: datetime) -> str:
     """Format a time, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def format_duration(length: timedelta) -> str:
-    """Format a duration with its two largest units: 14 min 30 s."""
-    left, parts = max(int(length.total_seconds()), 0), []
-    for unit, size in _UNITS:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
 
 
 def format_offset(length: timedelta) -> str:
@@ -77,7 +66,7 @@ def command_hint(command: str, any_id: str) -> str:
 
 def preview_ids() -> Callable[[], str]:
     """Return a generator of placeholder ids for a dry run; sentences omit them."""
-    numbers = count(1)
+    numbers = numbers_from(1)
     return lambda: f"{_FORESEEN}{next(numbers)}"
 
 
@@ -114,7 +103,7 @@ def _listed(verb: str, names_by_noun: Mapping[str, Sequence[str]]) -> str:
     parts = [
         f"{noun} {names[0]}"
         if len(names) == 1
-        else f"{len(names)} {noun}s ({join_names(names)})"
+        else f"{count(len(names), noun)} ({join_names(names)})"
         for noun, names in names_by_noun.items()
         if names
     ]
@@ -160,7 +149,7 @@ def _printed(fact: f.WorkPrinted) -> str:
 def _seen(fact: f.Seen) -> str:
     events = [*dict.fromkeys(sight.event for sight in fact.sights)]
     vms = [*dict.fromkeys(sight.vm for sight in fact.sights)]
-    what = f"event {events[0]}" if len(events) == 1 else f"{len(events)} events"
+    what = f"event {events[0]}" if len(events) == 1 else count(len(events), "event")
     return f"{what} seen by {join_names(vms)}"
 
 
@@ -178,8 +167,8 @@ def _token_created(fact: f.TokenCreated) -> str:
 def _access_refused(fact: f.AccessRefused) -> str:
     total = sum(refusal.attempts for refusal in fact.refusals)
     addresses = join_names([refusal.address for refusal in fact.refusals])
-    noun = "request" if total == 1 else "requests"
-    return f"{total} {noun} with an invalid token rejected ({addresses})"
+    requests = count(total, "request")
+    return f"{requests} with an invalid token rejected ({addresses})"
 
 
 def _by(actor: str | None, otherwise: str = "automatically") -> str:

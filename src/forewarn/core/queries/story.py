@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
-from forewarn.core.queries.phrases import fact_text, format_duration
-from forewarn.formats import join_names
+from forewarn.core.queries.phrases import fact_text
+from forewarn.formats import format_duration, join_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
