@@ -60,6 +60,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def format_times(number: int) -> str:
+    """Format how often something happened: once, twice, 3 times."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
 def join_names(names: Sequence[str], limit: int = 5) -> str:
     """List `names`; of more than `limit` + 1, list `limit` and count the rest."""
     if len(names) <= limit + 1:

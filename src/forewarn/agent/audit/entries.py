@@ -328,11 +328,6 @@ def utc(moment: datetime | None) -> datetime | None:
         return None
 
 
-def format_count(count: int) -> str:
-    """Format a count: once, twice, 3 times."""
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
 def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence: a, b and c."""
     if len(names) < 2:

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
-from forewarn.agent.audit.entries import format_count
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import HookOutcome, Impact
-from forewarn.formats import format_duration
+from forewarn.formats import format_duration, format_times
 from forewarn.protocol.codec import parse_date
 
 #: Wording of a hook's outcome in a sentence.
@@ -257,7 +256,7 @@ def _impact(summary: EventSummary) -> Iterator[str]:
 def _describe_impact(impact: Impact) -> str:
     longest, total = format_duration(impact.seconds), format_duration(impact.total)
     if impact.boots:
-        often = format_count(impact.boots)
+        often = format_times(impact.boots)
         return f"This VM was restarted {often}, and was down for {total}"
     if not impact.seconds:
         return "This VM was not seen to stand still"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from forewarn.formats import format_times
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.testing.lint.evidence import AnnouncedEvent, Evidence
 from forewarn.testing.lint.findings import (
@@ -10,7 +11,6 @@ from forewarn.testing.lint.findings import (
     RuleResult,
     Severity,
     format_seconds,
-    format_times,
     found,
     passed,
     unseen,

@@ -79,11 +79,6 @@ def unseen(saw: str) -> RuleResult:
     return RuleResult(outcome=RuleOutcome.UNSEEN, saw=saw)
 
 
-def format_times(number: int) -> str:
-    """Format a count, such as "once" or "3 times"."""
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
-
-
 def format_seconds(length: float) -> str:
     """Format a duration, such as "50 ms" or "1.5 s"."""
     return f"{length * 1000:.0f} ms" if length < 0.1 else f"{length:.1f} s"

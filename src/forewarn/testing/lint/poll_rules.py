@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from forewarn.core.lifecycle.policy import MINIMUM_NOTICE
+from forewarn.formats import format_times
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import NEWEST, VERSIONS
 from forewarn.testing.lint.evidence import CoursePart, Evidence, is_for_events
@@ -12,7 +13,6 @@ from forewarn.testing.lint.findings import (
     RuleResult,
     Severity,
     format_seconds,
-    format_times,
     found,
     passed,
     unseen,

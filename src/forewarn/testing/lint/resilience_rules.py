@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from forewarn.formats import format_times
 from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
 from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
     Severity,
     format_seconds,
-    format_times,
     found,
     passed,
     unseen,
