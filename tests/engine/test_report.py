@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 from tests.engine.support.system import (
     HOUR,
-    MINUTE,
     NOON,
     OpenStore,
     RecordingDriver,
@@ -17,7 +16,7 @@ from tests.engine.support.system import (
 
 from forewarn.core.lifecycle.facts import Sight
 from forewarn.core.lifecycle.model import Via
-from forewarn.core.queries.report import MonthlyReport, StartCounts, month_named
+from forewarn.core.queries.report import MonthlyReport, StuckTime, month_named
 from forewarn.engine.queries import report_on
 from forewarn.errors import NotFound
 
@@ -27,9 +26,9 @@ LATE = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
 
 def totals(made: MonthlyReport) -> tuple[int, int, int]:
     return (
-        sum(row.announced for row in made.counts),
-        sum(row.started for row in made.counts),
-        sum(row.completed for row in made.counts),
+        sum(row.announced for row in made.maintenances),
+        sum(row.started for row in made.maintenances),
+        sum(row.completed for row in made.maintenances),
     )
 
 
@@ -39,9 +38,9 @@ def both_reports(system: System) -> tuple[MonthlyReport, MonthlyReport]:
 
 def test_the_current_month_is_the_default(system: System) -> None:
     report = report_on(system.engine, None)
-    assert report.month == JANUARY
+    assert report.month == JANUARY.name
     assert report.made_at == NOON
-    assert report.counts == ()
+    assert report.maintenances == ()
 
 
 def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
@@ -52,7 +51,7 @@ def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
     january, february = both_reports(system)
     assert totals(january) == (2, 0, 0)
     assert totals(february) == (0, 2, 2)
-    assert (january.starts, february.starts) == (StartCounts(), StartCounts(whole=2))
+    assert (january.starts.total, february.starts.whole_notice) == (0, 2)
 
 
 def test_a_month_without_facts_is_empty(
@@ -61,7 +60,7 @@ def test_a_month_without_facts_is_empty(
     system.announce(a_reboot("web-0"))
     system.advance.by(HOUR)
     for name in ("2025-12", "2026-02"):
-        assert report_on(system.engine, month_named(name)).counts == ()
+        assert report_on(system.engine, month_named(name)).maintenances == ()
 
 
 def test_an_approval_counts_in_its_month_even_without_a_start(
@@ -72,7 +71,8 @@ def test_an_approval_counts_in_its_month_even_without_a_start(
     system.advance.by(HOUR)
     system.engine.approve(maintenance.events[0].id, by="ops")
     january, february = both_reports(system)
-    assert (january.approvals, february.approvals) == ({}, {Via.CONTROL: 1})
+    assert january.approvals.by_via == {}
+    assert february.approvals.by_via == {Via.CONTROL: 1}
 
 
 def test_maintenance_is_counted_once_across_pages(system: System) -> None:
@@ -82,7 +82,7 @@ def test_maintenance_is_counted_once_across_pages(system: System) -> None:
         system.engine.cancel(other.id, by="ops")
     system.engine.approve(long.events[0].id, by="ops")
     report = report_on(system.engine, None)
-    assert sum(row.canceled for row in report.counts) == 260
+    assert sum(row.canceled for row in report.maintenances) == 260
     assert totals(report) == (261, 1, 0)
     assert report.starts.total == 1
 
@@ -92,7 +92,7 @@ def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
     system.observations.add_sight(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
     system.advance.by(HOUR)
     report = report_on(system.engine, None)
-    assert [event.maintenance for event in report.unseen] == [unseen.id]
+    assert [event.maintenance for event in report.never_shown.events] == [unseen.id]
 
 
 def test_pending_observations_count(system: System) -> None:
@@ -101,7 +101,7 @@ def test_pending_observations_count(system: System) -> None:
     system.observations.add_sight(
         Sight(event=maintenance.events[0].id, vm="lone", at=NOON)
     )
-    assert report_on(system.engine, None).unseen == ()
+    assert report_on(system.engine, None).never_shown.total == 0
 
 
 def test_stuck_time_ends_when_it_is_closed(system: System) -> None:
@@ -110,7 +110,7 @@ def test_stuck_time_ends_when_it_is_closed(system: System) -> None:
     system.engine.close(maintenance.id, by="ops")
     system.advance.by(HOUR)
     report = report_on(system.engine, None)
-    assert (report.stuck_maintenances, report.stuck) == (1, HOUR)
+    assert report.stuck == StuckTime(maintenances=1, seconds=3600)
 
 
 def test_stuck_time_continues_in_the_next_month(
@@ -120,8 +120,8 @@ def test_stuck_time_continues_in_the_next_month(
     system.stuck("lone")
     system.advance.by(HOUR)
     january, february = both_reports(system)
-    assert (january.stuck, february.stuck) == (10 * MINUTE, 50 * MINUTE)
-    assert february.counts == ()
+    assert (january.stuck.seconds, february.stuck.seconds) == (10 * 60, 50 * 60)
+    assert february.maintenances == ()
 
 
 def test_a_group_is_named_in_any_case(system: System) -> None:

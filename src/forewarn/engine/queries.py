@@ -353,7 +353,7 @@ def report_on(
         spelling = None if group is None else _spelling(snapshot, group)
     histories = _histories(engine.store, month, begin, end, stuck)
     report = make_report(histories, outages, month, now=now, group=spelling or group)
-    if group is not None and spelling is None and not report.counts:
+    if group is not None and spelling is None and not report.maintenances:
         raise NotFound(f"there is no group {group}")
     return report
 

@@ -51,6 +51,6 @@ def _line(notice: Notice) -> str:
     maintenance = notice.maintenance
     if maintenance is None:
         return f"{head}: {fact_text(notice.fact)}"
-    (line,) = story_of(maintenance, [notice.fact], (), ()).lines
+    (line,) = story_of(maintenance, [notice.fact], (), ()).entries
     text = f"{head}: {maintenance.id}, {describe(maintenance)}: {line.what}"
     return " ".join(text.split())

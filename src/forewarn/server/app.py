@@ -26,7 +26,6 @@ from forewarn.server.control.routes import (
     overview,
     portal,
     rehearsal,
-    reports,
     system,
 )
 from forewarn.server.control.routes.journal import JournalStreams
@@ -69,7 +68,6 @@ def make_app(
         operations.router,
         fleet.router,
         journal.router,
-        reports.router,
         system.notifier_router,
         rehearsal.clock_router,
         rehearsal.fault_router,

@@ -27,8 +27,11 @@ from forewarn.core.queries.report import (
     MaintenanceCounts,
     MaintenanceHistory,
     MonthlyReport,
+    OutageTime,
     Quantiles,
+    SavedNotice,
     StartCounts,
+    StuckTime,
     UnseenEvent,
     make_report,
     month_named,
@@ -74,8 +77,10 @@ def report_of(
 
 def test_a_month_without_maintenance_is_empty() -> None:
     report = report_of()
-    assert (report.counts, report.starts, report.notices) == ((), StartCounts(), None)
-    assert (report.broken, report.unseen, report.saved) == ((), (), {})
+    assert (report.maintenances, report.notice) == ((), None)
+    assert report.starts == StartCounts()
+    assert (report.broken_promises, report.never_shown.events) == ((), ())
+    assert report.saved_seconds == SavedNotice(total=0, by_type={})
 
 
 def test_maintenance_is_counted_by_type_and_cause() -> None:
@@ -101,45 +106,57 @@ def test_maintenance_is_counted_by_type_and_cause() -> None:
         ),
         MaintenanceCounts(type=EventType.REBOOT, cause=Cause.DEGRADED, announced=1),
     )
-    assert sorted(report.counts, key=repr) == sorted(
+    assert sorted(report.maintenances, key=repr) == sorted(
         (reboots, freezes, degraded), key=repr
     )
 
 
 def test_withdrawn_events_are_counted() -> None:
     gone = replace(an_event(), withdrawn_at=NOON)
-    (counts,) = report_of(a_maintenance(events=[gone, an_event("e1")])).counts
+    (counts,) = report_of(a_maintenance(events=[gone, an_event("e1")])).maintenances
     assert (counts.announced, counts.withdrawn) == (1, 1)
 
 
 def test_other_months_are_not_counted() -> None:
     ended = replace(a_start(), phase=Phase.COMPLETED, ended_at=LATER)
     early = replace(ended, announced_at=LAST.since, not_before=LAST.until - SECOND)
-    (counts,) = report_of(early).counts
+    (counts,) = report_of(early).maintenances
     assert (counts.announced, counts.started, counts.completed) == (0, 1, 1)
-    (counts,) = report_of(early, month=LAST).counts
+    (counts,) = report_of(early, month=LAST).maintenances
     assert (counts.announced, counts.started, counts.completed) == (1, 0, 0)
 
 
 def test_a_report_on_one_group_omits_the_others() -> None:
     both = a_maintenance(events=[an_event(), an_event("e1", group="Group1")])
     report = report_of(a_maintenance(), both, group="GROUP1")
-    assert [row.announced for row in report.counts] == [1]
-    assert not report_of(a_maintenance(), group="group1").counts
+    assert [row.announced for row in report.maintenances] == [1]
+    assert not report_of(a_maintenance(), group="group1").maintenances
 
 
 # --- notice ------------------------------------------------------------------
 
 
+def started(*, kept: int = 1, **counts: int) -> StartCounts:
+    return StartCounts(total=1, kept=kept, **counts)
+
+
+def minutes(least: int, median: int, longest: int) -> Quantiles:
+    return Quantiles(
+        least_seconds=60 * least,
+        median_seconds=60 * median,
+        longest_seconds=60 * longest,
+    )
+
+
 @pytest.mark.parametrize(
     ("maintenance", "way"),
     [
-        (a_start(), StartCounts(whole=1)),
-        (a_start(20 * MINUTE), StartCounts(whole=1)),
-        (a_start(MINUTE, events=approved(NOON + MINUTE)), StartCounts(early=1)),
-        (a_start(events=approved(NOON + MINUTE)), StartCounts(whole=1)),
-        (a_start(0 * MINUTE, at_once=True, not_before=NOON), StartCounts(at_once=1)),
-        (a_start(MINUTE), StartCounts(broken=1)),
+        (a_start(), started(whole_notice=1)),
+        (a_start(20 * MINUTE), started(whole_notice=1)),
+        (a_start(MINUTE, events=approved(NOON + MINUTE)), started(approved_early=1)),
+        (a_start(events=approved(NOON + MINUTE)), started(whole_notice=1)),
+        (a_start(0 * MINUTE, at_once=True, not_before=NOON), started(without_notice=1)),
+        (a_start(MINUTE), started(kept=0, broken=1)),
     ],
 )
 def test_every_start_is_classified(maintenance: Maintenance, way: StartCounts) -> None:
@@ -148,13 +165,13 @@ def test_every_start_is_classified(maintenance: Maintenance, way: StartCounts) -
 
 def test_a_broken_promise_is_named() -> None:
     report = report_of(a_start(14 * MINUTE), a_start())
-    assert report.broken == (
+    assert report.broken_promises == (
         BrokenPromise(
             maintenance="m0",
             type=EventType.REBOOT,
             groups=("group0",),
             started_at=NOON + 14 * MINUTE,
-            too_soon=MINUTE,
+            too_soon_seconds=60.0,
         ),
     )
     assert (report.starts.kept, report.starts.total) == (1, 2)
@@ -167,36 +184,32 @@ def test_downtime_does_not_count_as_notice() -> None:
 
 
 def test_notice_is_summarized_as_minimum_median_and_maximum() -> None:
-    starts = [a_start(minutes * MINUTE) for minutes in (40, 16, 15, 90)]
+    starts = [a_start(length * MINUTE) for length in (40, 16, 15, 90)]
     longer = a_start(HOUR, not_before=NOON + HOUR)
-    notices = report_of(*starts, longer).notices
+    notices = report_of(*starts, longer).notice
     assert notices is not None
-    quarter = 15 * MINUTE
-    assert notices.promised == Quantiles(least=quarter, median=quarter, longest=quarter)
-    assert notices.given == Quantiles(least=quarter, median=quarter, longest=HOUR)
-    assert notices.used == Quantiles(
-        least=quarter, median=40 * MINUTE, longest=90 * MINUTE
-    )
+    assert notices.promised == minutes(15, 15, 15)
+    assert notices.given == minutes(15, 15, 60)
+    assert notices.used == minutes(15, 40, 90)
 
 
 def test_the_median_of_an_even_count_is_the_lower_one() -> None:
-    notices = report_of(a_start(20 * MINUTE), a_start(30 * MINUTE)).notices
+    notices = report_of(a_start(20 * MINUTE), a_start(30 * MINUTE)).notice
     assert notices is not None
-    assert notices.used.median == 20 * MINUTE
+    assert notices.used.median_seconds == 20 * 60
 
 
 def test_immediate_starts_have_no_notice_summary() -> None:
     at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
-    assert report_of(at_once).notices is None
+    assert report_of(at_once).notice is None
 
 
 def test_time_saved_by_early_approval_is_summed_by_type() -> None:
     sooner = a_start(MINUTE, events=approved(NOON + MINUTE))
     freeze = replace(sooner, type=EventType.FREEZE)
-    assert report_of(sooner, sooner, freeze, a_start()).saved == {
-        EventType.REBOOT: 28 * MINUTE,
-        EventType.FREEZE: 14 * MINUTE,
-    }
+    assert report_of(sooner, sooner, freeze, a_start()).saved_seconds == SavedNotice(
+        total=42 * 60, by_type={EventType.REBOOT: 28 * 60, EventType.FREEZE: 14 * 60}
+    )
 
 
 # --- approvals and sightings -------------------------------------------------
@@ -206,8 +219,9 @@ def test_approvals_are_counted_by_approver_and_channel() -> None:
     report = report_of(
         *(a_maintenance(events=approved(NOON, by)) for by in ("b", "a", "a", None))
     )
-    assert report.approvals == {Via.CONTROL: 3, Via.POLICY: 1}
-    assert report.approvers == (
+    assert report.approvals.total == 4
+    assert report.approvals.by_via == {Via.CONTROL: 3, Via.POLICY: 1}
+    assert report.approvals.by_whom == (
         ApprovalCount(by="a", via=Via.CONTROL, approvals=2),
         ApprovalCount(by="b", via=Via.CONTROL, approvals=1),
         ApprovalCount(by=None, via=Via.POLICY, approvals=1),
@@ -215,15 +229,15 @@ def test_approvals_are_counted_by_approver_and_channel() -> None:
 
 
 def test_approvals_of_another_month_are_not_counted() -> None:
-    assert report_of(a_maintenance(events=approved(LAST.since))).approvals == {}
+    assert report_of(a_maintenance(events=approved(LAST.since))).approvals.total == 0
 
 
 def test_only_the_most_frequent_approvers_are_named() -> None:
     report = report_of(
         *(a_maintenance(events=approved(NOON, f"vm{n}")) for n in range(20))
     )
-    assert len(report.approvers) == MOST_APPROVERS
-    assert report.approvals == {Via.CONTROL: 20}
+    assert len(report.approvals.by_whom) == MOST_APPROVERS
+    assert report.approvals.by_via == {Via.CONTROL: 20}
 
 
 @pytest.mark.parametrize(
@@ -243,20 +257,20 @@ def test_events_nobody_saw_before_the_start_are_named(
         group="group0",
         started_at=NOON + 15 * MINUTE,
     )
-    assert report.unseen == ((unseen,) if is_unseen else ())
-    assert report.unseen_events == int(is_unseen)
+    assert report.never_shown.events == ((unseen,) if is_unseen else ())
+    assert report.never_shown.total == int(is_unseen)
 
 
 def test_immediate_or_withdrawn_events_need_not_be_seen() -> None:
     at_once = a_start(0 * MINUTE, at_once=True, not_before=NOON)
     gone = a_start(events=(replace(an_event(), withdrawn_at=NOON),))
-    assert report_of(at_once, gone).unseen_events == 0
+    assert report_of(at_once, gone).never_shown.total == 0
 
 
 def test_the_list_of_unseen_events_is_limited() -> None:
     report = report_of(*[a_start()] * (MOST_UNSEEN + 5))
-    assert len(report.unseen) == MOST_UNSEEN
-    assert report.unseen_events == MOST_UNSEEN + 5
+    assert len(report.never_shown.events) == MOST_UNSEEN
+    assert report.never_shown.total == MOST_UNSEEN + 5
 
 
 # --- stuck maintenance and outages -------------------------------------------
@@ -302,11 +316,11 @@ def test_stuck_maintenance_is_counted_and_summed() -> None:
         MaintenanceHistory(maintenance=a_start()),
     ]
     report = make_report(lives, [], MONTH, now=LATER)
-    assert (report.stuck_maintenances, report.stuck) == (2, 30 * MINUTE)
+    assert report.stuck == StuckTime(maintenances=2, seconds=30 * 60)
 
 
 def test_outages_count_as_far_as_they_lie_in_the_month() -> None:
     across = Outage(since=MONTH.since - HOUR, until=MONTH.since + HOUR)
     before = Outage(since=LAST.since, until=LAST.since + HOUR)
     report = report_of(outages=[before, across, an_outage(0, 10)])
-    assert (report.outages, report.away) == (2, HOUR + 10 * MINUTE)
+    assert report.outages == OutageTime(total=2, seconds=70 * 60)

@@ -1,7 +1,6 @@
 """Stories: the history of a maintenance in chronological order."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 from tests.core.support.builders import (
     MINUTE,
@@ -41,7 +40,7 @@ def a_story(*facts: f.Fact, one: Maintenance = ONE, sights: int = 0) -> Story:
 
 
 def lines(story: Story) -> list[str]:
-    return [line.what for line in story.lines]
+    return [line.what for line in story.entries]
 
 
 def test_it_shows_who_announced_what_and_why() -> None:
@@ -69,7 +68,7 @@ def a_complete_story(*, approved_at: object = None) -> Story:
 def test_it_shows_how_much_notice_was_given_and_used() -> None:
     story = a_complete_story(approved_at=NOON)
     assert lines(story)[-1] == "started after 3 min, everybody having approved"
-    assert (story.given, story.used) == (15 * MINUTE, 3 * MINUTE)
+    assert (story.notice_given_seconds, story.notice_used_seconds) == (900, 180)
     assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
 
 
@@ -81,7 +80,7 @@ def test_it_shows_who_never_approved() -> None:
 
 def test_maintenance_that_has_not_started_used_no_notice() -> None:
     story = a_story(announced())
-    assert story.used is None
+    assert story.notice_used_seconds is None
     assert story.sentences == ("Notice given: 15 min.",)
 
 
@@ -89,7 +88,7 @@ def test_an_immediate_start_had_no_notice() -> None:
     maintenance = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
     story = a_story(f.Started(at=NOON, maintenance="m0"), one=maintenance)
     assert lines(story) == ["started, without notice"]
-    assert story.given == timedelta(0)
+    assert story.notice_given_seconds == 0
     assert story.sentences == ("It was announced without notice.",)
 
 

@@ -28,10 +28,12 @@ def check_report(
     ]
     time = Month(since=since, until=until)
     report = make_report(lives, slice_.outages, time, now=until)
-    assert report.broken == ()
+    assert report.broken_promises == ()
     happened = Counter(type(fact).__name__ for fact in facts)
     for name, kind in FACTS.items():
-        assert sum(getattr(item, name) for item in report.counts) == happened[kind]
+        assert (
+            sum(getattr(item, name) for item in report.maintenances) == happened[kind]
+        )
     assert report.starts.kept == happened["Started"]
-    assert sum(report.approvals.values()) == happened["Approved"]
-    assert report.outages == happened["OutageEnded"]
+    assert report.approvals.total == happened["Approved"]
+    assert report.outages.total == happened["OutageEnded"]

@@ -14,7 +14,6 @@ def advance_to(service: RunningService, moment: object) -> int:
 
 def test_clock_has_a_name_and_a_time(service: RunningService) -> None:
     clock = service.get("/v1/clock")
-    assert clock.keys() == {"clock", "now"}
     assert clock["clock"] == "manual"
     assert clock["now"].endswith("Z")
 

@@ -96,29 +96,21 @@ class MaintenanceCounts:
 class StartCounts:
     """The number of maintenance operations started, by the notice they gave."""
 
-    whole: int = 0  # after the full notice
-    early: int = 0  # earlier, because all groups approved
-    at_once: int = 0  # announced without notice
+    total: int = 0
+    kept: int = 0  # all but the broken
+    whole_notice: int = 0  # after the full notice
+    approved_early: int = 0  # earlier, because all groups approved
+    without_notice: int = 0  # announced without notice
     broken: int = 0  # earlier, without all approvals
-
-    @property
-    def total(self) -> int:
-        """All starts."""
-        return self.whole + self.early + self.at_once + self.broken
-
-    @property
-    def kept(self) -> int:
-        """Starts that gave the promised notice or had all approvals."""
-        return self.total - self.broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
     """The minimum, median and maximum of several durations."""
 
-    least: timedelta
-    median: timedelta
-    longest: timedelta
+    least_seconds: int
+    median_seconds: int
+    longest_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +123,29 @@ class NoticeSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SavedNotice:
+    """Seconds of notice saved by early approvals."""
+
+    total: int
+    by_type: Mapping[EventType, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalCount:
     """How often one approver approved through one channel."""
 
     by: str | None  # None if approved by a group setting
     via: Via
     approvals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalCounts:
+    """The number of approvals."""
+
+    total: int
+    by_via: Mapping[Via, int]
+    by_whom: tuple[ApprovalCount, ...]  # those with the most approvals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +160,30 @@ class UnseenEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenEvents:
+    """The events that started before any VM was shown them."""
+
+    total: int
+    events: tuple[UnseenEvent, ...]  # the first few
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckTime:
+    """How many maintenance operations were stuck, and for how long together."""
+
+    maintenances: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageTime:
+    """How many outages there were, and how long they lasted together."""
+
+    total: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenPromise:
     """A maintenance that started earlier than promised."""
 
@@ -158,29 +191,27 @@ class BrokenPromise:
     type: EventType
     groups: tuple[str, ...]  # those that had not approved
     started_at: datetime
-    too_soon: timedelta
+    too_soon_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlyReport:
     """The report on one month."""
 
-    month: Month
-    group: str | None  # None for all groups
+    month: str  # such as 2026-11
+    since: datetime
+    until: datetime  # exclusive
     made_at: datetime
-    counts: tuple[MaintenanceCounts, ...]
+    group: str | None  # None for all groups
+    maintenances: tuple[MaintenanceCounts, ...]
     starts: StartCounts
-    notices: NoticeSummary | None  # None if nothing with notice started
-    saved: Mapping[EventType, timedelta]  # notice saved by early approvals
-    approvals: Mapping[Via, int]
-    approvers: tuple[ApprovalCount, ...]  # those with the most approvals
-    unseen: tuple[UnseenEvent, ...]  # the first few
-    unseen_events: int
-    stuck_maintenances: int
-    stuck: timedelta
-    outages: int
-    away: timedelta
-    broken: tuple[BrokenPromise, ...]  # the first few; `starts` has the total
+    notice: NoticeSummary | None  # None if nothing with notice started
+    saved_seconds: SavedNotice
+    approvals: ApprovalCounts
+    never_shown: UnseenEvents
+    stuck: StuckTime
+    outages: OutageTime
+    broken_promises: tuple[BrokenPromise, ...]  # the first few; `starts` has the total
 
 
 # --- report ------------------------------------------------------------------
@@ -247,9 +278,10 @@ class _Tally:
         self.ends = [outage.until for outage in outages]
         self.counts: dict[tuple[EventType, Cause], Counter[str]] = {}
         self.starts: Counter[str] = Counter()
-        self.promised: Counter[timedelta] = Counter()
-        self.given: Counter[timedelta] = Counter()
-        self.used: Counter[timedelta] = Counter()
+        # Notices by whole seconds, so that the number of distinct ones stays small.
+        self.promised: Counter[int] = Counter()
+        self.given: Counter[int] = Counter()
+        self.used: Counter[int] = Counter()
         self.saved = dict.fromkeys(EventType, _NONE)
         self.approvers: Counter[tuple[str | None, Via]] = Counter()
         self.unseen: list[UnseenEvent] = []
@@ -296,7 +328,7 @@ class _Tally:
         self.starts[_start_kind(one, notice)] += 1
         self.saved[one.type] += notice.saved
         if not one.at_once:
-            self.promised[notice.promised] += 1
+            self.promised[_seconds(notice.promised)] += 1
             self.given[_seconds(notice.given)] += 1
             self.used[_seconds(started - one.announced_at)] += 1
         if notice.is_broken and len(self.broken) < MOST_BROKEN:
@@ -306,7 +338,7 @@ class _Tally:
                     type=one.type,
                     groups=notice.unapproved,
                     started_at=started,
-                    too_soon=notice.too_soon,
+                    too_soon_seconds=notice.too_soon.total_seconds(),
                 )
             )
 
@@ -336,37 +368,55 @@ class _Tally:
             outage for outage in self.outages if month.part(outage.since, outage.until)
         ]
         return MonthlyReport(
-            month=month,
-            group=group,
+            month=month.name,
+            since=month.since,
+            until=month.until,
             made_at=self.now,
-            counts=tuple(
+            group=group,
+            maintenances=tuple(
                 MaintenanceCounts(type=kind, cause=cause, **self.counts[kind, cause])
                 for kind in EventType
                 for cause in Cause
                 if self.counts.get((kind, cause))
             ),
-            starts=StartCounts(**self.starts),
-            notices=self.notices(),
-            saved={kind: saved for kind, saved in self.saved.items() if saved},
-            approvals=self.approvals(),
-            approvers=tuple(
-                ApprovalCount(by=by, via=via, approvals=number)
-                for (by, via), number in self.approvers.most_common(MOST_APPROVERS)
+            starts=StartCounts(
+                total=self.starts.total(),
+                kept=self.starts.total() - self.starts["broken"],
+                **self.starts,
             ),
-            unseen=tuple(self.unseen),
-            unseen_events=self.unseen_events,
-            stuck_maintenances=self.stuck_maintenances,
-            stuck=self.stuck,
-            outages=len(away),
-            away=time_lost(away, month.since, month.until),
-            broken=tuple(self.broken),
+            notice=self.notices(),
+            saved_seconds=SavedNotice(
+                total=_seconds(sum(self.saved.values(), _NONE)),
+                by_type={
+                    kind: _seconds(saved) for kind, saved in self.saved.items() if saved
+                },
+            ),
+            approvals=self.approvals(),
+            never_shown=UnseenEvents(
+                total=self.unseen_events, events=tuple(self.unseen)
+            ),
+            stuck=StuckTime(
+                maintenances=self.stuck_maintenances, seconds=_seconds(self.stuck)
+            ),
+            outages=OutageTime(
+                total=len(away),
+                seconds=_seconds(time_lost(away, month.since, month.until)),
+            ),
+            broken_promises=tuple(self.broken),
         )
 
-    def approvals(self) -> Mapping[Via, int]:
+    def approvals(self) -> ApprovalCounts:
         ways: Counter[Via] = Counter()
         for (_, via), number in self.approvers.items():
             ways[via] += number
-        return {via: ways[via] for via in Via if ways[via]}
+        return ApprovalCounts(
+            total=ways.total(),
+            by_via={via: ways[via] for via in Via if ways[via]},
+            by_whom=tuple(
+                ApprovalCount(by=by, via=via, approvals=number)
+                for (by, via), number in self.approvers.most_common(MOST_APPROVERS)
+            ),
+        )
 
     def notices(self) -> NoticeSummary | None:
         if not self.used:
@@ -383,20 +433,23 @@ def _start_kind(maintenance: Maintenance, notice: NoticeAudit) -> str:
     if notice.is_broken:
         return "broken"
     if maintenance.at_once:
-        return "at_once"
-    return "early" if notice.saved else "whole"
+        return "without_notice"
+    return "approved_early" if notice.saved else "whole_notice"
 
 
-def _seconds(length: timedelta) -> timedelta:
-    """Drop fractions, so that the number of distinct lengths stays small."""
-    return timedelta(seconds=int(length.total_seconds()))
+def _seconds(length: timedelta) -> int:
+    return int(length.total_seconds())
 
 
-def _quantiles(lengths: Counter[timedelta]) -> Quantiles:
+def _quantiles(lengths: Counter[int]) -> Quantiles:
     in_order = sorted(lengths)
     half = (lengths.total() + 1) // 2  # of two in the middle, the shorter
     for length in in_order:
         half -= lengths[length]
         if half <= 0:
-            return Quantiles(least=in_order[0], median=length, longest=in_order[-1])
+            return Quantiles(
+                least_seconds=in_order[0],
+                median_seconds=length,
+                longest_seconds=in_order[-1],
+            )
     raise ValueError("there is nothing to spread")

@@ -23,9 +23,9 @@ class StoryLine:
 class Story:
     """The history of a maintenance, with the notice that it gave."""
 
-    lines: tuple[StoryLine, ...]
-    given: timedelta  # from the announcement to NotBefore
-    used: timedelta | None  # until the start; None if it has not started
+    notice_given_seconds: int  # from the announcement to NotBefore
+    notice_used_seconds: int | None  # until the start; None if it has not started
+    entries: tuple[StoryLine, ...]
     sentences: tuple[str, ...]
 
 
@@ -54,11 +54,13 @@ def story_of(
             for outage in away
         ),
     ]
-    started = maintenance.started_at
+    announced, started = maintenance.announced_at, maintenance.started_at
+    given = maintenance.not_before - announced
+    used = None if started is None else started - announced
     return Story(
-        lines=tuple(sorted(lines, key=lambda line: line.at)),  # ties keep this order
-        given=maintenance.not_before - maintenance.announced_at,
-        used=None if started is None else started - maintenance.announced_at,
+        notice_given_seconds=int(given.total_seconds()),
+        notice_used_seconds=None if used is None else int(used.total_seconds()),
+        entries=tuple(sorted(lines, key=lambda line: line.at)),  # ties keep this order
         sentences=tuple(_closing(maintenance, away)),
     )
 

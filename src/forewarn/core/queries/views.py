@@ -23,11 +23,6 @@ def rfc3339(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
-def host_view(host: Host) -> Json:
-    """Return the JSON view of a host."""
-    return fleet_file.host_table(host)
-
-
 def group_view(group: Group) -> Json:
     """Return the JSON view of a group."""
     return {
@@ -35,11 +30,6 @@ def group_view(group: Group) -> Json:
         "listening_since": rfc3339(group.listening_since),
         "last_request": rfc3339(group.last_request),
     }
-
-
-def vm_view(vm: VM) -> Json:
-    """Return the JSON view of a VM."""
-    return fleet_file.vm_table(vm)
 
 
 def seen_by_nobody(event: str) -> Sequence[str]:
@@ -113,9 +103,9 @@ def plain_view(value: object) -> object:
     """Return the JSON view of any value of the core."""
     views: Mapping[type, Callable[..., object]] = {
         datetime: rfc3339,
-        Host: host_view,
+        Host: fleet_file.host_table,
         Group: group_view,
-        VM: vm_view,
+        VM: fleet_file.vm_table,
         Maintenance: maintenance_view,
     }
     if type(value) in views:

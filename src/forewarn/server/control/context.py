@@ -1,11 +1,16 @@
-"""Route dependencies: services, caller, body, idempotency key, and pages of lists."""
+"""What routes share: dependencies, JSON responses, receipts and pages of lists."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Query, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from pydantic import WithJsonSchema
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from forewarn.core.queries.views import Json
@@ -77,7 +82,7 @@ class WriteRequest:
     def idempotency_key(
         self,
         status: int | Callable[[_T], int],
-        render: Callable[[_T, Snapshot], str],
+        view: Callable[[_T, Snapshot], Json] | None = None,  # None without a body
     ) -> IdempotencyKey[_T] | None:
         """Return how to store the response under the idempotency key, if any."""
         if self.key is None:
@@ -85,9 +90,15 @@ class WriteRequest:
 
         def receipt(result: _T, snapshot: Snapshot) -> str:
             code = status if isinstance(status, int) else status(result)
-            return f"{code}\n{render(result, snapshot)}"
+            body = b"" if view is None else to_json(view(result, snapshot))
+            return f"{code}\n{body.decode()}"
 
         return IdempotencyKey(key=self.key, digest=self.digest, render=receipt)
+
+
+def of_result(view: Callable[[_T], Json]) -> Callable[[_T, Snapshot], Json]:
+    """Return `view` in the form that `idempotency_key` takes."""
+    return lambda result, snapshot: view(result)
 
 
 async def write_request(
@@ -96,6 +107,7 @@ async def write_request(
     idempotency_key: Annotated[
         str | None,
         Header(description="Same key and body within 24 h: same answer, done once."),
+        WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
     ] = None,
 ) -> WriteRequest:
     """Collect the caller, the idempotency key and a digest of the request."""
@@ -118,10 +130,37 @@ Write = Annotated[WriteRequest, Depends(write_request)]
 Body = Annotated[bytes, Depends(raw_body)]
 
 
+class ViewRoute(APIRoute):
+    """A route that serializes what its endpoint returns, without validating it."""
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., object], **options: Any
+    ) -> None:
+        """Describe the response by the option `response_model`."""
+
+        @wraps(endpoint)
+        def respond(**values: object) -> Response:
+            view = endpoint(**values)
+            if isinstance(view, Response):
+                return view
+            if view is None:
+                return Response(status_code=204)
+            return json_response(view, options["status_code"] or 200)
+
+        super().__init__(path, respond, **options)
+
+
+def json_response(
+    view: object, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return `view` as a response."""
+    return Response(to_json(view), status, headers, media_type="application/json")
+
+
 def page(
     items: Sequence[_T],
     limit: int,
-    view: Callable[[_T], Json],
+    view: Callable[[_T], object],
     cursor: Callable[[_T], str | int],
 ) -> Json:
     """Return the first `limit` of `items`, which has one more if there is more."""

@@ -1,46 +1,46 @@
-"""Request bodies, response views and response schemas of the control API.
+"""Models of the request and response bodies of the control API.
 
-Bodies are pydantic models. Responses are written by views; `SCHEMAS` describes them for
-OpenAPI.
+A response model describes what a view returns, and is not applied to it; the tests
+compare every response with its model. Core dataclasses in it are returned as they are.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar, get_args
+from ipaddress import IPv4Address, IPv6Address
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    create_model,
+)
 
-from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind, Host, Listening
+from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import PossibleCommand
-from forewarn.core.lifecycle.facts import Fact
-from forewarn.core.lifecycle.fleet_changes import Difference
+from forewarn.core.lifecycle.facts import Fact, Sight
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Via
-from forewarn.core.queries.explanation import Explanation, WaitKind
-from forewarn.core.queries.story import Story
+from forewarn.core.queries.explanation import WaitReason
 from forewarn.core.queries.views import (
     Json,
     event_view,
     maintenance_view,
-    plain_view,
-    rfc3339,
     seen_by_nobody,
 )
 from forewarn.core.tokens import Role
 from forewarn.engine.fleet import FleetApplied
-from forewarn.engine.readers.notifications import TargetState
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.server.metadata.faults.model import FaultKind, FaultOn
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
-
-Schema = Mapping[str, object]
-
 
 # --- request bodies ----------------------------------------------------------
 
@@ -173,11 +173,6 @@ def parse_time(text: str, name: str) -> datetime:
 # --- response views ----------------------------------------------------------
 
 
-def to_json(view: Json) -> str:
-    """Serialize `view` the way all responses are serialized."""
-    return json.dumps(view, ensure_ascii=False, separators=(",", ":"))
-
-
 def announced_view(announced: Sequence[Maintenance]) -> Json:
     """Return announced maintenance operations as JSON."""
     return {
@@ -187,475 +182,351 @@ def announced_view(announced: Sequence[Maintenance]) -> Json:
 
 def preview_view(maintenance: Maintenance) -> Json:
     """Return a maintenance that would be announced, without ids, as JSON."""
-    view = maintenance_view(maintenance)
+    nameless = {"id": None, "maintenance": None}
     events = [
-        {
-            **event_view(maintenance, event, seen_by_nobody),
-            "id": None,
-            "maintenance": None,
-        }
+        {**event_view(maintenance, event, seen_by_nobody), **nameless}
         for event in maintenance.events
     ]
-    return {**view, "id": None, "events": events}
-
-
-def explanation_view(explanation: Explanation) -> Json:
-    """Return what a maintenance waits for as JSON."""
-    return {
-        "phase": explanation.phase.value,
-        "due": explanation.due,
-        "waits": [plain_view(wait) for wait in explanation.waits],
-        "starts_at_latest": rfc3339(explanation.starts_at_latest),
-        "sentences": [*explanation.sentences],
-    }
-
-
-def story_view(story: Story) -> Json:
-    """Return the history of a maintenance as JSON."""
-    used = story.used
-    return {
-        "notice_given_seconds": int(story.given.total_seconds()),
-        "notice_used_seconds": None if used is None else int(used.total_seconds()),
-        "entries": [plain_view(line) for line in story.lines],
-        "sentences": [*story.sentences],
-    }
+    return {**maintenance_view(maintenance), "id": None, "events": events}
 
 
 def applied_view(applied: FleetApplied) -> Json:
     """Return the effect of a fleet change as JSON."""
-    difference = applied.difference
-    return {
-        "added": _names_of(difference, lambda old, new: old is None),
-        "changed": _names_of(difference, lambda old, new: None not in (old, new)),
-        "removed": _names_of(difference, lambda old, new: new is None),
-        "warnings": [*applied.warnings],
+    nouns = ("hosts", "groups", "vms")
+    effects: dict[str, dict[str, list[str]]] = {
+        effect: {noun: [] for noun in nouns}
+        for effect in ("added", "changed", "removed")
     }
+    for noun in nouns:
+        for old, new in getattr(applied.difference, noun):
+            effect = "added" if old is None else "changed" if new else "removed"
+            effects[effect][noun].append((new or old).name)
+    return {**effects, "warnings": applied.warnings}
 
 
-def _names_of(
-    difference: Difference, matches: Callable[[object, object], bool]
-) -> Json:
-    nouns: Mapping[str, Sequence[tuple[Host | Group | VM | None, ...]]] = {
-        "hosts": difference.hosts,
-        "groups": difference.groups,
-        "vms": difference.vms,
-    }
-    return {
-        noun: [
-            part.name
-            for old, new in pairs
-            if matches(old, new)
-            for part in (new or old,)
-            if part
-        ]
-        for noun, pairs in nouns.items()
-    }
+# --- response models ---------------------------------------------------------
+
+_Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+_Text = Annotated[str, Field(max_length=1000)]
+_Domain = Annotated[int, Field(ge=0, le=999_999)]
+_Count = Annotated[int, Field(ge=0)]
+_Seconds = Annotated[float, Field(ge=0)]
+_Fact = Annotated[
+    str, Field(json_schema_extra={"enum": [kind.__name__ for kind in get_args(Fact)]})
+]
 
 
-# --- parts of schemas --------------------------------------------------------
+def _without_titles(schema: dict[str, Any]) -> None:
+    del schema["title"]
+    for field in schema["properties"].values():
+        field.pop("title", None)
+        field.pop("default", None)
 
 
-_TEXT: Schema = {"type": "string"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_FLAG: Schema = {"type": "boolean"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
-_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,80}$"}
-_NULL: Schema = {"type": "null"}
-_LONG: Schema = {"type": "string", "maxLength": 1000}
-_CURSOR: Schema = {"type": ["string", "integer", "null"]}
+class View(BaseModel):
+    """An object in a response; the description calls `HostView` Host."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        defer_build=True,
+        from_attributes=True,
+        json_schema_extra=_without_titles,
+        json_schema_serialization_defaults_required=True,
+    )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Set the name of the schema, which pydantic takes from here."""
+        cls.__qualname__ = cls.__name__.removeprefix("_").removesuffix("View")
+        super().__init_subclass__(**options)
 
 
-def ref(name: str) -> Schema:
-    """Return a reference to the schema `name`."""
-    return {"$ref": f"#/components/schemas/{name}"}
+def page_of(name: str, item: type) -> type[View]:
+    """Return the model of a page of a list."""
+    items: Any = list[item]  # type: ignore[valid-type]  # a type at run time
+    return create_model(name, __base__=View, items=items, next=str | int | None)
 
 
-def _integer(minimum: int, maximum: int | None = None) -> Schema:
-    """Return the schema of an integer within limits."""
-    number = {"type": "integer", "minimum": minimum}
-    return number if maximum is None else {**number, "maximum": maximum}
+def view_of(name: str, source: type) -> type[View]:
+    """Return the model of a dataclass."""
+    return create_model(name, __base__=View, **get_type_hints(source))
 
 
-def _one_of(kind: type[StrEnum]) -> Schema:
-    """Return the schema of a value of `kind`."""
-    return {"type": "string", "enum": [member.value for member in kind]}
+class Problem(View):
+    """An error; too little notice adds `earliest`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: str
 
 
-def _nullable(schema: Schema) -> Schema:
-    """Return `schema`, extended by null."""
-    return {"anyOf": [schema, _NULL]}
+# --- the fleet
 
 
-def _list_of(schema: Schema) -> Schema:
-    """Return the schema of a list."""
-    return {"type": "array", "items": schema}
+class HostView(View):
+    """A host."""
+
+    name: _Name
 
 
-def _page_of(schema: Schema) -> Schema:
-    """Return the schema of a page of a list."""
-    return _object(items=_list_of(schema), next=_CURSOR)
+class GroupView(View):
+    """A group."""
+
+    name: _Name
+    kind: GroupKind
+    listening: Listening
+    terminate_notice_seconds: Annotated[int, Field(ge=300, le=900)] | None
+    auto_approve: list[AutoApproval]
+    isolated: bool
+    listening_since: datetime | None
+    last_request: datetime | None
 
 
-def _object(**properties: Schema) -> Schema:
-    """Return the schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
+class VmView(View):
+    """A VM."""
+
+    name: _Name
+    group: _Name
+    host: _Name | None
+    update_domain: _Domain | None
+    fault_domain: _Domain | None
+    zone: _Text | None
+    addresses: list[IPv4Address | IPv6Address]
+    spot: bool
+    paas: bool
+    tags: dict[str, _Text]
+    size: _Text | None
+    location: _Text | None
+    resource_group: _Text | None
+    subscription: _Text | None
+    vm_id: _Text | None
 
 
-def _with_optional(schema: Schema, **more: Schema) -> Schema:
-    """Return the object schema `schema` with `more` optional keys."""
-    properties = schema["properties"]
-    assert isinstance(properties, Mapping)
-    return {**schema, "properties": {**properties, **more}}
+class _NamesView(View):
+    hosts: list[str]
+    groups: list[str]
+    vms: list[str]
 
 
-def _with_required(schema: Schema, **more: Schema) -> Schema:
-    """Return the object schema `schema` with `more` required keys."""
-    properties, required = schema["properties"], schema["required"]
-    assert isinstance(properties, Mapping)
-    assert isinstance(required, list)
-    return {
-        **schema,
-        "properties": {**properties, **more},
-        "required": [*required, *more],
-    }
+class AppliedView(View):
+    """The effect of a fleet change."""
+
+    added: _NamesView
+    changed: _NamesView
+    removed: _NamesView
+    warnings: list[str]
 
 
-def _request_object(properties: Mapping[str, Schema], *required: str) -> Schema:
-    """Return a request schema: a key may be absent or null, unless it is required."""
-    accepted = {
-        name: schema if name in required else _nullable(schema)
-        for name, schema in properties.items()
-    }
-    needed = {"required": [*required]} if required else {}
-    return {
-        "type": "object",
-        "properties": accepted,
-        "additionalProperties": False,
-        **needed,
-    }
+class _MappedGroupView(View):
+    name: _Name
+    kind: GroupKind
+    listening: Listening
+    is_silent: bool
+    last_request: datetime | None
 
 
-def _fleet_object(properties: Mapping[str, Schema], **more: Schema) -> Schema:
-    """Return the response schema of a part of the fleet; unset values are null."""
-    shown = {
-        name: _nullable(schema) if name in _UNSET else schema
-        for name, schema in properties.items()
-    }
-    return _object(**shown, **more)
+class _MappedVmsView(View):
+    name: list[_Name]
+    group: list[_Count]
+    host: list[_Count | None]
+    update_domain: list[_Count | None]
+    spot: list[bool]
+    asked: list[datetime | None]
 
 
-def _counts(kind: type[EventType] | type[Via]) -> Schema:
-    """Return the schema of an object with one count per value of `kind`."""
-    words = [member.value for member in kind]
-    return {
-        "type": "object",
-        "additionalProperties": _COUNT,
-        "propertyNames": {"enum": words},
-    }
+class FleetMapView(View):
+    """The fleet in columns; `group` and `host` of a VM are indexes."""
+
+    position: _Count
+    now: datetime
+    hosts: list[str]
+    groups: list[_MappedGroupView]
+    vms: _MappedVmsView
 
 
-_COUNT = _integer(0)
-_SECONDS: Schema = {"type": "number", "minimum": 0}
+# --- maintenance operations
 
 
-# --- schemas of the fleet ----------------------------------------------------
+class EventView(View):
+    """An event."""
 
-_HOST: Mapping[str, Schema] = {"name": _NAME}
-_GROUP: Mapping[str, Schema] = {
-    "name": _NAME,
-    "kind": _one_of(GroupKind),
-    "listening": _one_of(Listening),
-    "terminate_notice_seconds": _integer(300, 900),
-    "auto_approve": _list_of(_one_of(AutoApproval)),
-    "isolated": _FLAG,
-}
-_VM: Mapping[str, Schema] = {
-    "name": _NAME,
-    "group": _NAME,
-    "host": _NAME,
-    "update_domain": _integer(0, 999_999),
-    "fault_domain": _integer(0, 999_999),
-    "zone": _LONG,
-    "addresses": _list_of(
-        {"anyOf": [{**_TEXT, "format": family} for family in ("ipv4", "ipv6")]}
-    ),
-    "spot": _FLAG,
-    "paas": _FLAG,
-    "tags": {"type": "object", "additionalProperties": _LONG},
-    "size": _LONG,
-    "location": _LONG,
-    "resource_group": _LONG,
-    "subscription": _LONG,
-    "vm_id": _LONG,
-}
-#: Keys that are null unless set.
-_UNSET = frozenset(_VM.keys() - {"name", "group", "addresses", "spot", "paas", "tags"})
-_UNSET |= {"terminate_notice_seconds"}
-_REQUEST_TIMES: Mapping[str, Schema] = {"listening_since": _TIME, "last_request": _TIME}
-_NAMES = _object(hosts=_TEXTS, groups=_TEXTS, vms=_TEXTS)
-
-_INDEX = _integer(0)  # index into another list of the same response
-_MAPPED_GROUP = _object(
-    name=_NAME,
-    kind=_one_of(GroupKind),
-    listening=_one_of(Listening),
-    is_silent=_FLAG,
-    last_request=_nullable(_TIME),
-)
-_MAPPED_VMS = _object(
-    name=_list_of(_NAME),
-    group=_list_of(_INDEX),
-    host=_list_of(_nullable(_INDEX)),
-    update_domain=_list_of(_nullable(_integer(0))),
-    spot=_list_of(_FLAG),
-    asked=_list_of(_nullable(_TIME)),
-)
+    id: str
+    maintenance: str
+    group: str
+    resources: list[str]
+    status: EventStatus | None
+    approved_by: str | None
+    approved_via: Via | None
+    approved_at: datetime | None
+    seen_by: list[str]
 
 
-# --- schemas of maintenance operations ---------------------------------------
+class MaintenanceView(View):
+    """A maintenance with its events."""
 
-_EVENT: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "maintenance": _TEXT,
-    "group": _TEXT,
-    "resources": _TEXTS,
-    "status": _nullable(_one_of(EventStatus)),
-    "approved_by": _nullable(_TEXT),
-    "approved_via": _nullable(_one_of(Via)),
-    "approved_at": _nullable(_TIME),
-    "seen_by": _TEXTS,
-}
-_MAINTENANCE: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "type": _one_of(EventType),
-    "source": _one_of(EventSource),
-    "cause": _one_of(Cause),
-    "phase": _one_of(Phase),
-    "host": _nullable(_TEXT),
-    "vms": _TEXTS,
-    "not_before": _TIME,
-    "duration_seconds": _integer(-1),
-    "description": _TEXT,
-    "announced_at": _TIME,
-    "started_at": _nullable(_TIME),
-    "ended_at": _nullable(_TIME),
-    "stuck_since": _nullable(_TIME),
-    "reason": _nullable(_TEXT),
-    "events": _list_of(ref("Event")),
-}
-_PREVIEW_EVENT = {**_EVENT, "id": _NULL, "maintenance": _NULL}
-_PREVIEW = {**_MAINTENANCE, "id": _NULL, "events": _list_of(_object(**_PREVIEW_EVENT))}
-_WAIT = _object(
-    kind=_one_of(WaitKind),
-    what=_TEXT,
-    since=_nullable(_TIME),
-    opens_at=_nullable(_TIME),
-    opened_by=_nullable(_TEXT),
-)
-_OVERVIEW_ITEM = _object(
-    maintenance=ref("Maintenance"),
-    due=_FLAG,
-    waits=_list_of(_WAIT),
-    starts_at_latest=_nullable(_TIME),
-    can=_list_of(_one_of(PossibleCommand)),
-    seen=_list_of(_object(event=_TEXT, vm=_TEXT, at=_TIME)),
-)
+    id: str
+    type: EventType
+    source: EventSource
+    cause: Cause
+    phase: Phase
+    host: str | None
+    vms: list[str]
+    not_before: datetime
+    duration_seconds: Annotated[int, Field(ge=-1)]
+    description: str
+    announced_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    stuck_since: datetime | None
+    reason: str | None
+    events: list[EventView]
 
 
-# --- schemas of the journal and the report -----------------------------------
+class AnnouncedView(View):
+    """Announced maintenance operations."""
 
-_ENTRY: Mapping[str, Schema] = {
-    "position": _integer(1),
-    "at": _TIME,
-    "fact": {"type": "string", "enum": [fact.__name__ for fact in get_args(Fact)]},
-    "text": _TEXT,
-    "maintenance": _nullable(_TEXT),
-    "event": _nullable(_TEXT),
-    "group": _nullable(_TEXT),
-    "by": _nullable(_TEXT),
-    "via": _nullable(_one_of(Via)),
-}
-
-_SPREAD = _object(least_seconds=_COUNT, median_seconds=_COUNT, longest_seconds=_COUNT)
-_FACT_COUNTS = (
-    "announced",
-    "started",
-    "completed",
-    "canceled",
-    "failed",
-    "withdrawn",
-)
-_STARTS = ("total", "kept", "whole_notice", "approved_early", "without_notice")
-_UNSEEN = {"event": _TEXT, "maintenance": _TEXT, "type": _one_of(EventType)}
-_UNSEEN |= {"group": _TEXT, "started_at": _TIME}
-_BROKEN: Mapping[str, Schema] = {
-    "maintenance": _TEXT,
-    "type": _one_of(EventType),
-    "groups": _TEXTS,
-    "started_at": _TIME,
-    "too_soon_seconds": {"type": "number"},
-}
-_REPORT: Mapping[str, Schema] = {
-    "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
-    "since": _TIME,
-    "until": _TIME,
-    "made_at": _TIME,
-    "group": _nullable(_TEXT),
-    "maintenances": _list_of(
-        _object(
-            type=_one_of(EventType),
-            cause=_one_of(Cause),
-            **dict.fromkeys(_FACT_COUNTS, _COUNT),
-        )
-    ),
-    "starts": _object(**dict.fromkeys((*_STARTS, "broken"), _COUNT)),
-    "notice": _nullable(_object(promised=_SPREAD, given=_SPREAD, used=_SPREAD)),
-    "saved_seconds": _object(total=_COUNT, by_type=_counts(EventType)),
-    "approvals": _object(
-        total=_COUNT,
-        by_via=_counts(Via),
-        by_whom=_list_of(
-            _object(by=_nullable(_TEXT), via=_one_of(Via), approvals=_COUNT)
-        ),
-    ),
-    "never_shown": _object(total=_COUNT, events=_list_of(_object(**_UNSEEN))),
-    "stuck": _object(maintenances=_COUNT, seconds=_COUNT),
-    "outages": _object(total=_COUNT, seconds=_COUNT),
-    "broken_promises": _list_of(_object(**_BROKEN)),
-}
+    maintenances: list[MaintenanceView]
 
 
-# --- schemas of tokens, faults and notifiers ---------------------------------
-
-_TOKEN: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "name": _TEXT,
-    "role": _one_of(Role),
-    "group": _nullable(_TEXT),
-    "created_at": _TIME,
-    "created_by": _nullable(_TEXT),
-    "expires_at": _nullable(_TIME),
-    "last_used": _nullable(_TIME),
-}
-_SESSION: Mapping[str, Schema] = {
-    "name": _TEXT,
-    "role": _one_of(Role),
-    "group": _nullable(_TEXT),
-    "signed_in": _FLAG,
-    "expires_at": _nullable(_TIME),
-    "may": _TEXTS,
-}
-_FAULT: Mapping[str, Schema] = {
-    "id": _TEXT,
-    "kind": _one_of(FaultKind),
-    "on": _one_of(FaultOn),
-    "vms": _TEXTS,
-    "count": _nullable(_integer(1)),
-    "left": _nullable(_integer(1)),
-    "probability": _SECONDS,
-    "for_seconds": _nullable(_SECONDS),
-    "left_seconds": _nullable(_SECONDS),
-    "delay_seconds": _nullable(_SECONDS),
-    "retry_after_seconds": _nullable(_integer(0)),
-    "set_by": _TEXT,
-    "set_at": _TIME,
-}
-_NOTIFIER: Mapping[str, Schema] = {
-    "name": _TEXT,
-    "kind": _TEXT,
-    "url": _nullable(_TEXT),
-    "position": _COUNT,
-    "behind": _COUNT,
-    "lag_seconds": {"type": "number", "minimum": 0},
-    "state": _one_of(TargetState),
-    "failures": _COUNT,
-    "last_error": _nullable(_TEXT),
-    "last_success": _nullable(_TIME),
-    "next_attempt": _nullable(_TIME),
-}
+class _PreviewEventView(EventView):
+    id: None  # type: ignore[assignment]  # not announced
+    maintenance: None  # type: ignore[assignment]
 
 
-# --- all schemas -------------------------------------------------------------
+class _PreviewMaintenanceView(MaintenanceView):
+    id: None  # type: ignore[assignment]
+    events: list[_PreviewEventView]  # type: ignore[assignment]
 
-SCHEMAS: Mapping[str, Schema] = {
-    "Problem": {
-        **_object(type=_TEXT, title=_TEXT, status=_integer(400, 599), detail=_TEXT),
-        "additionalProperties": True,  # `earliest`, if there is too little notice
-    },
-    "Host": _fleet_object(_HOST),
-    "Hosts": _page_of(ref("Host")),
-    "Group": _fleet_object(
-        _GROUP, **{name: _nullable(each) for name, each in _REQUEST_TIMES.items()}
-    ),
-    "Groups": _page_of(ref("Group")),
-    "Vm": _fleet_object(_VM),
-    "Vms": _page_of(ref("Vm")),
-    "GivenHost": _request_object(_HOST),
-    "GivenGroup": _request_object({**_GROUP, **_REQUEST_TIMES}, "kind"),
-    "GivenVm": _request_object(_VM),
-    "GivenFleet": _request_object(
-        {
-            "hosts": _list_of(_request_object(_HOST, "name")),
-            "groups": _list_of(
-                _request_object({**_GROUP, **_REQUEST_TIMES}, "name", "kind")
-            ),
-            "vms": _list_of(_request_object(_VM, "name")),
-        }
-    ),
-    "Applied": _object(added=_NAMES, changed=_NAMES, removed=_NAMES, warnings=_TEXTS),
-    "FleetMap": _object(
-        position=_integer(0),
-        now=_TIME,
-        hosts=_TEXTS,
-        groups=_list_of(_MAPPED_GROUP),
-        vms=_MAPPED_VMS,
-    ),
-    "Event": _object(**_EVENT),
-    "Events": _page_of(ref("Event")),
-    "Maintenance": _object(**_MAINTENANCE),
-    "Maintenances": _page_of(ref("Maintenance")),
-    "Announced": _object(maintenances=_list_of(ref("Maintenance"))),
-    "Preview": _object(
-        maintenances=_list_of(_object(**_PREVIEW)),
-        explained=_list_of(ref("Explanation")),
-    ),
-    "Explanation": _object(
-        phase=_one_of(Phase),
-        due=_FLAG,
-        waits=_list_of(_WAIT),
-        starts_at_latest=_nullable(_TIME),
-        sentences=_TEXTS,
-    ),
-    "Overview": _with_required(
-        _page_of(_OVERVIEW_ITEM), position=_integer(0), clock=_TEXT, now=_TIME
-    ),
-    "Story": _object(
-        notice_given_seconds=_integer(0),
-        notice_used_seconds=_nullable(_integer(0)),
-        entries=_list_of(_object(at=_TIME, what=_TEXT)),
-        sentences=_TEXTS,
-    ),
-    "Entry": {**_object(**_ENTRY), "additionalProperties": True},  # the fact's own keys
-    "Journal": _page_of(ref("Entry")),
-    "Report": _object(**_REPORT),
-    "Stream": _TEXT,  # server-sent events, each an entry
-    "Clock": _object(clock=_TEXT, now=_TIME),
-    "Notifiers": _page_of(_object(**_NOTIFIER)),
-    "Fault": _object(**_FAULT),
-    "Faults": _page_of(ref("Fault")),
-    "Metrics": _TEXT,  # for Prometheus
-    "Token": _object(**_TOKEN),
-    "Tokens": _page_of(ref("Token")),
-    "NewTokenShown": _object(**_TOKEN, token=_TEXT),
-    "Session": _object(**_SESSION),
-    "Alive": _object(status={"const": "ok"}),
-    "Ready": _with_optional(
-        _object(status={"const": "ready"}), faults=_list_of(_one_of(FaultKind))
-    ),
-    "NotReady": _object(status={"const": "not ready"}, reason=_TEXT),
-}
+
+class ExplanationView(View):
+    """What a maintenance waits for."""
+
+    phase: Phase
+    due: bool
+    waits: list[WaitReason]
+    starts_at_latest: datetime | None
+    sentences: list[str]
+
+
+class PreviewView(View):
+    """Maintenance operations that would be announced."""
+
+    maintenances: list[_PreviewMaintenanceView]
+    explained: list[ExplanationView]
+
+
+class _OverviewItemView(View):
+    maintenance: MaintenanceView
+    due: bool
+    waits: list[WaitReason]
+    starts_at_latest: datetime | None
+    can: list[PossibleCommand]
+    seen: list[Sight]
+
+
+class OverviewView(View):
+    """A page of the overview."""
+
+    position: _Count
+    clock: str
+    now: datetime
+    items: list[_OverviewItemView]
+    next: str | None
+
+
+class EntryView(View):
+    """A journal entry; the keys of its fact come on top."""
+
+    model_config = ConfigDict(extra="allow")
+
+    position: Annotated[int, Field(ge=1)]
+    at: datetime
+    fact: _Fact
+    text: str
+    maintenance: str | None
+    event: str | None
+    group: str | None
+    by: str | None
+    via: Via | None
+
+
+# --- the service
+
+
+class ClockView(View):
+    """The kind and the time of the clock."""
+
+    clock: str
+    now: datetime
+
+
+class FaultView(View):
+    """An active fault."""
+
+    id: str
+    kind: FaultKind
+    on: FaultOn
+    vms: list[str]
+    count: Annotated[int, Field(ge=1)] | None
+    left: Annotated[int, Field(ge=1)] | None
+    probability: _Seconds
+    for_seconds: _Seconds | None
+    left_seconds: _Seconds | None
+    delay_seconds: _Seconds | None
+    retry_after_seconds: _Count | None
+    set_by: str
+    set_at: datetime
+
+
+class TokenView(View):
+    """A token, without its text."""
+
+    id: str
+    name: str
+    role: Role
+    group: str | None
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+    last_used: datetime | None
+
+
+class NewTokenShownView(TokenView):
+    """A new token with its text."""
+
+    token: str
+
+
+class SessionView(View):
+    """The caller and its permissions."""
+
+    name: str
+    role: Role
+    group: str | None
+    signed_in: bool
+    expires_at: datetime | None
+    may: list[str]
+
+
+class AliveView(View):
+    """The service runs."""
+
+    status: Literal["ok"]
+
+
+class ReadyView(View):
+    """The service is ready; `faults` are those that are set."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    status: Literal["ready"]
+    faults: list[FaultKind] = []
+
+
+class NotReadyView(View):
+    """The service is not ready."""
+
+    status: Literal["not ready"]
+    reason: str

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Request
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import Response
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.server.control.context import Caller, Services
+from forewarn.server.control.openapi import text_in
 from forewarn.server.error_responses import ARM_ROOT, is_arm
 from forewarn.server.metrics.catalog import Kind, Metric
 from forewarn.server.metrics.sources import (
@@ -73,7 +74,11 @@ def make_registry(
     return registry
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses=text_in("text/plain", _OPEN_METRICS),
+)
 def metrics(
     request: Request, by: Caller, accept: Annotated[str, Header()] = ""
 ) -> Response:

@@ -4,21 +4,29 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from starlette.exceptions import HTTPException
 
-from forewarn.core.queries.views import Json, rfc3339
-from forewarn.core.tokens import Role, Token
+from forewarn.core.queries.views import Json
+from forewarn.core.tokens import Role
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput
+from forewarn.server.control import models as m
 from forewarn.server.control.auth import credentials
 from forewarn.server.control.auth.permissions import may, permission_for
-from forewarn.server.control.context import After, Caller, Limit, ServicesDep, page
-from forewarn.server.control.models import parse_choice, parse_time
+from forewarn.server.control.context import (
+    After,
+    Caller,
+    Limit,
+    ServicesDep,
+    ViewRoute,
+    json_response,
+    page,
+)
 
-token_router = APIRouter(tags=["tokens"])
-session_router = APIRouter(tags=["session"])
+token_router = APIRouter(tags=["tokens"], route_class=ViewRoute)
+session_router = APIRouter(tags=["session"], route_class=ViewRoute)
 
 _MAX_LIFETIME = 100 * 365 * 86_400  # seconds
 
@@ -57,7 +65,7 @@ class NewToken(BaseModel):
     expires_at: StrictStr | None = Field(None, description="RFC 3339 with a zone")
 
 
-@token_router.post("/v1/tokens", status_code=201)
+@token_router.post("/v1/tokens", response_model=m.NewTokenShownView, status_code=201)
 def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
     """Make a token; its text is in this answer, and never shown again."""
     seconds, at = body.expires_in_seconds, body.expires_at
@@ -65,16 +73,16 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
         raise InvalidInput("give expires_in_seconds or expires_at, not both")
     token, text = services.tokens.create(
         body.name,
-        parse_choice(Role, body.role, "role"),
+        m.parse_choice(Role, body.role, "role"),
         group=body.group,
-        expires_at=None if at is None else parse_time(at, "expires_at"),
+        expires_at=None if at is None else m.parse_time(at, "expires_at"),
         lasts=None if seconds is None else timedelta(seconds=seconds),
         by=by.name,
     )
-    return {**_token_view(token), "token": text}
+    return {**m.TokenView.model_validate(token).model_dump(), "token": text}
 
 
-@token_router.get("/v1/tokens")
+@token_router.get("/v1/tokens", response_model=m.page_of("Tokens", m.TokenView))
 def list_tokens(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
@@ -83,41 +91,28 @@ def list_tokens(
     tokens = services.tokens.listed()
     ids = [item.id for item in tokens]
     start = ids.index(after) + 1 if after in ids else 0
-    return page(tokens[start:], limit, _token_view, lambda token: token.id)
+    return page(
+        tokens[start:], limit, m.TokenView.model_validate, lambda token: token.id
+    )
 
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)
-def revoke_token(services: ServicesDep, by: Caller, name: str) -> Response:
+def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
     """Revoke a token, by its name or id; what it has open is closed."""
     services.tokens.revoke(name, by=by.name)
-    return Response(status_code=204)
-
-
-def _token_view(token: Token) -> Json:
-    """Return a token as JSON, without its text."""
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": token.role.value,
-        "group": token.group,
-        "created_at": rfc3339(token.created_at),
-        "created_by": token.created_by,
-        "expires_at": rfc3339(token.expires_at),
-        "last_used": rfc3339(token.last_used),
-    }
 
 
 # --- the session -------------------------------------------------------------
 
 
-@session_router.get("/v1/session")
+@session_router.get("/v1/session", response_model=m.SessionView)
 def show_session(by: Caller) -> Json:
     """Say who asks, and what he may do."""
     return _session_view(by)
 
 
-@session_router.post("/v1/session", status_code=201, response_model=None)
-def sign_in(request: Request, services: ServicesDep, by: Caller) -> JSONResponse:
+@session_router.post("/v1/session", status_code=201, response_model=m.SessionView)
+def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
     """Sign in with a token: a cookie stands for it from now on, for twelve hours."""
     if by.signed_in_until is not None:
         raise HTTPException(
@@ -127,7 +122,7 @@ def sign_in(request: Request, services: ServicesDep, by: Caller) -> JSONResponse
         )
     session, holder = services.sessions.begin(by)
     headers = credentials.set_session_cookie(request.scope, session)
-    return JSONResponse(_session_view(holder), 201, headers=headers)
+    return json_response(_session_view(holder), 201, headers)
 
 
 @session_router.delete("/v1/session", status_code=204)
@@ -143,10 +138,10 @@ def _session_view(holder: TokenHolder) -> Json:
     """Return the caller and its permissions as JSON."""
     return {
         "name": holder.name,
-        "role": holder.role.value,
+        "role": holder.role,
         "group": holder.group,
         "signed_in": holder.signed_in_until is not None,
-        "expires_at": rfc3339(holder.signed_in_until),
+        "expires_at": holder.signed_in_until,
         "may": _actions_of(holder.role),
     }
 

@@ -3,19 +3,18 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
-from fastapi.responses import Response
 
 from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
-from forewarn.core.queries.views import Json, group_view, host_view, rfc3339, vm_view
+from forewarn.core.queries.views import Json, group_view
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput, Malformed, NotFound
 from forewarn.ports import Snapshot
+from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import groups_for, vm_for, vms_for
 from forewarn.server.control.context import (
     After,
@@ -23,40 +22,25 @@ from forewarn.server.control.context import (
     Caller,
     Limit,
     ServicesDep,
+    ViewRoute,
     Write,
+    of_result,
     page,
 )
-from forewarn.server.control.models import applied_view, to_json
+from forewarn.server.control.openapi import body_of
 from forewarn.server.metadata.directory import VmEntry
 
-router = APIRouter(tags=["fleet"])
+router = APIRouter(tags=["fleet"], route_class=ViewRoute)
 
 _T = TypeVar("_T")
 _Named = TypeVar("_Named", Host, Group)
 
-_FLEET_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        kind: {"type": "array", "items": {"type": "object"}}
-                        for kind in ("hosts", "groups", "vms")
-                    },
-                }
-            }
-        },
-    }
-}
-_ITEM_BODY = {
-    "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}
-}
 _PAGE = 1000
 
 
-@router.put("/v1/fleet", openapi_extra=_FLEET_BODY)
+@router.put(
+    "/v1/fleet", response_model=m.AppliedView, openapi_extra=body_of("GivenFleet")
+)
 def put_fleet(
     services: ServicesDep,
     write: Write,
@@ -65,52 +49,50 @@ def put_fleet(
 ) -> Json:
     """Make the body the whole truth about hosts, groups and VMs."""
     fleet = fleet_file.read_fleet(_parse(body))
-    once = write.idempotency_key(200, _receipt(applied_view))
+    once = write.idempotency_key(200, of_result(m.applied_view))
     applied = services.fleets.apply(fleet, by=write.by, remove=remove, once=once)
-    return applied_view(applied)
+    return m.applied_view(applied)
 
 
 # --- VMs ---------------------------------------------------------------------
 
 
-@router.get("/v1/vms")
+@router.get("/v1/vms", response_model=m.page_of("Vms", m.VmView))
 def list_vms(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
     """List VMs by name."""
     with services.engine.store.snapshot() as snapshot:
         vms = vms_for(by, snapshot, after=after or "", limit=limit + 1)
-    return page(vms, limit, vm_view, lambda vm: vm.name)
+    return page(vms, limit, fleet_file.vm_table, lambda vm: vm.name)
 
 
-@router.get("/v1/vms/{name}")
+@router.get("/v1/vms/{name}", response_model=m.VmView)
 def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one VM."""
     vms = _part_of_fleet(services, vms=[name]).vms
     own = {vm_name: share for vm_name, vm in vms.items() if (share := vm_for(by, vm))}
-    return vm_view(_find(own, name, "VM"))
+    return fleet_file.vm_table(_find(own, name, "VM"))
 
 
-@router.put("/v1/vms/{name}", openapi_extra=_ITEM_BODY)
+@router.put("/v1/vms/{name}", response_model=m.VmView, openapi_extra=body_of("GivenVm"))
 def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a VM, or change it."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
-    once = write.idempotency_key(200, _receipt(vm_view))
-    return vm_view(services.fleets.put_vm(vm, by=write.by, once=once))
+    once = write.idempotency_key(200, of_result(fleet_file.vm_table))
+    return fleet_file.vm_table(services.fleets.put_vm(vm, by=write.by, once=once))
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
-def delete_vm(services: ServicesDep, write: Write, name: str) -> Response:
+def delete_vm(services: ServicesDep, write: Write, name: str) -> None:
     """Take a VM out of the fleet, without an event."""
-    once = write.idempotency_key(204, _empty_receipt)
-    services.fleets.remove_vm(name, by=write.by, once=once)
-    return Response(status_code=204)
+    services.fleets.remove_vm(name, by=write.by, once=write.idempotency_key(204))
 
 
 # --- groups ------------------------------------------------------------------
 
 
-@router.get("/v1/groups")
+@router.get("/v1/groups", response_model=m.page_of("Groups", m.GroupView))
 def list_groups(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
@@ -121,7 +103,7 @@ def list_groups(
     return page(groups, limit, group_view, lambda group: group.name)
 
 
-@router.get("/v1/groups/{name}")
+@router.get("/v1/groups/{name}", response_model=m.GroupView)
 def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one group."""
     services.engine.save_observations()
@@ -134,26 +116,26 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
     return group_view(_find(own, name, "group"))
 
 
-@router.put("/v1/groups/{name}", openapi_extra=_ITEM_BODY)
+@router.put(
+    "/v1/groups/{name}", response_model=m.GroupView, openapi_extra=body_of("GivenGroup")
+)
 def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a group, or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
-    once = write.idempotency_key(200, _receipt(group_view))
+    once = write.idempotency_key(200, of_result(group_view))
     return group_view(services.fleets.put_group(group, by=write.by, once=once))
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
-def delete_group(services: ServicesDep, write: Write, name: str) -> Response:
+def delete_group(services: ServicesDep, write: Write, name: str) -> None:
     """Take an empty group out of the fleet."""
-    once = write.idempotency_key(204, _empty_receipt)
-    services.fleets.remove_group(name, by=write.by, once=once)
-    return Response(status_code=204)
+    services.fleets.remove_group(name, by=write.by, once=write.idempotency_key(204))
 
 
 # --- hosts -------------------------------------------------------------------
 
 
-@router.get("/v1/hosts")
+@router.get("/v1/hosts", response_model=m.page_of("Hosts", m.HostView))
 def list_hosts(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
@@ -161,37 +143,37 @@ def list_hosts(
     with services.engine.store.snapshot() as snapshot:
         hosts = snapshot.hosts(after=after or "", limit=limit + 1)
     visible = hosts if by.group is None else ()
-    return page(visible, limit, host_view, lambda host: host.name)
+    return page(visible, limit, fleet_file.host_table, lambda host: host.name)
 
 
-@router.get("/v1/hosts/{name}")
+@router.get("/v1/hosts/{name}", response_model=m.HostView)
 def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one host."""
     hosts = _part_of_fleet(services, hosts=[name]).hosts if by.group is None else {}
-    return host_view(_find(hosts, name, "host"))
+    return fleet_file.host_table(_find(hosts, name, "host"))
 
 
-@router.put("/v1/hosts/{name}", openapi_extra=_ITEM_BODY)
+@router.put(
+    "/v1/hosts/{name}", response_model=m.HostView, openapi_extra=body_of("GivenHost")
+)
 def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a host."""
     host = fleet_file.read_host(_parse_named(body, name), f"host {name}")
-    once = write.idempotency_key(200, _receipt(host_view))
-    return host_view(services.fleets.put_host(host, by=write.by, once=once))
+    once = write.idempotency_key(200, of_result(fleet_file.host_table))
+    return fleet_file.host_table(services.fleets.put_host(host, by=write.by, once=once))
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
-def delete_host(services: ServicesDep, write: Write, name: str) -> Response:
+def delete_host(services: ServicesDep, write: Write, name: str) -> None:
     """Take an empty host out of the fleet."""
-    once = write.idempotency_key(204, _empty_receipt)
-    services.fleets.remove_host(name, by=write.by, once=once)
-    return Response(status_code=204)
+    services.fleets.remove_host(name, by=write.by, once=write.idempotency_key(204))
 
 
 # --- the map -----------------------------------------------------------------
 
 
-@router.get("/v1/fleet/map", response_class=Response)
-def show_map(services: ServicesDep, by: Caller) -> Response:
+@router.get("/v1/fleet/map", response_model=m.FleetMapView)
+def show_map(services: ServicesDep, by: Caller) -> Json:
     """Show all hosts, groups and VMs in columns, and who is silent."""
     engine = services.engine
     engine.save_observations()
@@ -205,14 +187,13 @@ def show_map(services: ServicesDep, by: Caller) -> Response:
         )
         polls = [group.last_request for group in groups if group.last_request]
         outages = snapshot.outages(min(polls)) if polls else ()
-    view: Json = {
+    return {
         "position": position,
-        "now": rfc3339(now),
+        "now": now,
         "hosts": [host.name for host in hosts],
         "groups": [_group_view(group, now, outages) for group in groups],
         "vms": _vm_columns(by, entries, hosts, groups),
     }
-    return Response(to_json(view), media_type="application/json")
 
 
 def _hosts_for(holder: TokenHolder, snapshot: Snapshot) -> Sequence[Host]:
@@ -232,10 +213,10 @@ def _read_all(page: Callable[[str], Sequence[_Named]]) -> Sequence[_Named]:
 def _group_view(group: Group, now: datetime, outages: Iterable[Outage]) -> Json:
     return {
         "name": group.name,
-        "kind": group.kind.value,
-        "listening": group.listening.value,
+        "kind": group.kind,
+        "listening": group.listening,
         "is_silent": not group.is_listening(now, outages),
-        "last_request": rfc3339(group.last_request),
+        "last_request": group.last_request,
     }
 
 
@@ -256,27 +237,17 @@ def _vm_columns(
         ),
         key=lambda row: natural_order(row[0].name),
     )
-    cached_rfc3339 = cache(rfc3339)  # many polls share a second
     return {
         "name": [vm.name for vm, _ in rows],
         "group": [group_at[vm.group] for vm, _ in rows],
         "host": [host_at.get(vm.host or "") for vm, _ in rows],
         "update_domain": [vm.update_domain for vm, _ in rows],
         "spot": [vm.spot for vm, _ in rows],
-        "asked": [cached_rfc3339(polled) for _, polled in rows],
+        "asked": [polled for _, polled in rows],
     }
 
 
 # --- bodies and lookups ------------------------------------------------------
-
-
-def _receipt(view: Callable[[_T], Json]) -> Callable[[_T, Snapshot], str]:
-    return lambda shown, snapshot: to_json(view(shown))
-
-
-def _empty_receipt(removed: None, snapshot: Snapshot) -> str:
-    del removed, snapshot
-    return ""
 
 
 def _parse(body: bytes) -> object:

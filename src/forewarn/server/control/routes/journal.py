@@ -1,4 +1,4 @@
-"""The journal (/v1/journal), and the stream that follows it (/v1/stream).
+"""The journal (/v1/journal), its stream (/v1/stream) and the report (/v1/report).
 
 Side events of the stream report the clock and active faults. Neither is in the journal,
 so these events have no id: a client that reconnects receives them again.
@@ -14,31 +14,35 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
-from pydantic import Field
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field, WithJsonSchema
 
 from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
 from forewarn.core.queries.views import Json, entry_view
 from forewarn.engine.queries import (
     SearchPage,
     find_entries,
     find_newest_entries,
+    report_on,
     resolve_ids,
 )
 from forewarn.engine.tokens import TokenHolder
+from forewarn.server.control import models as m
 from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
     Services,
     ServicesDep,
+    ViewRoute,
     parse_number,
 )
-from forewarn.server.control.models import parse_time
+from forewarn.server.control.openapi import text_in
 from forewarn.server.control.routes.rehearsal import clock_view, faults_view
 
-router = APIRouter(tags=["journal"])
+router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
 _MAX_VALUES = 100  # of one parameter
 _BATCH = 100  # entries read at once by a stream
@@ -106,8 +110,8 @@ def _timed_search(
     """Return the search with its times."""
     return replace(
         search,
-        since=None if since is None else parse_time(since, "since"),
-        until=None if until is None else parse_time(until, "until"),
+        since=None if since is None else m.parse_time(since, "since"),
+        until=None if until is None else m.parse_time(until, "until"),
     )
 
 
@@ -120,11 +124,25 @@ _Also = Annotated[
     list[SideEvent] | None,
     Query(description="what is told beside the facts; may be repeated"),
 ]
+_EventId = Annotated[
+    str | None,
+    Header(),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+]
+_Month = Annotated[
+    str | None, Query(description="such as 2026-11; the present one, if absent")
+]
+_ReportGroup = Annotated[
+    str | None,
+    Query(min_length=1, max_length=255, description="all groups, if absent"),
+]
 
 # --- endpoints ---------------------------------------------------------------
 
 
-@router.get("/v1/journal")
+@router.get(
+    "/v1/journal", response_model=m.page_of("Journal", m.EntryView), responses={404: {}}
+)
 def read_journal(
     services: ServicesDep,
     by: Caller,
@@ -157,7 +175,11 @@ def read_journal(
     }
 
 
-@router.get("/v1/stream", response_class=StreamingResponse)
+@router.get(
+    "/v1/stream",
+    response_class=Response,
+    responses={**text_in("text/event-stream"), 404: {}},
+)
 def stream(
     request: Request,
     services: ServicesDep,
@@ -165,7 +187,7 @@ def stream(
     search: _Search,
     after: After = None,
     also: _Also = None,
-    last_event_id: Annotated[str | None, Header()] = None,
+    last_event_id: _EventId = None,
 ) -> StreamingResponse:
     """Follow the journal by server-sent events, from now or after a position."""
     store, streams = services.engine.store, request.app.state.streams
@@ -187,6 +209,18 @@ def stream(
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
+
+
+@router.get(
+    "/v1/report", response_model=m.view_of("Report", MonthlyReport), responses={404: {}}
+)
+def report(
+    services: ServicesDep, by: Caller, month: _Month = None, group: _ReportGroup = None
+) -> MonthlyReport:
+    """Report on a month in UTC: what was done, and whether promises were kept."""
+    del by
+    named = None if month is None else month_named(month)
+    return report_on(services.engine, named, group)
 
 
 # --- side events -------------------------------------------------------------

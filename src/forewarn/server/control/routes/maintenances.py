@@ -4,78 +4,73 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import WithJsonSchema
 
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase
+from forewarn.core.queries.explanation import Explanation
+from forewarn.core.queries.story import Story
 from forewarn.core.queries.views import Json, SeenBy, event_view, maintenance_view
 from forewarn.engine import queries
 from forewarn.engine.lookup import find_event
 from forewarn.engine.queries import explain_maintenance, story_of_maintenance
 from forewarn.engine.tokens import TokenHolder
 from forewarn.ports import Snapshot
+from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import find_for, shown_to
 from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
     ServicesDep,
+    ViewRoute,
     Write,
+    of_result,
     page,
     parse_number,
 )
-from forewarn.server.control.models import (
-    Announcement,
-    Reason,
-    announced_view,
-    explanation_view,
-    order_of,
-    parse_choice,
-    preview_view,
-    story_view,
-    to_json,
-)
 
-router = APIRouter(tags=["maintenances"])
+router = APIRouter(tags=["maintenances"], route_class=ViewRoute)
 
+_Phases = Annotated[
+    list[str] | None,
+    Query(description="may be repeated"),
+    WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [*Phase]}}),
+]
 
 # --- maintenance operations --------------------------------------------------
 
 
-@router.post("/v1/maintenances", status_code=201)
-def announce(services: ServicesDep, write: Write, body: Announcement) -> Json:
+@router.post("/v1/maintenances", response_model=m.AnnouncedView, status_code=201)
+def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Json:
     """Announce maintenance; several acts are several maintenances."""
-
-    def render(announced: Sequence[Maintenance], snapshot: Snapshot) -> str:
-        del snapshot
-        return to_json(announced_view(announced))
-
-    once = write.idempotency_key(201, render)
-    return announced_view(
-        services.engine.announce(order_of(body), by=write.by, once=once)
+    once = write.idempotency_key(201, of_result(m.announced_view))
+    return m.announced_view(
+        services.engine.announce(m.order_of(body), by=write.by, once=once)
     )
 
 
-@router.post("/v1/maintenances/preview")
-def preview(services: ServicesDep, by: Caller, body: Announcement) -> Json:
+@router.post("/v1/maintenances/preview", response_model=m.PreviewView)
+def preview(services: ServicesDep, by: Caller, body: m.Announcement) -> Json:
     """Show what would be announced, and what each would wait for; change nothing."""
-    previews = queries.preview(services.engine, order_of(body), by=by.name)
+    previews = queries.preview(services.engine, m.order_of(body), by=by.name)
     return {
-        "maintenances": [preview_view(previewed.maintenance) for previewed in previews],
-        "explained": [
-            explanation_view(previewed.explanation) for previewed in previews
-        ],
+        "maintenances": [m.preview_view(item.maintenance) for item in previews],
+        "explained": [item.explanation for item in previews],
     }
 
 
-@router.get("/v1/maintenances")
+@router.get(
+    "/v1/maintenances", response_model=m.page_of("Maintenances", m.MaintenanceView)
+)
 def list_maintenances(
     services: ServicesDep,
     by: Caller,
-    phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
+    phase: _Phases = None,
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
     """List maintenances in the order of announcement."""
-    phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
+    phases = [m.parse_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = snapshot.maintenances(
@@ -89,7 +84,7 @@ def list_maintenances(
         )
 
 
-@router.get("/v1/maintenances/{id}")
+@router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
 def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show a maintenance, by its own id or that of one of its events."""
     services.engine.save_observations()
@@ -97,50 +92,50 @@ def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
         return _view(find_for(by, snapshot, id), snapshot)
 
 
-@router.get("/v1/maintenances/{id}/explain")
-def explain(services: ServicesDep, by: Caller, id: str) -> Json:
+@router.get("/v1/maintenances/{id}/explain", response_model=m.ExplanationView)
+def explain(services: ServicesDep, by: Caller, id: str) -> Explanation:
     """Explain what a maintenance waits for, since when, and who could open it."""
-    return explanation_view(explain_maintenance(services.engine, id, group=by.group))
+    return explain_maintenance(services.engine, id, group=by.group)
 
 
-@router.get("/v1/maintenances/{id}/story")
-def story(services: ServicesDep, by: Caller, id: str) -> Json:
+@router.get("/v1/maintenances/{id}/story", response_model=m.view_of("Story", Story))
+def story(services: ServicesDep, by: Caller, id: str) -> Story:
     """Tell the whole life of a maintenance, in order."""
-    return story_view(story_of_maintenance(services.engine, id, group=by.group))
+    return story_of_maintenance(services.engine, id, group=by.group)
 
 
-@router.post("/v1/maintenances/{id}/cancel")
+@router.post("/v1/maintenances/{id}/cancel", response_model=m.MaintenanceView)
 def cancel(
-    services: ServicesDep, write: Write, id: str, body: Reason | None = None
+    services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
     """Call a maintenance off; only possible before it has started."""
     reason = body.reason if body else None
-    once = write.idempotency_key(200, _render)
+    once = write.idempotency_key(200, _view)
     maintenance = services.engine.cancel(id, by=write.by, reason=reason, once=once)
     return _current_view(services, maintenance)
 
 
-@router.post("/v1/maintenances/{id}/complete")
+@router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
     """Say that the work is done and the duration over."""
-    once = write.idempotency_key(200, _render)
+    once = write.idempotency_key(200, _view)
     return _current_view(services, services.engine.complete(id, by=write.by, once=once))
 
 
-@router.post("/v1/maintenances/{id}/retry")
+@router.post("/v1/maintenances/{id}/retry", response_model=m.MaintenanceView)
 def retry(services: ServicesDep, write: Write, id: str) -> Json:
     """Let the driver try again what is still to do of a stuck maintenance."""
-    once = write.idempotency_key(200, _render)
+    once = write.idempotency_key(200, _view)
     return _current_view(services, services.engine.retry(id, by=write.by, once=once))
 
 
-@router.post("/v1/maintenances/{id}/close")
+@router.post("/v1/maintenances/{id}/close", response_model=m.MaintenanceView)
 def close(
-    services: ServicesDep, write: Write, id: str, body: Reason | None = None
+    services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
     """Give a stuck maintenance up."""
     reason = body.reason if body else None
-    once = write.idempotency_key(200, _render)
+    once = write.idempotency_key(200, _view)
     maintenance = services.engine.close(id, by=write.by, reason=reason, once=once)
     return _current_view(services, maintenance)
 
@@ -148,16 +143,16 @@ def close(
 # --- events ------------------------------------------------------------------
 
 
-@router.get("/v1/events")
+@router.get("/v1/events", response_model=m.page_of("Events", m.EventView))
 def list_events(
     services: ServicesDep,
     by: Caller,
-    phase: Annotated[list[str] | None, Query(description="may be repeated")] = None,
+    phase: _Phases = None,
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
     """List events in the order of announcement."""
-    phases = [parse_choice(Phase, item, "phase") for item in phase or ()]
+    phases = [m.parse_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = _events_page(snapshot, by, phases, after, limit + 1)
@@ -169,7 +164,7 @@ def list_events(
         )
 
 
-@router.get("/v1/events/{id}")
+@router.get("/v1/events/{id}", response_model=m.EventView)
 def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
     """Show an event."""
     services.engine.save_observations()
@@ -178,7 +173,7 @@ def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
         return event_view(maintenance, event, _seen_by(snapshot))
 
 
-@router.post("/v1/events/{id}/approve")
+@router.post("/v1/events/{id}/approve", response_model=m.EventView)
 def approve(services: ServicesDep, write: Write, id: str) -> Json:
     """Approve an event on behalf of the operator, or of the group that it is for."""
 
@@ -187,10 +182,7 @@ def approve(services: ServicesDep, write: Write, id: str) -> Json:
             maintenance, maintenance.event(id.upper()), _seen_by(snapshot)
         )
 
-    def render(maintenance: Maintenance, snapshot: Snapshot) -> str:
-        return to_json(view(maintenance, snapshot))
-
-    once = write.idempotency_key(200, render)
+    once = write.idempotency_key(200, view)
     approved = services.engine.approve(
         id, by=write.by, group=write.holder.group, once=once
     )
@@ -207,10 +199,6 @@ def _seen_by(snapshot: Snapshot) -> SeenBy:
 
 def _view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
     return maintenance_view(maintenance, _seen_by(snapshot))
-
-
-def _render(maintenance: Maintenance, snapshot: Snapshot) -> str:
-    return to_json(_view(maintenance, snapshot))
 
 
 def _current_view(services: ServicesDep, maintenance: Maintenance) -> Json:

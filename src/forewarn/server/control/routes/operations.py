@@ -1,7 +1,8 @@
 """Endpoints for operations on one VM or one host: restart, evict, maintain, ..."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import Response
@@ -10,46 +11,44 @@ from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
 from forewarn.core.queries.views import Json
+from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.operations import HostResult
 from forewarn.errors import Forbidden, InvalidInput
-from forewarn.ports import Snapshot
 from forewarn.protocol.types import EventSource, EventType
+from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import shown_to
-from forewarn.server.control.context import ServicesDep, Write, WriteRequest
-from forewarn.server.control.models import (
-    Degraded,
-    HostMaintenance,
-    Reason,
-    Reimaging,
-    Timed,
-    Told,
-    announced_view,
-    parse_choice,
-    parse_time,
-    source_of,
-    to_json,
-    with_details,
-    with_times,
+from forewarn.server.control.context import (
+    ServicesDep,
+    ViewRoute,
+    Write,
+    WriteRequest,
+    json_response,
+    of_result,
 )
 
-router = APIRouter(tags=["causes"])
+router = APIRouter(tags=["causes"], route_class=ViewRoute)
 
+#: Operations on a host return new maintenance operations, or those that exist.
+_HOST: Mapping[str, Any] = {
+    "status_code": 201,
+    "responses": {200: {"model": m.AnnouncedView}, 201: {"model": m.AnnouncedView}},
+}
 _HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 # --- VMs ---------------------------------------------------------------------
 
 
-@router.post("/v1/vms/{name}/restart", status_code=201)
+@router.post("/v1/vms/{name}/restart", response_model=m.AnnouncedView, status_code=201)
 def restart(
-    services: ServicesDep, write: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
     """Restart a VM, as a user asks for it; at once if its group is silent."""
     return _operate(services, write, VmOperation.RESTART, name, body)
 
 
-@router.post("/v1/vms/{name}/redeploy", status_code=201)
+@router.post("/v1/vms/{name}/redeploy", response_model=m.AnnouncedView, status_code=201)
 def redeploy(
-    services: ServicesDep, write: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
     """Move a VM to another host, as a user asks for it; at once if its group is
     silent.
@@ -57,30 +56,30 @@ def redeploy(
     return _operate(services, write, VmOperation.REDEPLOY, name, body)
 
 
-@router.post("/v1/vms/{name}/reimage", status_code=201)
+@router.post("/v1/vms/{name}/reimage", response_model=m.AnnouncedView, status_code=201)
 def reimage(
-    services: ServicesDep, write: Write, name: str, body: Reimaging | None = None
+    services: ServicesDep, write: Write, name: str, body: m.Reimaging | None = None
 ) -> Json:
     """Give a VM a new image; it reboots."""
-    source = None if body is None else source_of(body.source)
+    source = None if body is None else m.source_of(body.source)
     if source is EventSource.PLATFORM and write.holder.group is not None:
         raise Forbidden("source: a group's token asks as a user; leave it out")
     order = order_for(VmOperation.REIMAGE, name)
     order = replace(order, source=source or order.source)
-    return _announce(services, write, VmOperation.REIMAGE, with_times(order, body))
+    return _announce(services, write, VmOperation.REIMAGE, m.with_times(order, body))
 
 
-@router.post("/v1/vms/{name}/evict", status_code=201)
+@router.post("/v1/vms/{name}/evict", response_model=m.AnnouncedView, status_code=201)
 def evict(
-    services: ServicesDep, write: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
     """Take a spot VM back."""
     return _operate(services, write, VmOperation.EVICT, name, body)
 
 
-@router.post("/v1/vms/{name}/delete", status_code=201)
+@router.post("/v1/vms/{name}/delete", response_model=m.AnnouncedView, status_code=201)
 def delete(
-    services: ServicesDep, write: Write, name: str, body: Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
     """Delete a VM, with notice where its scale set gives it; it leaves the fleet when
     that is done.
@@ -93,9 +92,9 @@ def _operate(
     write: WriteRequest,
     operation: VmOperation,
     name: str,
-    body: Timed | None,
+    body: m.Timed | None,
 ) -> Json:
-    order = with_times(order_for(operation, name), body)
+    order = m.with_times(order_for(operation, name), body)
     return _announce(services, write, operation, order)
 
 
@@ -105,15 +104,11 @@ def _announce(
     holder = write.holder
 
     def view(announced: Sequence[Maintenance]) -> Json:
-        return announced_view(
+        return m.announced_view(
             [shown_to(holder, maintenance) for maintenance in announced]
         )
 
-    def render(announced: Sequence[Maintenance], snapshot: Snapshot) -> str:
-        del snapshot
-        return to_json(view(announced))
-
-    once = write.idempotency_key(201, render)
+    once = write.idempotency_key(201, of_result(view))
     announced = services.operations.operate(
         operation, order, by=write.by, group=holder.group, once=once
     )
@@ -123,79 +118,73 @@ def _announce(
 # --- hosts -------------------------------------------------------------------
 
 
-@router.post("/v1/hosts/{name}/maintain", status_code=201)
+@router.post("/v1/hosts/{name}/maintain", **_HOST)
 def maintain(
     services: ServicesDep,
     write: Write,
-    response: Response,
     name: str,
-    body: HostMaintenance | None = None,
-) -> Json:
+    body: m.HostMaintenance | None = None,
+) -> Response:
     """Announce planned maintenance of a host: one act on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
-        kind = parse_choice(EventType, body.type, "type")
+        kind = m.parse_choice(EventType, body.type, "type")
     if kind not in _HOST_TYPES:
         raise InvalidInput(f"type: a host is maintained by {_host_types()}, not {kind}")
     order = replace(
-        with_times(order_for_host(name, kind), body),
+        m.with_times(order_for_host(name, kind), body),
         emergency=bool(body and body.emergency),
         ignore_gates=bool(body and body.ignore_gates),
     )
-    once = write.idempotency_key(_status, _render)
+    once = _once(write)
     result = services.operations.maintain(order, by=write.by, once=once)
-    return _respond(result, response)
+    return _respond(result)
 
 
-@router.post("/v1/hosts/{name}/degraded", status_code=201)
+@router.post("/v1/hosts/{name}/degraded", **_HOST)
 def degraded(
     services: ServicesDep,
     write: Write,
-    response: Response,
     name: str,
-    body: Degraded | None = None,
-) -> Json:
+    body: m.Degraded | None = None,
+) -> Response:
     """Let VMs leave hardware that is predicted to fail: within seven days, or
     `fails_by`.
     """
     text = None if body is None else body.fails_by
     result = services.operations.degrade(
-        with_details(order_for_host(name), body),
-        fails_by=None if text is None else parse_time(text, "fails_by"),
+        m.with_details(order_for_host(name), body),
+        fails_by=None if text is None else m.parse_time(text, "fails_by"),
         by=write.by,
-        once=write.idempotency_key(_status, _render),
+        once=_once(write),
     )
-    return _respond(result, response)
+    return _respond(result)
 
 
-@router.post("/v1/hosts/{name}/failed", status_code=201)
+@router.post("/v1/hosts/{name}/failed", **_HOST)
 def failed(
     services: ServicesDep,
     write: Write,
-    response: Response,
     name: str,
-    body: Told | None = None,
-) -> Json:
+    body: m.Told | None = None,
+) -> Response:
     """Tell that a host has failed: what was planned for it is off, its VMs are told."""
-    order = with_details(order_for_host(name), body)
-    once = write.idempotency_key(_status, _render)
-    return _respond(services.operations.fail(order, by=write.by, once=once), response)
+    order = m.with_details(order_for_host(name), body)
+    once = _once(write)
+    return _respond(services.operations.fail(order, by=write.by, once=once))
 
 
-@router.post("/v1/hosts/{name}/recovered")
+@router.post("/v1/hosts/{name}/recovered", **_HOST)
 def recovered(
     services: ServicesDep,
     write: Write,
-    response: Response,
     name: str,
-    body: Reason | None = None,
-) -> Json:
+    body: m.Reason | None = None,
+) -> Response:
     """Tell that a host is well: not degraded any more, its failure over."""
     order = replace(order_for_host(name), reason=None if body is None else body.reason)
-    once = write.idempotency_key(_status, _render)
-    return _respond(
-        services.operations.recover(order, by=write.by, once=once), response
-    )
+    once = _once(write)
+    return _respond(services.operations.recover(order, by=write.by, once=once))
 
 
 def _host_types() -> str:
@@ -207,14 +196,12 @@ def _status(result: HostResult) -> int:
 
 
 def _view(result: HostResult) -> Json:
-    return announced_view(result.announced or result.concerned)
+    return m.announced_view(result.announced or result.concerned)
 
 
-def _render(result: HostResult, snapshot: Snapshot) -> str:
-    del snapshot
-    return to_json(_view(result))
+def _once(write: WriteRequest) -> IdempotencyKey[HostResult] | None:
+    return write.idempotency_key(_status, of_result(_view))
 
 
-def _respond(result: HostResult, response: Response) -> Json:
-    response.status_code = _status(result)
-    return _view(result)
+def _respond(result: HostResult) -> Response:
+    return json_response(_view(result), _status(result))

@@ -1,12 +1,11 @@
 """The overview: maintenance operations with all that a page of the portal shows."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from forewarn.core.queries.views import Json, maintenance_view, plain_view, rfc3339
+from forewarn.core.queries.views import Json, maintenance_view
 from forewarn.engine.overview import (
     WAITS,
     Overview,
@@ -15,16 +14,17 @@ from forewarn.engine.overview import (
     show_named,
     show_page,
 )
+from forewarn.server.control import models as m
 from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
     ServicesDep,
+    ViewRoute,
     parse_number,
 )
-from forewarn.server.control.models import explanation_view, parse_time
 
-router = APIRouter(tags=["maintenances"])
+router = APIRouter(tags=["maintenances"], route_class=ViewRoute)
 
 _MAX_IDS = 100  # ids
 _ENDED = "e"  # prefix of the cursor of pages of ended operations
@@ -43,7 +43,7 @@ _Since = Annotated[
 ]
 
 
-@router.get("/v1/overview")
+@router.get("/v1/overview", response_model=m.OverviewView)
 def overview(
     services: ServicesDep,
     by: Caller,
@@ -63,7 +63,7 @@ def overview(
     engine, group = services.engine, by.group
     if id is not None:
         return _overview_view(show_named(engine, id, group=group), engine.clock.name)
-    since_time = None if since is None else parse_time(since, "since")
+    since_time = None if since is None else m.parse_time(since, "since")
     place = _parse_cursor(after)
     page = show_page(engine, since=since_time, place=place, limit=limit, group=group)
     return _overview_view(page, engine.clock.name)
@@ -85,7 +85,7 @@ def _overview_view(overview: Overview, clock: str) -> Json:
     return {
         "position": overview.position,
         "clock": clock,
-        "now": rfc3339(overview.now),
+        "now": overview.now,
         "items": [_item_view(item) for item in overview.items],
         "next": _cursor_text(overview.next),
     }
@@ -95,13 +95,14 @@ def _item_view(item: OverviewItem) -> Json:
     seen: dict[str, list[str]] = {}
     for sight in item.sights:
         seen.setdefault(sight.event, []).append(sight.vm)
-    first = item.explanation.waits[:WAITS]
-    explained = explanation_view(replace(item.explanation, waits=first))
+    explanation = item.explanation
     return {
         "maintenance": maintenance_view(
             item.maintenance, lambda event: seen.get(event, ())
         ),
-        **{name: explained[name] for name in ("due", "waits", "starts_at_latest")},
-        "can": [choice.value for choice in item.choices],
-        "seen": [plain_view(sight) for sight in item.sights],
+        "due": explanation.due,
+        "waits": explanation.waits[:WAITS],
+        "starts_at_latest": explanation.starts_at_latest,
+        "can": item.choices,
+        "seen": item.sights,
     }

@@ -5,22 +5,27 @@ import time
 from datetime import datetime, timedelta
 
 from fastapi import APIRouter
-from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
-from forewarn.ports import Clock, Snapshot
-from forewarn.server.control.context import Caller, ServicesDep, Write
-from forewarn.server.control.models import parse_time, to_json
+from forewarn.ports import Clock
+from forewarn.server.control import models as m
+from forewarn.server.control.context import (
+    Caller,
+    ServicesDep,
+    ViewRoute,
+    Write,
+    of_result,
+)
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
 from forewarn.server.metadata.faults.model import DELAYING, WITH_RETRY_AFTER, fault_of
 
 _log = logging.getLogger(__name__)
 
-clock_router = APIRouter(tags=["clock"])
-fault_router = APIRouter(tags=["faults"])
+clock_router = APIRouter(tags=["clock"], route_class=ViewRoute)
+fault_router = APIRouter(tags=["faults"], route_class=ViewRoute)
 
 _MAX_SECONDS = int(LONGEST_ADVANCE.total_seconds())
 
@@ -36,29 +41,24 @@ class ClockStep(BaseModel):
     to: StrictStr | None = Field(None, description="RFC 3339 with a zone")
 
 
-@clock_router.get("/v1/clock")
+@clock_router.get("/v1/clock", response_model=m.ClockView)
 def show_clock(services: ServicesDep, by: Caller) -> Json:
     """Tell the time of the service."""
     del by
     return clock_view(services.engine.clock)
 
 
-@clock_router.post("/v1/clock/advance")
+@clock_router.post("/v1/clock/advance", response_model=m.ClockView)
 def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
     """Move a manual clock, deadline by deadline."""
-
-    def render(now: datetime, snapshot: Snapshot) -> str:
-        del snapshot
-        return to_json(_advanced_view(now))
-
-    once = write.idempotency_key(200, render)
+    once = write.idempotency_key(200, of_result(_advanced_view))
     if (body.seconds is None) == (body.to is None):
         raise InvalidInput("give either seconds or to")
     if body.seconds is not None:
         return _advanced_view(
             services.advance.by(timedelta(seconds=body.seconds), once)
         )
-    return _advanced_view(services.advance.to(parse_time(body.to or "", "to"), once))
+    return _advanced_view(services.advance.to(m.parse_time(body.to or "", "to"), once))
 
 
 def clock_view(clock: Clock) -> Json:
@@ -95,14 +95,14 @@ class NewFault(BaseModel):
     retry_after_seconds: StrictInt | None = Field(None, description="of 429 and 503; 1")
 
 
-@fault_router.get("/v1/faults")
+@fault_router.get("/v1/faults", response_model=m.page_of("Faults", m.FaultView))
 def list_faults(services: ServicesDep, by: Caller) -> Json:
     """List the faults in force, the oldest first."""
     del by
     return faults_view(services.plane.faults)
 
 
-@fault_router.post("/v1/faults", status_code=201)
+@fault_router.post("/v1/faults", response_model=m.FaultView, status_code=201)
 def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
     """Let the metadata plane misbehave, for rehearsals."""
     fault = fault_of(
@@ -126,19 +126,17 @@ def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
 
 
 @fault_router.delete("/v1/faults", status_code=204)
-def clear_faults(services: ServicesDep, by: Caller) -> Response:
+def clear_faults(services: ServicesDep, by: Caller) -> None:
     """End all faults."""
     services.plane.clear_faults()
     _log.warning("%s has cleared all faults", by.name)
-    return Response(status_code=204)
 
 
 @fault_router.delete("/v1/faults/{id}", status_code=204)
-def clear_fault(services: ServicesDep, by: Caller, id: str) -> Response:
+def clear_fault(services: ServicesDep, by: Caller, id: str) -> None:
     """End one fault."""
     services.plane.clear_faults(id)
     _log.warning("%s has cleared the fault %s", by.name, id)
-    return Response(status_code=204)
 
 
 def faults_view(faults: ActiveFaults) -> Json:

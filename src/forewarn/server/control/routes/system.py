@@ -2,20 +2,27 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from html import escape
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, Response
 
-from forewarn.core.queries.views import Json, rfc3339
+from forewarn.core.queries.views import Json
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.errors import ForewarnError
-from forewarn.server.control.context import Caller, ServicesDep
+from forewarn.server.control import models as m
+from forewarn.server.control.context import (
+    Caller,
+    ServicesDep,
+    ViewRoute,
+    json_response,
+)
 
-health_router = APIRouter(tags=["health"])
-notifier_router = APIRouter(tags=["notifiers"])
+health_router = APIRouter(tags=["health"], route_class=ViewRoute)
+notifier_router = APIRouter(tags=["notifiers"], route_class=ViewRoute)
 docs_router = APIRouter()
 
 _MAX_LAG = timedelta(seconds=5)
@@ -40,23 +47,25 @@ _POLICY = (
 # --- health ------------------------------------------------------------------
 
 
-@health_router.get("/healthz")
+@health_router.get("/healthz", response_model=m.AliveView)
 def healthz() -> Json:
     """Say that the service lives."""
     return {"status": "ok"}
 
 
-@health_router.get("/readyz", response_model=None)
-def readyz(services: ServicesDep) -> JSONResponse:
+@health_router.get(
+    "/readyz", response_model=m.ReadyView, responses={503: {"model": m.NotReadyView}}
+)
+def readyz(services: ServicesDep) -> Json | Response:
     """Say whether VMs are shown what the journal says."""
     try:
         reason = _not_ready_reason(services)
     except ForewarnError as error:
         reason = str(error)
     if reason is not None:
-        return JSONResponse({"status": "not ready", "reason": reason}, 503)
+        return json_response({"status": "not ready", "reason": reason}, 503)
     kinds = services.plane.faults.kinds
-    return JSONResponse({"status": "ready", **({"faults": kinds} if kinds else {})})
+    return {"status": "ready", **({"faults": kinds} if kinds else {})}
 
 
 def _not_ready_reason(services: ServicesDep) -> str | None:
@@ -71,28 +80,17 @@ def _not_ready_reason(services: ServicesDep) -> str | None:
 # --- notifiers ---------------------------------------------------------------
 
 
-@notifier_router.get("/v1/notifiers")
+@notifier_router.get(
+    "/v1/notifiers", response_model=m.page_of("Notifiers", TargetStatus)
+)
 def list_notifiers(services: ServicesDep, by: Caller) -> Json:
     """Tell of each target how far it is, and what keeps it."""
     del by
-    targets = services.notifications.targets()
-    return {"items": [_target_view(target) for target in targets], "next": None}
-
-
-def _target_view(target: TargetStatus) -> Json:
-    return {
-        "name": target.name,
-        "kind": target.kind,
-        "url": target.url,
-        "position": target.position,
-        "behind": target.behind,
-        "lag_seconds": round(target.lag_seconds, 3),
-        "state": target.state.value,
-        "failures": target.failures,
-        "last_error": target.last_error,
-        "last_success": rfc3339(target.last_success),
-        "next_attempt": rfc3339(target.next_attempt),
-    }
+    targets = [
+        replace(target, lag_seconds=round(target.lag_seconds, 3))
+        for target in services.notifications.targets()
+    ]
+    return {"items": targets, "next": None}
 
 
 # --- the description of the API ----------------------------------------------
