@@ -181,6 +181,7 @@ def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
             "position": fact["position"],
             "at": until,
             "fact": "OutageEnded",
+            "text": fact["text"],
             "maintenance": None,
             "event": None,
             "group": None,
