@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from types import TracebackType
 from typing import Self, TypeVar, Unpack, assert_never
 
 from forewarn.client import client as threaded
@@ -136,12 +135,7 @@ class Client:
         """Return this client; leaving the block closes it."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         """Close the client."""
         await self.close()
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from threading import Event
-from types import TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack, assert_never
 
 from forewarn.client import endpoint as endpoints
@@ -177,12 +176,7 @@ class Client:
         """Return this client; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the client."""
         self.close()
 

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from forewarn.errors import CannotStart, Unavailable
@@ -80,12 +79,7 @@ class RecordingFile:
         """Return this file; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self.close()
 

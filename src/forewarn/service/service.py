@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from random import Random
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from forewarn.clocks import SystemClock
@@ -175,12 +174,7 @@ class Service:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop the service."""
         self.close()
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 from typing import Self, assert_never
 
 from forewarn import __version__
@@ -219,12 +218,7 @@ class RecordingSession:
         """Close the file at the end of the block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self._file.close()
 

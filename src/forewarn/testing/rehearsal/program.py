@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
-from types import TracebackType
 from typing import IO
 
 from forewarn.errors import CannotStart
@@ -52,12 +51,7 @@ class Program:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop the program and keep the end of its output."""
         self.stop()
         if self._file is not None:

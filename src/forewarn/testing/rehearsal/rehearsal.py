@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
-from types import TracebackType
 from typing import Unpack
 
 from forewarn.clocks import ManualClock
@@ -95,12 +94,7 @@ class Rehearsal:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop the service."""
         self.close()
 

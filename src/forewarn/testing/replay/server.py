@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Thread
-from types import TracebackType
 from typing import Self
 
 from forewarn.config.load import SettingSources, load
@@ -126,12 +125,7 @@ class Replay:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop serving."""
         self.close()
 
