@@ -6,6 +6,9 @@
    `body_limits` limits bodies.
 3. If a client gets a response while it still sends, its connection is read for a moment
    longer, so that it sees the response: closing with unread bytes is a reset.
+
+uvicorn has no settings for these, and its protocol class is private. The range of
+versions in pyproject.toml was tried, and a test names what an upgrade has broken.
 """
 
 import asyncio
