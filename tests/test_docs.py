@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from forewarn.cli.main import main
+from forewarn.cli.main import main, parse
 from forewarn.client import Change, Client, Instance, Reading
 from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.transitions import TRANSITIONS
@@ -149,8 +149,9 @@ ALL_TYPED = sorted(
 
 
 OF_AGENTS = [each for each in ALL_TYPED if each.startswith("agent ")]
+OF_STORES = [each for each in ALL_TYPED if each.startswith("store ")]
 REHEARSED = [each for each in ALL_TYPED if each.startswith("rehearse ")]
-TYPED = [each for each in ALL_TYPED if each not in (*OF_AGENTS, *REHEARSED)]
+TYPED = [each for each in ALL_TYPED if each not in (*OF_AGENTS, *OF_STORES, *REHEARSED)]
 
 
 @pytest.mark.parametrize("typed", REHEARSED)
@@ -168,6 +169,11 @@ def test_every_rehearsal_on_the_pages_is_valid(
         assert "say which program to run" in output  # everything else was parsed
     else:
         assert code == 0 or "cannot be read" in output  # there is no such file
+
+
+@pytest.mark.parametrize("typed", OF_STORES)
+def test_every_store_command_on_the_pages_is_valid(typed: str) -> None:
+    assert parse(shlex.split(typed, comments=True)).run
 
 
 @pytest.mark.parametrize("typed", OF_AGENTS)

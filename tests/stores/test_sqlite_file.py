@@ -24,6 +24,7 @@ from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.ports import Store
 from forewarn.stores.sqlite import connect
+from forewarn.stores.sqlite_copy import copy_database
 
 SENTENCE = re.compile(r"[^\n]+")
 
@@ -137,6 +138,32 @@ def test_every_connection_syncs_to_the_disk(path: Path) -> None:
         for connection in connections:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+# --- copies ------------------------------------------------------------------
+
+
+def test_commits_do_not_restart_a_copy_or_get_into_it(path: Path) -> None:
+    with opened(path) as store:
+        put(store, *map(a_seen, range(1, 101)))
+        commits: list[int] = []
+
+        class Disturbed(sqlite3.Connection):
+            def backup(self, target: sqlite3.Connection, **_: object) -> None:
+                def disturb(*_: int) -> None:
+                    commits.append(put(store, a_seen(1)))
+                    assert len(commits) < 1000
+
+                super().backup(target, pages=1, progress=disturb)
+
+        copy = path.with_name("copy.db")
+        with closing(
+            sqlite3.connect(path, isolation_level=None, factory=Disturbed)
+        ) as source:
+            copy_database(source, copy)
+    assert len(commits) > 10
+    with opened(copy) as store:
+        assert len(store.facts(0, 1000)) == 100
 
 
 # --- refusals ----------------------------------------------------------------

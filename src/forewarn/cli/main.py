@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "faults": "service",
     "token": "service",
     "portal": "service",
+    "store": "service",
     "watch": "guest",
     "approve": "guest",
     "agent": "guest",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.config.settings import SETTINGS, Address, Setting
+from forewarn.config.settings import SETTINGS, SQLITE, Address, Setting
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.settings import target_of
 from forewarn.notifiers.targets import Target, with_secrets
@@ -82,7 +82,7 @@ def load(sources: SettingSources) -> Config:
     values["host_failure_type"] = EventType(values["host_failure_type"].capitalize())
     values["notify_targets"] = _targets(values, sources.environment)
     directory = state_directory(sources.environment)
-    values["store"] = values["store"] or f"sqlite:///{directory / 'forewarn.db'}"
+    values["store"] = values["store"] or default_store(sources.environment)
     config = Config(**values, shown=shown, state_directory=directory)
     _check_control(config)
     if config.seed is not None and config.store != "memory":
@@ -151,6 +151,11 @@ def _refuse_unknown(sources: SettingSources) -> None:
             if name not in names_by_section[section]:
                 names = ", ".join(names_by_section[section])
                 raise InvalidInput(f"{place} has no key {name!r}; known are {names}")
+
+
+def default_store(environment: Mapping[str, str]) -> str:
+    """Return the URL of the store that is used if none is given."""
+    return f"{SQLITE}{state_directory(environment) / 'forewarn.db'}"
 
 
 def state_directory(environment: Mapping[str, str]) -> Path:

@@ -68,7 +68,7 @@ def read_clock(value: object, place: str) -> str:
     return text
 
 
-def _read_store(value: object, place: str) -> str:
+def read_store(value: object, place: str) -> str:
     """Parse a store URL, or `memory`."""
     text = read_text(value, place)
     is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
@@ -281,7 +281,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="store",
         key="store.url",
         default=None,
-        read=_read_store,
+        read=read_store,
         metavar="URL",
         help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
         " or memory.",

@@ -39,10 +39,16 @@ _LEAD = 2.0  # seconds between Started and the driver's call
 
 def open_store(url: str) -> SqlStore:
     """Open the store at `url`."""
-    path = MEMORY if url == "memory" else url.removeprefix(SQLITE)
-    store = SqlStore(_postgres(url) if url.startswith(POSTGRES) else Sqlite(path))
+    store = SqlStore(database_of(url))
     store.open()
     return store
+
+
+def database_of(url: str) -> Database:
+    """Return the database at `url`, not yet open."""
+    if url.startswith(POSTGRES):
+        return _postgres(url)
+    return Sqlite(MEMORY if url == "memory" else url.removeprefix(SQLITE))
 
 
 def store_bytes(url: str) -> int | None:

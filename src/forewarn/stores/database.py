@@ -38,9 +38,17 @@ class Database(Protocol):
     """SQLite or PostgreSQL."""
 
     dialect: Dialect
+    name: str  # for display, so without the password
 
-    def open(self) -> None:
-        """Connect, create the tables if there are none, and check the layout."""
+    def open(self, *, upgrade: bool = False) -> str | None:
+        """Connect, and create the tables if there are none.
+
+        Older tables are upgraded, but those of PostgreSQL only with `upgrade`; return
+        a sentence about that, or None if there was nothing to upgrade.
+        """
+
+    def revision(self) -> str:
+        """Return the revision of an existing database; it need not be open."""
 
     def writing(self) -> AbstractContextManager[Cursor]:
         """Write exclusively; commit at the end of the block, roll back if it fails."""

@@ -9,7 +9,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import cast
@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import schema_check
+from forewarn.stores import schema, tables
 from forewarn.stores.database import Cursor
 from forewarn.stores.postgres_connection import (
     OLDEST,
@@ -72,6 +72,7 @@ class Postgres:
         """Use the database at `url`; `open` connects."""
         self.dialect = _DIALECT
         self._target = read_url(url)
+        self.name = self._target.name
         self._limits = limits or PostgresLimits()
         self._timeouts = StoreTimeouts()
         self._writing = BoundedSemaphore(1)
@@ -81,28 +82,59 @@ class Postgres:
         self._idle: list[Connection] = []
         self._is_open = False
 
-    def open(self) -> None:
+    def open(self, *, upgrade: bool = False) -> str | None:
         """Connect, take the lock, and create the tables if there are none."""
-        name, oldest = self._target.name, self._limits.oldest
         self._is_open = True
         self._timeouts.start()
         try:
-            self._writer = self._new(partial(connect_alone, self._target, oldest))
-            with self._alone() as cursor:
-                names = _names(cursor)
-                schema_check.create_or_check(
-                    cursor, self.dialect, names=names, place=name
-                )
-        except psycopg.Error as error:
-            self.close()
-            do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
-            raise CannotStart(
-                f"{name} {describe_error(error)}; {do}, or choose another database"
-                " with --store"
-            ) from error
+            with self._start_errors():
+                oldest = self._limits.oldest
+                self._writer = self._new(partial(connect_alone, self._target, oldest))
+                return self._create_or_upgrade(upgrade=upgrade)
         except BaseException:
             self.close()
             raise
+
+    def revision(self) -> str:
+        """Return the revision, even if a service is running."""
+        target = self._target
+        with self._start_errors(), connect(target, self._limits.oldest) as connection:
+            cursor = cast(Cursor, connection.cursor())
+            return schema.existing_revision(
+                cursor, self.dialect, names=_names(cursor), place=self.name
+            )
+
+    def _create_or_upgrade(self, *, upgrade: bool) -> str | None:
+        with self._alone() as cursor:
+            older = schema.create_or_check(
+                cursor, self.dialect, names=_names(cursor), place=self.name
+            )
+        if older is None:
+            return None
+        if not upgrade:
+            raise CannotStart(f"{self.name} {schema.obstacle(older)}")
+        # It may rewrite every row.
+        self._limits = replace(self._limits, transaction=float("inf"))
+        with (
+            schema.migration(
+                self._writer, self.dialect, revision=older, place=self.name
+            ) as migrate,
+            self._alone(),
+        ):
+            migrate()
+        return f"upgraded {self.name} from revision {older} to {tables.STAMP}"
+
+    @contextmanager
+    def _start_errors(self) -> Iterator[None]:
+        """Translate database errors to `CannotStart`."""
+        try:
+            yield
+        except psycopg.Error as error:
+            do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
+            raise CannotStart(
+                f"{self.name} {describe_error(error)}; {do}, or choose another"
+                " database with --store"
+            ) from error
 
     def leave(self) -> None:
         """Make running operations end soon, even if the server hangs."""
@@ -203,11 +235,11 @@ class Postgres:
         connection = connect_alone(self._target, self._limits.oldest)
         try:
             cursor = cast(Cursor, connection.cursor())
-            schema_check.check(cursor, self.dialect, "the store")
-        except BaseException as error:
+            revision = schema.read_revision(cursor, self.dialect)
+            if revision != tables.STAMP:
+                raise Unavailable(f"the store {schema.obstacle(revision)}")
+        except BaseException:
             connection.close()
-            if isinstance(error, CannotStart):
-                raise Unavailable(str(error)) from error
             raise
         return connection
 

@@ -6,6 +6,7 @@ password.
 
 import os
 import re
+import shlex
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from forewarn.errors import CannotStart, InvalidInput, Unavailable
 from forewarn.stores.timeouts import StoreTimeouts
@@ -124,6 +125,16 @@ def read_url(url: str) -> PostgresTarget:
         name=f"postgresql://{name}",
         parameters={**_PARAMETERS, **parts, "client_encoding": "utf8"},
     )
+
+
+def dump_command(url: str, file: str) -> str:
+    """Return the shell command that backs up to `file`, without the password."""
+    read_url(url)
+    parts = conninfo_to_dict(url)
+    public = {name: value for name, value in parts.items() if "password" not in name}
+    database = make_conninfo("", **public)
+    words = ["pg_dump", "--format=custom", f"--file={file}", f"--dbname={database}"]
+    return shlex.join(words)
 
 
 def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:

@@ -1,10 +1,13 @@
 """SQLite database: one writer, readers that never wait for it, and a file lock."""
 
 import fcntl
+import filecmp
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from queue import Empty, LifoQueue
 from threading import RLock
@@ -13,14 +16,17 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores import schema_check
+from forewarn.stores import schema, tables
 from forewarn.stores.database import Cursor
+from forewarn.stores.sqlite_copy import copy_database, existing_database
 
 Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
 
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
+
+_log = logging.getLogger(__name__)
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -45,28 +51,31 @@ class Sqlite:
     def __init__(self, path: str, connect: Connect = connect) -> None:
         """Use the file `path`, or `MEMORY`, with connections made by `connect`."""
         self.dialect = _DIALECT
-        self._path = path
+        self.name = self._path = path
         self._connect = connect
         self._lock = RLock()  # in memory, readers share the writer's connection
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
         self._lock_descriptor: int | None = None
 
-    def open(self) -> None:
-        """Lock the file, connect, and create the tables if there are none."""
+    def open(self, *, upgrade: bool = False) -> str | None:
+        """Lock the file, connect, and create or upgrade the tables.
+
+        Before an upgrade, the database is copied.
+        """
         if self._path != MEMORY:
             self._lock_file()
         try:
             self._writer = self._connect(self._path)
-            schema_check.refuse_foreign(_table_names(self._writer.cursor()), self._path)
+            schema.refuse_foreign(_table_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
-            self._create_or_check()
+            return self._create_or_upgrade()
         except (sqlite3.Error, Unavailable) as error:
             self.close()
             raise CannotStart(
                 f"{self._path} cannot be used as a database: {error}"
             ) from error
-        except CannotStart:
+        except BaseException:
             self.close()
             raise
 
@@ -85,6 +94,14 @@ class Sqlite:
             if self._lock_descriptor is not None:
                 os.close(self._lock_descriptor)
                 self._lock_descriptor = None
+
+    def revision(self) -> str:
+        """Return the revision, even if a service is running."""
+        with existing_database(self._path) as connection:
+            cursor = connection.cursor()
+            return schema.existing_revision(
+                cursor, self.dialect, names=_table_names(cursor), place=self._path
+            )
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
@@ -168,12 +185,47 @@ class Sqlite:
                 " with --store"
             ) from error
 
-    def _create_or_check(self) -> None:
+    def _create_or_upgrade(self) -> str | None:
         with self.writing() as cursor:
-            names = _table_names(cursor)
-            schema_check.create_or_check(
-                cursor, self.dialect, names=names, place=self._path
+            older = schema.create_or_check(
+                cursor, self.dialect, names=_table_names(cursor), place=self._path
             )
+        return None if older is None else self._upgrade(older)
+
+    def _upgrade(self, revision: str) -> str:
+        try:
+            copy = self._copy()
+        except (OSError, Unavailable) as error:
+            raise CannotStart(
+                f"{self._path} must be copied before it is upgraded to revision"
+                f" {tables.STAMP}, and is unchanged: {error}"
+            ) from error
+        with (
+            schema.migration(
+                self._writer, self.dialect, revision=revision, place=self._path
+            ) as upgrade,
+            self.writing(),
+        ):
+            upgrade()
+        report = (
+            f"upgraded {self._path} from revision {revision} to {tables.STAMP}; a copy"
+            f" of the database before the upgrade is in {copy}"
+        )
+        _log.info(report)
+        return report
+
+    def _copy(self) -> str:
+        """Copy the database; reuse an equal copy, left by an upgrade that failed."""
+        copy, earlier = f"{self._path}.before-{tables.STAMP}", None
+        for number in count(2):
+            if not os.path.lexists(copy):
+                break
+            earlier, copy = copy, f"{self._path}.before-{tables.STAMP}.{number}"
+        copy_database(self._open_writer(), Path(copy))
+        if earlier is None or not filecmp.cmp(earlier, copy, shallow=False):
+            return copy
+        os.unlink(copy)
+        return earlier
 
 
 def _table_names(cursor: Cursor) -> Collection[str]:

@@ -177,6 +177,7 @@ def _change(table: Table, by: str) -> Update:
 
 
 ADD_STAMP: Insert = insert(t.stamp)
+DROP_STAMP = delete(t.stamp)
 ADD_COUNTER = insert(t.counter)
 SET_COUNTER = update(t.counter).values(
     position=p("to"), last_at=p("last"), ordinal=p("next")

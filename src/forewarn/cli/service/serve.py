@@ -176,5 +176,6 @@ def _log_to_stderr(config: Config) -> None:
             logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
         )
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for library in ("alembic", "uvicorn"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

@@ -1,0 +1,160 @@
+"""`forewarn store`: check, upgrade and back up the database of the service."""
+
+import argparse
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import fields, write
+from forewarn.config.load import default_store
+from forewarn.config.settings import POSTGRES, SQLITE, read_store
+from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+
+if TYPE_CHECKING:
+    from forewarn.stores.database import Database
+
+_CHECK = """\
+Show the revision of the database, whether this forewarn can use it, and whether
+a SQLite file is damaged. The service may be running. The exit code is 0 if the
+database is current and sound, else 1."""
+
+_UPGRADE = """\
+Upgrade a database of an older forewarn to the newest revision. Stop the service
+first. A SQLite file is copied before the upgrade; PostgreSQL is not, so back it
+up yourself. A failed upgrade changes nothing."""
+
+_BACKUP = """\
+Copy a SQLite database to a new file. The service may be running. When the
+command succeeds, the copy is complete, checked and on disk. An incomplete copy
+never has the name FILE."""
+
+_STORE = Option(
+    flag="--store",
+    metavar="URL",
+    help="where the state is kept, as for `forewarn serve`; a file in the state"
+    " directory if it is given nowhere",
+)
+_MEMORY = "a store in memory ends with its service"
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `store check`, `store upgrade` and `store backup`."""
+    commands = add_noun(
+        subcommands,
+        "store",
+        summary="check, upgrade and back up the database",
+        example="forewarn store backup /backup/forewarn.db",
+    )
+    add_command(
+        commands,
+        "check",
+        check,
+        summary="show whether the database can be used",
+        description=_CHECK,
+        example="forewarn store check",
+        common=(_STORE,),
+    )
+    add_command(
+        commands,
+        "upgrade",
+        upgrade,
+        summary="upgrade the database of an older forewarn",
+        description=_UPGRADE,
+        example="forewarn store upgrade --store postgresql://forewarn@db/forewarn",
+        common=(_STORE,),
+    )
+    backup_parser = add_command(
+        commands,
+        "backup",
+        backup,
+        summary="copy a SQLite database",
+        description=_BACKUP,
+        example="forewarn store backup /backup/forewarn.db",
+        common=(_STORE,),
+    )
+    backup_parser.add_argument("file", metavar="FILE", help="the file to create")
+
+
+def check(args: argparse.Namespace) -> int:
+    """Print the state of the database."""
+    url = _url(args)
+    if url == "memory":
+        write(f"nothing to check: {_MEMORY}")
+        return 0
+    database = _database(url)
+    from forewarn.stores import schema, sqlite_copy, tables
+
+    revision = database.revision()
+    problem, quick_check = schema.obstacle(revision), None
+    if url.startswith(SQLITE):
+        with sqlite_copy.existing_database(database.name) as connection:
+            quick_check = sqlite_copy.quick_check(connection)
+        if quick_check != "ok":
+            problem = "is damaged; restore a backup"
+    about = (
+        ("database", database.name),
+        ("revision", revision),
+        ("newest", tables.STAMP),
+        ("usable", "yes" if problem is None else f"no: it {problem}"),
+        ("quick check", quick_check),
+    )
+    write(fields(about))
+    return 0 if problem is None else 1
+
+
+def upgrade(args: argparse.Namespace) -> int:
+    """Upgrade the database, unless it is current."""
+    url = _url(args)
+    if url == "memory":
+        write(f"nothing to do: {_MEMORY}")
+        return 0
+    database = _database(url)
+    from forewarn.stores import tables
+
+    report = None
+    if database.revision() != tables.STAMP:
+        with closing(database):
+            report = database.open(upgrade=True)
+    newest = f"{database.name} is at the newest revision, {tables.STAMP}"
+    write(report or f"nothing to do: {newest}")
+    return 0
+
+
+def backup(args: argparse.Namespace) -> int:
+    """Copy a SQLite database; show the command for any other."""
+    url, target = _url(args), Path(args.file)
+    if url == "memory":
+        raise InvalidInput(f"there is nothing to back up: {_MEMORY}")
+    database = _database(url)
+    if url.startswith(POSTGRES):
+        from forewarn.stores.postgres_connection import dump_command
+
+        command = dump_command(url, args.file)
+        raise InvalidInput(f"back up PostgreSQL with its own command: {command}")
+    from forewarn.stores.sqlite_copy import copy_database, existing_database
+
+    database.revision()  # refuses databases of other programs
+    with existing_database(database.name) as source:
+        copy_database(source, target)
+    write(f"copied {database.name} to {target}: {target.stat().st_size:,} bytes")
+    return 0
+
+
+def _url(args: argparse.Namespace) -> str:
+    try:
+        return read_store(args.store or default_store(os.environ), "--store")
+    except InvalidInput as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _database(url: str) -> "Database":
+    try:
+        from forewarn.service.setup import database_of
+    except ModuleNotFoundError as error:
+        raise CannotStart(
+            f"store needs the server extra ({error.name} is missing):"
+            " pip install 'forewarn[server]'"
+        ) from error
+    return database_of(url)

@@ -1,0 +1,94 @@
+"""Copies of a SQLite database, and checks of the file."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from urllib.parse import quote
+
+from forewarn.errors import Unavailable
+
+_PAGES = 1000  # between two chances to interrupt
+
+
+@contextmanager
+def existing_database(path: str) -> Iterator[sqlite3.Connection]:
+    """Connect to an existing database, even if a service is using it."""
+    problem = _problem(path)
+    if problem is not None:
+        raise Unavailable(f"{path} {problem}, or choose another file with --store")
+    uri = f"file:{quote(os.path.abspath(path))}?mode=rw"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as database:
+            yield database
+    except sqlite3.Error as error:
+        raise Unavailable(
+            f"{path} cannot be used as a database: {error}; restore a backup, or choose"
+            " another file with --store"
+        ) from error
+
+
+def _problem(path: str) -> str | None:
+    if not os.path.exists(path):
+        return "does not exist; check the path"
+    if os.path.isdir(path):
+        return "is a directory; add the name of the file"
+    folder = os.path.dirname(os.path.abspath(path))
+    if all(os.access(place, os.R_OK | os.W_OK) for place in (path, folder)):
+        return None  # SQLite keeps files of its own next to a database, even to read it
+    return "may not be read and written by this user; run this as the service's user"
+
+
+def quick_check(database: sqlite3.Connection) -> str:
+    """Return "ok", or the first problem of the database."""
+    (result,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    return str(result).rpartition("\n")[2]
+
+
+def copy_database(source: sqlite3.Connection, target: Path) -> None:
+    """Copy the database to the new file `target`, even while others write to it.
+
+    Raise `Unavailable` if that fails; an incomplete `target` never exists.
+    """
+    try:
+        if os.path.lexists(target):
+            raise FileExistsError(None, "it exists already; choose another name")
+        number, name = mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(number)
+        try:
+            _copy(source, name)
+            _sync(name)
+            os.rename(name, target)
+        finally:
+            for suffix in ("", "-journal", "-wal", "-shm"):
+                Path(f"{name}{suffix}").unlink(missing_ok=True)
+        _sync(target.parent)
+    except OSError as error:
+        raise Unavailable(f"{target} cannot be written: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise Unavailable(f"{target} cannot be written: {error}") from error
+
+
+def _copy(source: sqlite3.Connection, name: str) -> None:
+    source.execute("BEGIN")
+    try:
+        source.execute("SELECT 1 FROM sqlite_master").fetchone()
+        with closing(sqlite3.connect(name)) as copy:
+            # The transaction keeps later commits from restarting the copy; signals are
+            # handled when `progress` is called.
+            source.backup(copy, pages=_PAGES, progress=lambda *_: None)
+            result = quick_check(copy)
+    finally:
+        source.rollback()
+    if result != "ok":
+        raise Unavailable(f"the database is damaged: {result}; restore a backup")
+
+
+def _sync(path: str | Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
