@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from forewarn.errors import CannotStart, InvalidInput
+from forewarn.configfile.values import invalid_value
+from forewarn.errors import CannotStart
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -37,8 +38,7 @@ class PluginKind:
         spellings = {name.lower(): name for name in self.names()}
         if isinstance(value, str) and value.lower() in spellings:
             return spellings[value.lower()]
-        listed = ", ".join(spellings.values())
-        raise InvalidInput(f"{place}: expected one of {listed}, not {value!r}")
+        raise invalid_value(f"one of {', '.join(spellings.values())}", value, place)
 
     def make(self, name: str, options: Mapping[str, object]) -> Any:
         """Create the installed plug-in `name`."""

@@ -77,7 +77,7 @@ def read_store(value: object, place: str) -> str:
     expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
     if "@" in text or "=" in text:  # may contain a password
         raise InvalidInput(f"{place}: expected {expected}")
-    raise invalid_value(place, expected, value)
+    raise invalid_value(expected, value, place)
 
 
 def read_address(value: object, place: str) -> Address:
@@ -88,14 +88,14 @@ def read_address(value: object, place: str) -> Address:
     is_host = bool(host) and "/" not in host  # a URL is not an address
     if isinstance(value, str) and colon and is_host and 0 <= number <= 65535:
         return Address(host, number)
-    raise invalid_value(place, "an address such as 127.0.0.1:8254", value)
+    raise invalid_value("an address such as 127.0.0.1:8254", value, place)
 
 
 def _read_addresses(value: object, place: str) -> tuple[Address, ...]:
     """Parse one or more addresses: a list, or text separated by commas."""
     several = value.split(",") if isinstance(value, str) else value
     if not isinstance(several, list | tuple) or not several:
-        raise invalid_value(place, "one or more addresses", value)
+        raise invalid_value("one or more addresses", value, place)
     return tuple(
         read_address(item.strip() if isinstance(item, str) else item, place)
         for item in several

@@ -9,6 +9,7 @@ from enum import StrEnum
 from ipaddress import ip_address
 from typing import TypeVar
 
+from forewarn.configfile.values import invalid_value
 from forewarn.core.fleet import (
     NAME,
     VM,
@@ -34,26 +35,17 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 # --- values ------------------------------------------------------------------
 
 
-def _wrong(place: str, expected: str, value: object) -> InvalidInput:
-    try:
-        text = repr(value)
-    except ValueError:  # more digits than Python converts to text
-        text = "an endless number"
-    shown = text if len(text) <= 60 else f"{text[:57]}..."
-    return InvalidInput(f"{place}: expected {expected}, not {shown}")
-
-
 def _name(value: object, place: str) -> str:
     """Parse the name of a host, group or VM."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
-    raise _wrong(place, "a name of 1 to 80 of A-Z a-z 0-9 . _ -", value)
+    raise invalid_value("a name of 1 to 80 of A-Z a-z 0-9 . _ -", value, place)
 
 
 def _text(value: object, place: str) -> str:
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _is_whole(value):
         return value
-    raise _wrong(place, f"text of at most {_LONGEST_TEXT} characters", value)
+    raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value, place)
 
 
 def _is_whole(text: str) -> bool:
@@ -64,7 +56,7 @@ def _is_whole(text: str) -> bool:
 def _flag(value: object, place: str) -> bool:
     if isinstance(value, bool):
         return value
-    raise _wrong(place, "true or false", value)
+    raise invalid_value("true or false", value, place)
 
 
 def _number(allowed: range) -> _Reader:
@@ -72,7 +64,9 @@ def _number(allowed: range) -> _Reader:
         if isinstance(value, int) and not isinstance(value, bool) and value in allowed:
             return value
         last = allowed.stop - 1
-        raise _wrong(place, f"a whole number from {allowed.start} to {last}", value)
+        raise invalid_value(
+            f"a whole number from {allowed.start} to {last}", value, place
+        )
 
     return read
 
@@ -82,7 +76,7 @@ def _choice(kind: type[_Choice]) -> _Reader:
         if isinstance(value, str) and value in {member.value for member in kind}:
             return kind(value)
         expected = " or ".join(f'"{member.value}"' for member in kind)
-        raise _wrong(place, expected, value)
+        raise invalid_value(expected, value, place)
 
     return read
 
@@ -90,7 +84,7 @@ def _choice(kind: type[_Choice]) -> _Reader:
 def _several(one: _Reader, expected: str) -> _Reader:
     def read(value: object, place: str) -> tuple[object, ...]:
         if not isinstance(value, list):
-            raise _wrong(place, expected, value)
+            raise invalid_value(expected, value, place)
         return tuple(one(item, f"{place}[{i}]") for i, item in enumerate(value))
 
     return read
@@ -102,14 +96,14 @@ def _address(value: object, place: str) -> str:
     except ValueError:
         address = None
     if address is None:
-        raise _wrong(place, "an IPv4 or IPv6 address", value)
+        raise invalid_value("an IPv4 or IPv6 address", value, place)
     mapped = getattr(address, "ipv4_mapped", None)
     return str(mapped or address)
 
 
 def _tags(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise _wrong(place, "a table of text", value)
+        raise invalid_value("a table of text", value, place)
     return {
         _text(name, place): _text(tag, f"{place}.{name}") for name, tag in value.items()
     }
@@ -159,7 +153,7 @@ def _read(
     table: object, readers: Mapping[str, _Reader], place: str
 ) -> dict[str, object]:
     if not isinstance(table, dict):
-        raise _wrong(place, "a table", table)
+        raise invalid_value("a table", table, place)
     ignored = _READ_ONLY if readers is _GROUP else frozenset()
     unknown = [name for name in table if name not in readers and name not in ignored]
     if unknown:
@@ -204,7 +198,7 @@ def _with_name(values: dict[str, object], place: str) -> dict[str, object]:
 def read_fleet(data: object, origin: str = "fleet") -> Fleet:
     """Parse a whole fleet; error messages name `origin` and the place in it."""
     if not isinstance(data, dict):
-        raise _wrong(origin, "tables hosts, groups and vms", data)
+        raise invalid_value("tables hosts, groups and vms", data, origin)
     unknown = [name for name in data if name not in _TABLES]
     if unknown:
         names = ", ".join(_TABLES)
@@ -220,7 +214,7 @@ def _rows(data: Table, table: str, origin: str) -> Iterable[tuple[str, object]]:
     if rows is None:
         return
     if not isinstance(rows, list):
-        raise _wrong(f"{origin}: {table}", f"[[{table}]] tables", rows)
+        raise invalid_value(f"[[{table}]] tables", rows, f"{origin}: {table}")
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
         is_name = isinstance(name, str) and NAME.fullmatch(name)

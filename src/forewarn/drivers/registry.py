@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import split
 
+from forewarn.configfile.values import invalid_value
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.plugins import PluginKind
 from forewarn.ports import Driver, Report, Work
@@ -107,9 +108,7 @@ def read_command(value: object, place: str) -> tuple[str, ...]:
         and all(isinstance(word, str) for word in words)
     ):
         return tuple(words)
-    raise InvalidInput(
-        f"{place}: expected a command, as text or as a list of words, not {value!r}"
-    )
+    raise invalid_value("a command, as text or as a list of words", value, place)
 
 
 def read_options(value: object, place: str) -> dict[str, object]:

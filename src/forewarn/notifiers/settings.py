@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from forewarn.configfile.values import invalid_value
 from forewarn.core.queries.search import KINDS, fact_kind, fold_names
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import NOTIFIERS, Target
@@ -68,7 +69,7 @@ def read_source(value: object, place: str) -> str:
     """Parse the source URI of events."""
     if isinstance(value, str) and _URL.fullmatch(value):
         return value
-    raise InvalidInput(f"{place}: expected a URI such as /forewarn, not {value!r}")
+    raise invalid_value("a URI such as /forewarn", value, place)
 
 
 def target_of(url: str) -> Target:
@@ -126,7 +127,7 @@ def _check(target: Target, table: Mapping[str, object], here: str) -> None:
 def _name(value: object, place: str) -> str:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
-    raise InvalidInput(f"{place}: expected 1 to 50 of A-Z a-z 0-9 . _ -, not {value!r}")
+    raise invalid_value("1 to 50 of A-Z a-z 0-9 . _ -", value, place)
 
 
 def _texts(value: object, place: str) -> tuple[str, ...]:

@@ -31,11 +31,11 @@ from forewarn.agent.config.schema import (
     TOP,
     ConfigKey,
     fields,
-    invalid_value,
 )
 from forewarn.agent.rules import covering_rules
 from forewarn.configfile import toml
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
+from forewarn.configfile.values import invalid_value
 from forewarn.errors import CannotStart, FaultyFile, InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS

@@ -4,7 +4,6 @@ A reader gets a value and its location. It raises InvalidInput with what was exp
 or reports a problem with a part of the value at that part's own location.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from forewarn.agent.config.plan import (
 from forewarn.agent.rules import DAYS
 from forewarn.client import endpoint
 from forewarn.configfile.diagnostics import Location, nearest, suggestion
+from forewarn.configfile.values import invalid_value, toml_value
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
@@ -86,25 +86,6 @@ def _unknown(name: str, keys: Keys, location: Location) -> str:
     if near is None:
         return f"{sentence}; known are {', '.join(keys)}"
     return f'{sentence}; did you mean "{near}"?'
-
-
-def invalid_value(expected: str, value: object) -> InvalidInput:
-    """Return an error that names what was expected instead of `value`."""
-    return InvalidInput(f"expected {expected}, not {toml_value(value)}")
-
-
-def toml_value(value: object) -> str:
-    """Format a value as in TOML, or name its kind if it can be long."""
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, str | bool):
-        return json.dumps(value, ensure_ascii=False)
-    try:
-        return str(value)
-    except ValueError:  # more digits than Python formats
-        return "an endless number"
 
 
 # --- text --------------------------------------------------------------------

@@ -6,9 +6,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
-from forewarn.agent.config.schema import invalid_value, toml_value
 from forewarn.configfile import toml
 from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
+from forewarn.configfile.values import invalid_value, toml_value
 from forewarn.core.fleet import Fleet
 from forewarn.errors import FaultyFile, InvalidInput, NotFound
 from forewarn.testing.rehearsal.options import fleet_of

@@ -11,8 +11,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar, cast
 
-from forewarn.agent.config.schema import invalid_value, toml_value
 from forewarn.configfile.diagnostics import Location, nearest, suggestion
+from forewarn.configfile.values import invalid_value, toml_value
 from forewarn.core.fleet import NAME as FLEET_NAME
 from forewarn.core.lifecycle.policy import LONGEST
 from forewarn.errors import InvalidInput
