@@ -37,6 +37,7 @@ def toml_value(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False) if is_json else str(value)
     except ValueError:  # more digits than Python formats
         return "an endless number"
+    text = text.encode(errors="backslashreplace").decode()  # JSON may hold surrogates
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
