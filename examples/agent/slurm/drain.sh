@@ -54,14 +54,14 @@ prepare() {
     while :; do
         jobs=$(jobs_here)
         [ -n "$jobs" ] || return 0
-        if (($(left) <= 0)); then
-            echo "still here: ${jobs//$'\n'/ }" >&2
-            return 1
-        fi
         if [ -z "$requeued" ] && (($(left) <= requeue_within)); then
             # One that may not be requeued may still end in time.
             scontrol requeue "${jobs//$'\n'/,}" || true
             requeued=yes
+        fi
+        if (($(left) <= 0)); then
+            echo "still here: ${jobs//$'\n'/ }" >&2
+            return 1
         fi
         sleep "${PAUSE:-1}"
     done
