@@ -144,9 +144,9 @@ _TABLES = ("hosts", "groups", "vms")
 
 #: Keys of the file whose name differs from the field's name.
 _FIELDS = {"terminate_notice_seconds": "terminate_notice"}
-#: Keys that only the service sets. They are accepted and ignored, so that the output of
-#: the API can be applied again.
-_READ_ONLY = frozenset({"listening_since", "last_request"})  # of a group
+#: Keys of a group that only the service sets. They are accepted and ignored, so that
+#: the output of the API can be applied again.
+READ_ONLY = frozenset({"listening_since", "last_request"})
 
 
 def _read(
@@ -154,7 +154,7 @@ def _read(
 ) -> dict[str, object]:
     if not isinstance(table, dict):
         raise invalid_value("a table", table, place)
-    ignored = _READ_ONLY if readers is _GROUP else frozenset()
+    ignored = READ_ONLY if readers is _GROUP else frozenset()
     unknown = [name for name in table if name not in readers and name not in ignored]
     if unknown:
         names = ", ".join(readers)

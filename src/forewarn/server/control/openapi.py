@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from forewarn.core.fleet_file import READ_ONLY
 from forewarn.server.control.auth.permissions import is_guarded
 from forewarn.server.control.models import Problem
 
@@ -79,13 +80,15 @@ def _fleet_schemas(schemas: Json) -> Iterator[tuple[str, Json]]:
 
 def _given(properties: Json, *required: str) -> Json:
     """Return an object whose keys may be absent or null, unless they are `required`."""
-    nullable = {
+    given: Json = {
         key: schema if key in required else {"anyOf": [schema, {"type": "null"}]}
         for key, schema in properties.items()
     }
+    for key in given.keys() & READ_ONLY:
+        given[key] = {"description": "ignored"}
     return {
         "type": "object",
-        "properties": nullable,
+        "properties": given,
         "required": [*required],
         "additionalProperties": False,
     }
@@ -109,7 +112,8 @@ def _complete(operation: Json, method: str, path: str) -> None:
 
 def _errors(method: str, path: str, *, has_query: bool) -> Iterator[int]:
     """Yield the errors that every operation of this kind has."""
-    yield from (403, 408, 413, 421)  # foreign page, slow or large body, unknown host
+    # Not HTTP, foreign page, slow or large body, unknown host, large head.
+    yield from (400, 403, 408, 413, 421, 431)
     if is_guarded(path):
         yield from (401, 429, 503)  # too many invalid tokens, unavailable store
     if "{" in path:
@@ -117,7 +121,7 @@ def _errors(method: str, path: str, *, has_query: bool) -> Iterator[int]:
     if has_query:
         yield 422
     if method != "get" and path != _SESSION:
-        yield from (400, 404, 409, 422)
+        yield from (404, 409, 422)
 
 
 def _schema_of(name: str) -> Json:
