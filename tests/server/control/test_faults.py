@@ -62,6 +62,7 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
         "for_seconds": 60,
         "delay_seconds": None,
         "retry_after_seconds": 7,
+        "text": "answered 429, too many requests in 50 % of cases",
         "set_by": "admin",
         "set_at": service.get("/v1/clock")["now"],
     }
