@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.config.load import Config, SettingSources, load
-from forewarn.config.settings import SETTINGS, Address
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import SETTINGS, Address, Config
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import Config
 from forewarn.core.queries.search import KINDS
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.targets import USUAL, Target
@@ -124,9 +125,13 @@ def test_no_secret_is_shown() -> None:
             "secret": "hush",
             "headers": {"Authorization": "Bearer hush"},
         },
+        environment={
+            "FOREWARN_WEBHOOK": "https://me:hush@other.example/hook",
+            "FOREWARN_WEBHOOK_SECRET": "hush",
+        },
     )
     assert "hush" not in repr(config)
-    (target,) = config.notify_targets
+    _, target = config.notify_targets
     assert target.shown_url == "https://ops.example/hook"
 
 
