@@ -217,7 +217,7 @@ def test_refused_store_does_not_show_its_password(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite://x", "oracle", "forewarn.db"])
 def test_refused_store_without_a_secret_is_quoted(url: str) -> None:
-    with pytest.raises(InvalidInput, match=f"'{url}'"):
+    with pytest.raises(InvalidInput, match=f'"{url}"'):
         from_flags(store=url)
 
 
