@@ -51,10 +51,6 @@ def test_defaults_are_as_documented() -> None:
     assert (target.secrets, dict(target.headers)) == ((), {})
 
 
-def test_default_facts_are_valid() -> None:
-    assert {*KINDS} > USUAL
-
-
 def test_every_key_can_be_set() -> None:
     target = a_target(
         groups=["Web", "db"],
