@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import Config
 from forewarn.service.service import Service
 
 _DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"

@@ -53,7 +53,7 @@ def _settings() -> Iterator[str]:
 
 
 def _setting(setting: Setting) -> str:
-    flag = f"`{setting.option}`" if setting.flag else ""
+    flag = f"`{setting.option}`" if setting.metavar is not None else ""
     section, _, name = setting.key.partition(".")
     default = setting.shown_default or f"`{_shown(setting.default)}`"
     cells = (flag, f"`{setting.variable}`", f"`[{section}] {name}`", default)

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import Config
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "Dockerfile"

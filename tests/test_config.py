@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.config.load import Config, SettingSources, load
-from forewarn.config.settings import SETTINGS, Address
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import SETTINGS, Address, Config
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
@@ -217,7 +217,7 @@ def test_refused_store_does_not_show_its_password(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite://x", "oracle", "forewarn.db"])
 def test_refused_store_without_a_secret_is_quoted(url: str) -> None:
-    with pytest.raises(InvalidInput, match=f"'{url}'"):
+    with pytest.raises(InvalidInput, match=f'"{url}"'):
         from_flags(store=url)
 
 

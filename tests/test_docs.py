@@ -12,6 +12,7 @@ import pytest
 
 from forewarn.cli.main import main, parse
 from forewarn.client import Change, Client, Instance, Reading
+from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.transitions import TRANSITIONS
 from forewarn.protocol.instance import COMPUTE, Shape
@@ -100,6 +101,13 @@ def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, s
             yield from _dates(inner, f"{above}{name}.")
         else:
             yield above + name, inner if isinstance(inner, str) else inner[0]
+
+
+def test_page_of_faults_has_every_kind_and_no_other() -> None:
+    page = (ROOT / "docs" / "how-to" / "inject-faults.md").read_text()
+    section = page.partition("## What can go wrong")[2].partition("\n## ")[0]
+    kinds = re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)
+    assert sorted(kinds) == sorted(FaultKind)
 
 
 def test_client_page_has_every_method_and_field() -> None:

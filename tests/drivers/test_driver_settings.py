@@ -2,7 +2,8 @@
 
 import pytest
 
-from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import Config
 from forewarn.errors import InvalidInput
 
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from forewarn.core.fleet import VM, Group, GroupKind, Host
-from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle import transitions
 from forewarn.core.lifecycle.facts import (
     Announced,
@@ -18,10 +17,8 @@ from forewarn.core.lifecycle.facts import (
     Sight,
     Started,
 )
-from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.settlement import Step
-from forewarn.core.outages import Outage
-from forewarn.core.tokens import RefusedToken, Role
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.stores.postgres import Postgres, PostgresLimits
@@ -123,37 +120,3 @@ def put(
         before = whole_state(transaction)
         after = reduce(transitions.apply, facts, before)
         return transaction.save(before, Step(after, facts), moments or {})
-
-
-#: A fact of every kind.
-ONE_OF_EACH: tuple[f.Fact, ...] = (
-    a_fleet(),
-    f.ListeningBegan(at=NOON, group="web", epoch="e1"),
-    announced(a_maintenance(groups=("web", "db"))),
-    f.Approved(
-        at=NOON,
-        by="web-0",
-        via=Via.METADATA,
-        maintenance="M0",
-        event="M0-web",
-        group="web",
-    ),
-    f.VmsLeft(at=NOON, maintenance="M0", vms=("db-0",)),
-    f.Withdrawn(at=NOON, maintenance="M0", event="M0-db", group="db"),
-    f.Published(at=NOON, audience="web", group="web", epoch="e1", incarnation=1),
-    started(),
-    f.WorkBegan(at=NOON, maintenance="M0", attempt=1),
-    f.WorkDone(at=NOON, maintenance="M0", vms=("web-0",), detail="öffnet „so“"),
-    f.WorkFailed(at=NOON, maintenance="M0", vms=("db-0",), detail="no\nluck"),
-    f.WorkPrinted(at=NOON, maintenance="M0", attempt=1, output="no\n\x00luck"),
-    f.WorkRetried(at=NOON, by=None, maintenance="M0"),
-    f.WorkEnded(at=NOON, by="ops", maintenance="M0"),
-    completed(at=NOON + timedelta(microseconds=1)),
-    canceled(),
-    f.Closed(at=NOON, by="ops", maintenance="M0", reason="given up"),
-    a_seen(0),
-    f.OutageEnded(at=NOON, outage=Outage(since=NOON - MINUTE, until=NOON)),
-    f.TokenCreated(at=NOON, by="admin", token="1f", name="ci", role=Role.VIEWER),
-    f.TokenRevoked(at=NOON, by=None, token="1f", name="ci"),
-    f.AccessRefused(at=NOON, refusals=(RefusedToken(address="::1", attempts=2),)),
-)

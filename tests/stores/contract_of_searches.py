@@ -3,10 +3,10 @@
 from typing import get_args
 
 import pytest
+from tests.core.test_serialization import FACTS
 from tests.stores.builders import (
     MINUTE,
     NOON,
-    ONE_OF_EACH,
     a_fleet,
     a_maintenance,
     a_seen,
@@ -86,8 +86,8 @@ class SearchesContract:
 
     def test_all_kinds_may_be_named_at_once(self, store: Store) -> None:
         with store.transaction() as transaction:
-            transaction.save(Slice(), Step(Slice(), ONE_OF_EACH), {})
-        every = [*range(1, len(ONE_OF_EACH) + 1)]
+            transaction.save(Slice(), Step(Slice(), FACTS), {})
+        every = [*range(1, len(FACTS) + 1)]
         assert positions(store, kinds=get_args(f.Fact)) == every
 
     def test_facts_of_maintenance_are_found_in_order(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Configuration of the service, merged from flags, environment and file.
+"""Settings of the service, merged from flags, environment and file.
 
 Flags take precedence over the environment, and the environment over the file.
 """
@@ -8,59 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.config.settings import SETTINGS, SQLITE, Address, Setting
+from forewarn.config.settings import SETTINGS, SQLITE, Config, Setting
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.settings import target_of
 from forewarn.notifiers.targets import Target, with_secrets
-from forewarn.protocol.types import EventType
-from forewarn.protocol.versions import DateForm
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """The merged value of every setting."""
-
-    metadata: tuple[Address, ...]
-    control: Address
-    tls_cert: str | None  # None if the control plane uses plain HTTP
-    tls_key: str | None  # None if the control plane uses plain HTTP
-    insecure_control: bool
-    control_host: tuple[str, ...]
-    store: str = field(repr=False)  # may contain a password
-    fleet: str | None
-    clock: str
-    driver: str
-    driver_command: tuple[str, ...] | None  # None unless the driver runs a command
-    driver_parallel: int
-    driver_retries: int
-    driver_backoff: float  # seconds
-    driver_timeout: float  # seconds; 0 means no limit
-    driver_grace: float  # seconds
-    driver_options: Mapping[str, object] = field(repr=False)  # may contain secrets
-    notify_targets: tuple[Target, ...]
-    notify_source: str
-    notify_longest_backoff: float  # seconds
-    default_vm: str | None
-    open: bool
-    requests_per_second: float  # per VM; 0 means no limit
-    connections_per_vm: int
-    connections: int | None  # None to derive it from the limit on open files
-    log_format: str
-    log_level: str
-    lead: float | None  # seconds; None for 2, or 0 if the driver does nothing
-    shown: Mapping[EventType, float]  # seconds
-    user_operations_limit: int  # 0 means no limit
-    host_failure_type: EventType
-    not_before_2017_03_01: DateForm
-    latest: bool  # accept api-version `latest`, as the preview did
-    first_call_delay: float  # seconds
-    seed: int | None  # None if ids and jitter are random
-    state_directory: Path
-
-    @property
-    def is_open(self) -> bool:
-        """Whether clients may choose the VM that they act as."""
-        return self.open or all(address.is_loopback for address in self.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +28,10 @@ def load(sources: SettingSources) -> Config:
     """Merge the settings of all `sources` and check them."""
     _refuse_unknown(sources)
     values = {setting.name: _value(setting, sources) for setting in SETTINGS}
-    shown = {kind: values.pop(f"shown_{kind.lower()}") for kind in EventType}
-    values["not_before_2017_03_01"] = DateForm(values["not_before_2017_03_01"])
-    values["host_failure_type"] = EventType(values["host_failure_type"].capitalize())
-    values["notify_targets"] = _targets(values, sources.environment)
     directory = state_directory(sources.environment)
     values["store"] = values["store"] or default_store(sources.environment)
-    config = Config(**values, shown=shown, state_directory=directory)
+    config = Config(**values, state_directory=directory)
+    config = replace(config, notify_targets=_targets(config, sources.environment))
     _check_control(config)
     if config.seed is not None and config.store != "memory":
         raise InvalidInput(
@@ -105,16 +53,14 @@ def _check_control(config: Config) -> None:
         )
 
 
-def _targets(
-    values: dict[str, Any], environment: Mapping[str, str]
-) -> tuple[Target, ...]:
+def _targets(config: Config, environment: Mapping[str, str]) -> tuple[Target, ...]:
     """Resolve all notification targets; those of `--webhook` come first."""
-    secrets = values.pop("webhook_secret") or ()
+    secrets = config.webhook_secret or ()
     unnamed = [
         replace(target_of(url), secrets=secrets)
-        for url in dict.fromkeys(values.pop("webhook"))
+        for url in dict.fromkeys(config.webhook)
     ]
-    return with_secrets([*unnamed, *values["notify_targets"]], environment)
+    return with_secrets([*unnamed, *config.notify_targets], environment)
 
 
 def _value(setting: Setting, sources: SettingSources) -> Any:

@@ -1,12 +1,15 @@
-"""Table of all settings of the service.
+"""All settings of the service, each a field of `Config` with every way to set it.
 
 The command line, the environment, the configuration file and the reference page are all
 generated from `SETTINGS`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from ipaddress import ip_address
+from pathlib import Path
+from typing import TypeVar
 
 from forewarn.clocks import rate_of
 from forewarn.configfile.values import (
@@ -28,7 +31,12 @@ from forewarn.notifiers.settings import (
     read_targets,
     read_webhooks,
 )
+from forewarn.notifiers.targets import Target
 from forewarn.protocol.types import EventType
+from forewarn.protocol.versions import DateForm
+
+_T = TypeVar("_T")
+_Member = TypeVar("_Member", bound=StrEnum)
 
 #: Prefix of a SQLite store URL.
 SQLITE = "sqlite:///"
@@ -102,6 +110,13 @@ def _read_addresses(value: object, place: str) -> tuple[Address, ...]:
     )
 
 
+def _member_of(*members: _Member) -> Callable[[object, str], _Member]:
+    """Return a reader for one of `members`, ignoring case."""
+    by_word = {member.lower(): member for member in members}
+    read = one_of(*by_word)
+    return lambda value, place: by_word[read(value, place)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting, and every way to set it."""
@@ -111,9 +126,8 @@ class Setting:
     default: object
     read: Reader
     help: str
-    metavar: str = ""
-    flag: bool = True  # whether there is a command-line flag
-    shown_default: str = ""
+    metavar: str | None  # empty for a switch; None if there is no flag
+    shown_default: str
 
     @property
     def variable(self) -> str:
@@ -126,333 +140,309 @@ class Setting:
         return f"--{self.name.replace('_', '-')}"
 
 
-def _shown_settings() -> Iterator[Setting]:
-    for kind in EventType:
-        yield Setting(
-            name=f"shown_{kind.lower()}",
-            key=f"shown.{kind.lower()}",
-            default=5,
-            read=read_seconds,
-            flag=False,
-            help=f"How many seconds a {kind} is shown as Started at least.",
-        )
+def _setting(
+    key: str,
+    read: Callable[[object, str], _T],
+    help_text: str,
+    *,
+    default: object = None,
+    metavar: str | None = None,
+    shown_default: str = "",
+    is_secret: bool = False,
+) -> _T:
+    """Return a field of `Config`, with all of its `Setting` but the name."""
+    metadata = {
+        "key": key,
+        "default": default,
+        "read": read,
+        "help": help_text,
+        "metavar": metavar,
+        "shown_default": shown_default,
+    }
+    made: _T = field(repr=not is_secret, metadata=metadata)
+    return made
 
 
-_DRIVER: tuple[tuple[str, object, Reader, str], ...] = (
-    (
-        "parallel",
-        4,
+def _shown(kind: EventType) -> float:
+    text = f"How many seconds a {kind} is shown as Started at least."
+    made: float = _setting(f"shown.{kind.lower()}", read_seconds, text, default=5)
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The merged value of every setting."""
+
+    metadata: tuple[Address, ...] = _setting(
+        "metadata.listen",
+        _read_addresses,
+        "Where VMs ask for their events; may be repeated. Port 0: any free one.",
+        default=["127.0.0.1:8254"],
+        metavar="HOST:PORT",
+        shown_default="127.0.0.1:8254",
+    )
+    control: Address = _setting(
+        "control.listen",
+        read_address,
+        "Where operators reach the API.",
+        default="127.0.0.1:8255",
+        metavar="HOST:PORT",
+    )
+    tls_cert: str | None = _setting(  # None if the control plane uses plain HTTP
+        "control.tls_cert",
+        read_text,
+        "The certificate of the API, in PEM, with those that lead to its"
+        " authority; the API then speaks HTTPS only.",
+        metavar="FILE",
+        shown_default="none",
+    )
+    tls_key: str | None = _setting(  # None if the control plane uses plain HTTP
+        "control.tls_key",
+        read_text,
+        "The private key of that certificate, in PEM, without a passphrase.",
+        metavar="FILE",
+        shown_default="none",
+    )
+    insecure_control: bool = _setting(
+        "control.insecure",
+        read_flag,
+        "Let others than this machine reach the API without TLS.",
+        default=False,
+        metavar="",
+        shown_default="only with TLS",
+    )
+    control_host: tuple[str, ...] = _setting(
+        "control.hosts",
+        read_names,
+        "A name by which the API is asked for; may be repeated. *: any name.",
+        default=[],
+        metavar="NAME",
+        shown_default="its addresses, and the names of this machine",
+    )
+    store: str = _setting(
+        "store.url",
+        read_store,
+        "Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
+        " or memory.",
+        metavar="URL",
+        shown_default="a file in the state directory",
+        is_secret=True,  # may contain a password
+    )
+    fleet: str | None = _setting(
+        "fleet.file",
+        read_text,
+        "A fleet file to apply at the start if it has changed; demo: the fleet"
+        " that comes with forewarn.",
+        metavar="FILE",
+        shown_default="the fleet in the store",
+    )
+    clock: str = _setting(
+        "clock.mode",
+        read_clock,
+        "The clock that notice and durations run on.",
+        default="system",
+        metavar="system|xN|manual",
+    )
+    driver: str = _setting(
+        "driver.name",
+        DRIVERS.read_name,
+        "What acts on VMs when a maintenance starts; NAME: one that is installed.",
+        default="nothing",
+        metavar="nothing|operator|script|NAME",
+    )
+    driver_command: tuple[str, ...] | None = _setting(  # None if it runs no command
+        "driver.command",
+        read_command,
+        "What the driver script runs: text, or in the file a list of words.",
+        metavar="COMMAND",
+        shown_default="none",
+    )
+    webhook: tuple[str, ...] = _setting(  # part of `notify_targets`
+        "notify.webhook",
+        read_webhooks,
+        "Who is told of what happens; may be repeated. In the environment: with"
+        " spaces between them.",
+        default=[],
+        metavar="URL",
+        shown_default="nobody",
+        is_secret=True,  # may contain a password
+    )
+    default_vm: str | None = _setting(
+        "metadata.default_vm",
+        read_text,
+        "The VM that unknown callers speak for, where the plane is open.",
+        metavar="NAME",
+        shown_default="the first VM of the fleet",
+    )
+    open: bool = _setting(
+        "metadata.open",
+        read_flag,
+        "Let callers say which VM they speak for although others can connect.",
+        default=False,
+        metavar="",
+        shown_default="only on loopback",
+    )
+    requests_per_second: float = _setting(  # per VM; 0 means no limit
+        "metadata.requests_per_second",
+        a_number("requests", 0, 1_000_000),
+        "How many requests a second each VM may send; more are answered 429.",
+        default=0,
+        shown_default="0: as many as it likes",
+    )
+    connections_per_vm: int = _setting(
+        "metadata.connections_per_vm",
+        read_connections,
+        "How many connections each VM may have; more are answered 503.",
+        default=256,
+    )
+    connections: int | None = _setting(  # None to derive it from the limit on files
+        "metadata.connections",
+        read_connections,
+        "How many connections there may be; more are closed at once.",
+        shown_default="what the limit on open files leaves",
+    )
+    log_format: str = _setting(
+        "log.format",
+        one_of("text", "json"),
+        "How the log on stderr is written.",
+        default="text",
+        metavar="text|json",
+    )
+    log_level: str = _setting(
+        "log.level",
+        one_of("debug", "info", "warning", "error"),
+        "How much is logged: debug, info, warning or error.",
+        default="info",
+        metavar="LEVEL",
+    )
+    lead: float | None = _setting(  # seconds; None for 2, or 0 if the driver is nothing
+        "driver.lead",
+        read_seconds,
+        "How many seconds after Started the driver acts.",
+        shown_default="2; 0 where the driver does nothing",
+    )
+    driver_parallel: int = _setting(
+        "driver.parallel",
         a_number("calls", 1, 1000, is_whole=True),
         "How many maintenances the driver works on at once.",
-    ),
-    (
-        "retries",
-        0,
+        default=4,
+    )
+    driver_retries: int = _setting(
+        "driver.retries",
         a_number("retries", 0, 1000, is_whole=True),
         "How often the driver is called again by itself after it has failed.",
-    ),
-    (
-        "backoff",
-        5,
+        default=0,
+    )
+    driver_backoff: float = _setting(  # seconds
+        "driver.backoff",
         read_seconds,
         "How many seconds before that; doubled each time, up to 300.",
-    ),
-    (
-        "timeout",
-        3600,
+        default=5,
+    )
+    driver_timeout: float = _setting(  # seconds; 0 means no limit
+        "driver.timeout",
         a_number("seconds", 0, 30 * 86_400),
         "How many seconds a script may take; 0: as long as it likes.",
-    ),
-    ("grace", 5, read_seconds, "How many seconds a script has between TERM and KILL."),
-    ("options", {}, read_options, "What a driver that is installed is made with."),
-)
-
-
-def _driver_settings() -> Iterator[Setting]:
-    for name, default, read, text in _DRIVER:
-        yield Setting(
-            name=f"driver_{name}",
-            key=f"driver.{name}",
-            default=default,
-            read=read,
-            flag=False,
-            help=text,
-        )
-
-
-_NOTIFY: tuple[Setting, ...] = (
-    Setting(
-        name="webhook_secret",
-        key="notify.webhook_secret",
-        default=None,
-        read=read_secrets,
-        flag=False,
-        help="What messages to those of `--webhook` are signed with; several while it"
+        default=3600,
+    )
+    driver_grace: float = _setting(  # seconds
+        "driver.grace",
+        read_seconds,
+        "How many seconds a script has between TERM and KILL.",
+        default=5,
+    )
+    driver_options: Mapping[str, object] = _setting(
+        "driver.options",
+        read_options,
+        "What a driver that is installed is made with.",
+        default={},
+        is_secret=True,
+    )
+    webhook_secret: tuple[str, ...] | None = _setting(  # part of `notify_targets`
+        "notify.webhook_secret",
+        read_secrets,
+        "What messages to those of `--webhook` are signed with; several while it"
         " is changed.",
         shown_default="they are not signed",
-    ),
-    Setting(
-        name="notify_targets",
-        key="notify.targets",
+        is_secret=True,
+    )
+    notify_targets: tuple[Target, ...] = _setting(  # those of `webhook` come first
+        "notify.targets",
+        read_targets,
+        "Who else is told, as tables; see how to receive webhooks.",
         default=[],
-        read=read_targets,
-        flag=False,
-        help="Who else is told, as tables; see how to receive webhooks.",
         shown_default="nobody",
-    ),
-    Setting(
-        name="notify_source",
-        key="notify.source",
+    )
+    notify_source: str = _setting(
+        "notify.source",
+        read_source,
+        "Where messages say that they come from: a URI.",
         default="/forewarn",
-        read=read_source,
-        flag=False,
-        help="Where messages say that they come from: a URI.",
-    ),
-    Setting(
-        name="notify_longest_backoff",
-        key="notify.longest_backoff",
+    )
+    notify_longest_backoff: float = _setting(  # seconds
+        "notify.longest_backoff",
+        a_number("seconds", 1, 86_400),
+        "How many seconds at the most until a message is sent again.",
         default=300,
-        read=a_number("seconds", 1, 86_400),
-        flag=False,
-        help="How many seconds at the most until a message is sent again.",
-    ),
-)
-
-
-_CONTROL: tuple[Setting, ...] = (
-    Setting(
-        name="tls_cert",
-        key="control.tls_cert",
-        default=None,
-        read=read_text,
-        metavar="FILE",
-        help="The certificate of the API, in PEM, with those that lead to its"
-        " authority; the API then speaks HTTPS only.",
-        shown_default="none",
-    ),
-    Setting(
-        name="tls_key",
-        key="control.tls_key",
-        default=None,
-        read=read_text,
-        metavar="FILE",
-        help="The private key of that certificate, in PEM, without a passphrase.",
-        shown_default="none",
-    ),
-    Setting(
-        name="insecure_control",
-        key="control.insecure",
-        default=False,
-        read=read_flag,
-        help="Let others than this machine reach the API without TLS.",
-        shown_default="only with TLS",
-    ),
-    Setting(
-        name="control_host",
-        key="control.hosts",
-        default=[],
-        read=read_names,
-        metavar="NAME",
-        help="A name by which the API is asked for; may be repeated. *: any name.",
-        shown_default="its addresses, and the names of this machine",
-    ),
-)
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        name="metadata",
-        key="metadata.listen",
-        default=["127.0.0.1:8254"],
-        read=_read_addresses,
-        metavar="HOST:PORT",
-        help="Where VMs ask for their events; may be repeated. Port 0: any free one.",
-        shown_default="127.0.0.1:8254",
-    ),
-    Setting(
-        name="control",
-        key="control.listen",
-        default="127.0.0.1:8255",
-        read=read_address,
-        metavar="HOST:PORT",
-        help="Where operators reach the API.",
-    ),
-    *_CONTROL,
-    Setting(
-        name="store",
-        key="store.url",
-        default=None,
-        read=read_store,
-        metavar="URL",
-        help="Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
-        " or memory.",
-        shown_default="a file in the state directory",
-    ),
-    Setting(
-        name="fleet",
-        key="fleet.file",
-        default=None,
-        read=read_text,
-        metavar="FILE",
-        help="A fleet file to apply at the start if it has changed; demo: the fleet"
-        " that comes with forewarn.",
-        shown_default="the fleet in the store",
-    ),
-    Setting(
-        name="clock",
-        key="clock.mode",
-        default="system",
-        read=read_clock,
-        metavar="system|xN|manual",
-        help="The clock that notice and durations run on.",
-    ),
-    Setting(
-        name="driver",
-        key="driver.name",
-        default="nothing",
-        read=DRIVERS.read_name,
-        metavar="nothing|operator|script|NAME",
-        help="What acts on VMs when a maintenance starts; NAME: one that is installed.",
-    ),
-    Setting(
-        name="driver_command",
-        key="driver.command",
-        default=None,
-        read=read_command,
-        metavar="COMMAND",
-        help="What the driver script runs: text, or in the file a list of words.",
-        shown_default="none",
-    ),
-    Setting(
-        name="webhook",
-        key="notify.webhook",
-        default=[],
-        read=read_webhooks,
-        metavar="URL",
-        help="Who is told of what happens; may be repeated. In the environment: with"
-        " spaces between them.",
-        shown_default="nobody",
-    ),
-    Setting(
-        name="default_vm",
-        key="metadata.default_vm",
-        default=None,
-        read=read_text,
-        metavar="NAME",
-        help="The VM that unknown callers speak for, where the plane is open.",
-        shown_default="the first VM of the fleet",
-    ),
-    Setting(
-        name="open",
-        key="metadata.open",
-        default=False,
-        read=read_flag,
-        help="Let callers say which VM they speak for although others can connect.",
-        shown_default="only on loopback",
-    ),
-    Setting(
-        name="requests_per_second",
-        key="metadata.requests_per_second",
+    )
+    shown_freeze: float = _shown(EventType.FREEZE)  # seconds
+    shown_reboot: float = _shown(EventType.REBOOT)
+    shown_redeploy: float = _shown(EventType.REDEPLOY)
+    shown_preempt: float = _shown(EventType.PREEMPT)
+    shown_terminate: float = _shown(EventType.TERMINATE)
+    user_operations_limit: int = _setting(  # 0 means no limit
+        "user_operations.limit",
+        a_number("user operations", 0, 1_000_000, is_whole=True),
+        "How many user operations may be scheduled at once; the next is refused.",
         default=0,
-        read=a_number("requests", 0, 1_000_000),
-        flag=False,
-        help="How many requests a second each VM may send; more are answered 429.",
-        shown_default="0: as many as it likes",
-    ),
-    Setting(
-        name="connections_per_vm",
-        key="metadata.connections_per_vm",
-        default=256,
-        read=read_connections,
-        flag=False,
-        help="How many connections each VM may have; more are answered 503.",
-    ),
-    Setting(
-        name="connections",
-        key="metadata.connections",
-        default=None,
-        read=read_connections,
-        flag=False,
-        help="How many connections there may be; more are closed at once.",
-        shown_default="what the limit on open files leaves",
-    ),
-    Setting(
-        name="log_format",
-        key="log.format",
-        default="text",
-        read=one_of("text", "json"),
-        metavar="text|json",
-        help="How the log on stderr is written.",
-    ),
-    Setting(
-        name="log_level",
-        key="log.level",
-        default="info",
-        read=one_of("debug", "info", "warning", "error"),
-        metavar="LEVEL",
-        help="How much is logged: debug, info, warning or error.",
-    ),
-    Setting(
-        name="lead",
-        key="driver.lead",
-        default=None,
-        read=read_seconds,
-        flag=False,
-        help="How many seconds after Started the driver acts.",
-        shown_default="2; 0 where the driver does nothing",
-    ),
-    *_driver_settings(),
-    *_NOTIFY,
-    *_shown_settings(),
-    Setting(
-        name="user_operations_limit",
-        key="user_operations.limit",
-        default=0,
-        read=a_number("user operations", 0, 1_000_000, is_whole=True),
-        flag=False,
-        help="How many user operations may be scheduled at once; the next is refused.",
         shown_default="0: any number",
-    ),
-    Setting(
-        name="host_failure_type",
-        key="host_failure.type",
+    )
+    host_failure_type: EventType = _setting(
+        "host_failure.type",
+        _member_of(EventType.REBOOT, EventType.REDEPLOY),
+        "What VMs are told when their host has failed.",
         default="reboot",
-        read=one_of("reboot", "redeploy"),
-        flag=False,
-        help="What VMs are told when their host has failed.",
-    ),
-    Setting(
-        name="not_before_2017_03_01",
-        key="protocol.not_before_2017_03_01",
+    )
+    not_before_2017_03_01: DateForm = _setting(
+        "protocol.not_before_2017_03_01",
+        _member_of(DateForm.ISO8601, DateForm.RFC1123),
+        "How api-version 2017-03-01 writes NotBefore.",
         default="iso8601",
-        read=one_of("iso8601", "rfc1123"),
-        flag=False,
-        help="How api-version 2017-03-01 writes NotBefore.",
-    ),
-    Setting(
-        name="latest",
-        key="protocol.latest",
+    )
+    latest: bool = _setting(
+        "protocol.latest",
+        read_flag,
+        "Take api-version latest for 2017-03-01, and versions in the path.",
         default=False,
-        read=read_flag,
-        flag=False,
-        help="Take api-version latest for 2017-03-01, and versions in the path.",
-    ),
-    Setting(
-        name="first_call_delay",
-        key="listening.first_call_delay",
-        default=0,
-        read=a_number("seconds", 0, 120),
-        flag=False,
-        help="How many seconds late the first request of a silent group is answered,"
+    )
+    first_call_delay: float = _setting(  # seconds
+        "listening.first_call_delay",
+        a_number("seconds", 0, 120),
+        "How many seconds late the first request of a silent group is answered,"
         " 120 at most.",
+        default=0,
         shown_default="0: at once",
-    ),
-    Setting(
-        name="seed",
-        key="rehearsal.seed",
-        default=None,
-        read=a_number("a seed", 0, 2**53, is_whole=True),
+    )
+    seed: int | None = _setting(  # None if ids and jitter are random
+        "rehearsal.seed",
+        a_number("a seed", 0, 2**53, is_whole=True),
+        "Make the same ids, jitter and faults every time; with --store memory.",
         metavar="NUMBER",
-        help="Make the same ids, jitter and faults every time; with --store memory.",
         shown_default="others every time",
-    ),
+    )
+    state_directory: Path
+
+    @property
+    def shown(self) -> Mapping[EventType, float]:
+        """How many seconds events of each type are shown as Started at least."""
+        return {kind: getattr(self, f"shown_{kind.lower()}") for kind in EventType}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether clients may choose the VM that they act as."""
+        return self.open or all(address.is_loopback for address in self.metadata)
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(name=own.name, **own.metadata) for own in fields(Config) if own.metadata
 )

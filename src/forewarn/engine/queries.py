@@ -44,7 +44,7 @@ _PAGE = 500  # facts per query of a report
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: The facts that make a maintenance count in a report.
-_COUNTING = frozenset(
+COUNTED = frozenset(
     {
         f.Announced,
         f.Approved,
@@ -372,7 +372,7 @@ def _histories(
     while position < end:
         with store.snapshot() as snapshot:
             page = snapshot.maintenances_in(
-                after=position, until=end, limit=_PAGE, kinds=_COUNTING
+                after=position, until=end, limit=_PAGE, kinds=COUNTED
             )
             ids = dict.fromkeys(maintenance_id for _, maintenance_id in page)
             histories = [

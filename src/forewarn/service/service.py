@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from forewarn.clocks import SystemClock
-from forewarn.config.load import Config
+from forewarn.config.settings import Config
 from forewarn.core.fleet import Fleet
 from forewarn.drivers.registry import IN_PLACE, make_driver
 from forewarn.engine.engine import Engine

@@ -15,8 +15,7 @@ from random import Random
 from uuid import UUID
 
 from forewarn.clocks import make_clock
-from forewarn.config.load import Config
-from forewarn.config.settings import POSTGRES, SQLITE
+from forewarn.config.settings import POSTGRES, SQLITE, Config
 from forewarn.configfile import toml
 from forewarn.core import fleet_file
 from forewarn.core.lifecycle.policy import Rules

@@ -4,8 +4,7 @@ import resource
 import socket
 from contextlib import ExitStack
 
-from forewarn.config.load import Config
-from forewarn.config.settings import Address
+from forewarn.config.settings import Address, Config
 from forewarn.errors import CannotStart
 from forewarn.server.metadata.limits import ConnectionLimits, RateLimit
 

@@ -12,7 +12,7 @@ from tests.core.support.builders import (
     a_vm,
     an_event,
 )
-from tests.stores.builders import ONE_OF_EACH
+from tests.core.test_serialization import FACTS
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Via
@@ -53,7 +53,7 @@ def a_seen_fact(*sights: tuple[str, str]) -> f.Seen:
     return f.Seen(at=NOON, sights=(*shown,))
 
 
-@pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
 def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
     assert matches(Search(), fact, find_maintenance)
 
@@ -181,7 +181,7 @@ def test_a_fact_without_an_actor_matches_no_name() -> None:
     )
 
 
-@pytest.mark.parametrize("fact", ONE_OF_EACH, ids=lambda fact: type(fact).__name__)
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
 def test_only_facts_with_an_actor_can_be_searched_by_actor(fact: f.Fact) -> None:
     assert (type(fact) in NAMING) == hasattr(fact, "by")
 

@@ -62,6 +62,7 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
         "for_seconds": 60,
         "delay_seconds": None,
         "retry_after_seconds": 7,
+        "text": "answered 429, too many requests in 50 % of cases",
         "set_by": "admin",
         "set_at": service.get("/v1/clock")["now"],
     }
@@ -145,16 +146,8 @@ def test_faults_are_not_in_the_journal(service: RunningService) -> None:
         ({}, "kind"),
         ({"kind": "404"}, "kind is one of"),
         ({"kind": 503}, "kind"),
-        ({"kind": "503", "on": "write"}, "on is one of any, read, approve"),
-        ({"kind": "503", "count": 0}, "give 1 or more"),
-        ({"kind": "503", "probability": 2}, "at most 1"),
-        ({"kind": "503", "for_seconds": -1}, "at most a day"),
         ({"kind": "503", "delay_seconds": 1}, "only slow and slow-first-call do"),
-        ({"kind": "500", "retry_after_seconds": 1}, "only 429 and 503 do"),
         ({"kind": "503", "times": 3}, "times"),
-        ({"kind": "refused", "count": 1}, "give only how long it lasts"),
-        ({"kind": "refused", "vms": ["web-0"]}, "give only how long it lasts"),
-        ({"kind": "stale", "on": "approve"}, "`stale` befall reads"),
     ],
 )
 def test_invalid_fault_gets_422(

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.support.handlers import NOON
 
+from forewarn.core.faults import Fault, FaultKind, FaultOn
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn
 
 VMS = ("web-0", "web-1", "db-0")
 ERROR = Fault(kind=FaultKind.ERROR)

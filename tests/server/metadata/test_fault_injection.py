@@ -6,8 +6,8 @@ from tests.server.support.dialogs import a_request
 from tests.server.support.faulted_requests import GET, POST, a_line, finished_requests
 from tests.server.support.handlers import EVENTS
 
+from forewarn.core.faults import fault_of
 from forewarn.errors import NotFound
-from forewarn.server.metadata.faults.model import fault_of
 
 # --- error responses ---------------------------------------------------------
 

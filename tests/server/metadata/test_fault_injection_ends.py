@@ -12,8 +12,8 @@ from tests.server.support.faulted_requests import (
     finished_requests,
 )
 
+from forewarn.core.faults import fault_of
 from forewarn.server.metadata.faults.injection import half_of_body
-from forewarn.server.metadata.faults.model import fault_of
 
 # --- late responses ----------------------------------------------------------
 

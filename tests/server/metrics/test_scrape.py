@@ -14,11 +14,11 @@ from tests.server.support.handlers import a_harness
 from tests.server.support.scrapes import Scrape, parse
 
 from forewarn.clocks import FastClock
+from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
-from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.stats import presence
 from forewarn.server.metrics.endpoint import make_registry

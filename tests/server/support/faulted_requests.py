@@ -4,8 +4,8 @@ from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import EVENTS, WEB, a_harness, an_event, shown
 
+from forewarn.core.faults import Fault
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.server.metadata.faults.model import Fault
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.server.metadata.handler import ApproveFirst
 from forewarn.server.metadata.transport.requests import Request

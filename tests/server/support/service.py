@@ -16,7 +16,8 @@ from urllib.request import Request, urlopen
 from tests.patience import PATIENCE
 from tests.server.support.api_description import faults
 
-from forewarn.config.load import Config, SettingSources, load
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import Config
 from forewarn.service.service import Service
 
 TOKEN = "t"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.testing.support.scenario_files import EVERYTHING, a_scenario, read, step_of
 
+from forewarn.core.faults import Fault, FaultKind, FaultOn
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.protocol.types import EventSource, EventType
-from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario import parser
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from tests.testing.support.actors import EAGER, IDLE, an_actor
 
+from forewarn.core.faults import Fault, FaultKind
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import Fault, FaultKind
 from forewarn.testing.rehearsal.options import fleet_of
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario.player import ScenarioRun, play

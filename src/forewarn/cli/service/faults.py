@@ -1,7 +1,7 @@
 """`forewarn faults`: fault injection on the metadata plane, for rehearsals."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
@@ -9,27 +9,13 @@ from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
 from forewarn.cli.output import table, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
+from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.errors import Misunderstood
 from forewarn.formats import exact_duration, join_names
 
-#: The values of `FaultKind`, repeated because the zipapp is built without the service.
-_KINDS = (
-    *("slow-first-call", "slow", "429", "410", "500", "503"),
-    *("reset", "truncated", "empty", "stale", "refused"),
-)
-_ON = ("read", "approve", "any")
-
 _ADD = """\
 Let the service answer VMs wrongly on purpose, to see what programs make of it:
-slow-first-call  each VM's next call is answered late, once
-slow             answered late
-429, 503         with Retry-After; an approval is not carried out
-410, 500         likewise, without it
-reset            the connection is reset; an approval is carried out before
-truncated        the connection ends in the middle of the answer; likewise
-empty            200 without a body; only reads
-stale            the document as it is now, whatever changes; only reads
-refused          nobody listens; takes no option but --for
+{kinds}
 All times are real ones, whatever the service's clock."""
 
 _CLEAR = """\
@@ -55,8 +41,8 @@ _OPTIONS = (
     ),
     Option(
         flag="--on",
-        metavar="|".join(_ON),
-        read=one_of(*_ON),
+        metavar="|".join(FaultOn),
+        read=one_of(*FaultOn),
         help="which requests it befalls; any, if not given",
     ),
     Option(
@@ -105,11 +91,11 @@ def register(subcommands: Subcommands) -> None:
         "add",
         add_fault,
         summary="let the service misbehave",
-        description=_ADD,
+        description=_ADD.format(kinds="\n".join(_kinds())),
         example="forewarn faults add slow --delay 2s --for 30s",
     )
     adding.add_argument(
-        "kind", metavar="KIND", type=one_of(*_KINDS), help="what goes wrong"
+        "kind", metavar="KIND", type=one_of(*FaultKind), help="what goes wrong"
     )
     add(adding, *_OPTIONS)
     add_command(
@@ -131,6 +117,12 @@ def register(subcommands: Subcommands) -> None:
     clearing.add_argument(
         "id", metavar="ID", nargs="?", help="which fault; all, if not given"
     )
+
+
+def _kinds() -> Iterator[str]:
+    for text in dict.fromkeys(kind.help for kind in FaultKind):
+        kinds = ", ".join(kind for kind in FaultKind if kind.help == text)
+        yield f"{kinds:<15}  {text}"
 
 
 def add_fault(args: argparse.Namespace) -> int:

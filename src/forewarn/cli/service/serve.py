@@ -14,8 +14,8 @@ from typing import NoReturn
 from forewarn.cli import options
 from forewarn.cli.output import drop_output
 from forewarn.cli.signals import stop_signal_file
-from forewarn.config.load import Config, SettingSources, load
-from forewarn.config.settings import SETTINGS, Setting
+from forewarn.config.load import SettingSources, load
+from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 from forewarn.notifiers.targets import NOTIFICATIONS
@@ -45,7 +45,7 @@ def register(
         allow_abbrev=False,
     )
     for setting in SETTINGS:
-        if setting.flag:
+        if setting.metavar is not None:
             _add(parser, setting)
     parser.add_argument(
         "--config", metavar="FILE", help="a TOML file with settings [$FOREWARN_CONFIG]"

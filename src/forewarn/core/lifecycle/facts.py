@@ -268,10 +268,9 @@ class AccessRefused:
     refusals: tuple[RefusedToken, ...]
 
 
-Fact: TypeAlias = (
-    FleetChanged
-    | ListeningBegan
-    | Announced
+#: Facts about one maintenance.
+MaintenanceFact: TypeAlias = (
+    Announced
     | Approved
     | VmsLeft
     | Withdrawn
@@ -285,6 +284,12 @@ Fact: TypeAlias = (
     | Completed
     | Canceled
     | Closed
+)
+
+Fact: TypeAlias = (
+    FleetChanged
+    | ListeningBegan
+    | MaintenanceFact
     | Published
     | Seen
     | OutageEnded

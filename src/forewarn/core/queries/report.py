@@ -21,6 +21,9 @@ from forewarn.protocol.types import EventType
 #: How many of each kind are listed by name; the rest are only counted.
 MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
 
+#: Facts after which a maintenance is not stuck any more.
+UNSTICKING = f.WorkRetried | f.WorkEnded | f.Completed | f.Closed
+
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
 _LAST_YEAR = 9998  # the next year must also be a valid date
 _NONE = timedelta(0)
@@ -249,14 +252,11 @@ def stuck_time(facts: Iterable[f.Fact], month: Month, now: datetime) -> timedelt
     """Return how long in `month` a maintenance with these `facts` was stuck."""
     total, since = _NONE, None
     for fact in facts:
-        match fact:
-            case f.WorkFailed():
-                since = since or fact.at
-            case f.WorkRetried() | f.WorkEnded() | f.Completed() | f.Closed():
-                total += _NONE if since is None else month.part(since, fact.at)
-                since = None
-            case _:
-                pass
+        if isinstance(fact, f.WorkFailed):
+            since = since or fact.at
+        elif isinstance(fact, UNSTICKING):
+            total += _NONE if since is None else month.part(since, fact.at)
+            since = None
     return total if since is None else total + month.part(since, now)
 
 

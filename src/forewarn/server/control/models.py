@@ -21,6 +21,7 @@ from pydantic import (
     create_model,
 )
 
+from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import PossibleCommand
@@ -37,7 +38,6 @@ from forewarn.core.tokens import Role
 from forewarn.engine.fleet import FleetApplied
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
-from forewarn.server.metadata.faults.model import FaultKind, FaultOn
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
@@ -476,6 +476,7 @@ class FaultView(View):
     left_seconds: _Seconds | None
     delay_seconds: _Seconds | None
     retry_after_seconds: _Count | None
+    text: str
     set_by: str
     set_at: datetime
 

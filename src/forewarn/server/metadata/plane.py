@@ -15,6 +15,7 @@ from typing import Protocol
 
 import uvloop
 
+from forewarn.core.faults import Fault, FaultKind
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.engine.readers.follower import FailureLog
 from forewarn.errors import Unavailable
@@ -22,7 +23,6 @@ from forewarn.ports import Clock
 from forewarn.server.metadata.directory import Waiter
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
 from forewarn.server.metadata.faults.injection import FaultInjector
-from forewarn.server.metadata.faults.model import Fault, FaultKind
 from forewarn.server.metadata.faults.observer import RequestObserver
 from forewarn.server.metadata.handler import (
     ApproveFirst,

@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from forewarn import __version__
 from forewarn.clocks import ManualClock
+from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Phase, Via
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metrics.sources import ReaderLag, Scrape
 

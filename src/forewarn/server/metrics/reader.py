@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
+from typing import assert_never
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
@@ -105,7 +106,7 @@ class MetricsReader:
                 seconds = _since_announced(maintenance, sight.at)
                 self.metrics.first_seen.observe(seconds, maintenance.type)
 
-    def _count(self, fact: f.Fact, after: Maintenance) -> None:
+    def _count(self, fact: f.MaintenanceFact, after: Maintenance) -> None:
         metrics, kind = self.metrics, after.type
         if type(fact) in metrics.maintenances:
             metrics.maintenances[type(fact)][kind, after.cause] += 1
@@ -119,12 +120,22 @@ class MetricsReader:
                 metrics.approvals.observe(seconds, fact.via)
             case f.WorkBegan():
                 metrics.driver_calls[kind,] += 1
-            case f.WorkDone():
-                metrics.driver_reports[kind, "done"] += len(fact.vms)
-            case f.WorkFailed():
-                metrics.driver_reports[kind, "failed"] += len(fact.vms)
+            case f.WorkDone() | f.WorkFailed():
+                outcome = "done" if isinstance(fact, f.WorkDone) else "failed"
+                metrics.driver_reports[kind, outcome] += len(fact.vms)
+            case (
+                f.VmsLeft()
+                | f.Withdrawn()
+                | f.WorkPrinted()
+                | f.WorkRetried()
+                | f.WorkEnded()
+                | f.Completed()
+                | f.Canceled()
+                | f.Closed()
+            ):
+                pass  # only in `metrics.maintenances`, if at all
             case _:
-                pass  # the other facts change no metric
+                assert_never(fact)
 
     def _start(self, after: Maintenance) -> None:
         metrics, kind = self.metrics, after.type

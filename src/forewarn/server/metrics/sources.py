@@ -7,6 +7,7 @@ from datetime import datetime
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.engine.engine import Engine
 from forewarn.engine.readers.documents import Documents
@@ -15,7 +16,6 @@ from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
-from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.stats import Presence, ResponseLabels, presence

@@ -88,11 +88,9 @@ export interface Session {
 
 export interface Fault {
   id: string;
-  kind: string;
+  text: string;
   on: string;
   vms: string[];
-  probability: number;
-  delay_seconds: number | null;
   left: number | null;
   left_seconds: number | null;
   set_by: string;

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.lifecycle.model import Phase
-from forewarn.server.metadata.faults.model import FaultKind, FaultOn
 from forewarn.testing.lint.evidence import (
     AnnouncedEvent,
     CoursePart,

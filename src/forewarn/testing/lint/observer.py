@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from forewarn.core.faults import FaultKind
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.types import EventSource, EventStatus, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS, ApiVersion
 from forewarn.server.metadata.directory import Directory
-from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.server.metadata.faults.observer import RequestRecord, request_record
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response

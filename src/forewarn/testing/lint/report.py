@@ -11,6 +11,8 @@ from forewarn.testing.scenario.results import junit_text, xml_text
 
 HEADER = ("rule", "verdict", "what was seen")
 
+_SUITE = "forewarn.lint"
+
 #: Descriptions of the parts, shown as progress.
 PARTS: Mapping[CoursePart, str] = {
     CoursePart.QUIET: "nothing is announced",
@@ -91,23 +93,12 @@ def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]
 def as_junit(linted: LintResult, *, is_strict: bool = False) -> str:
     """Format each rule as a test case in JUnit XML, which every CI can show."""
     cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
-    suite = xml.Element(
-        "testsuite",
-        name="forewarn.lint",
-        tests=str(len(cases)),
-        failures=str(sum(case.find("failure") is not None for case in cases)),
-        errors="0",
-        skipped=str(sum(case.find("skipped") is not None for case in cases)),
-        time=f"{linted.seconds:.3f}",
-    )
-    suite.extend(cases)
-    xml.SubElement(suite, "system-out").text = xml_text(linted.output)
-    return junit_text(suite)
+    return junit_text(_SUITE, cases, seconds=linted.seconds, output=linted.output)
 
 
 def _case(finding: Finding, *, is_strict: bool) -> xml.Element:
     rule, saw = finding.rule, xml_text(finding.saw)
-    case = xml.Element("testcase", classname="forewarn.lint", name=rule.id, time="0")
+    case = xml.Element("testcase", classname=_SUITE, name=rule.id, time="0")
     if finding.outcome is RuleOutcome.UNSEEN:
         xml.SubElement(case, "skipped", message=saw)
     elif has_failed([finding], is_strict=is_strict):

@@ -9,13 +9,13 @@ from typing import TypeAlias, TypedDict, TypeVar
 
 from forewarn.configfile import toml
 from forewarn.core import fleet_file
+from forewarn.core.faults import Fault, fault_of
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
-from forewarn.server.metadata.faults.model import Fault, fault_of
 
 #: A fleet, a fleet file, or its tables; None for the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"

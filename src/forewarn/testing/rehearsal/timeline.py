@@ -28,7 +28,7 @@ TITLE = "scheduled events, by the service's clock:"
 
 _WIDTH = 80
 #: Facts shown with the name of their maintenance.
-_SHOWN = (
+SHOWN = (
     f.Approved
     | f.Started
     | f.Completed
@@ -173,14 +173,11 @@ def _describe_fact(
     if isinstance(fact, f.OutageEnded):
         return fact_text(fact)
     if isinstance(fact, f.Approved) and fact.via is not Via.POLICY:
-        return f"{fact.by} approved {short_name(_of(fact, maintenances), fact.event)}"
-    if isinstance(fact, _SHOWN):
-        return f"{short_name(_of(fact, maintenances))} {fact_text(fact)}"
+        approved = short_name(maintenances[fact.maintenance], fact.event)
+        return f"{fact.by} approved {approved}"
+    if isinstance(fact, SHOWN):
+        return f"{short_name(maintenances[fact.maintenance])} {fact_text(fact)}"
     return None
-
-
-def _of(fact: f.Fact, maintenances: Mapping[str, Maintenance]) -> Maintenance:
-    return maintenances[getattr(fact, "maintenance", "")]
 
 
 def _describe_announcement(maintenance: Maintenance, began: datetime) -> str:

@@ -1,9 +1,9 @@
 """Keys of `expect`, `fault` and `throughout` in a scenario file, as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
+from forewarn.core.faults import Fault, FaultKind, FaultOn, FaultTrait, check_fault
 from forewarn.errors import InvalidInput
-from forewarn.server.metadata.faults.model import Fault, FaultKind, FaultOn, check_fault
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario import values
 from forewarn.testing.scenario.model import Expectation
@@ -112,13 +112,6 @@ def _check_visible(
 
 # --- faults ------------------------------------------------------------------
 
-_SLOW = (FaultKind.SLOW_FIRST_CALL, FaultKind.SLOW)
-_ASKS_TO_WAIT = (FaultKind.TOO_MANY, FaultKind.UNAVAILABLE)
-_REFUSED = FaultKind.REFUSED
-_REST = tuple(
-    kind for kind in FaultKind if kind not in (*_SLOW, *_ASKS_TO_WAIT, _REFUSED)
-)
-
 COUNT = StepKey(
     name="count",
     kind=values.whole(1, 1_000_000),
@@ -161,8 +154,9 @@ _FILTERS: tuple[StepKey[object], ...] = (COUNT, PROBABILITY, VMS, ON)
 
 
 def _fault(
-    kinds: tuple[FaultKind, ...], help_text: str, *more: StepKey[object]
+    traits: Container[FaultTrait | None], help_text: str, *more: StepKey[object]
 ) -> StepForm:
+    kinds = [kind for kind in FaultKind if kind.trait in traits]
     verb = StepKey(
         name="fault", kind=values.one_of(*kinds), help=help_text, is_needed=True
     )
@@ -193,10 +187,15 @@ CLEAR = StepKey(
 )
 
 FAULTS: tuple[StepForm, ...] = (
-    _fault(_SLOW, "let the service answer late", DELAY, *_FILTERS),
-    _fault(_ASKS_TO_WAIT, "let the service ask for patience", RETRY_AFTER, *_FILTERS),
-    _fault(_REST, "let the service misbehave", *_FILTERS),
-    _fault((_REFUSED,), "let nobody listen, whoever asks"),
+    _fault([FaultTrait.DELAY], "let the service answer late", DELAY, *_FILTERS),
+    _fault(
+        [FaultTrait.RETRY_AFTER],
+        "let the service ask for patience",
+        RETRY_AFTER,
+        *_FILTERS,
+    ),
+    _fault([None, FaultTrait.READS], "let the service misbehave", *_FILTERS),
+    _fault([FaultTrait.SERVICE], "let nobody listen, whoever asks"),
     StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )
 

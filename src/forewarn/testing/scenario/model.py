@@ -10,12 +10,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
+from forewarn.core.faults import Fault
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.formats import exact_duration
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import Fault
 
 # --- actions; `name` is for later steps, None if there is none ---------------
 

@@ -132,35 +132,20 @@ def as_json(played: ScenarioResult) -> Json:
 
 def as_junit(played: ScenarioResult) -> str:
     """Format the expectations as JUnit XML, which every CI can show."""
-    expected = played.expected
-    skipped = [
-        result for result in expected if result.verdict is StepVerdict.NOT_REACHED
-    ]
-    suite = xml.Element(
-        "testsuite",
-        name=_suite(played),
-        tests=str(len(expected)),
-        failures=str(len(played.failed)),
-        errors="0",
-        skipped=str(len(skipped)),
-        time=f"{played.seconds:.3f}",
+    name = xml_text(f"forewarn.{played.scenario.name}")
+    output = "\n".join([*played.timeline, "", played.output])
+    return junit_text(
+        name,
+        [_case(name, result) for result in played.expected],
+        seconds=played.seconds,
+        output=None if played.has_passed else output,
     )
-    for result in expected:
-        suite.append(_case(played, result))
-    if not played.has_passed:
-        output = xml.SubElement(suite, "system-out")
-        output.text = xml_text("\n".join([*played.timeline, "", played.output]))
-    return junit_text(suite)
 
 
-def _case(played: ScenarioResult, result: StepResult) -> xml.Element:
+def _case(suite: str, result: StepResult) -> xml.Element:
     number = "throughout" if result.number is None else f"{result.number:02}"
-    case = xml.Element(
-        "testcase",
-        classname=_suite(played),
-        name=xml_text(f"{number} {result.what}"),
-        time=f"{result.seconds:.3f}",
-    )
+    name, time = xml_text(f"{number} {result.what}"), f"{result.seconds:.3f}"
+    case = xml.Element("testcase", classname=suite, name=name, time=time)
     if result.verdict is StepVerdict.FAILED:
         reason = xml_text(result.reason or "")
         xml.SubElement(case, "failure", message=reason).text = reason
@@ -169,14 +154,24 @@ def _case(played: ScenarioResult, result: StepResult) -> xml.Element:
     return case
 
 
-def _suite(played: ScenarioResult) -> str:
-    return xml_text(f"forewarn.{played.scenario.name}")
-
-
-def junit_text(suite: xml.Element) -> str:
-    """Format an XML file with this one suite."""
+def junit_text(
+    name: str, cases: Sequence[xml.Element], *, seconds: float, output: str | None
+) -> str:
+    """Format an XML file with one suite of test cases."""
     whole = xml.Element("testsuites")
-    whole.append(suite)
+    suite = xml.SubElement(
+        whole,
+        "testsuite",
+        name=name,
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors="0",
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        time=f"{seconds:.3f}",
+    )
+    suite.extend(cases)
+    if output is not None:
+        xml.SubElement(suite, "system-out").text = xml_text(output)
     xml.indent(whole)
     text: str = xml.tostring(whole, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
-from forewarn.server.metadata.faults.model import FaultKind
 from forewarn.testing.rehearsal.event import BY, too_early
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct

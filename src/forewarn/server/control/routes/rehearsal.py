@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
+from forewarn.core.faults import FaultKind, FaultOn, FaultTrait, fault_of, takers
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
@@ -20,7 +21,6 @@ from forewarn.server.control.context import (
     of_result,
 )
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.model import DELAYING, WITH_RETRY_AFTER, fault_of
 
 _log = logging.getLogger(__name__)
 
@@ -78,11 +78,8 @@ class NewFault(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: StrictStr = Field(
-        description="slow-first-call, slow, 429, 410, 500, 503, reset, truncated,"
-        " empty, stale or refused"
-    )
-    on: StrictStr | None = Field(None, description="read, approve or any")
+    kind: StrictStr = Field(description=", ".join(FaultKind))
+    on: StrictStr | None = Field(None, description=", ".join(FaultOn))
     vms: list[StrictStr] | None = Field(None, description="whom it befalls; all")
     count: StrictInt | None = Field(None, description="how many requests; all")
     probability: StrictFloat | StrictInt | None = Field(None, description="above 0; 1")
@@ -90,9 +87,11 @@ class NewFault(BaseModel):
         None, description="real time that it lasts; until it is cleared"
     )
     delay_seconds: StrictFloat | StrictInt | None = Field(
-        None, description="real time, of slow and slow-first-call; 5"
+        None, description=f"real time, of {takers(FaultTrait.DELAY)}; 5"
     )
-    retry_after_seconds: StrictInt | None = Field(None, description="of 429 and 503; 1")
+    retry_after_seconds: StrictInt | None = Field(
+        None, description=f"of {takers(FaultTrait.RETRY_AFTER)}; 1"
+    )
 
 
 @fault_router.get("/v1/faults", response_model=m.page_of("Faults", m.FaultView))
@@ -148,7 +147,7 @@ def faults_view(faults: ActiveFaults) -> Json:
 
 
 def _fault_view(active: ActiveFault) -> Json:
-    fault, until = active.fault, active.until
+    fault, until, trait = active.fault, active.until, active.fault.kind.trait
     left = None if until is None else max(until - time.monotonic(), 0.0)
     return {
         "id": active.id,
@@ -160,10 +159,11 @@ def _fault_view(active: ActiveFault) -> Json:
         "probability": fault.probability,
         "for_seconds": fault.seconds,
         "left_seconds": None if left is None else round(left, 3),
-        "delay_seconds": fault.delay if fault.kind in DELAYING else None,
+        "delay_seconds": fault.delay if trait is FaultTrait.DELAY else None,
         "retry_after_seconds": (
-            fault.retry_after if fault.kind in WITH_RETRY_AFTER else None
+            fault.retry_after if trait is FaultTrait.RETRY_AFTER else None
         ),
+        "text": fault.text,
         "set_by": active.set_by,
         "set_at": rfc3339(active.set_at),
     }

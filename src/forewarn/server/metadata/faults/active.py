@@ -9,14 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from forewarn.core.faults import Fault, FaultKind, FaultOn, FaultTrait, check_fault
 from forewarn.errors import NotFound
-from forewarn.server.metadata.faults.model import (
-    READS_ONLY,
-    Fault,
-    FaultKind,
-    FaultOn,
-    check_fault,
-)
 
 _ON: Mapping[FaultOn, frozenset[bool]] = {  # values of `is_read` that match
     FaultOn.ANY: frozenset({True, False}),
@@ -42,9 +36,10 @@ class ActiveFault:
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
-        if fault.kind is FaultKind.REFUSED or is_read not in _ON[fault.on]:
+        trait = fault.kind.trait
+        if trait is FaultTrait.SERVICE or is_read not in _ON[fault.on]:
             return False
-        if fault.kind in READS_ONLY and not is_read:
+        if trait is FaultTrait.READS and not is_read:
             return False
         return vm not in self.called and (not fault.vms or vm in fault.vms)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
+from forewarn.core.faults import Fault, FaultKind, FaultTrait
 from forewarn.errors import NotFound
 from forewarn.server.metadata.directory import CachedDocument, VmEntry, Waiter
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.model import DELAYING, Fault, FaultKind
 from forewarn.server.metadata.handler import MetadataHandler
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
@@ -62,7 +62,7 @@ class FaultedRequest:
         self.fault = fault
         self.frozen = frozen
         self._is_read = is_read
-        self._has_delay = fault.kind in DELAYING  # until it is used up
+        self._has_delay = fault.kind.trait is FaultTrait.DELAY  # until it is used up
 
     @property
     def needs_body(self) -> bool:

@@ -9,21 +9,6 @@ import { ClockBar } from "./clock_bar.js";
 /** @typedef {import("../types").Fault} Fault */
 
 /** @type {Record<string, string>} */
-const KINDS = {
-  "slow-first-call": "the first call of each VM is answered late",
-  slow: "answered late",
-  429: "answered 429, too many requests",
-  410: "answered 410, gone",
-  500: "answered 500, an error",
-  503: "answered 503, unavailable",
-  reset: "the connection is reset",
-  truncated: "the answer ends in its middle",
-  empty: "the answer is empty",
-  stale: "the document is an old one",
-  refused: "nobody listens",
-};
-
-/** @type {Record<string, string>} */
 const REQUESTS = {
   any: "all requests",
   read: "reads",
@@ -77,23 +62,10 @@ function FaultRow({ fault }) {
   const receivedAt = useMemo(() => performance.now(), [fault]);
   const left = remainingOf(fault, performance.now() - receivedAt);
   return html`<li>
-    <strong>${scopeOf(fault)}</strong>: ${effectOf(fault)};
+    <strong>${scopeOf(fault)}</strong>: ${fault.text};
     ${" "}<span class="left">${left}</span>;
     ${" "}set by ${fault.set_by}
   </li>`;
-}
-
-/**
- * Describe what a fault does.
- * @param {Fault} fault
- */
-export function effectOf({ kind, delay_seconds: delay, probability }) {
-  const parts = [KINDS[kind] ?? kind];
-  if (delay) parts.push(`by ${delay} s`);
-  if (probability !== undefined && probability < 1) {
-    parts.push(`in ${Math.round(probability * 100)} % of cases`);
-  }
-  return parts.join(" ");
 }
 
 /**

@@ -1,13 +1,15 @@
 """Fault kinds: planned misbehavior of the metadata plane, for rehearsals.
 
-Faults are parsed and validated here. `active` decides which requests they apply to,
-and `injection` applies them.
+1. `FaultKind` is the only list of kinds: API, command line, scenario files, metrics and
+   portal are made from it.
+2. Faults are parsed and validated here. `server.metadata.faults` decides which requests
+   they apply to, and applies them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from forewarn.errors import InvalidInput
 
@@ -19,28 +21,85 @@ _RETRY_AFTER = 1  # seconds
 _DAY = 86_400  # seconds
 
 
+class FaultTrait(StrEnum):
+    """What sets a kind apart: its own option, or what it can apply to."""
+
+    DELAY = "delay"
+    RETRY_AFTER = "retry_after"
+    READS = "reads"  #: the response to an approval is empty and holds no document
+    SERVICE = "service"  #: applies to everything, because no request is read
+
+
 class FaultKind(StrEnum):
     """What goes wrong."""
 
-    SLOW_FIRST_CALL = "slow-first-call"  #: delays the next response to each VM, once
-    SLOW = "slow"  #: delays responses
-    TOO_MANY = "429"  #: with Retry-After
-    GONE = "410"
-    ERROR = "500"
-    UNAVAILABLE = "503"
-    RESET = "reset"  #: resets the connection instead of responding
-    TRUNCATED = "truncated"  #: closes the connection in the middle of the body
-    EMPTY = "empty"  #: 200 without a body
-    STALE = "stale"  #: the document as it was when the fault began
-    REFUSED = "refused"  #: refuses connections
+    text: str  # what happens to a request
+    help: str  # on the command line, where kinds with the same help share a line
+    trait: FaultTrait | None  # None if it is like most kinds
+
+    def __new__(
+        cls, value: str, text: str, help_text: str, trait: FaultTrait | None = None
+    ) -> Self:
+        """Define a kind by its row in the table below."""
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.text, kind.help, kind.trait = text, help_text, trait
+        return kind
+
+    SLOW_FIRST_CALL = (
+        "slow-first-call",
+        "the first call of each VM is answered late",
+        "each VM's next call is answered late, once",
+        FaultTrait.DELAY,
+    )
+    SLOW = "slow", "answered late", "answered late", FaultTrait.DELAY
+    TOO_MANY = (
+        "429",
+        "answered 429, too many requests",
+        "with Retry-After; an approval is not carried out",
+        FaultTrait.RETRY_AFTER,
+    )
+    GONE = "410", "answered 410, gone", "likewise, without it"
+    ERROR = "500", "answered 500, an error", "likewise, without it"
+    UNAVAILABLE = (
+        "503",
+        "answered 503, unavailable",
+        "with Retry-After; an approval is not carried out",
+        FaultTrait.RETRY_AFTER,
+    )
+    RESET = (
+        "reset",
+        "the connection is reset",
+        "the connection is reset; an approval is carried out before",
+    )
+    TRUNCATED = (
+        "truncated",
+        "the answer ends in its middle",
+        "the connection ends in the middle of the answer; likewise",
+    )
+    EMPTY = (
+        "empty",
+        "the answer is empty",
+        "200 without a body; only reads",
+        FaultTrait.READS,
+    )
+    STALE = (
+        "stale",
+        "the document is an old one",
+        "the document as it is now, whatever changes; only reads",
+        FaultTrait.READS,
+    )
+    REFUSED = (
+        "refused",
+        "nobody listens",
+        "nobody listens; takes no option but --for",
+        FaultTrait.SERVICE,
+    )
 
 
-#: Kinds that delay responses, and kinds that send Retry-After.
-DELAYING = frozenset({FaultKind.SLOW, FaultKind.SLOW_FIRST_CALL})
-WITH_RETRY_AFTER = frozenset({FaultKind.TOO_MANY, FaultKind.UNAVAILABLE})
-
-#: Kinds for reads only: the response to an approval is empty and holds no document.
-READS_ONLY = frozenset({FaultKind.EMPTY, FaultKind.STALE})
+def takers(option: FaultTrait) -> str:
+    """Return the names of the kinds that take `option`, in words."""
+    return " and ".join(sorted(kind for kind in FaultKind if kind.trait is option))
 
 
 class FaultOn(StrEnum):
@@ -63,6 +122,16 @@ class Fault:
     seconds: float | None = None  # of real time; None if it lasts until cleared
     delay: float = _DELAY  # seconds of real time, for slow responses
     retry_after: int = _RETRY_AFTER  # seconds, in a 429 or 503
+
+    @property
+    def text(self) -> str:
+        """What happens to the requests that it applies to."""
+        parts = [self.kind.text]
+        if self.kind.trait is FaultTrait.DELAY:
+            parts.append(f"by {self.delay:.15g} s")
+        if self.probability < 1:
+            parts.append(f"in {self.probability:.0%} of cases".replace("%", " %"))
+        return " ".join(parts)
 
 
 #: Checks for invalid faults, each with a message that names the remedy.
@@ -89,14 +158,16 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     ),
     (
         lambda fault: (
-            fault.kind is FaultKind.REFUSED and fault != _without_limits(fault)
+            fault.kind.trait is FaultTrait.SERVICE and fault != _without_limits(fault)
         ),
         "while connections are refused nobody knows who asks for what: `refused` takes"
         " no VMs, no kind of request, no count and no probability; give only how long"
         " it lasts, or clear it",
     ),
     (
-        lambda fault: fault.kind in READS_ONLY and fault.on is FaultOn.APPROVE,
+        lambda fault: (
+            fault.kind.trait is FaultTrait.READS and fault.on is FaultOn.APPROVE
+        ),
         "the answer to an approval is empty, and no document that could be stale; let"
         " `empty` and `stale` befall reads",
     ),
@@ -124,14 +195,12 @@ def fault_of(
 ) -> Fault:
     """Parse a fault as users write it; None stands for the default."""
     fault_kind = _parse_choice(FaultKind, kind, "kind")
-    options: Mapping[str, tuple[object, frozenset[FaultKind]]] = {
-        "delay": (delay, DELAYING),
-        "retry_after": (retry_after, WITH_RETRY_AFTER),
-    }
-    for name, (value, kinds) in options.items():
-        if value is not None and fault_kind not in kinds:
-            takers = " and ".join(sorted(kinds))
-            raise InvalidInput(f"{fault_kind} takes no {name}; only {takers} do")
+    options = {FaultTrait.DELAY: delay, FaultTrait.RETRY_AFTER: retry_after}
+    for option, value in options.items():
+        if value is not None and fault_kind.trait is not option:
+            raise InvalidInput(
+                f"{fault_kind} takes no {option}; only {takers(option)} do"
+            )
     return check_fault(
         Fault(
             kind=fault_kind,

@@ -2,14 +2,8 @@
 
 import pytest
 
+from forewarn.core.faults import Fault, FaultKind, FaultOn, check_fault, fault_of
 from forewarn.errors import InvalidInput
-from forewarn.server.metadata.faults.model import (
-    Fault,
-    FaultKind,
-    FaultOn,
-    check_fault,
-    fault_of,
-)
 
 
 def test_fault_needs_only_a_kind() -> None:
@@ -90,6 +84,17 @@ def test_refused_connections_accept_no_filter(fault: Fault) -> None:
 
 def test_refused_connections_may_have_a_duration() -> None:
     assert fault_of("refused", seconds=2).seconds == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault(kind=FaultKind.SLOW, delay=0.25), "answered late by 0.25 s"),
+        (Fault(kind=FaultKind.GONE, probability=0.5), "answered 410, gone in 50 % of"),
+    ],
+)
+def test_text_has_the_delay_and_the_probability(fault: Fault, text: str) -> None:
+    assert fault.text.startswith(text)
 
 
 @pytest.mark.parametrize("kind", ["503", "reset", "stale"])
