@@ -1,10 +1,10 @@
 """Commits that were stored but not confirmed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot
+from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot, in_turn
 
 from forewarn.clocks import ManualClock
 from forewarn.core.lifecycle.facts import JournalEntry
@@ -48,12 +48,29 @@ def store(open_store: OpenStore) -> UncertainStore:
 
 
 @pytest.fixture
-def engine(store: UncertainStore) -> Engine:
-    engine = Engine(
-        store, ManualClock(NOON), rules=Rules(), observations=PendingObservations()
+def wakes() -> list[Callable[[int], None]]:
+    return []
+
+
+@pytest.fixture
+def doubts() -> list[bool]:
+    return []
+
+
+@pytest.fixture
+def engine(
+    store: UncertainStore, wakes: list[Callable[[int], None]], doubts: list[bool]
+) -> Engine:
+    uncertain = Engine(
+        store,
+        ManualClock(NOON),
+        rules=Rules(),
+        observations=PendingObservations(),
+        after_commit=in_turn(wakes),
+        on_doubt=lambda: doubts.append(uncertain.is_in_doubt),
     )
-    FleetCommands(engine).apply(FLEET, by="ops")
-    return engine
+    FleetCommands(uncertain).apply(FLEET, by="ops")
+    return uncertain
 
 
 def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
@@ -63,10 +80,10 @@ def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
 
 
 def test_a_commit_in_doubt_is_announced_after_the_next_commit(
-    engine: Engine, store: UncertainStore
+    engine: Engine, store: UncertainStore, wakes: list[Callable[[int], None]]
 ) -> None:
     positions: list[int] = []
-    engine.after_commit = positions.append
+    wakes.append(positions.append)
     announce_unconfirmed(engine, store)
     assert positions == []
     store.confirms = True
@@ -76,10 +93,8 @@ def test_a_commit_in_doubt_is_announced_after_the_next_commit(
 
 
 def test_doubt_is_reported_once_until_it_is_over(
-    engine: Engine, store: UncertainStore
+    engine: Engine, store: UncertainStore, doubts: list[bool]
 ) -> None:
-    doubts: list[bool] = []
-    engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
     for _ in range(2):
         announce_unconfirmed(engine, store)
         announce_unconfirmed(engine, store)
@@ -96,13 +111,11 @@ def test_a_refused_command_leaves_no_doubt(engine: Engine) -> None:
 
 
 def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
-    engine: Engine, store: UncertainStore
+    engine: Engine, store: UncertainStore, wakes: list[Callable[[int], None]]
 ) -> None:
     tokens = Tokens(engine, "first")
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
-    engine.after_commit = lambda position: (
-        tokens.reload() if engine.are_tokens_stale else None
-    )
+    wakes.append(lambda position: tokens.reload() if engine.are_tokens_stale else None)
     store.confirms = False
     with pytest.raises(Unavailable):
         tokens.revoke("ci", by="admin")

@@ -91,16 +91,22 @@ class Engine:
         rules: Rules,
         observations: PendingObservations,
         new_id: Callable[[], str] = new_id,
+        after_commit: Callable[[int], None] = lambda position: None,
+        on_doubt: Callable[[], None] = lambda: None,
     ) -> None:
-        """Keep everything in `store`; decide by `rules` and the time of `clock`."""
+        """Keep everything in `store`; decide by `rules` and the time of `clock`.
+
+        `after_commit` is called with the journal's position, `on_doubt` when a failed
+        commit may have been applied.
+        """
         self.store = store
         self.clock = clock
         self.rules = rules
         self.observations = observations
         self.new_id = new_id
         self._heartbeat = Heartbeat(clock)
-        self.after_commit: Callable[[int], None] = lambda position: None
-        self.on_doubt: Callable[[], None] = lambda: None
+        self._after_commit = after_commit
+        self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
         self.are_tokens_stale = False  # whether cached tokens may be outdated
 
@@ -319,13 +325,13 @@ class Engine:
             self.observations.give_back(batch)
             if isinstance(error, Unavailable) and not self.is_in_doubt:
                 self.is_in_doubt = True
-                self.on_doubt()
+                self._on_doubt()
             raise
         if outage is not None:
             warn_of_outage(outage)
         if after != before or self.is_in_doubt:
             self.is_in_doubt = False
-            self.after_commit(after)
+            self._after_commit(after)
 
     def decide(
         self,

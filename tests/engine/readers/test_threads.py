@@ -1,6 +1,6 @@
 """Service threads: journal followers and timers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Event, get_ident
@@ -13,6 +13,7 @@ from tests.engine.support.system import (
     OpenStore,
     a_reboot,
     counted,
+    in_turn,
 )
 from tests.patience import PATIENCE
 
@@ -39,13 +40,16 @@ def running(thread: Follower | Timers) -> Iterator[None]:
         thread.stop()
 
 
-def an_engine(store: Store, clock: Clock) -> Engine:
+def an_engine(
+    store: Store, clock: Clock, wakes: Sequence[Callable[[int], None]] = ()
+) -> Engine:
     engine = Engine(
         store,
         clock,
         rules=Rules(),
         observations=PendingObservations(),
         new_id=counted(),
+        after_commit=in_turn(wakes),
     )
     FleetCommands(engine).apply(FLEET, by="ops")
     return engine
@@ -142,14 +146,10 @@ def until(is_so: Callable[[], bool], bell: Event) -> bool:
 
 def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
     store, committed = open_store(), Event()
-    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
+    wakes: list[Callable[[int], None]] = []
+    engine = an_engine(store, FastClock(36_000.0, NOON), wakes)  # an hour takes 0.1 s
     timers = Timers(engine, lambda: None)
-
-    def after_commit(position: int) -> None:
-        timers.ring()
-        committed.set()
-
-    engine.after_commit = after_commit
+    wakes += (lambda position: timers.ring(), lambda position: committed.set())
     with running(timers):
         (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
 

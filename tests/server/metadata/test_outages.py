@@ -80,13 +80,12 @@ def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
     store = sqlite_store(MEMORY)
     store.open()
     clock, directory = SystemTime(), Directory(is_open=True)
-    engine = an_engine(store, clock)
 
     def hand_over(update: DocumentUpdate) -> None:
         directory.update(update)
 
     documents = Documents(store, hand_over)
-    engine.after_commit = documents.catch_up
+    engine = an_engine(store, clock, after_commit=documents.catch_up)
     engine.listen(["web"])
     documents.open()
     clock.run(30 * HOUR)

@@ -4,7 +4,6 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import cast
 
 from tests.server.support.dialogs import ParsedResponse, a_request, read
@@ -12,14 +11,10 @@ from tests.server.support.handlers import EVENTS, HandlerHarness, a_harness
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.directory import Waiter
-from forewarn.server.metadata.faults.active import ActiveFaults
-from forewarn.server.metadata.faults.injection import FaultInjector
-from forewarn.server.metadata.faults.observer import RequestObserver
 from forewarn.server.metadata.handler import Deferred
 from forewarn.server.metadata.limits import Admission, ConnectionLimits
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
-from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 
 
@@ -102,7 +97,11 @@ class ManualLoop:
     ) -> asyncio.TimerHandle:
         call = (when, callback)
         self._calls.append(call)
-        return cast(asyncio.TimerHandle, TimerHandle(lambda: self._calls.remove(call)))
+        return cast(asyncio.TimerHandle, TimerHandle(lambda: self._cancel(call)))
+
+    def _cancel(self, call: tuple[float, Callable[[], None]]) -> None:
+        if call in self._calls:  # it has not fired
+            self._calls.remove(call)
 
     @property
     def alarms(self) -> list[float]:
@@ -145,18 +144,7 @@ class FakePlane:
         self.head_cache = HeadCache()
         self.loop = ManualLoop()
         self.long_polls = LongPollTimer(self.loop)
-        self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
-        self.observer: RequestObserver | None = None
-        self.faults = ActiveFaults(Random(0).random)
-        self.has_faults = False
-        self.injector = FaultInjector(
-            self.loop,
-            self.handler,
-            self.faults,
-            on_change=self._misbehave,
-            wake=self._wake,
-            release_held=self.long_polls.release_all,
-        )
+        self.first_requests = FirstRequestDelay(self.loop, self.handler, self.wake)
         self.second = 0
         self.limit = ConnectionLimits(per_vm=per_vm, total=total)
         self.wires: set[MetadataConnection] = set()
@@ -179,14 +167,12 @@ class FakePlane:
 
     def change(self, update: DocumentUpdate) -> None:
         """Apply an update and wake the waiters it affects."""
-        self._wake(self.handler.directory.update(update))
+        self.wake(self.handler.directory.update(update))
 
-    def _misbehave(self) -> None:
-        kinds = self.faults.kinds
-        self.has_faults = bool(kinds)
-        self.handler.head = ResponseHead(self.handler.head.now, "system", kinds)
+    def connect(self) -> MetadataConnection:
+        return MetadataConnection(self)
 
-    def _wake(self, waiters: Sequence[Waiter]) -> None:
+    def wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:
             waiter.wake()
 
@@ -210,7 +196,7 @@ class ClientConnection:
 
     def __init__(self, plane: FakePlane | None = None, peer: str = "10.0.0.1") -> None:
         self.plane = plane or FakePlane()
-        self.wire = MetadataConnection(self.plane)
+        self.wire = self.plane.connect()
         self.socket = RecordingTransport(peer, self.wire)
         self.wire.connection_made(self.socket)
 
