@@ -200,19 +200,19 @@ class Engine:
     ) -> Maintenance:
         """Cancel a maintenance that has not started."""
         command = partial(commands.cancel, by=by, reason=reason)
-        return self._on_one(any_id, command, once)
+        return self.on_one(any_id, command, once)
 
     def complete(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Treat the work as done and the duration as over."""
-        return self._on_one(any_id, partial(commands.complete, by=by), once)
+        return self.on_one(any_id, partial(commands.complete, by=by), once)
 
     def retry(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Have the driver retry the remaining work of a stuck maintenance."""
-        return self._on_one(any_id, partial(commands.retry, by=by), once)
+        return self.on_one(any_id, partial(commands.retry, by=by), once)
 
     def close(
         self,
@@ -224,14 +224,15 @@ class Engine:
     ) -> Maintenance:
         """Give up on a stuck maintenance."""
         command = partial(commands.close, by=by, reason=reason)
-        return self._on_one(any_id, command, once)
+        return self.on_one(any_id, command, once)
 
-    def _on_one(
+    def on_one(
         self,
         any_id: str,
         command: CommandOnOne,
-        once: IdempotencyKey[Maintenance] | None,
+        once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
+        """Run `command` on one maintenance; return what became of it."""
         with self.writing(once) as (transaction, now):
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, maintenance, command, now)
