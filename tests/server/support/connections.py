@@ -4,6 +4,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import cast
 
 from tests.server.support.dialogs import ParsedResponse, a_request, read
@@ -11,10 +12,15 @@ from tests.server.support.handlers import EVENTS, HandlerHarness, a_harness
 
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.directory import Waiter
+from forewarn.server.metadata.faults.active import ActiveFaults
+from forewarn.server.metadata.faults.injection import FaultInjector
+from forewarn.server.metadata.faults.observer import RequestObserver
+from forewarn.server.metadata.faults.plane import InstrumentedConnection
 from forewarn.server.metadata.handler import Deferred
 from forewarn.server.metadata.limits import Admission, ConnectionLimits
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
+from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 
 
@@ -135,6 +141,7 @@ class FakePlane:
     def __init__(
         self,
         harness: HandlerHarness | None = None,
+        observer: RequestObserver | None = None,
         *,
         per_vm: int = 9,
         total: int = 99,
@@ -144,7 +151,18 @@ class FakePlane:
         self.head_cache = HeadCache()
         self.loop = ManualLoop()
         self.long_polls = LongPollTimer(self.loop)
-        self.first_requests = FirstRequestDelay(self.loop, self.handler, self.wake)
+        self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
+        self.observer = observer
+        self.is_instrumented = observer is not None
+        self.faults = ActiveFaults(Random(0).random)
+        self.injector = FaultInjector(
+            self.loop,
+            self.handler,
+            self.faults,
+            on_change=self._apply_faults,
+            wake=self._wake,
+            release_held=self.long_polls.release_all,
+        )
         self.second = 0
         self.limit = ConnectionLimits(per_vm=per_vm, total=total)
         self.wires: set[MetadataConnection] = set()
@@ -167,12 +185,13 @@ class FakePlane:
 
     def change(self, update: DocumentUpdate) -> None:
         """Apply an update and wake the waiters it affects."""
-        self.wake(self.handler.directory.update(update))
+        self._wake(self.handler.directory.update(update))
 
-    def connect(self) -> MetadataConnection:
-        return MetadataConnection(self)
+    def _apply_faults(self) -> None:
+        now = self.handler.head.now
+        self.handler.head = ResponseHead(now, "system", self.faults.kinds)
 
-    def wake(self, waiters: Sequence[Waiter]) -> None:
+    def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:
             waiter.wake()
 
@@ -196,7 +215,7 @@ class ClientConnection:
 
     def __init__(self, plane: FakePlane | None = None, peer: str = "10.0.0.1") -> None:
         self.plane = plane or FakePlane()
-        self.wire = self.plane.connect()
+        self.wire = InstrumentedConnection(self.plane)
         self.socket = RecordingTransport(peer, self.wire)
         self.wire.connection_made(self.socket)
 

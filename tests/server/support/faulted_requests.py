@@ -1,20 +1,15 @@
 """Requests under fault injection, with an observer of their outcomes."""
 
-from random import Random
-
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_post, a_request
 from tests.server.support.handlers import EVENTS, WEB, a_harness, an_event, shown
 
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.server.metadata.faults.active import ActiveFaults
-from forewarn.server.metadata.faults.injection import FaultInjector
 from forewarn.server.metadata.faults.model import Fault
-from forewarn.server.metadata.faults.observer import RequestObserver, RequestRecord
-from forewarn.server.metadata.faults.plane import InstrumentedConnection
+from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.server.metadata.handler import ApproveFirst
 from forewarn.server.metadata.transport.requests import Request
-from forewarn.server.metadata.transport.responses import Response, ResponseHead
+from forewarn.server.metadata.transport.responses import Response
 
 GET = a_request(EVENTS, "Metadata: true")
 POST = a_post(b'{"StartRequests":[{"EventId":"E0"}]}', "Metadata: true", target=EVENTS)
@@ -37,48 +32,17 @@ class RecordingRequestObserver:
         self.heard.append(record)
 
 
-class FakeInstrumentedPlane(FakePlane):
-    """A fake plane with faults and an observer."""
-
-    def __init__(self) -> None:
-        super().__init__(a_harness(shown(WEB, an_event())))
-        self.is_instrumented = True
-        self.outcomes = RecordingRequestObserver()
-        self.observer: RequestObserver | None = self.outcomes
-        self.faults = ActiveFaults(Random(0).random)
-        self.injector = FaultInjector(
-            self.loop,
-            self.handler,
-            self.faults,
-            on_change=self._apply_faults,
-            wake=self.wake,
-            release_held=self.long_polls.release_all,
-        )
-
-    def connect(self) -> InstrumentedConnection:
-        return InstrumentedConnection(self)
-
-    def _apply_faults(self) -> None:
-        now = self.handler.head.now
-        self.handler.head = ResponseHead(now, "system", self.faults.kinds)
-
-
-class FaultedConnection(ClientConnection):
-    """A connection of web-0 to a plane with faults."""
-
-    plane: FakeInstrumentedPlane
-
-
-def a_line(*faults: Fault) -> FaultedConnection:
+def a_line(*faults: Fault) -> ClientConnection:
     """Return a connection of web-0 to a plane with `faults` active."""
-    plane = FakeInstrumentedPlane()
+    plane = FakePlane(a_harness(shown(WEB, an_event())), RecordingRequestObserver())
     for fault in faults:
         plane.injector.add(fault, by="admin", at=plane.handler.head.now)
-    return FaultedConnection(plane)
+    return ClientConnection(plane)
 
 
-def finished_requests(line: FaultedConnection) -> list[tuple[int, str | None]]:
-    return [(record.status, record.fault) for record in line.plane.outcomes.heard]
+def finished_requests(line: ClientConnection) -> list[tuple[int, str | None]]:
+    assert isinstance(line.plane.observer, RecordingRequestObserver)
+    return [(record.status, record.fault) for record in line.plane.observer.heard]
 
 
 def approve(line: ClientConnection) -> None:
