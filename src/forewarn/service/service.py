@@ -90,17 +90,13 @@ class JournalReaders:
         driver_runner: DriverRunner,
         metrics_reader: MetricsReader,
         notifications: Notifications,
-        on_commit: Callable[[], None],
-        observer: ServiceObserver | None,
     ) -> None:
-        """Read what `engine` commits; `on_commit` is called when VMs can see it."""
+        """Read what `engine` commits."""
         self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
         self._notifications = notifications
-        self._on_commit = on_commit
-        self._observer = observer
         self._document_follower = Follower("documents", documents.catch_up)
         self._driver_follower = Follower(
             "works", driver_runner.catch_up, driver_runner.wait, driver_runner.bell
@@ -122,15 +118,10 @@ class JournalReaders:
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller goes on, and wake all other readers."""
-        if self._observer is not None:
-            self._observer.committed(position)
         self._try("tokens", self._follow_tokens)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._driver_follower.ring()
         self.timers.ring()
-        self._on_commit()
-        if self._observer is not None:
-            self._observer.wake()
         self._notifications.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
@@ -303,8 +294,6 @@ class Service:
             driver_runner=self._driver_runner,
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
-            on_commit=self._wake_streams,
-            observer=self._observer,
         )
         self._timers = readers.timers
         read_to_end = partial(readers.read_to_end, self.plane.refresh_head)
@@ -315,8 +304,14 @@ class Service:
         self._notifications.start()
 
     def _wake_readers(self, position: int) -> None:
-        if self._readers is not None:
-            self._readers.wake(position)
+        if self._readers is None:
+            return
+        if self._observer is not None:
+            self._observer.committed(position)
+        self._readers.wake(position)
+        self._wake_streams()
+        if self._observer is not None:
+            self._observer.wake()
 
     def _wake_timers(self) -> None:
         if self._readers is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import uvloop
 
@@ -31,6 +31,8 @@ from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+
+_T = TypeVar("_T")
 
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
 _POOL = 4  # threads
@@ -109,23 +111,21 @@ class MetadataPlane:
         """Show the clock's current time; return when clients can see it."""
         self._on_loop(self._refresh_head)
 
-    def _on_loop(self, work: Callable[[], None]) -> None:
-        done: Future[None] = Future()
+    def _on_loop(self, work: Callable[[], _T]) -> _T:
+        done: Future[_T] = Future()
 
         def run() -> None:
             try:
-                work()
+                done.set_result(work())
             except BaseException as problem:
                 done.set_exception(problem)
-            else:
-                done.set_result(None)
 
         with self._lock:  # so that nothing is scheduled on a stopped loop
             if self._loop is None:
                 run()
             else:
                 self._loop.call_soon_threadsafe(run)
-        done.result()
+        return done.result()
 
     # --- from connections, on the loop ---------------------------------------
 

@@ -23,8 +23,6 @@ from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
 from forewarn.server.metadata.waits import TimerLoop
 
-_NOTHING_FROZEN: Mapping[str, CachedDocument] = {}
-
 #: Responses that replace the handling of a request.
 _REPLACEMENTS: Mapping[FaultKind, Callable[[Fault], Response]] = {
     FaultKind.TOO_MANY: lambda fault: error(
@@ -62,11 +60,7 @@ class ObservedRequest:
     __slots__ = ("_has_delay", "_is_read", "fault", "frozen", "late", "since", "timer")
 
     def __init__(
-        self,
-        fault: Fault | None = None,
-        frozen: Mapping[str, CachedDocument] = _NOTHING_FROZEN,
-        *,
-        is_read: bool,
+        self, fault: Fault | None, frozen: dict[str, CachedDocument], *, is_read: bool
     ) -> None:
         """Apply `fault`, if any; `frozen` has the documents of a stale fault, by VM."""
         self.fault = fault
@@ -185,11 +179,10 @@ class FaultInjector:
         """Return `request` with the fault that applies to it, if any."""
         is_read = request.method == "GET"
         entry, now = self._handler.sender(request, address), self._loop.time()
-        active = None
-        if entry is not None:
-            active = self._faults.match(entry.vm.name, is_read=is_read, now=now)
-        if active is None:
-            return ObservedRequest(is_read=is_read)
+        if entry is None or not (
+            active := self._faults.match(entry.vm.name, is_read=is_read, now=now)
+        ):
+            return ObservedRequest(None, {}, is_read=is_read)
         frozen = self._stale.get(active.id, {})
         if active.left == 1:  # this response still lists the fault
             self._stale.pop(active.id, None)

@@ -61,10 +61,8 @@ class InstrumentedPlane(MetadataPlane):
 
     def add_fault(self, fault: Fault, *, by: str) -> ActiveFault:
         """Activate `fault`; `by` is the name of its creator."""
-        added: list[ActiveFault] = []
         at = self._clock.now()
-        self._on_loop(lambda: added.append(self.injector.add(fault, by=by, at=at)))
-        return added[0]
+        return self._on_loop(lambda: self.injector.add(fault, by=by, at=at))
 
     def clear_faults(self, id_: str | None = None) -> None:
         """End the fault `id_`, or all faults."""
