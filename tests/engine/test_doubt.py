@@ -1,10 +1,10 @@
 """Commits that were stored but not confirmed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot, in_turn
+from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot
 
 from forewarn.clocks import ManualClock
 from forewarn.core.lifecycle.facts import JournalEntry
@@ -48,7 +48,7 @@ def store(open_store: OpenStore) -> UncertainStore:
 
 
 @pytest.fixture
-def wakes() -> list[Callable[[int], None]]:
+def positions() -> list[int]:
     return []
 
 
@@ -58,15 +58,13 @@ def doubts() -> list[bool]:
 
 
 @pytest.fixture
-def engine(
-    store: UncertainStore, wakes: list[Callable[[int], None]], doubts: list[bool]
-) -> Engine:
+def engine(store: UncertainStore, positions: list[int], doubts: list[bool]) -> Engine:
     uncertain = Engine(
         store,
         ManualClock(NOON),
         rules=Rules(),
         observations=PendingObservations(),
-        after_commit=in_turn(wakes),
+        after_commit=positions.append,
         on_doubt=lambda: doubts.append(uncertain.is_in_doubt),
     )
     FleetCommands(uncertain).apply(FLEET, by="ops")
@@ -80,10 +78,9 @@ def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
 
 
 def test_a_commit_in_doubt_is_announced_after_the_next_commit(
-    engine: Engine, store: UncertainStore, wakes: list[Callable[[int], None]]
+    engine: Engine, store: UncertainStore, positions: list[int]
 ) -> None:
-    positions: list[int] = []
-    wakes.append(positions.append)
+    positions.clear()
     announce_unconfirmed(engine, store)
     assert positions == []
     store.confirms = True
@@ -111,17 +108,17 @@ def test_a_refused_command_leaves_no_doubt(engine: Engine) -> None:
 
 
 def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
-    engine: Engine, store: UncertainStore, wakes: list[Callable[[int], None]]
+    engine: Engine, store: UncertainStore
 ) -> None:
     tokens = Tokens(engine, "first")
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
-    wakes.append(lambda position: tokens.reload() if engine.are_tokens_stale else None)
     store.confirms = False
     with pytest.raises(Unavailable):
         tokens.revoke("ci", by="admin")
     assert isinstance(tokens.holder_of(text), TokenHolder)
     store.confirms = True
-    engine.beat()
+    assert engine.are_tokens_stale
+    tokens.reload()
     assert tokens.holder_of(text) is UnknownToken.REVOKED
 
 

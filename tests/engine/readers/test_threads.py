@@ -1,6 +1,6 @@
 """Service threads: journal followers and timers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Event, get_ident
@@ -13,7 +13,6 @@ from tests.engine.support.system import (
     OpenStore,
     a_reboot,
     counted,
-    in_turn,
 )
 from tests.patience import PATIENCE
 
@@ -40,16 +39,13 @@ def running(thread: Follower | Timers) -> Iterator[None]:
         thread.stop()
 
 
-def an_engine(
-    store: Store, clock: Clock, wakes: Sequence[Callable[[int], None]] = ()
-) -> Engine:
+def an_engine(store: Store, clock: Clock) -> Engine:
     engine = Engine(
         store,
         clock,
         rules=Rules(),
         observations=PendingObservations(),
         new_id=counted(),
-        after_commit=in_turn(wakes),
     )
     FleetCommands(engine).apply(FLEET, by="ops")
     return engine
@@ -145,20 +141,19 @@ def until(is_so: Callable[[], bool], bell: Event) -> bool:
 
 
 def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
-    store, committed = open_store(), Event()
-    wakes: list[Callable[[int], None]] = []
-    engine = an_engine(store, FastClock(36_000.0, NOON), wakes)  # an hour takes 0.1 s
-    timers = Timers(engine, lambda: None)
-    wakes += (lambda position: timers.ring(), lambda position: committed.set())
+    store, ticked = open_store(), Event()
+    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
+    timers = Timers(engine, ticked.set)
     with running(timers):
         (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+        timers.ring()
 
         def has_started() -> bool:
             with store.snapshot() as snapshot:
                 stored = snapshot.maintenance(maintenance.id)
             return stored is not None and stored.phase is Phase.STARTED
 
-        assert until(has_started, committed)
+        assert until(has_started, ticked)
     with store.snapshot() as snapshot:
         stored = snapshot.maintenance(maintenance.id)
     assert stored is not None

@@ -201,16 +201,6 @@ class System:
         return self.maintenance(maintenance.id)
 
 
-def in_turn(wakes: Sequence[Callable[[int], None]]) -> Callable[[int], None]:
-    """Return an `after_commit` that calls all `wakes`, which may change."""
-
-    def after_commit(position: int) -> None:
-        for wake in wakes:
-            wake(position)
-
-    return after_commit
-
-
 def a_system(
     store: Store,
     *,
@@ -227,13 +217,18 @@ def a_system(
     clock, observations, plane = ManualClock(at), PendingObservations(), DocumentSink()
     documents = Documents(store, plane.hand_over)
     wakes: list[Callable[[int], None]] = [documents.catch_up]
+
+    def after_commit(position: int) -> None:
+        for wake in wakes:
+            wake(position)
+
     engine = Engine(
         store,
         clock,
         rules=rules or Rules(),
         observations=observations,
         new_id=new_id or counted(),
-        after_commit=in_turn(wakes),
+        after_commit=after_commit,
     )
     works = DriverRunner(
         engine,

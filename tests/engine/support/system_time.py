@@ -1,6 +1,5 @@
 """Service on a machine whose clock the test sets forward and back."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Event
 
@@ -50,13 +49,7 @@ class SystemTime:
         bell.wait(LONG)
 
 
-def an_engine(
-    store: Store,
-    clock: Clock,
-    *,
-    first_id: int = 1,
-    after_commit: Callable[[int], None] = lambda position: None,
-) -> Engine:
+def an_engine(store: Store, clock: Clock, *, first_id: int = 1) -> Engine:
     """Start an engine as `compose` does it; on an empty store, with a fleet."""
     engine = Engine(
         store,
@@ -64,7 +57,6 @@ def an_engine(
         rules=Rules(),
         observations=PendingObservations(),
         new_id=counted(first_id),
-        after_commit=after_commit,
     )
     engine.beat()
     if not store.facts(0, 1):
