@@ -240,7 +240,7 @@ def test_every_step_has_a_heartbeat(system: System) -> None:
 
 
 def test_documents_are_current_after_an_advance(system: System) -> None:
-    system.engine.after_commit = lambda position: None
+    system.wakes.clear()
     system.announce(a_reboot("web-0"))
     system.advance.by(15 * MINUTE)
     assert len(system.plane.document("web-0").events) == 1

@@ -48,12 +48,27 @@ def store(open_store: OpenStore) -> UncertainStore:
 
 
 @pytest.fixture
-def engine(store: UncertainStore) -> Engine:
-    engine = Engine(
-        store, ManualClock(NOON), rules=Rules(), observations=PendingObservations()
+def positions() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def doubts() -> list[bool]:
+    return []
+
+
+@pytest.fixture
+def engine(store: UncertainStore, positions: list[int], doubts: list[bool]) -> Engine:
+    uncertain = Engine(
+        store,
+        ManualClock(NOON),
+        rules=Rules(),
+        observations=PendingObservations(),
+        after_commit=positions.append,
+        on_doubt=lambda: doubts.append(uncertain.is_in_doubt),
     )
-    FleetCommands(engine).apply(FLEET, by="ops")
-    return engine
+    FleetCommands(uncertain).apply(FLEET, by="ops")
+    return uncertain
 
 
 def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
@@ -63,10 +78,9 @@ def announce_unconfirmed(engine: Engine, store: UncertainStore) -> None:
 
 
 def test_a_commit_in_doubt_is_announced_after_the_next_commit(
-    engine: Engine, store: UncertainStore
+    engine: Engine, store: UncertainStore, positions: list[int]
 ) -> None:
-    positions: list[int] = []
-    engine.after_commit = positions.append
+    positions.clear()
     announce_unconfirmed(engine, store)
     assert positions == []
     store.confirms = True
@@ -76,10 +90,8 @@ def test_a_commit_in_doubt_is_announced_after_the_next_commit(
 
 
 def test_doubt_is_reported_once_until_it_is_over(
-    engine: Engine, store: UncertainStore
+    engine: Engine, store: UncertainStore, doubts: list[bool]
 ) -> None:
-    doubts: list[bool] = []
-    engine.on_doubt = lambda: doubts.append(engine.is_in_doubt)
     for _ in range(2):
         announce_unconfirmed(engine, store)
         announce_unconfirmed(engine, store)
@@ -100,15 +112,13 @@ def test_a_token_revoked_in_doubt_is_invalid_once_the_commit_is_known(
 ) -> None:
     tokens = Tokens(engine, "first")
     _, text = tokens.create("ci", Role.VIEWER, by="admin")
-    engine.after_commit = lambda position: (
-        tokens.reload() if engine.are_tokens_stale else None
-    )
     store.confirms = False
     with pytest.raises(Unavailable):
         tokens.revoke("ci", by="admin")
     assert isinstance(tokens.holder_of(text), TokenHolder)
     store.confirms = True
-    engine.beat()
+    assert engine.are_tokens_stale
+    tokens.reload()
     assert tokens.holder_of(text) is UnknownToken.REVOKED
 
 

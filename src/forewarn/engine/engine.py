@@ -91,16 +91,22 @@ class Engine:
         rules: Rules,
         observations: PendingObservations,
         new_id: Callable[[], str] = new_id,
+        after_commit: Callable[[int], None] = lambda position: None,
+        on_doubt: Callable[[], None] = lambda: None,
     ) -> None:
-        """Keep everything in `store`; decide by `rules` and the time of `clock`."""
+        """Keep everything in `store`; decide by `rules` and the time of `clock`.
+
+        `after_commit` is called with the journal's position, `on_doubt` when a failed
+        commit may have been applied.
+        """
         self.store = store
         self.clock = clock
         self.rules = rules
         self.observations = observations
         self.new_id = new_id
         self._heartbeat = Heartbeat(clock)
-        self.after_commit: Callable[[int], None] = lambda position: None
-        self.on_doubt: Callable[[], None] = lambda: None
+        self._after_commit = after_commit
+        self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
         self.are_tokens_stale = False  # whether cached tokens may be outdated
 
@@ -194,19 +200,19 @@ class Engine:
     ) -> Maintenance:
         """Cancel a maintenance that has not started."""
         command = partial(commands.cancel, by=by, reason=reason)
-        return self._on_one(any_id, command, once)
+        return self.on_one(any_id, command, once)
 
     def complete(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Treat the work as done and the duration as over."""
-        return self._on_one(any_id, partial(commands.complete, by=by), once)
+        return self.on_one(any_id, partial(commands.complete, by=by), once)
 
     def retry(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Have the driver retry the remaining work of a stuck maintenance."""
-        return self._on_one(any_id, partial(commands.retry, by=by), once)
+        return self.on_one(any_id, partial(commands.retry, by=by), once)
 
     def close(
         self,
@@ -218,14 +224,15 @@ class Engine:
     ) -> Maintenance:
         """Give up on a stuck maintenance."""
         command = partial(commands.close, by=by, reason=reason)
-        return self._on_one(any_id, command, once)
+        return self.on_one(any_id, command, once)
 
-    def _on_one(
+    def on_one(
         self,
         any_id: str,
         command: CommandOnOne,
-        once: IdempotencyKey[Maintenance] | None,
+        once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
+        """Run `command` on one maintenance; return what became of it."""
         with self.writing(once) as (transaction, now):
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, maintenance, command, now)
@@ -319,13 +326,13 @@ class Engine:
             self.observations.give_back(batch)
             if isinstance(error, Unavailable) and not self.is_in_doubt:
                 self.is_in_doubt = True
-                self.on_doubt()
+                self._on_doubt()
             raise
         if outage is not None:
             warn_of_outage(outage)
         if after != before or self.is_in_doubt:
             self.is_in_doubt = False
-            self.after_commit(after)
+            self._after_commit(after)
 
     def decide(
         self,

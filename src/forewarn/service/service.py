@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from forewarn.clocks import SystemClock
 from forewarn.config.settings import Config
@@ -31,10 +31,12 @@ from forewarn.engine.tokens import Tokens
 from forewarn.errors import ForewarnError
 from forewarn.notifiers.registry import make_notifier
 from forewarn.plugins import close_plugin, open_plugin
+from forewarn.ports import Clock
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
+from forewarn.server.metadata.faults.observer import RequestObserver
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.handler import MetadataHandler
-from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metrics.reader import MetricsReader
 from forewarn.service.setup import (
@@ -63,6 +65,19 @@ _log = logging.getLogger(__name__)
 _COUNT = 5.0  # seconds between updates of the metrics; a scrape does not wait for one
 
 
+class ServiceObserver(RequestObserver, Protocol):
+    """Observes requests and commits; commits in the committing thread."""
+
+    def opened(self, clock: Clock, directory: Directory) -> None:
+        """Take the parts of the service that give requests their context."""
+
+    def committed(self, position: int) -> None:
+        """Record a commit up to journal `position`, before VMs can see it."""
+
+    def wake(self) -> None:
+        """Look again: VMs can see a commit."""
+
+
 class JournalReaders:
     """All readers of the journal, and the timers."""
 
@@ -76,16 +91,12 @@ class JournalReaders:
         metrics_reader: MetricsReader,
         notifications: Notifications,
     ) -> None:
-        """Wake each reader when `engine` has committed."""
+        """Read what `engine` commits."""
         self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
         self._notifications = notifications
-        #: Called with the journal's position before VMs can see the change.
-        self.before_documents: list[Callable[[int], None]] = []
-        #: Called with the position when VMs can see it; both in the committing thread.
-        self.after_documents: list[Callable[[int], None]] = []
         self._document_follower = Follower("documents", documents.catch_up)
         self._driver_follower = Follower(
             "works", driver_runner.catch_up, driver_runner.wait, driver_runner.bell
@@ -94,8 +105,6 @@ class JournalReaders:
             "counting", metrics_reader.catch_up, lambda bell: bell.wait(_COUNT)
         )
         self.timers = Timers(engine, self._driver_follower.ring)
-        # Not arguments of the engine: the readers need it themselves.
-        engine.after_commit, engine.on_doubt = self.wake, self.timers.ring
 
     @property
     def threads(self) -> Sequence[Follower | Timers]:
@@ -109,14 +118,10 @@ class JournalReaders:
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller goes on, and wake all other readers."""
-        for callback in self.before_documents:
-            callback(position)
         self._try("tokens", self._follow_tokens)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._driver_follower.ring()
         self.timers.ring()
-        for callback in self.after_documents:
-            callback(position)
         self._notifications.ring()
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
@@ -144,8 +149,7 @@ class Service:
     fleets: FleetCommands
     operations: Operations
     advance: ClockAdvance
-    plane: MetadataPlane
-    readers: JournalReaders
+    plane: InstrumentedPlane
 
     def __init__(
         self,
@@ -154,6 +158,7 @@ class Service:
         *,
         is_guest: bool = False,
         fleet: Fleet | None = None,
+        observer: ServiceObserver | None = None,
     ) -> None:
         """Configure the service; serve `fleet` if given. `open` starts it.
 
@@ -161,10 +166,12 @@ class Service:
         collection and has no control plane until `open_control`.
         """
         self._fleet = fleet
+        self._observer = observer
         self._config = config
         self._token = token
         self._is_guest = is_guest
         self._cleanup = ExitStack()
+        self._readers: JournalReaders | None = None  # None until it is open
         self._streams: JournalStreams | None = None  # None without a control plane
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
@@ -203,6 +210,8 @@ class Service:
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
         clock = engine.clock
+        if self._observer is not None:
+            self._observer.opened(clock, directory)
         handler = MetadataHandler(
             directory,
             engine.observations,
@@ -212,12 +221,13 @@ class Service:
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
         )
-        self.plane = MetadataPlane(
+        self.plane = InstrumentedPlane(
             metadata_sockets,
             handler,
             engine,
             clock,
             connection_limits(config),
+            observer=self._observer,
             chance=chance_source(config.seed),
             on_faults=self._wake_streams,
         )
@@ -258,6 +268,8 @@ class Service:
             rules=rules_of(config, clock),
             observations=PendingObservations(),
             new_id=id_source(config.seed),
+            after_commit=self._wake_readers,
+            on_doubt=self._wake_timers,
         )
         self.engine.beat()
         self.fleets = FleetCommands(self.engine)
@@ -275,7 +287,7 @@ class Service:
         self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
-        self.readers = JournalReaders(
+        readers = self._readers = JournalReaders(
             engine,
             tokens=self._tokens,
             documents=documents,
@@ -283,15 +295,30 @@ class Service:
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
         )
-        read_to_end = partial(self.readers.read_to_end, self.plane.refresh_head)
+        self._timers = readers.timers
+        read_to_end = partial(readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
-        for thread in self.readers.threads:
+        for thread in readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
         self._notifications.start()
 
+    def _wake_readers(self, position: int) -> None:
+        if self._readers is None:
+            return
+        if self._observer is not None:
+            self._observer.committed(position)
+        self._readers.wake(position)
+        self._wake_streams()
+        if self._observer is not None:
+            self._observer.wake()
+
+    def _wake_timers(self) -> None:
+        if self._readers is not None:
+            self._readers.timers.ring()
+
     def _wake_streams(self) -> None:
-        """Send the new time or faults to the portal, if there is a control plane."""
+        """Send what has changed to the portal, if there is a control plane."""
         if self._streams is not None:
             self._streams.ring()
 
@@ -310,7 +337,6 @@ class Service:
         from forewarn.server.metrics.sources import sources_of
 
         streams = self._streams = JournalStreams()
-        self.readers.after_documents.append(lambda position: streams.ring())
         services = Services(
             engine=self.engine,
             fleets=self.fleets,
@@ -326,7 +352,7 @@ class Service:
                 engine=self.engine,
                 documents=self._documents,
                 driver_runner=self._driver_runner,
-                timers=self.readers.timers,
+                timers=self._timers,
                 plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),
                 targets=self._notifications.targets,

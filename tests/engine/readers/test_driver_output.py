@@ -23,7 +23,7 @@ from forewarn.core.lifecycle.facts import (
 )
 from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.engine.readers.driver_calls import MOST_OUTPUT, last_bytes
+from forewarn.engine.readers.driver_runner import MOST_OUTPUT, last_bytes
 from forewarn.ports import Driver, Printed, Report, Work
 from forewarn.protocol.types import EventType
 

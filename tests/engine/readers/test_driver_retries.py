@@ -57,6 +57,21 @@ def test_without_the_setting_it_is_not_retried(open_store: OpenStore) -> None:
     assert len(driver.works) == 1
 
 
+def test_a_retry_requested_during_the_call_is_carried_out(
+    open_store: OpenStore,
+) -> None:
+    def fail_once(work: Work) -> Iterator[Report]:
+        yield Report(vm="web-0", failed=work.attempt == 1)
+        if work.attempt == 1:
+            system.engine.retry(work.maintenance, by="ops")
+
+    driver = RecordingDriver(fail_once)
+    system = a_system(open_store(), driver=driver)
+    system.announce(an_emergency("web-0"))
+    system.works.finish()
+    assert [work.attempt for work in driver.works] == [1, 2]
+
+
 def test_only_the_remaining_work_is_retried(open_store: OpenStore) -> None:
     def partly(work: Work) -> list[Report]:
         failed = "web-0" if work.attempt == 1 else ""

@@ -72,7 +72,7 @@ def test_started_is_shown_before_the_driver_acts(open_store: OpenStore) -> None:
         return done(work)
 
     system = a_system(open_store(), driver=RecordingDriver(look))
-    system.engine.after_commit = lambda position: None  # nobody wakes the documents
+    system.wakes.clear()  # nobody wakes the documents
     system.announce(an_emergency("web-0"))
     system.works.catch_up()
     assert shown == [EventStatus.STARTED]

@@ -95,13 +95,7 @@ def running_notifications(
     system: System, *notifiers: Notifier
 ) -> Iterator[Notifications]:
     notifying = make_notifications(system, *notifiers)
-    before = system.engine.after_commit
-
-    def after_commit(position: int) -> None:
-        before(position)
-        notifying.ring()
-
-    system.engine.after_commit = after_commit
+    system.wakes.append(lambda position: notifying.ring())
     notifying.start()
     try:
         yield notifying

@@ -141,24 +141,19 @@ def until(is_so: Callable[[], bool], bell: Event) -> bool:
 
 
 def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
-    store, committed = open_store(), Event()
+    store, ticked = open_store(), Event()
     engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
-    timers = Timers(engine, lambda: None)
-
-    def after_commit(position: int) -> None:
-        timers.ring()
-        committed.set()
-
-    engine.after_commit = after_commit
+    timers = Timers(engine, ticked.set)
     with running(timers):
         (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+        timers.ring()
 
         def has_started() -> bool:
             with store.snapshot() as snapshot:
                 stored = snapshot.maintenance(maintenance.id)
             return stored is not None and stored.phase is Phase.STARTED
 
-        assert until(has_started, committed)
+        assert until(has_started, ticked)
     with store.snapshot() as snapshot:
         stored = snapshot.maintenance(maintenance.id)
     assert stored is not None

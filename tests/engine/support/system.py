@@ -158,6 +158,7 @@ class System:
     documents: Documents
     works: DriverRunner
     advance: ClockAdvance
+    wakes: list[Callable[[int], None]]  # called after each commit
 
     def read_to_end(self) -> None:
         self.documents.catch_up()
@@ -214,14 +215,21 @@ def a_system(
 ) -> System:
     """Start a service on `store`; without a driver, all work is done immediately."""
     clock, observations, plane = ManualClock(at), PendingObservations(), DocumentSink()
+    documents = Documents(store, plane.hand_over)
+    wakes: list[Callable[[int], None]] = [documents.catch_up]
+
+    def after_commit(position: int) -> None:
+        for wake in wakes:
+            wake(position)
+
     engine = Engine(
         store,
         clock,
         rules=rules or Rules(),
         observations=observations,
         new_id=new_id or counted(),
+        after_commit=after_commit,
     )
-    documents = Documents(store, plane.hand_over)
     works = DriverRunner(
         engine,
         documents,
@@ -236,7 +244,6 @@ def a_system(
         documents.catch_up()
         works.finish()
 
-    engine.after_commit = documents.catch_up
     documents.open()
     system = System(
         store=store,
@@ -248,6 +255,7 @@ def a_system(
         documents=documents,
         works=works,
         advance=ClockAdvance(engine, read_to_end),
+        wakes=wakes,
     )
     if fleet is not None:
         system.fleets.apply(fleet, by="ops", remove=True)

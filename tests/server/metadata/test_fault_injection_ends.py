@@ -1,5 +1,7 @@
 """Fault injection: responses that are late, reset, truncated or stale."""
 
+from dataclasses import replace
+
 import pytest
 from tests.server.support.connections import a_poll
 from tests.server.support.faulted_requests import (
@@ -11,9 +13,12 @@ from tests.server.support.faulted_requests import (
     approve,
     finished_requests,
 )
+from tests.server.support.handlers import QUIET, VMS, shown
 
 from forewarn.core.faults import fault_of
+from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.faults.injection import half_of_body
+from forewarn.server.metadata.handler import EnableFirst
 
 # --- late responses ----------------------------------------------------------
 
@@ -95,6 +100,7 @@ def test_stopping_service_responds_to_delayed_requests_immediately(data: bytes) 
     line.wire.leave()
     assert len(line.statuses) == 1
     assert line.socket.done == ["close"]
+    assert line.plane.loop.alarms == []
 
 
 def test_approval_that_ends_during_a_stop_gets_its_response_immediately() -> None:
@@ -227,6 +233,14 @@ def test_end_of_a_stale_fault_shows_the_current_document(how: str) -> None:
     (response,) = line.responses
     assert response.header(b"etag") == b'"e0.2"'
     assert response.header(b"forewarn-faults") is None
+
+
+def test_vm_that_moves_to_a_disabled_group_enables_it_despite_a_stale_fault() -> None:
+    line = a_line(fault_of("stale"))
+    moved = replace(VMS[0], group="quiet")
+    line.plane.change(DocumentUpdate(position=2, shown=[shown(QUIET)], placed=[moved]))
+    line.send(GET)
+    assert line.plane.deferred == [EnableFirst(group="quiet")]
 
 
 def test_reading_a_stale_document_is_recorded() -> None:

@@ -80,13 +80,12 @@ def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
     store = sqlite_store(MEMORY)
     store.open()
     clock, directory = SystemTime(), Directory(is_open=True)
-    engine = an_engine(store, clock)
 
     def hand_over(update: DocumentUpdate) -> None:
         directory.update(update)
 
     documents = Documents(store, hand_over)
-    engine.after_commit = documents.catch_up
+    engine = an_engine(store, clock)
     engine.listen(["web"])
     documents.open()
     clock.run(30 * HOUR)
@@ -97,6 +96,7 @@ def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
     answer = handler.handle(request, b"", "127.0.0.1")
     assert isinstance(answer, EnableFirst)
     engine.listen([answer.group])
+    documents.catch_up()
     again = handler.handle_again(request, b"", "127.0.0.1", may_wait=True)
     assert isinstance(again, bytes)
     (response,) = read(again, ["GET"])

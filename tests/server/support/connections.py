@@ -15,6 +15,7 @@ from forewarn.server.metadata.directory import Waiter
 from forewarn.server.metadata.faults.active import ActiveFaults
 from forewarn.server.metadata.faults.injection import FaultInjector
 from forewarn.server.metadata.faults.observer import RequestObserver
+from forewarn.server.metadata.faults.plane import InstrumentedConnection
 from forewarn.server.metadata.handler import Deferred
 from forewarn.server.metadata.limits import Admission, ConnectionLimits
 from forewarn.server.metadata.transport.connection import MetadataConnection
@@ -102,7 +103,11 @@ class ManualLoop:
     ) -> asyncio.TimerHandle:
         call = (when, callback)
         self._calls.append(call)
-        return cast(asyncio.TimerHandle, TimerHandle(lambda: self._calls.remove(call)))
+        return cast(asyncio.TimerHandle, TimerHandle(lambda: self._cancel(call)))
+
+    def _cancel(self, call: tuple[float, Callable[[], None]]) -> None:
+        if call in self._calls:  # it has not fired
+            self._calls.remove(call)
 
     @property
     def alarms(self) -> list[float]:
@@ -136,6 +141,7 @@ class FakePlane:
     def __init__(
         self,
         harness: HandlerHarness | None = None,
+        observer: RequestObserver | None = None,
         *,
         per_vm: int = 9,
         total: int = 99,
@@ -146,14 +152,14 @@ class FakePlane:
         self.loop = ManualLoop()
         self.long_polls = LongPollTimer(self.loop)
         self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
-        self.observer: RequestObserver | None = None
+        self.observer = observer
+        self.is_instrumented = observer is not None
         self.faults = ActiveFaults(Random(0).random)
-        self.has_faults = False
         self.injector = FaultInjector(
             self.loop,
             self.handler,
             self.faults,
-            on_change=self._misbehave,
+            on_change=self._apply_faults,
             wake=self._wake,
             release_held=self.long_polls.release_all,
         )
@@ -181,10 +187,9 @@ class FakePlane:
         """Apply an update and wake the waiters it affects."""
         self._wake(self.handler.directory.update(update))
 
-    def _misbehave(self) -> None:
-        kinds = self.faults.kinds
-        self.has_faults = bool(kinds)
-        self.handler.head = ResponseHead(self.handler.head.now, "system", kinds)
+    def _apply_faults(self) -> None:
+        now = self.handler.head.now
+        self.handler.head = ResponseHead(now, "system", self.faults.kinds)
 
     def _wake(self, waiters: Sequence[Waiter]) -> None:
         for waiter in waiters:
@@ -210,7 +215,7 @@ class ClientConnection:
 
     def __init__(self, plane: FakePlane | None = None, peer: str = "10.0.0.1") -> None:
         self.plane = plane or FakePlane()
-        self.wire = MetadataConnection(self.plane)
+        self.wire = InstrumentedConnection(self.plane)
         self.socket = RecordingTransport(peer, self.wire)
         self.wire.connection_made(self.socket)
 

@@ -34,10 +34,9 @@ class RecordingRequestObserver:
 
 def a_line(*faults: Fault) -> ClientConnection:
     """Return a connection of web-0 to a plane with `faults` active."""
-    plane = FakePlane(a_harness(shown(WEB, an_event())))
+    plane = FakePlane(a_harness(shown(WEB, an_event())), RecordingRequestObserver())
     for fault in faults:
         plane.injector.add(fault, by="admin", at=plane.handler.head.now)
-    plane.observer = RecordingRequestObserver()
     return ClientConnection(plane)
 
 

@@ -8,20 +8,25 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
 from threading import Condition, Lock, Thread
 
 from forewarn.core.lifecycle import commands
 from forewarn.core.lifecycle.model import Maintenance, Phase
-from forewarn.engine.engine import Engine
-from forewarn.engine.lookup import every
+from forewarn.engine.engine import CommandOnOne, Engine
+from forewarn.engine.lookup import every, find_maintenance
 from forewarn.engine.readers.documents import Documents
-from forewarn.engine.readers.driver_calls import DriverLog, DriverReporter, run_driver
-from forewarn.engine.readers.follower import LONGEST_WAIT
+from forewarn.engine.readers.follower import LONGEST_WAIT, FailureLog
 from forewarn.errors import Unavailable
-from forewarn.ports import Bell, Driver, Snapshot, Work
+from forewarn.ports import Bell, Driver, Printed, Report, Snapshot, Work
 from forewarn.protocol.types import EventType
 
+#: The limit on the output kept from one driver call, in bytes of UTF-8.
+MOST_OUTPUT = 64 * 1024
+
+_LONGEST_DETAIL = 1000  # characters
 _LONGEST = 300.0  # seconds between two retries
 _DOUBLINGS = 64  # beyond `_LONGEST` for any practical first pause
 _STOP_TIMEOUT = 2.0  # seconds for calls to end when the service stops
@@ -91,7 +96,6 @@ class DriverRunner:
         duration of each call, in seconds.
         """
         self._engine = engine
-        self._driver_log = DriverLog(engine)
         self._documents = documents
         self._driver = driver
         self._parallel = parallel
@@ -103,9 +107,9 @@ class DriverRunner:
         self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
-        self._reporter = DriverReporter(
-            self._driver_log, self._leaving, pause=pause if parallel else None
-        )
+        self._is_over = False  # then nothing more is saved
+        self._pause = pause
+        self._failures = FailureLog("works")
         self.position = 0  # of the journal, when the state was last read
         self.bell = Bell()  # rung when a call ends, because more work may follow
         self._on_call = on_call
@@ -164,7 +168,7 @@ class DriverRunner:
             self._changed.wait_for(
                 lambda: not self._running, max(until - time.monotonic(), 0.0)
             )
-            self._reporter.stop()
+            self._is_over = True
             for maintenance_id in self._running:
                 _log.warning("%s stays open: its work is not over", maintenance_id)
 
@@ -179,7 +183,7 @@ class DriverRunner:
             self._halt_unwanted(snapshot)
         due = self._due_retries(started)
         for maintenance_id in due:
-            self._driver_log.retry(maintenance_id)
+            engine.on_one(maintenance_id, commands.retry_automatically)
         chosen = self._choose(
             [
                 maintenance
@@ -236,7 +240,7 @@ class DriverRunner:
 
     def _hand_over(self, maintenance_id: str) -> None:
         self._documents.catch_up()  # VMs see Started before anything happens
-        work = self._driver_log.begin(maintenance_id)
+        work = self._begin(maintenance_id)
         if work is None:
             return
         with self._changed:
@@ -254,17 +258,73 @@ class DriverRunner:
             self._end(work, is_lost=True)
             raise
 
+    def _begin(self, maintenance_id: str) -> Work | None:
+        """Save that a driver call is about to begin; None if nothing is to do."""
+        with self._engine.writing() as (transaction, now):
+            maintenance = find_maintenance(transaction, maintenance_id)
+            begun = self._engine.decide_on_one(
+                transaction, maintenance, commands.begin_work, now
+            )
+            if begun.attempt == maintenance.attempt:
+                return None
+            vms = transaction.part_of_fleet(vms=begun.to_do).vms
+        return Work(
+            maintenance=begun.id,
+            type=begun.type,
+            source=begun.source,
+            cause=begun.cause,
+            host=begun.host,
+            vms=tuple(vms[name] for name in begun.to_do if name in vms),
+            duration=begun.duration,
+            description=begun.description,
+            reason=begun.reason,
+            attempt=begun.attempt,
+        )
+
     def _carry_out(self, work: Work) -> None:
         is_lost, begun = True, time.monotonic()
         try:
-            for item in run_driver(self._driver, work):
-                if self._reporter.save(work, item):
-                    with self._changed:
-                        self._handed.discard(work.maintenance)
+            for item in _run_driver(self._driver, work):
+                if isinstance(item, Printed):
+                    command = partial(commands.record_output, attempt=work.attempt)
+                    self._save(work, partial(command, output=item.text))
+                else:
+                    self._save_reports(work, item)
             is_lost = False
         finally:
             self._end(work, is_lost=is_lost)
             self._on_call(work.type, time.monotonic() - begun)
+
+    def _save_reports(self, work: Work, reports: Sequence[Report]) -> None:
+        for (failed, detail), alike in groupby(sorted(reports, key=_result), _result):
+            vms = [report.vm for report in alike]
+            command = partial(
+                commands.report_work, vms=vms, failed=failed, detail=detail
+            )
+            self._save(work, command, is_failure=failed)
+
+    def _save(
+        self, work: Work, command: CommandOnOne, *, is_failure: bool = False
+    ) -> None:
+        """Save what the driver reports; calls in threads retry until it is saved."""
+        while not self._is_over:
+            if is_failure and self._leaving.is_set():
+                return  # the service stopped the call itself
+            try:
+                maintenance = self._engine.on_one(work.maintenance, command)
+            except Exception as error:
+                if not self._parallel:
+                    raise
+                if self._leaving.is_set():
+                    return
+                self._failures.failed(error)
+                self._leaving.wait(self._pause)
+            else:
+                self._failures.succeeded()
+                if maintenance.stuck_since is not None:
+                    with self._changed:
+                        self._handed.discard(work.maintenance)
+                return
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
         work.halt.set()  # releases anything that still waits for it
@@ -275,3 +335,54 @@ class DriverRunner:
             self._ended += 1
             self._changed.notify_all()
         self.bell.set()
+
+
+def _result(report: Report) -> tuple[bool, str]:
+    return report.failed, report.detail
+
+
+def _run_driver(driver: Driver, work: Work) -> Iterator[Sequence[Report] | Printed]:
+    """Call `driver`, and yield its reports and output.
+
+    An exception counts as a failure on all VMs without a report.
+    """
+    reported: set[str] = set()
+    room = MOST_OUTPUT
+    try:
+        for item in _items(driver.carry_out(work)):
+            if isinstance(item, Printed):
+                text = last_bytes(item.text, room)
+                room -= len(text.encode())
+                if text:
+                    yield Printed(text=text)
+            else:
+                reported.update(report.vm for report in item)
+                yield item
+    except (Exception, SystemExit) as error:
+        _log.exception("the driver failed on %s", work.maintenance)
+        detail = f"the driver failed: {type(error).__name__}: {error}"
+        yield [
+            Report(vm=vm.name, failed=True, detail=detail[:_LONGEST_DETAIL])
+            for vm in work.vms
+            if vm.name not in reported
+        ]
+
+
+def _items(result: object) -> Iterator[Sequence[Report] | Printed]:
+    """Group consecutive reports; skip anything else that is not output."""
+    if not isinstance(result, Sequence):
+        for item in result:  # type: ignore[attr-defined]  # else the driver fails here
+            yield from _items(item if isinstance(item, Sequence) else [item])
+        return
+    parts = [item for item in result if isinstance(item, Report | Printed)]
+    for kind, several in groupby(parts, type):
+        if kind is Printed:
+            yield from (item for item in several if isinstance(item, Printed))
+        else:
+            yield [item for item in several if isinstance(item, Report)]
+
+
+def last_bytes(text: str, limit: int) -> str:
+    """Return the end of `text`, at most `limit` bytes of UTF-8."""
+    written = text.encode(errors="replace")  # lone surrogates become ?
+    return written[max(len(written) - limit, 0) :].decode(errors="ignore")

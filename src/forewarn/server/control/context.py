@@ -24,7 +24,7 @@ from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
-from forewarn.server.metadata.plane import MetadataPlane
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metrics.sources import MetricSources
 
 _T = TypeVar("_T")
@@ -46,7 +46,7 @@ class Services:
     sessions: Sessions
     documents_position: Callable[[], int]
     notifications: Notifications
-    plane: MetadataPlane
+    plane: InstrumentedPlane
     sources: MetricSources
 
 

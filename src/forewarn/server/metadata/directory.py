@@ -3,7 +3,6 @@
 Only the metadata loop changes any of this, so a GET needs no lock.
 """
 
-import copy
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from ipaddress import ip_address
@@ -89,12 +88,6 @@ class CachedDocument:
         self.tails: dict[str, bytes] = {
             version: tail(self.tag, body) for version, body in view.bodies.items()
         }
-
-    def frozen_copy(self) -> "CachedDocument":
-        """Return a frozen copy without waiters."""
-        frozen = copy.copy(self)
-        frozen.waiters = {}
-        return frozen
 
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
         """Return the document's bytes in `version`, and cache them."""

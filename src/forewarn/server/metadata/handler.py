@@ -5,9 +5,8 @@ that must be done first, come out. Errors are detected in this order: errors in 
 (`routes`), the caller's identity, the rate limit, the body.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 from forewarn.core.lifecycle.facts import Sight
 from forewarn.engine.observations import PendingObservations
@@ -41,21 +40,26 @@ from forewarn.server.metadata.transport.responses import (
     error,
 )
 
-_NOTHING_FROZEN: Mapping[str, VmEntry] = {}
 _TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
 
 # --- work that precedes the response -----------------------------------------
 
 
+class Deferred:
+    """Work that precedes a response."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnableFirst:
+class EnableFirst(Deferred):
     """The group is disabled: enable it first, then handle the request."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApproveFirst:
+class ApproveFirst(Deferred):
     """Approve the events first; the response is empty."""
 
     vm: str
@@ -64,7 +68,7 @@ class ApproveFirst:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HoldResponse:
+class HoldResponse(Deferred):
     """Long poll: the client waits until the document in `cached` has another `tag`."""
 
     cached: CachedDocument
@@ -73,14 +77,11 @@ class HoldResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayResponse:
+class DelayResponse(Deferred):
     """The group of `group_state` is being enabled: delay the response until it is."""
 
     group_state: EnabledState
     response: Response | None = None  # None for the document at that time
-
-
-Deferred: TypeAlias = EnableFirst | ApproveFirst | HoldResponse | DelayResponse
 
 
 class MetadataHandler:
@@ -131,20 +132,6 @@ class MetadataHandler:
                 return self._document(target, entry, may_wait=may_wait)
         return self._handle(request, body, address, is_new=False, may_wait=may_wait)
 
-    def handle_frozen(
-        self,
-        frozen: Mapping[str, VmEntry],
-        request: Request,
-        body: bytes,
-        address: str,
-        *,
-        may_wait: bool,
-    ) -> bytes | Deferred:
-        """Handle a request, showing the VMs in `frozen` the documents held there."""
-        return self._handle(
-            request, body, address, is_new=False, may_wait=may_wait, frozen=frozen
-        )
-
     def sender(self, request: Request, address: str) -> VmEntry | None:
         """Return the VM that reads or approves events; None if it is unknown."""
         target = self._route(request)
@@ -186,7 +173,6 @@ class MetadataHandler:
         *,
         is_new: bool = True,
         may_wait: bool = True,
-        frozen: Mapping[str, VmEntry] = _NOTHING_FROZEN,
     ) -> bytes | Deferred:
         target = self._route(request)
         if isinstance(target, Fixed):
@@ -207,8 +193,11 @@ class MetadataHandler:
         entry.last_request = self.head.now
         delay = group_state if may_wait and self.is_delayed(group_state) else None
         if isinstance(target, ReadDocument):
-            shown = frozen.get(entry.vm.name, entry)
-            return self._read(target, shown, delay, may_wait=may_wait)
+            return (
+                self._document(target, entry, may_wait=may_wait)
+                if delay is None
+                else DelayResponse(group_state=delay)
+            )
         return self._approve(request, entry, body, delay)
 
     def _route(self, request: Request) -> Route:
@@ -226,18 +215,6 @@ class MetadataHandler:
             group_state.head = self.head
         group_state.last_request = self.head.now
         self._observations.add_poll(group_state.group.name, self.head.now)
-
-    def _read(
-        self,
-        target: ReadDocument,
-        entry: VmEntry,
-        delay: EnabledState | None,
-        *,
-        may_wait: bool,
-    ) -> bytes | Deferred:
-        if delay is not None:
-            return DelayResponse(group_state=delay)
-        return self._document(target, entry, may_wait=may_wait)
 
     def _document(
         self, target: ReadDocument, entry: VmEntry, *, may_wait: bool = True

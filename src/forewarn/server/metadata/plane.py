@@ -9,21 +9,16 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from random import random
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import uvloop
 
-from forewarn.core.faults import Fault, FaultKind
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.engine.readers.follower import FailureLog
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock
 from forewarn.server.metadata.directory import Waiter
-from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.faults.injection import FaultInjector
-from forewarn.server.metadata.faults.observer import RequestObserver
 from forewarn.server.metadata.handler import (
     ApproveFirst,
     Deferred,
@@ -36,6 +31,8 @@ from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+
+_T = TypeVar("_T")
 
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
 _POOL = 4  # threads
@@ -55,9 +52,8 @@ class EngineCommands(Protocol):
 class MetadataPlane:
     """Serves /metadata/... on a set of sockets."""
 
-    long_polls: LongPollTimer  # this and the next two exist once the loop runs
+    long_polls: LongPollTimer  # both exist once the loop runs
     first_requests: FirstRequestDelay
-    injector: FaultInjector
 
     def __init__(
         self,
@@ -66,23 +62,13 @@ class MetadataPlane:
         commands: EngineCommands,
         clock: Clock,
         limits: ConnectionLimits,
-        *,
-        chance: Callable[[], float] = random,
-        on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve from `handler`, write through `commands`, draw faults with `chance`.
-
-        `on_faults` is called when the active faults have changed.
-        """
+        """Serve from `handler`, and write through `commands`."""
         self.handler = handler
         self.head_cache = HeadCache()
         self.limits = limits
-        self.observer: RequestObserver | None = None  # None if nothing observes
         self.second = 0  # counted by the sweep, not by a clock
-        self.faults = ActiveFaults(chance)
-        self.has_faults = False  # whether any fault is active
-        self._on_faults = on_faults
-        self._listener = Listener(sockets, lambda: MetadataConnection(self))
+        self._listener = Listener(sockets, self._connect)
         self._commands = commands
         self._clock = clock
         self._connections: set[MetadataConnection] = set()
@@ -125,34 +111,21 @@ class MetadataPlane:
         """Show the clock's current time; return when clients can see it."""
         self._on_loop(self._refresh_head)
 
-    def add_fault(self, fault: Fault, *, by: str) -> ActiveFault:
-        """Activate `fault`; `by` is the name of its creator."""
-        added: list[ActiveFault] = []
-        at = self._clock.now()
-        self._on_loop(lambda: added.append(self.injector.add(fault, by=by, at=at)))
-        return added[0]
-
-    def clear_faults(self, id_: str | None = None) -> None:
-        """End the fault `id_`, or all faults."""
-        self._on_loop(lambda: self.injector.clear(id_))
-
-    def _on_loop(self, work: Callable[[], None]) -> None:
-        done: Future[None] = Future()
+    def _on_loop(self, work: Callable[[], _T]) -> _T:
+        done: Future[_T] = Future()
 
         def run() -> None:
             try:
-                work()
+                done.set_result(work())
             except BaseException as problem:
                 done.set_exception(problem)
-            else:
-                done.set_result(None)
 
         with self._lock:  # so that nothing is scheduled on a stopped loop
             if self._loop is None:
                 run()
             else:
                 self._loop.call_soon_threadsafe(run)
-        done.result()
+        return done.result()
 
     # --- from connections, on the loop ---------------------------------------
 
@@ -191,16 +164,7 @@ class MetadataPlane:
     def _run(self) -> None:
         loop = uvloop.new_event_loop()
         asyncio.set_event_loop(loop)
-        self.long_polls = LongPollTimer(loop)
-        self.first_requests = FirstRequestDelay(loop, self.handler, self._wake)
-        self.injector = FaultInjector(
-            loop,
-            self.handler,
-            self.faults,
-            on_change=self._apply_faults,
-            wake=self._wake,
-            release_held=self.long_polls.release_all,
-        )
+        self._use_loop(loop)
         self._loop = loop
         loop.run_until_complete(self._listener.open())
         self._refresh_head()
@@ -209,6 +173,14 @@ class MetadataPlane:
         self._ready.set()
         loop.run_forever()
         loop.close()
+
+    def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Create everything that needs `loop`."""
+        self.long_polls = LongPollTimer(loop)
+        self.first_requests = FirstRequestDelay(loop, self.handler, self._wake)
+
+    def _connect(self) -> MetadataConnection:
+        return MetadataConnection(self)
 
     async def _leave(self) -> None:
         self._all_closed = asyncio.Event()
@@ -227,19 +199,7 @@ class MetadataPlane:
         self._wake(self.handler.directory.update(update))
 
     def _refresh_head(self) -> None:
-        kinds = self.faults.kinds if self.has_faults else ()
-        self.handler.head = ResponseHead(self._clock.now(), self._clock.name, kinds)
-
-    def _apply_faults(self) -> None:
-        """Apply a change of the active faults."""
-        kinds = self.faults.kinds
-        self.has_faults = bool(kinds)
-        self._refresh_head()
-        is_refused = FaultKind.REFUSED in kinds
-        if self._listener.set_refusing(is_refusing=is_refused) and is_refused:
-            for connection in [*self._connections]:
-                connection.reset()
-        self._on_faults()
+        self.handler.head = ResponseHead(self._clock.now(), self._clock.name)
 
     def _tick(self) -> None:
         """Refresh the head every second by the clock, at most ten times a second."""

@@ -16,8 +16,8 @@ from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.ports import Clock, Store
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.limits import Admission
-from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.stats import Presence, ResponseLabels, presence
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def sources_of(
     documents: Documents,
     driver_runner: DriverRunner,
     timers: Timers,
-    plane: MetadataPlane,
+    plane: InstrumentedPlane,
     store_bytes: Callable[[], int | None],
     targets: Callable[[], Sequence[TargetStatus]] = tuple,
 ) -> MetricSources:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from forewarn.core.faults import FaultKind
+from forewarn.ports import Clock
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.types import EventSource, EventStatus, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS, ApiVersion
@@ -31,25 +32,27 @@ _FUTURE_FIELDS = {"EventScope": {"Zone": 1}, "Impacts": ["Network"], "Parent": N
 _OK = b"HTTP/1.1 200 OK"
 
 
-class LintObserver:
-    """Observes each request before and after its response.
+class LintObserver(RehearsalObserver):
+    """Observes which documents a program is shown.
 
-    All methods run in the metadata loop. Another thread reads the attributes;
-    `observer` wakes it after each change.
+    Requests are observed in the metadata loop. Another thread reads the attributes, and
+    is woken after each change.
     """
 
-    def __init__(
-        self, observer: RehearsalObserver, directory: Directory, vm: str
-    ) -> None:
-        """Observe the program of `vm`; pass everything on to `observer`."""
-        self._observer = observer
-        self._directory = directory
+    def __init__(self, vm: str) -> None:
+        """Observe the program of `vm`."""
+        super().__init__()
         self._vm = vm
         self.shown: list[ShownDocument] = []
         self.forwarded = 0
         self.future_since: datetime | None = None  # None: serve real documents
 
     # --- observing requests --------------------------------------------------
+
+    def opened(self, clock: Clock, directory: Directory) -> None:
+        """Read the documents of `directory` from now on."""
+        super().opened(clock, directory)
+        self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond with the future document while it is active."""
@@ -61,18 +64,14 @@ class LintObserver:
             version = VERSIONS.get(record.version)
             if version is not None and is_for_events(record):
                 return self._future_response(record, version, self.future_since)
-        return self._observer.intercept(request, body)
-
-    def started(self, vm: str | None, at: float) -> None:
-        """Pass an arrival on."""
-        self._observer.started(vm, at)
+        return super().intercept(request, body)
 
     def finished(self, record: RequestRecord) -> None:
         """Record which document was sent."""
         is_given = record.status == 200 and record.fault is None
         if is_given and record.method == "GET" and is_for_events(record):
             self._record_document(record)
-        self._observer.finished(record)
+        super().finished(record)
 
     # --- recording documents -------------------------------------------------
 
@@ -100,7 +99,7 @@ class LintObserver:
         if request.method == "POST":
             is_meant = FUTURE_EVENT in request.events
             if is_meant:
-                self._observer.finished(request)
+                super().finished(request)
             return Response(200) if is_meant else None
         entry = self._directory.find("", self._vm)
         last = 0 if entry is None else entry.cached.document.incarnation
@@ -108,7 +107,7 @@ class LintObserver:
             at=request.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
         )
         self.shown.append(shown)
-        self._observer.finished(request)
+        super().finished(request)
         body = _future_document(self._vm, last + 1, version, since)
         return Response(200, body, headers={"ETag": f'"strange.{last + 1}"'})
 

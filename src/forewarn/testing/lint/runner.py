@@ -56,6 +56,13 @@ class LintResult:
     output: str  # the end of the program's output
 
 
+class _LintRehearsal(Rehearsal):
+    observer: LintObserver
+
+    def _make_observer(self) -> LintObserver:
+        return LintObserver(self.vm)
+
+
 class LintProgress(Protocol):
     """Receives the progress of a lint."""
 
@@ -66,20 +73,18 @@ class LintProgress(Protocol):
 def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
     """Lint the program of `trial` and return the findings."""
     began = time.monotonic()
-    with Rehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal:
-        plane, observer = rehearsal.service.plane, rehearsal.observer
-        lint_observer = LintObserver(observer, plane.handler.directory, VM)
-        plane.observer = lint_observer
+    rehearsal = _LintRehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata)
+    with rehearsal:
         program = Program(
             trial.command,
             rehearsal.environment,
             output=trial.output,
-            on_end=observer.wake,
+            on_end=rehearsal.observer.wake,
         )
         with program:
             program_wait = ProgramWait(
                 rehearsal,
-                lint_observer,
+                rehearsal.observer,
                 program,
                 deadline=began + trial.timeout,
                 patience=trial.pace.min_patience,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Condition
 
+from forewarn.ports import Clock
+from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import TEXT, Response, error
@@ -43,10 +45,14 @@ class RehearsalObserver:
         self._marks: list[Mark] = []
         self._commits: list[tuple[int, float]] = []
         self._times: list[tuple[float, datetime]] = []
-        #: The service's clock; None until the service is open.
-        self.clock: Callable[[], datetime] | None = None
+        self._clock: Clock | None = None  # None until the service is open
 
     # --- recording -----------------------------------------------------------
+
+    def opened(self, clock: Clock, directory: Directory) -> None:
+        """Record the time of `clock` from now on."""
+        del directory
+        self._clock = clock
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Handle a mark; None if the request is for the metadata plane."""
@@ -100,9 +106,9 @@ class RehearsalObserver:
 
     def _record_time(self, at: float) -> None:
         """Record the service's time if it has changed."""
-        if self.clock is None:
+        if self._clock is None:
             return
-        time = self.clock()
+        time = self._clock.now()
         if not self._times or self._times[-1][1] != time:
             self._times.append((at, time))
 

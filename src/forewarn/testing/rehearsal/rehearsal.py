@@ -73,14 +73,18 @@ class Rehearsal:
         self.fleet: Fleet = fleet_of(fleet, vms)
         self.vm: str = vm_of(self.fleet, vm)
         self.seed = seed
-        self.observer = RehearsalObserver()
+        self.observer = self._make_observer()
         self.programs: list[Program] = []
         self._token = secrets.token_urlsafe(24)
-        self._service = _private_service(
-            self.fleet, self.vm, self._token, seed, metadata, settings or {}
+        config = _config_of(self.vm, seed, metadata, settings or {})
+        self._service = Service(
+            config, self._token, is_guest=True, fleet=self.fleet, observer=self.observer
         )
         self._was_opened = False
         self._control_lock = Lock()  # so that concurrent callers start only one
+
+    def _make_observer(self) -> RehearsalObserver:
+        return RehearsalObserver()
 
     def __repr__(self) -> str:
         """Show the endpoint."""
@@ -104,10 +108,6 @@ class Rehearsal:
             raise Conflict("a rehearsal is opened once; make another")
         self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
-        self.observer.clock = self.service.engine.clock.now
-        self.service.plane.observer = self.observer
-        self.service.readers.before_documents.append(self.observer.committed)
-        self.service.readers.after_documents.append(lambda _: self.observer.wake())
 
     def close(self) -> None:
         """Stop the service; in a forked child, where nothing is running, do nothing."""
@@ -347,15 +347,10 @@ def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> Rehearse
 # --- the service -------------------------------------------------------------
 
 
-def _private_service(
-    fleet: Fleet,
-    vm: str,
-    token: str,
-    seed: int | None,
-    metadata: str,
-    settings: Mapping[str, object],
-) -> Service:
-    """Return a service for `fleet`; requests that name no VM count as from `vm`."""
+def _config_of(
+    vm: str, seed: int | None, metadata: str, settings: Mapping[str, object]
+) -> Config:
+    """Return the configuration; requests that name no VM count as from `vm`."""
     flags = {
         "metadata": [metadata],
         "control": "127.0.0.1:0",
@@ -366,8 +361,7 @@ def _private_service(
         "seed": seed,
         **_checked(settings),
     }
-    config = load(SettingSources(flags=flags))
-    return Service(config, token, is_guest=True, fleet=fleet)
+    return load(SettingSources(flags=flags))
 
 
 def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:

@@ -22,8 +22,8 @@ from forewarn.recordings.format import (
 )
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.handler import MetadataHandler
-from forewarn.server.metadata.plane import MetadataPlane
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, ResponseHead, error
 from forewarn.service.sockets import bound_address, connection_limits, listen
@@ -101,8 +101,9 @@ class Replay:
             handler = MetadataHandler(
                 directory, self._notes, ResponseHead(clock.now(), clock.name)
             )
-            self._plane = MetadataPlane(sockets, handler, self, clock, most)
-            self._plane.observer = self
+            self._plane = InstrumentedPlane(
+                sockets, handler, self, clock, most, observer=self
+            )
             directory.update(_update(self._project(*self._first), self.vms))
             if self._is_eager:
                 self._begin()

@@ -58,7 +58,7 @@ class ScenarioStage:
 
         While there are faults the result is true, as the program cannot help it.
         """
-        if self.rehearsal.service.plane.has_faults:
+        if self.rehearsal.service.plane.faults.kinds:
             return True
         for entry in self.rehearsal.service.plane.handler.directory.entries():
             if entry.vm.name == self.vm:

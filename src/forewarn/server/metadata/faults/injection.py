@@ -6,17 +6,19 @@
    cannot know.
 """
 
+import copy
+import time
 from asyncio import TimerHandle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from forewarn.core.faults import Fault, FaultKind, FaultTrait
 from forewarn.errors import NotFound
 from forewarn.server.metadata.directory import CachedDocument, VmEntry, Waiter
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
-from forewarn.server.metadata.handler import MetadataHandler
+from forewarn.server.metadata.handler import Deferred, MetadataHandler
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
 from forewarn.server.metadata.waits import TimerLoop
@@ -38,7 +40,7 @@ _REPLACEMENTS: Mapping[FaultKind, Callable[[Fault], Response]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LateResponse:
+class LateResponse(Deferred):
     """The response is sent after `seconds` of real time."""
 
     seconds: float
@@ -46,37 +48,42 @@ class LateResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenResponse:
+class BrokenResponse(Deferred):
     """The connection closes after `sent`; it is reset if `sent` is empty."""
 
     sent: bytes = b""
 
 
-class FaultedRequest:
-    """One request and the fault that applies to it."""
+class ObservedRequest:
+    """One request from arrival to response, with the fault that applies to it."""
 
-    __slots__ = ("_has_delay", "_is_read", "fault", "frozen")
+    __slots__ = ("_has_delay", "_is_read", "fault", "frozen", "late", "since", "timer")
 
-    def __init__(self, fault: Fault, frozen: dict[str, VmEntry], *, is_read: bool):
-        """Apply `fault`; `frozen` has the documents of a stale fault, by VM."""
+    def __init__(
+        self, fault: Fault | None, frozen: dict[str, CachedDocument], *, is_read: bool
+    ) -> None:
+        """Apply `fault`, if any; `frozen` has the documents of a stale fault, by VM."""
         self.fault = fault
         self.frozen = frozen
+        self.since = time.monotonic()
+        self.late: LateResponse | None = None  # None if the response is not delayed
+        self.timer: TimerHandle | None = None  # of `late`
         self._is_read = is_read
-        self._has_delay = fault.kind.trait is FaultTrait.DELAY  # until it is used up
+        # Until it is used up.
+        self._has_delay = fault is not None and fault.kind.trait is FaultTrait.DELAY
 
     @property
     def needs_body(self) -> bool:
         """Whether the response needs a document, even if the client's ETag matches."""
-        return self.fault.kind is FaultKind.TRUNCATED and self._is_read
+        return self._is(FaultKind.TRUNCATED) and self._is_read
 
     def begin(
         self, *, may_wait: bool
     ) -> Response | LateResponse | BrokenResponse | None:
         """Return what happens before the request is handled; None if nothing does."""
-        kind = self.fault.kind
-        if kind in _REPLACEMENTS:
-            return _REPLACEMENTS[kind](self.fault)
-        if self._is_read and kind is FaultKind.RESET:
+        if self.fault is not None and self.fault.kind in _REPLACEMENTS:
+            return _REPLACEMENTS[self.fault.kind](self.fault)
+        if self._is_read and self._is(FaultKind.RESET):
             return BrokenResponse()
         return self._late(None) if self._is_read and may_wait else None
 
@@ -84,26 +91,42 @@ class FaultedRequest:
         self, response: bytes, *, may_wait: bool
     ) -> bytes | LateResponse | BrokenResponse:
         """Apply the fault to a response that is ready to be sent."""
-        if self.fault.kind is FaultKind.RESET:
+        if self._is(FaultKind.RESET):
             return BrokenResponse()
-        if self.fault.kind is FaultKind.TRUNCATED:
+        if self._is(FaultKind.TRUNCATED):
             return BrokenResponse(sent=half_of_body(response))
         late = self._late(response) if may_wait and not self._is_read else None
         return response if late is None else late
 
+    @contextmanager
+    def showing_frozen(self, entry: VmEntry | None) -> Iterator[None]:
+        """Show `entry` the document that a stale fault has frozen, if any."""
+        frozen = None if entry is None else self.frozen.get(entry.vm.name)
+        if entry is None or frozen is None:
+            yield
+            return
+        current, entry.cached = entry.cached, frozen
+        frozen.group_state = current.group_state
+        try:
+            yield
+        finally:
+            entry.cached = current
+
+    def end_delay(self) -> None:
+        """Delay the response no longer."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.late = self.timer = None
+
+    def _is(self, kind: FaultKind) -> bool:
+        return self.fault is not None and self.fault.kind is kind
+
     def _late(self, response: bytes | None) -> LateResponse | None:
         """Return the delay the first time; None if there is none or it is over."""
         has_delay, self._has_delay = self._has_delay, False
-        if not has_delay:
+        if self.fault is None or not has_delay:
             return None
         return LateResponse(seconds=self.fault.delay, response=response)
-
-
-class LateWaiter(Protocol):
-    """A request whose response is delayed by a fault."""
-
-    def resume_late(self) -> None:
-        """Continue now that the delay is over."""
 
 
 class FaultInjector:
@@ -130,16 +153,15 @@ class FaultInjector:
         self._on_change = on_change
         self._wake = wake
         self._release_held = release_held
-        self._late: dict[LateWaiter, TimerHandle] = {}
         # Frozen documents by VM, by fault.
-        self._stale: dict[str, dict[str, VmEntry]] = {}
+        self._stale: dict[str, dict[str, CachedDocument]] = {}
 
     def add(self, fault: Fault, *, by: str, at: datetime) -> ActiveFault:
         """Activate `fault`; raise `NotFound` if one of its VMs is unknown."""
         resolved = replace(fault, vms=tuple(map(self._vm_name, fault.vms)))
         active = self._faults.add(resolved, self._loop.time(), by=by, at=at)
         if active.fault.kind is FaultKind.STALE:
-            self._stale[active.id] = _frozen_entries(self._handler.directory.entries())
+            self._stale[active.id] = _freeze(self._handler.directory.entries())
         if active.until is not None:
             self._loop.call_at(active.until, lambda: self._expire(active.id))
         self._on_change()
@@ -153,36 +175,23 @@ class FaultInjector:
         for active in ended:
             self._release_stale(self._stale.pop(active.id, {}))
 
-    def match(self, request: Request, address: str) -> FaultedRequest | None:
-        """Return the fault that applies to `request`; None if none does."""
-        entry = self._handler.sender(request, address)
-        if entry is None:
-            return None
+    def match(self, request: Request, address: str) -> ObservedRequest:
+        """Return `request` with the fault that applies to it, if any."""
         is_read = request.method == "GET"
-        now = self._loop.time()
-        active = self._faults.match(entry.vm.name, is_read=is_read, now=now)
-        if active is None:
-            return None
+        entry, now = self._handler.sender(request, address), self._loop.time()
+        if entry is None or not (
+            active := self._faults.match(entry.vm.name, is_read=is_read, now=now)
+        ):
+            return ObservedRequest(None, {}, is_read=is_read)
         frozen = self._stale.get(active.id, {})
         if active.left == 1:  # this response still lists the fault
             self._stale.pop(active.id, None)
             self._loop.call_at(now, self._on_change)
-        return FaultedRequest(active.fault, frozen, is_read=is_read)
+        return ObservedRequest(active.fault, frozen, is_read=is_read)
 
-    def hold(self, waiter: LateWaiter, seconds: float) -> None:
-        """Delay the response to `waiter` by `seconds` of real time."""
-        until = self._loop.time() + seconds
-        self._late[waiter] = self._loop.call_at(until, lambda: self._resume(waiter))
-
-    def forget(self, waiter: LateWaiter) -> None:
-        """Forget `waiter`, whose response was delayed."""
-        timer = self._late.pop(waiter, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _resume(self, waiter: LateWaiter) -> None:
-        del self._late[waiter]
-        waiter.resume_late()
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        """Call `callback` after `seconds` of real time."""
+        return self._loop.call_at(self._loop.time() + seconds, callback)
 
     def _vm_name(self, vm: str) -> str:
         entry = self._handler.directory.find("", vm)
@@ -194,9 +203,9 @@ class FaultInjector:
         if any(active.id == id_ for active in self._faults.all()):
             self.clear(id_)
 
-    def _release_stale(self, frozen: dict[str, VmEntry]) -> None:
+    def _release_stale(self, frozen: dict[str, CachedDocument]) -> None:
         """Wake the requests that wait for a change of a stale document."""
-        documents = [entry.cached for entry in frozen.values()]
+        documents = [*frozen.values()]
         waiters = [waiter for cached in documents for waiter in cached.waiters]
         for cached in documents:
             cached.waiters.clear()
@@ -204,13 +213,12 @@ class FaultInjector:
         self._wake([*dict.fromkeys(waiters)])
 
 
-def _frozen_entries(entries: Sequence[VmEntry]) -> dict[str, VmEntry]:
-    """Return copies of `entries` with frozen documents, by VM."""
-    copies: dict[CachedDocument, CachedDocument] = {}
-    for entry in entries:
-        if entry.cached not in copies:
-            copies[entry.cached] = entry.cached.frozen_copy()
-    return {entry.vm.name: VmEntry(entry.vm, copies[entry.cached]) for entry in entries}
+def _freeze(entries: Sequence[VmEntry]) -> dict[str, CachedDocument]:
+    """Return copies of the documents of `entries`, by VM; nobody waits for them."""
+    copies = {entry.cached: copy.copy(entry.cached) for entry in entries}
+    for frozen in copies.values():
+        frozen.waiters = {}
+    return {entry.vm.name: copies[entry.cached] for entry in entries}
 
 
 def half_of_body(response: bytes) -> bytes:

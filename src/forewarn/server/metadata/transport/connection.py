@@ -4,20 +4,10 @@ import asyncio
 import logging
 import socket
 import struct
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.metadata.directory import EnabledState, normalize_address
-from forewarn.server.metadata.faults.injection import (
-    BrokenResponse,
-    FaultInjector,
-    LateResponse,
-)
-from forewarn.server.metadata.faults.observer import (
-    ObservedRequest,
-    Pending,
-    RequestObserver,
-)
 from forewarn.server.metadata.handler import (
     Deferred,
     DelayResponse,
@@ -56,9 +46,6 @@ _TOO_MANY_CONNECTIONS = error(
 )
 
 
-_Held: TypeAlias = HoldResponse | DelayResponse | LateResponse
-
-
 class ConnectionPlane(Protocol):
     """The parts of the metadata plane that a connection uses."""
 
@@ -66,9 +53,6 @@ class ConnectionPlane(Protocol):
     head_cache: HeadCache
     long_polls: LongPollTimer
     first_requests: FirstRequestDelay
-    injector: FaultInjector
-    has_faults: bool  # whether any fault is active
-    observer: RequestObserver | None  # None if nothing observes
     second: int  # counted by the sweep, not by a clock
 
     def admit(self, connection: "MetadataConnection", caller: str | None) -> Admission:
@@ -94,7 +78,6 @@ class MetadataConnection(asyncio.Protocol):
         "_held",
         "_http",
         "_is_leaving",
-        "_observed",
         "_plane",
         "_since",
         "_stalled",
@@ -108,66 +91,35 @@ class MetadataConnection(asyncio.Protocol):
         self._address = ""
         self._caller: str | None = None
         self._admission = Admission.DROPPED
-        # None if the request is neither observed nor faulted.
-        self._observed: ObservedRequest | None = None
-        self._http: Http1Connection[Pending] = Http1Connection(self, plane.head_cache)
+        self._http: Http1Connection[Deferred] = Http1Connection(self, plane.head_cache)
         self._since = plane.second  # second in which the current state began
         self._stalled: int | None = None  # since this second; None if the client reads
-        self._held: _Held | None = None  # None if nothing is held
+        # None if no response is held.
+        self._held: HoldResponse | DelayResponse | None = None
         self._drained = 0
         self._is_leaving = False
 
     # --- handling requests ---------------------------------------------------
 
-    def handle(self, request: Request, body: bytes) -> bytes | Pending:
+    def handle(self, request: Request, body: bytes) -> bytes | Deferred:
         """Handle a request from the address of this connection."""
-        plane = self._plane
-        if plane.observer is not None or plane.has_faults:
-            return self._handle_observed(request, body)
-        return self._handle(request, body)
-
-    def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Render the last response of this connection."""
-        return self._plane.handler.refuse(response, is_head=is_head)
-
-    def _handle(self, request: Request, body: bytes) -> bytes | Deferred:
         handler = self._plane.handler
         result = handler.handle(request, body, self._address)
         if self._is_leaving and isinstance(result, HoldResponse | DelayResponse):
             return handler.handle_again(request, body, self._address, may_wait=False)
         return result
 
+    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+        """Render the last response of this connection."""
+        return self._plane.handler.refuse(response, is_head=is_head)
+
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
-        request, body = self._http.request, self._http.body
-        handler, address = self._plane.handler, self._address
-        may_wait = may_wait and not self._is_leaving
-        frozen = None if self._observed is None else self._observed.frozen
-        if frozen is None:
-            return handler.handle_again(request, body, address, may_wait=may_wait)
-        return handler.handle_frozen(frozen, request, body, address, may_wait=may_wait)
-
-    def _handle_observed(self, request: Request, body: bytes) -> bytes | Pending:
-        plane, observer = self._plane, self._plane.observer
-        response = None if observer is None else observer.intercept(request, body)
-        if response is not None:
-            return plane.handler.render(request, response)
-        observed = self._observed = ObservedRequest(plane, self._http, self._address)
-        result: bytes | Pending | None = observed.begin(may_wait=not self._is_leaving)
-        if result is None and observed.frozen is None:
-            result = self._handle(request, body)
-        elif result is None:
-            result = self._handle_again(may_wait=True)
-        observed.notify_started()
-        return self._finish(result)
-
-    def _finish(self, result: bytes | Pending) -> bytes | Pending:
-        """Apply injected faults to a response."""
-        if self._observed is None:
-            return result
-        finished = self._observed.finish(result, may_wait=not self._is_leaving)
-        if isinstance(finished, bytes | BrokenResponse):
-            self._observed = None
-        return finished
+        return self._plane.handler.handle_again(
+            self._http.request,
+            self._http.body,
+            self._address,
+            may_wait=may_wait and not self._is_leaving,
+        )
 
     def _render(self, response: Response) -> bytes:
         return self._plane.handler.render(self._http.request, response)
@@ -251,7 +203,7 @@ class MetadataConnection(asyncio.Protocol):
             transport.write(http.proceed())
         state = http.state
         if state is ConnectionState.BUSY:
-            self._defer()
+            self._take_deferred()
         elif state is ConnectionState.DRAIN:
             if transport.can_write_eof():
                 transport.write_eof()
@@ -288,7 +240,7 @@ class MetadataConnection(asyncio.Protocol):
             if not held.group_state.is_newly_enabled:
                 self._resume(self._held_response(held, may_wait=True))
             return
-        if held is None or isinstance(held, LateResponse):
+        if held is None:
             return
         result = self._handle_again(may_wait=True)
         if not isinstance(result, HoldResponse):
@@ -298,66 +250,46 @@ class MetadataConnection(asyncio.Protocol):
         else:  # the client waits on `*`, or knows the new tag as well
             self.stop_waiting()
 
-    def resume_late(self) -> None:
-        """Send a delayed response, or hold the request as if it had just arrived."""
-        if isinstance(self._held, LateResponse):
-            self._resume(self._held_response(self._held, may_wait=True))
-
     def stop_waiting(self) -> None:
         """Respond to a held request now, changed or not."""
         if self._held is not None:
             self._resume(self._held_response(self._held, may_wait=False))
 
-    def _defer(self) -> None:
+    def _take_deferred(self) -> None:
         deferred, self._http.deferred = self._http.deferred, None
-        if isinstance(deferred, HoldResponse | DelayResponse | LateResponse):
-            self._hold(deferred)
-        elif isinstance(deferred, BrokenResponse):
-            self._break(deferred)
-        elif deferred is not None:
-            self._plane.defer(self, deferred)
+        if deferred is not None:
+            self._defer(deferred)
 
-    def _hold(self, held: _Held) -> None:
-        self._held = held
-        if isinstance(held, LateResponse):
-            self._plane.injector.hold(self, held.seconds)
-        elif isinstance(held, DelayResponse):
-            self._plane.first_requests.hold(self, held.group_state)
+    def _defer(self, deferred: Deferred) -> None:
+        if isinstance(deferred, DelayResponse):
+            self._held = deferred
+            self._plane.first_requests.hold(self, deferred.group_state)
+        elif isinstance(deferred, HoldResponse):
+            self._held = deferred
+            deferred.cached.waiters[self] = None
+            self._plane.long_polls.hold(self, deferred.seconds)
         else:
-            held.cached.waiters[self] = None
-            self._plane.long_polls.hold(self, held.seconds)
+            self._plane.defer(self, deferred)
 
     def _release(self) -> None:
         held, self._held = self._held, None
-        if isinstance(held, LateResponse):
-            self._plane.injector.forget(self)
-        elif isinstance(held, DelayResponse):
+        if isinstance(held, DelayResponse):
             self._plane.first_requests.forget(self, held.group_state)
         elif held is not None:
             held.cached.waiters.pop(self, None)
             self._plane.long_polls.forget(self, held.seconds)
 
-    def _held_response(self, held: _Held, *, may_wait: bool) -> bytes | Deferred:
-        if isinstance(held, LateResponse) and held.response is not None:
-            return held.response
+    def _held_response(
+        self, held: HoldResponse | DelayResponse, *, may_wait: bool
+    ) -> bytes | Deferred:
         if isinstance(held, DelayResponse) and held.response is not None:
             return self._render(held.response)
         return self._handle_again(may_wait=may_wait)
 
     def _resume(self, result: bytes | Deferred) -> None:
         self._release()
-        finished = self._finish(result)
         self._since = self._plane.second
-        self._write(self._http.resume(finished))
-
-    def _break(self, broken: BrokenResponse) -> None:
-        if self._transport is None:
-            return
-        if broken.sent:
-            self._transport.write(broken.sent)
-            self._transport.close()
-        else:
-            self.reset()
+        self._write(self._http.resume(result))
 
     # --- the sweep -----------------------------------------------------------
 
