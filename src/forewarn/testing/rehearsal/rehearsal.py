@@ -9,7 +9,7 @@ from typing import Unpack
 
 from forewarn.clocks import ManualClock
 from forewarn.config.load import SettingSources, load
-from forewarn.config.settings import SETTINGS
+from forewarn.config.settings import SETTINGS, Config
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Maintenance, Phase
