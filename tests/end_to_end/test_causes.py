@@ -77,7 +77,7 @@ def test_a_deleted_vm_gets_its_notice_and_then_leaves_the_fleet(
     assert "pool_0 leaves the fleet when that is done" in out
     output_text(forewarn("clock advance 11m"))
     assert "pool_0" not in output_text(forewarn("fleet show"))
-    entry = "FleetChanged removed 1 VM (pool_0) by the service, after a deletion"
+    entry = "FleetChanged fleet changed automatically: removed VM pool_0"
     assert entry in output_text(forewarn("journal"))
 
 
@@ -136,5 +136,6 @@ def test_an_event_whose_vms_have_left_is_shown_as_withdrawn(
     assert "resources lone status withdrawn: its VMs have left approved not" in shown
     assert "resources web-1 status Scheduled approved not yet" in shown
     facts = output_text(forewarn("journal"))
-    assert f"VmsLeft {maintenance} lone left" in facts
-    assert "group lone: its VMs have left" in facts
+    left = f"VmsLeft {maintenance} left, and will not be touched: lone"
+    assert left in facts
+    assert "withdrawn for group lone: all its VMs have left" in facts

@@ -339,17 +339,21 @@ class CommandStateMachine(FleetStateMachine):
         check_report(self.slice, self.facts, NOON, self.now + SECOND)
 
     def do_all_work(self) -> None:
-        for maintenance in list(self.slice.maintenances.values()):
+        for name in [*self.slice.maintenances]:
+            maintenance = self.slice.maintenance(name)  # may have changed in this loop
             if (
                 maintenance.phase is Phase.STARTED
                 and maintenance.cause == "host-failure"
             ):
-                self.take(self.commanded("complete", maintenance.id))
-            if maintenance.stuck_since is not None:
-                self.take(self.commanded("retry", maintenance.id))
-            if commands.is_work_open(
-                self.slice.maintenance(maintenance.id), self.now, self.policy
+                self.take(self.commanded("complete", name))
+            maintenance = self.slice.maintenance(name)
+            if (
+                maintenance.phase is Phase.STARTED
+                and maintenance.stuck_since is not None
             ):
+                self.take(self.commanded("retry", name))
+            maintenance = self.slice.maintenance(name)
+            if commands.is_work_open(maintenance, self.now, self.policy):
                 self.report(maintenance, maintenance.to_do, fails=False)
 
 
