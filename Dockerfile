@@ -1,16 +1,22 @@
 # The service in a container, told by FOREWARN_... variables what to do:
 # docs/how-to/run-in-a-container.md says which.
-ARG PYTHON=3.11
+ARG PYTHON=3.11.14-slim-bookworm
 
-FROM python:${PYTHON}-slim AS build
+FROM python:${PYTHON} AS build
 WORKDIR /source
-RUN python -m venv /opt/forewarn
+COPY requirements requirements
+RUN python -m venv /opt/forewarn \
+    && /opt/forewarn/bin/pip install --no-cache-dir --disable-pip-version-check \
+        --require-hashes --requirement requirements/server.txt
+RUN python -m venv /opt/build \
+    && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check \
+        --require-hashes --requirement requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN /opt/forewarn/bin/pip install --no-cache-dir --disable-pip-version-check \
-    ".[server,postgres]"
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/build . \
+    && /opt/forewarn/bin/pip install --no-deps --no-index /opt/build/forewarn-*.whl
 
-FROM python:${PYTHON}-slim
+FROM python:${PYTHON}
 RUN groupadd --gid 10001 forewarn \
     && useradd --uid 10001 --gid 10001 --no-create-home \
         --home-dir /var/lib/forewarn --shell /usr/sbin/nologin forewarn \
