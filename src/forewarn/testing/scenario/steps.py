@@ -40,8 +40,7 @@ def carry_out(
             | s.FailStep()
         ):
             maintenances = _announce(stage, step)
-            events = events_of(rehearsal.service, rehearsal.observer, maintenances)
-            stage.name_events(step.name, events)
+            stage.name_events(step.name, events_of(rehearsal, maintenances))
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
             rehearsal.service.operations.recover(order, by=BY)
