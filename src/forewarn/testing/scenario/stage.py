@@ -1,7 +1,7 @@
 """Environment of a scenario: the service, the program, and the names of events."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from forewarn.core.lifecycle.facts import Approved
 from forewarn.core.lifecycle.model import Via
@@ -14,10 +14,11 @@ from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 class ScenarioStage:
     """State that the steps of a scenario share."""
 
-    def __init__(self, rehearsal: Rehearsal, program: Program) -> None:
-        """Start without any named events."""
+    def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
+        """Start without any named events; wait until `deadline`, a monotonic time."""
         self.rehearsal = rehearsal
         self.program = program
+        self.deadline = deadline
         self.observer = rehearsal.observer
         self.last_action_at = time.monotonic()  # start of the last action
         self.outages: list[tuple[float, float]] = []
@@ -32,6 +33,16 @@ class ScenarioStage:
     def settle(self) -> None:
         """Finish everything that is due, so that the outcome is always the same."""
         self.rehearsal.service.advance.to(self.rehearsal.now)
+
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition`, at most `seconds` (real); return whether it holds."""
+        left = max(0.0, self.deadline - time.monotonic())
+        return self.observer.wait(condition, min(seconds, left))
+
+    def wait_for_program(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition` or the program's end, after which nothing will come."""
+        self.wait(lambda: condition() or not self.program.is_running, seconds)
+        return condition()
 
     def name_events(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
         """Store `events` under `name`."""
