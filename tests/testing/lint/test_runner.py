@@ -78,13 +78,8 @@ approve = "after-hooks"
 """
 
 
-class NullObserver:
-    def begin(self, part: CoursePart) -> None:
-        pass
-
-
 def linted(command: Sequence[str]) -> LintResult:
-    return lint(LintTrial(command=command, pace=FAST), NullObserver())
+    return lint(LintTrial(command=command, pace=FAST), lambda part: None)
 
 
 @pytest.fixture(scope="module")

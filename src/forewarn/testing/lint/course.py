@@ -66,7 +66,6 @@ class LintCourse:
         self._pace = pace
         self._begin = begin
         self._events: list[RehearsedEvent] = []
-        self._announced: list[AnnouncedEvent] = []
         self._began: list[tuple[CoursePart, float]] = []
 
     def play(self) -> None:
@@ -97,7 +96,15 @@ class LintCourse:
     @property
     def announced(self) -> Sequence[AnnouncedEvent]:
         """All events that were announced."""
-        return [*self._announced]
+        return [
+            AnnouncedEvent(
+                id=event.id.upper(),
+                type=event.type,
+                source=event.source,
+                resources=tuple(event.resources),
+            )
+            for event in self._events
+        ]
 
     @property
     def spans(self) -> Sequence[CourseSpan]:
@@ -137,14 +144,15 @@ class LintCourse:
     def _scheduled(self) -> bool:
         rehearsal = self._rehearsal
         first, other = (name for name in rehearsal.fleet.vms if name != rehearsal.vm)
-        self._announce(rehearsal.freeze(duration="5s"))
-        self._announce(rehearsal.reboot(first, notice=_LATER))
-        self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
-        freeze = self._events[0]
-        if not self._wait_shown(lambda shown: freeze.id.upper() in _event_ids(shown)):
+        freeze = rehearsal.freeze(duration="5s")
+        self._events += [
+            freeze,
+            rehearsal.reboot(first, notice=_LATER),
+            rehearsal.reboot(other, notice=_LATER, source="user"),
+        ]
+        if not self._wait_shown(lambda shown: freeze.id.upper() in shown.events):
             return False
-        self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
-        return True
+        return self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
 
     def _started(self) -> bool:
         freeze = self._events[0]
@@ -163,10 +171,9 @@ class LintCourse:
 
     def _reboot(self) -> bool:
         self._rehearsal.advance(_AFTER_WORK)
-        self._announce(self._rehearsal.reboot())
-        self._announce(self._rehearsal.reboot(source="user"))
-        mine = self._events[-2:]
-        if not self._wait_shown(lambda shown: mine[1].id.upper() in _event_ids(shown)):
+        mine = [self._rehearsal.reboot(), self._rehearsal.reboot(source="user")]
+        self._events += mine
+        if not self._wait_shown(lambda shown: mine[1].id.upper() in shown.events):
             return False
         return self._pause(until=lambda: all(event.approved_by for event in mine))
 
@@ -175,7 +182,7 @@ class LintCourse:
             if event.phase is Phase.SCHEDULED:
                 event.cancel()
         self._rehearsal.advance(_AFTER_WORK)
-        return self._wait_shown(lambda shown: not _event_ids(shown)) and self._pause()
+        return self._wait_shown(lambda shown: not shown.events) and self._pause()
 
     def _other_version(self) -> bool:
         self._program.observer.future_since = self._rehearsal.now
@@ -209,19 +216,6 @@ class LintCourse:
 
     # --- helpers -------------------------------------------------------------
 
-    def _announce(self, event: RehearsedEvent) -> None:
-        maintenance = event.maintenance
-        resources = next(e.resources for e in maintenance.events if e.id == event.id)
-        self._events.append(event)
-        self._announced.append(
-            AnnouncedEvent(
-                id=event.id.upper(),
-                type=maintenance.type,
-                source=maintenance.source,
-                resources=resources,
-            )
-        )
-
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
         """Wait until the program has received what this part is about."""
         return self._program.wait_shown(is_it, since=self._began[-1][1])
@@ -235,7 +229,3 @@ class LintCourse:
         """Give the program a moment to react to what it has received."""
         self._program.wait(until, self._pace.moment)
         return True
-
-
-def _event_ids(shown: ShownDocument) -> frozenset[str]:
-    return shown.scheduled | shown.started

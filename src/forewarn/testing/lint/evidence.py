@@ -60,6 +60,11 @@ class ShownDocument:
     scheduled: frozenset[str] = frozenset()  # ids
     started: frozenset[str] = frozenset()  # ids
 
+    @property
+    def events(self) -> frozenset[str]:
+        """Ids of all its events."""
+        return self.scheduled | self.started
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
@@ -116,9 +121,7 @@ class Evidence:
 
     def first_shown(self, event: str) -> float | None:
         """Return when it first received `event`; None if it never did."""
-        return next(
-            (e.at for e in self.shown if event in e.scheduled | e.started), None
-        )
+        return next((e.at for e in self.shown if event in e.events), None)
 
     def span(self, part: CoursePart) -> CourseSpan | None:
         """Return when `part` was played; None if it was not."""

@@ -76,10 +76,8 @@ class LintObserver(RehearsalObserver):
     # --- recording documents -------------------------------------------------
 
     def _record_document(self, request: RequestRecord) -> None:
-        entry, version = (
-            self._directory.find("", self._vm),
-            VERSIONS.get(request.version),
-        )
+        entry = self._directory.find("", self._vm)
+        version = VERSIONS.get(request.version)
         if entry is None or version is None:
             return
         document = entry.cached.document
@@ -133,13 +131,21 @@ def _future_document(
     return json.dumps(document, separators=(",", ":")).encode()
 
 
+class LintRehearsal(Rehearsal):
+    """A rehearsal that also observes which documents the program is shown."""
+
+    observer: LintObserver
+
+    def _make_observer(self) -> LintObserver:
+        return LintObserver(self.vm)
+
+
 class ProgramWait:
     """Observes one program and waits for it in real time."""
 
     def __init__(
         self,
-        rehearsal: Rehearsal,
-        observer: LintObserver,
+        rehearsal: LintRehearsal,
         program: Program,
         *,
         deadline: float,
@@ -150,10 +156,10 @@ class ProgramWait:
         `patience` is how many seconds a poll may take until the program's pace is
         known.
         """
-        self._rehearsal = rehearsal
         self._program = program
         self._deadline = deadline
-        self.observer = observer
+        self._vm = rehearsal.vm
+        self.observer = rehearsal.observer
         self.patience = patience
 
     # --- requests ------------------------------------------------------------
@@ -161,8 +167,8 @@ class ProgramWait:
     @property
     def requests(self) -> Sequence[RequestRecord]:
         """All requests of the program's VM."""
-        vm = self._rehearsal.vm
-        return [request for request in self._rehearsal.requests if request.vm == vm]
+        requests = self.observer.requests
+        return [request for request in requests if request.vm == self._vm]
 
     @property
     def polls(self) -> Sequence[RequestRecord]:
@@ -214,7 +220,7 @@ class ProgramWait:
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait for `condition` or the program's end; return whether it is met."""
         left = max(0.0, self._deadline - time.monotonic())
-        self._rehearsal.observer.wait(
+        self.observer.wait(
             lambda: condition() or not self._program.is_running, min(seconds, left)
         )
         return condition()

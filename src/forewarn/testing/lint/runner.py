@@ -1,17 +1,15 @@
 """Linter: runs the course at a program and applies every rule to the evidence."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from forewarn.testing.lint import approval_rules, poll_rules, resilience_rules
 from forewarn.testing.lint.course import RETRY_AFTER, LintCourse, LintPace
 from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
 from forewarn.testing.lint.findings import Finding, LintRule, Severity
-from forewarn.testing.lint.observer import LintObserver, ProgramWait
+from forewarn.testing.lint.observer import LintRehearsal, ProgramWait
 from forewarn.testing.rehearsal.program import Program
-from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: All rules, in the order in which they are reported.
 RULES: Sequence[LintRule] = (
@@ -56,42 +54,22 @@ class LintResult:
     output: str  # the end of the program's output
 
 
-class _LintRehearsal(Rehearsal):
-    observer: LintObserver
-
-    def _make_observer(self) -> LintObserver:
-        return LintObserver(self.vm)
-
-
-class LintProgress(Protocol):
-    """Receives the progress of a lint."""
-
-    def begin(self, part: CoursePart) -> None:
-        """Show that a part begins."""
-
-
-def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
-    """Lint the program of `trial` and return the findings."""
+def lint(trial: LintTrial, begin: Callable[[CoursePart], None]) -> LintResult:
+    """Lint the program of `trial`; call `begin` for each part."""
     began = time.monotonic()
-    rehearsal = _LintRehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata)
-    with rehearsal:
-        program = Program(
-            trial.command,
-            rehearsal.environment,
-            output=trial.output,
-            on_end=rehearsal.observer.wake,
+    with (
+        LintRehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata) as rehearsal,
+        rehearsal.run(*trial.command, output=trial.output) as program,
+    ):
+        program_wait = ProgramWait(
+            rehearsal,
+            program,
+            deadline=began + trial.timeout,
+            patience=trial.pace.min_patience,
         )
-        with program:
-            program_wait = ProgramWait(
-                rehearsal,
-                rehearsal.observer,
-                program,
-                deadline=began + trial.timeout,
-                patience=trial.pace.min_patience,
-            )
-            course = LintCourse(rehearsal, program_wait, trial.pace, progress.begin)
-            course.play()
-            evidence = _evidence(course, program_wait, program)
+        course = LintCourse(rehearsal, program_wait, trial.pace, begin)
+        course.play()
+        evidence = _evidence(course, program_wait, program)
     return LintResult(
         findings=[e for e in apply_rules(evidence) if e.rule.id not in trial.ignored],
         evidence=evidence,

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Unpack
+from typing import Self, Unpack
 
 from forewarn.clocks import ManualClock
 from forewarn.config.load import SettingSources, load
@@ -93,7 +93,7 @@ class Rehearsal:
 
     # --- start and stop ------------------------------------------------------
 
-    def __enter__(self) -> "Rehearsal":
+    def __enter__(self) -> Self:
         """Start the service."""
         self.open()
         return self
