@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree as xml
 
+from forewarn.formats import count
 from forewarn.testing.lint.evidence import CoursePart
 from forewarn.testing.lint.findings import Finding, RuleOutcome, Severity
 from forewarn.testing.lint.runner import LintResult, has_failed
@@ -51,9 +52,9 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         finding.severity for finding in linted.findings if finding.is_found
     )
     counts = [
-        _count(counts_by_severity[Severity.ERROR], "error"),
-        _count(counts_by_severity[Severity.WARNING], "warning"),
-        _count(counts_by_severity[Severity.ADVICE], "piece", "pieces") + " of advice",
+        count(counts_by_severity[Severity.ERROR], "error"),
+        count(counts_by_severity[Severity.WARNING], "warning"),
+        count(counts_by_severity[Severity.ADVICE], "piece") + " of advice",
     ]
     hidden = sum(finding.outcome is RuleOutcome.UNSEEN for finding in linted.findings)
     total = len(linted.findings)
@@ -61,10 +62,6 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
         f" {hidden} of {total} rules could not be seen"
     )
-
-
-def _count(number: int, noun: str, many: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]:

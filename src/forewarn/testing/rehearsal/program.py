@@ -135,3 +135,10 @@ class Program:
         size = os.fstat(number).st_size  # a seek would move the program's writes
         data = os.pread(number, _TAIL, max(0, size - _TAIL))
         return data.decode(errors="replace").strip()
+
+
+def describe_exit(code: int | None) -> str:
+    """Describe how a program ended; a negative code is the signal that killed it."""
+    if code is not None and code < 0:
+        return f"was killed by signal {-code}"
+    return f"ended with exit code {code}"

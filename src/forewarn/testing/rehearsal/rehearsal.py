@@ -31,9 +31,9 @@ from forewarn.testing.rehearsal.options import (
     AnnouncementOptions,
     FaultOptions,
     FleetSource,
+    choice_of,
     fault_from,
     fleet_of,
-    operation_of,
     order_of,
     vm_of,
 )
@@ -241,7 +241,7 @@ class Rehearsal:
 
     def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        operation = operation_of(operation)
+        operation = choice_of(VmOperation, operation, "operation")
         order = order_for(operation, vm)
         maintenances = self.service.operations.operate(operation, order, by=BY)
         return seen_by(self.vm, self.fleet, events_of(self, maintenances))

@@ -8,6 +8,7 @@ from enum import Enum, StrEnum
 from xml.etree import ElementTree as xml
 
 from forewarn.core.lifecycle.facts import JournalEntry, Seen
+from forewarn.formats import count
 from forewarn.testing.scenario.model import Scenario
 
 Json = dict[str, object]
@@ -87,10 +88,9 @@ def row(result: StepResult) -> Sequence[str]:
 def summary(played: ScenarioResult) -> str:
     """Sum up the rehearsal in one sentence."""
     name, took = played.scenario.name, f"{played.seconds:.1f} s"
-    expected = len(played.expected)
     if played.has_passed:
-        noun = "expectation" if expected == 1 else "expectations"
-        return f"PASSED {name}: {expected} {noun} met in {took}"
+        expected = count(len(played.expected), "expectation")
+        return f"PASSED {name}: {expected} met in {took}"
     return f"FAILED {name} after {took}"
 
 

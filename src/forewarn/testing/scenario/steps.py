@@ -10,6 +10,7 @@ from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
 from forewarn.testing.rehearsal.event import BY, too_early
+from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct
 from forewarn.testing.scenario import model as s
@@ -177,7 +178,7 @@ def _running(stage: ScenarioStage, step: ExpectStep) -> str | None:
     del step
     if stage.program.is_running:
         return None
-    return f"the program {conduct.describe_exit(stage.program.code)}"
+    return f"the program {describe_exit(stage.program.code)}"
 
 
 def _ended(stage: ScenarioStage, step: ExpectStep) -> str | None:
@@ -185,9 +186,7 @@ def _ended(stage: ScenarioStage, step: ExpectStep) -> str | None:
         return "the program is still running"
     if step.code is None or stage.program.code == step.code:
         return None
-    return (
-        f"the program {conduct.describe_exit(stage.program.code)}, not with {step.code}"
-    )
+    return f"the program {describe_exit(stage.program.code)}, not with {step.code}"
 
 
 _EXPECTATIONS: Mapping[
