@@ -85,11 +85,9 @@ class _Parts:
         self._what = ""
 
     def begin(self, part: "CoursePart") -> None:
-        from forewarn.testing.lint.report import PARTS
-
         self._end()
         self._number += 1
-        self._what = PARTS[part]
+        self._what = part.text
         self._screen.begin(self._number, self._what)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.lifecycle.model import Phase
 from forewarn.testing.lint.evidence import (
+    RETRY_AFTER,
     AnnouncedEvent,
     CoursePart,
     CourseSpan,
@@ -19,8 +20,6 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 _PAUSES = 4  # polling intervals that the program may take to react
 _MIN_POLLS = 3  # polls that show its pace, while nothing happens
-
-RETRY_AFTER = 2  # seconds, sent with a 429
 
 _LATER = "2h"  # notice of other VMs' events, so that they start after the lint
 _AFTER_WORK = "1m"  # after which everything that has started is over

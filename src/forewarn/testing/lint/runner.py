@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from forewarn.testing.lint import approval_rules, poll_rules, resilience_rules
-from forewarn.testing.lint.course import RETRY_AFTER, LintCourse, LintPace
+from forewarn.testing.lint.course import LintCourse, LintPace
 from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
 from forewarn.testing.lint.findings import Finding, LintRule, Severity
 from forewarn.testing.lint.observer import LintRehearsal, ProgramWait
@@ -87,7 +87,6 @@ def _evidence(
         began=program.began,
         until=time.monotonic(),
         patience=program_wait.patience,
-        retry_after=RETRY_AFTER,
         requests=program_wait.requests,
         forwarded=program_wait.observer.forwarded,
         shown=[*program_wait.observer.shown],
