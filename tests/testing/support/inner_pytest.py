@@ -1,6 +1,5 @@
 """Playing scenarios to the handlers of these tests."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,13 +28,6 @@ def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
     return play(
         scenario, ScenarioRun(command=command, seed=1, timeout=100), NullObserver()
     )
-
-
-def a_handler(name: str) -> Sequence[str]:
-    """Return the command that runs a handler of this folder."""
-    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r})"
-    run = f"runpy.run_module('tests.testing.{name}', run_name='__main__')"
-    return [sys.executable, "-c", f"{start}; {run}"]
 
 
 def shortened(scenario: Scenario) -> Scenario:
