@@ -6,31 +6,6 @@ from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 
 
-def a_request_record(
-    at: float = 1.0,
-    *,
-    method: str = "GET",
-    status: int = 200,
-    is_marked: bool = True,
-    version: str = "2020-07-01",
-    events: tuple[str, ...] = (),
-    since: float | None = None,
-    fault: str | None = None,
-) -> RequestRecord:
-    return RequestRecord(
-        at=at,
-        since=at if since is None else since,
-        vm="web-0",
-        method=method,
-        path="/metadata/scheduledevents",
-        version=version,
-        is_marked=is_marked,
-        status=status,
-        events=events,
-        fault=fault,
-    )
-
-
 def a_conduct(
     *,
     arrivals: Sequence[float] | None = None,
