@@ -7,7 +7,7 @@ import pytest
 from tests.end_to_end.program import FinishedCommand, Program
 from tests.programs.deployment import URL, Deployment
 from tests.programs.installed import needs, run_program
-from tests.programs.record import approval, start_requests, vms_that_saw
+from tests.programs.record import approval, start_requests, url_of, vms_that_saw
 
 pytestmark = needs("curl")
 
@@ -15,11 +15,6 @@ STATUS = ("-w", "%{http_code}")
 MARK = ("-H", "Metadata:true")
 #: Sends no body before a 100 response; by default curl would wait only a second.
 ASK_FIRST = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
-
-
-def url_of(program: Program, vm: str) -> str:
-    path = "metadata/scheduledevents?api-version=2020-07-01"
-    return f"{program.metadata[0]}/vm/{vm}/{path}"
 
 
 def curl(folder: Path, *words: str, typed: str = "") -> str:
@@ -136,12 +131,6 @@ def test_curl_encodes_the_query_itself(program: Program, tmp_path: Path) -> None
     url, _, _ = url_of(program, "db-0").partition("?")
     query = ("-G", "--data-urlencode", "api-version=2020-07-01", "-d", "format=json")
     assert event in ids(curl(tmp_path, *query, url))
-
-
-def test_a_head_request_gets_405(program: Program, tmp_path: Path) -> None:
-    head = curl(tmp_path, "-I", url_of(program, "batch_0")).splitlines()
-    assert head[0].startswith("HTTP/1.1 405 ")
-    assert "Allow: GET, POST" in head
 
 
 def test_one_connection_serves_several_urls(program: Program, tmp_path: Path) -> None:
