@@ -1,11 +1,9 @@
-"""Observer of a lint: what a program was shown and did, and waiting for it."""
+"""Observer of a lint: what a program was shown and did."""
 
 import json
 import time
-from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from forewarn.core.faults import FaultKind
 from forewarn.ports import Clock
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.types import EventSource, EventStatus, ScheduledEvent
@@ -14,14 +12,8 @@ from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestRecord, request_record
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response
-from forewarn.testing.lint.evidence import (
-    ShownDocument,
-    is_for_events,
-    longest_pause,
-    polls_of,
-)
+from forewarn.testing.lint.evidence import ShownDocument, is_for_events
 from forewarn.testing.rehearsal.observer import RehearsalObserver
-from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: Id of the only event in that document.
@@ -138,93 +130,3 @@ class LintRehearsal(Rehearsal):
 
     def _make_observer(self) -> LintObserver:
         return LintObserver(self.vm)
-
-
-class ProgramWait:
-    """Observes one program and waits for it in real time."""
-
-    def __init__(
-        self,
-        rehearsal: LintRehearsal,
-        program: Program,
-        *,
-        deadline: float,
-        patience: float,
-    ) -> None:
-        """Wait for `program` until `deadline`, a monotonic time.
-
-        `patience` is how many seconds a poll may take until the program's pace is
-        known.
-        """
-        self._program = program
-        self._deadline = deadline
-        self._vm = rehearsal.vm
-        self.observer = rehearsal.observer
-        self.patience = patience
-
-    # --- requests ------------------------------------------------------------
-
-    @property
-    def requests(self) -> Sequence[RequestRecord]:
-        """All requests of the program's VM."""
-        requests = self.observer.requests
-        return [request for request in requests if request.vm == self._vm]
-
-    @property
-    def polls(self) -> Sequence[RequestRecord]:
-        """Its requests for the document, ordered by arrival."""
-        return polls_of(self.requests)
-
-    @property
-    def has_read(self) -> bool:
-        """Whether it has received a document."""
-        return any(map(_is_good, self.polls))
-
-    @property
-    def pause(self) -> float | None:
-        """Longest time between two polls, in seconds; None after fewer than two."""
-        return longest_pause(self.polls)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended or the deadline has passed."""
-        return not self._program.is_running or time.monotonic() >= self._deadline
-
-    # --- waiting -------------------------------------------------------------
-
-    def wait_shown(
-        self, is_it: Callable[[ShownDocument], bool], *, since: float
-    ) -> bool:
-        """Wait until it has received a document for which `is_it` is true."""
-
-        def is_shown() -> bool:
-            return any(e.at >= since and is_it(e) for e in [*self.observer.shown])
-
-        return self.wait(is_shown, self.patience)
-
-    def wait_fault(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
-        """Wait until one of its polls is hit by a fault of this kind."""
-        return self.wait(
-            lambda: any(e.fault == kind and e.at >= since for e in self.polls),
-            seconds,
-        )
-
-    def wait_recovery(self, seconds: float) -> bool:
-        """Wait until a new poll succeeds."""
-        since = time.monotonic()
-        return self.wait(
-            lambda: any(_is_good(e) and e.since >= since for e in self.polls),
-            seconds,
-        )
-
-    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition` or the program's end; return whether it is met."""
-        left = max(0.0, self._deadline - time.monotonic())
-        self.observer.wait(
-            lambda: condition() or not self._program.is_running, min(seconds, left)
-        )
-        return condition()
-
-
-def _is_good(request: RequestRecord) -> bool:
-    return request.status in (200, 304) and request.fault is None
