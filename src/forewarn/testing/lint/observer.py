@@ -18,7 +18,7 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: Id of the only event in that document.
 FUTURE_EVENT = "00000000-0000-4000-8000-000000000000"
-FUTURE_TYPE = "Hibernate"
+_FUTURE_TYPE = "Hibernate"
 
 _FUTURE_FIELDS = {"EventScope": {"Zone": 1}, "Impacts": ["Network"], "Parent": None}
 _OK = b"HTTP/1.1 200 OK"
@@ -47,14 +47,23 @@ class LintObserver(RehearsalObserver):
         self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond with the future document while it is active."""
+        """Respond with the future document while it is active.
+
+        Its event can be approved even later, as a program may take long to prepare.
+        """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
-        if self.future_since is not None and request.has_metadata_header:
-            since = time.monotonic()
-            record = request_record(request, body, _OK, self._vm, since)
-            version = VERSIONS.get(record.version)
-            if version is not None and is_for_events(record):
+        record = request_record(request, body, _OK, self._vm, time.monotonic())
+        version = VERSIONS.get(record.version)
+        if (
+            request.has_metadata_header
+            and version is not None
+            and is_for_events(record)
+        ):
+            if FUTURE_EVENT in record.events:
+                super().finished(record)
+                return Response(200)
+            if record.method == "GET" and self.future_since is not None:
                 return self._future_response(record, version, self.future_since)
         return super().intercept(request, body)
 
@@ -85,12 +94,7 @@ class LintObserver(RehearsalObserver):
 
     def _future_response(
         self, request: RequestRecord, version: ApiVersion, since: datetime
-    ) -> Response | None:
-        if request.method == "POST":
-            is_meant = FUTURE_EVENT in request.events
-            if is_meant:
-                super().finished(request)
-            return Response(200) if is_meant else None
+    ) -> Response:
         entry = self._directory.find("", self._vm)
         last = 0 if entry is None else entry.cached.document.incarnation
         shown = ShownDocument(
@@ -112,7 +116,7 @@ def _future_document(
     """Build a document as a future version might: more fields, a new event type."""
     event = ScheduledEvent(
         id=FUTURE_EVENT,
-        type=FUTURE_TYPE,
+        type=_FUTURE_TYPE,
         status=EventStatus.SCHEDULED,
         resources=(vm,),
         not_before=now + timedelta(minutes=15),
