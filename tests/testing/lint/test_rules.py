@@ -117,6 +117,17 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(requests=polls_while_refused(0.3), more=APPROVES),
         {"hammers": "warning", "ignores-retry-after": "advice"},
     ),
+    "asks twice at once while refused": (
+        an_evidence(
+            requests=[
+                *polls(until=28),
+                *(a_request_record(at, status=429) for at in (29, 29.001)),
+                *polls()[-2:],
+            ],
+            more=APPROVES,
+        ),
+        {"ignores-retry-after": "advice"},
+    ),
     "asks as ever while refused": (
         an_evidence(requests=polls_while_refused(1.0), more=APPROVES),
         {"ignores-retry-after": "advice"},

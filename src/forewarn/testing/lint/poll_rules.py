@@ -164,7 +164,8 @@ def _most_per_second(moments: Sequence[float]) -> int:
 
 
 def _rate(count: int, length: float) -> float:
-    return (count - 1) / length if length > 0 else 0.0
+    """Return requests per second; two that come almost at once make no rate."""
+    return (count - 1) / max(length, 1.0)
 
 
 def _usual_rate(evidence: Evidence) -> float:
