@@ -1,11 +1,13 @@
 """Verdicts on expectations that hold throughout, and their reasons."""
 
+from collections.abc import Sequence
+
 import pytest
-from tests.testing.support.conduct_builders import a_conduct, an_approval
 from tests.testing.support.request_records import a_request_record
 
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.scenario.conduct import (
+    ProgramApproval,
     ProgramConduct,
     judge_conduct,
     why_unapproved,
@@ -13,6 +15,39 @@ from forewarn.testing.scenario.conduct import (
 )
 from forewarn.testing.scenario.model import Throughout
 from forewarn.testing.scenario.results import StepResult, StepVerdict
+
+
+def a_conduct(
+    *,
+    arrivals: Sequence[float] | None = None,
+    requests: Sequence[RequestRecord] = (),
+    until: float = 10.0,
+    outages: Sequence[tuple[float, float]] = (),
+    approvals: Sequence[ProgramApproval] = (),
+    has_ended: bool = False,
+    code: int | None = None,
+) -> ProgramConduct:
+    """Make the behavior of a program that started at 0."""
+    return ProgramConduct(
+        vm="web-0",
+        began=0.0,
+        until=until,
+        outages=outages,
+        arrivals=[request.since for request in requests]
+        if arrivals is None
+        else arrivals,
+        requests=requests,
+        approvals=approvals,
+        has_ended=has_ended,
+        code=code,
+    )
+
+
+def an_approval(
+    called: str | None = "reboot", resources: tuple[str, ...] = ("web-0",)
+) -> ProgramApproval:
+    return ProgramApproval(event="E0", name=called, resources=resources)
+
 
 POLLS = Throughout(keeps_running=False, polls_at_least_every=2.0)
 
