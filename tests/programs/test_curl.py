@@ -133,6 +133,12 @@ def test_curl_encodes_the_query_itself(program: Program, tmp_path: Path) -> None
     assert event in ids(curl(tmp_path, *query, url))
 
 
+def test_a_head_request_gets_405(program: Program, tmp_path: Path) -> None:
+    head = curl(tmp_path, "-I", url_of(program, "batch_0")).splitlines()
+    assert head[0].startswith("HTTP/1.1 405 ")
+    assert "Allow: GET, POST" in head
+
+
 def test_one_connection_serves_several_urls(program: Program, tmp_path: Path) -> None:
     urls = [url_of(program, vm) for vm in ("web-0", "web-1", "db-0")]
     options = ("-w", "%{stderr}%{http_code} %{num_connects}\n")
