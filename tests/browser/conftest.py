@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from tests.browser.busy_service import a_lively_service
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
 from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService, a_service
@@ -33,11 +34,17 @@ def profiles(chromium: Chromium) -> Iterator[ProfilePool]:
 
 @pytest.fixture
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Start services for one test."""
+    """Start services for one test; `fleet` is the text of a fleet file."""
     with ExitStack() as running:
-        yield lambda **flags: running.enter_context(
-            a_service(tmp_path_factory.mktemp("service"), **flags)
-        )
+
+        def start(fleet: str | None = None, **flags: object) -> RunningService:
+            folder = tmp_path_factory.mktemp("service")
+            if fleet is not None:
+                (folder / "given.toml").write_text(fleet)
+                flags["fleet"] = str(folder / "given.toml")
+            return running.enter_context(a_service(folder, **flags))
+
+        yield start
 
 
 @pytest.fixture
@@ -50,6 +57,13 @@ def service(serve: Serve) -> RunningService:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Start a service for tests that do not change it or do not affect each other."""
     with a_service(tmp_path_factory.mktemp("shared")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """Start a busy service for tests that do not change it."""
+    with a_lively_service(tmp_path_factory.mktemp("lively")) as running:
         yield running
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -42,32 +42,39 @@ class ProfilePool:
     def __init__(self, browser: Browser) -> None:
         """Start with an empty pool."""
         self._browser = browser
-        self._free: dict[tuple[str, int], list[BrowserContext]] = {}
+        self._free: dict[str, list[BrowserContext]] = {}
 
-    def lend(self, zone: str, scale: int) -> BrowserContext:
+    def lend(self, zone: str) -> BrowserContext:
         """Lend a profile with the time zone `zone` to one user at a time."""
-        free = self._free.setdefault((zone, scale), [])
+        free = self._free.setdefault(zone, [])
         if free:
             return free.pop()
-        context = self._browser.new_context(
-            locale="en-GB", timezone_id=zone, device_scale_factor=scale
-        )
+        context = self._browser.new_context(locale="en-GB", timezone_id=zone)
         context.set_default_timeout(_PATIENCE)
         return context
 
-    def take_back(self, context: BrowserContext, zone: str, scale: int) -> None:
+    def take_back(self, context: BrowserContext, zone: str) -> None:
         """Clear a profile, and keep it in the pool."""
         for page in context.pages:
             if urlsplit(page.url).scheme.startswith("http"):
                 page.evaluate("() => localStorage.clear()")
             page.close()
         context.clear_cookies()
-        self._free[zone, scale].append(context)
+        self._free[zone].append(context)
 
     def close(self) -> None:
         """Close all profiles in the pool."""
         for context in [profile for free in self._free.values() for profile in free]:
             context.close()
+
+
+class PageOptions(TypedDict, total=False):
+    """Options of a new page."""
+
+    width: int
+    height: int
+    scheme: Scheme
+    zone: str
 
 
 class PortalUser:
@@ -76,7 +83,7 @@ class PortalUser:
     def __init__(self, profiles: ProfilePool) -> None:
         """Start without a page."""
         self._rooms = profiles
-        self._lent: list[tuple[BrowserContext, str, int]] = []
+        self._lent: list[tuple[BrowserContext, str]] = []
         self.watch = PageErrors()
 
     def allow_errors(self, *patterns: str) -> None:
@@ -91,28 +98,20 @@ class PortalUser:
         height: int = 800,
         scheme: Scheme = "light",
         zone: str = "Europe/Berlin",
-        scale: int = 1,
     ) -> Page:
         """Return an empty page that is not signed in."""
-        context = self._rooms.lend(zone, scale)
-        self._lent.append((context, zone, scale))
+        context = self._rooms.lend(zone)
+        self._lent.append((context, zone))
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         self.watch.follow(page, service.control)
         return page
 
-    def open_sign_in(
-        self,
-        service: RunningService,
-        *,
-        width: int = 1280,
-        height: int = 800,
-        scheme: Scheme = "light",
-    ) -> Page:
+    def open_sign_in(self, service: RunningService) -> Page:
         """Open the portal, and wait for its sign-in form."""
         self.allow_errors("status of 401 .*/v1/session")
-        page = self.new_page(service, width=width, height=height, scheme=scheme)
+        page = self.new_page(service)
         page.goto(f"{service.control}/")
         page.get_by_label("Token").wait_for()
         return page
@@ -123,19 +122,13 @@ class PortalUser:
         where: str = "now",
         *,
         token: str | None = None,
-        width: int = 1280,
-        height: int = 800,
-        scheme: Scheme = "light",
-        zone: str = "Europe/Berlin",
-        scale: int = 1,
+        **options: Unpack[PageOptions],
     ) -> Page:
         """Open a page of the portal, signed in, and wait until it shows its data.
 
         Without `token`, the user is the administrator.
         """
-        page = self.new_page(
-            service, width=width, height=height, scheme=scheme, zone=zone, scale=scale
-        )
+        page = self.new_page(service, **options)
         set_session_cookie(page.context, service.control, token or service.token)
         page.goto(f"{service.control}/portal/#/{where}")
         wait_until_drawn(page, where)

@@ -1,12 +1,11 @@
 """Accessibility of every page, checked with axe-core."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.busy_service import a_lively_service
 from tests.browser.portal_user import PortalUser, navigate
 from tests.programs.installed import NODE_MODULES, node_module
 from tests.server.support.service import RunningService
@@ -20,12 +19,6 @@ _RUN = "([where, options]) => axe.run(where, { preload: false, ...options })"
 
 #: Rules whose result may differ between light and dark; the others run once.
 _COLORS = {"runOnly": ["color-contrast", "link-in-text-block"]}
-
-
-@pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with a_lively_service(tmp_path_factory.mktemp("lively")) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The Fleet page: where VMs are, and what maintenance of a host would affect."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
@@ -227,12 +226,12 @@ def test_a_removed_vm_is_no_longer_shown(
 
 @pytest.mark.full
 def test_a_large_fleet_is_drawn_only_as_far_as_visible(
-    user: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
     crowd += [_vm(n, number) for n in range(40) for number in range(20 if n else 300)]
-    (tmp_path / "crowd.toml").write_text('[[hosts]]\nname = "h"\n' + "".join(crowd))
-    page = user.open_page(serve(fleet=str(tmp_path / "crowd.toml")), "fleet")
+    service = serve(fleet='[[hosts]]\nname = "h"\n' + "".join(crowd))
+    page = user.open_page(service, "fleet")
     first = page.get_by_role("row").filter(has_text="g0")
     expect(first.locator(".vm")).to_have_count(200)
     first.get_by_role("button", name="Show more of 100 VMs of g0").click()
@@ -250,11 +249,9 @@ def _vm(group: int, number: int) -> str:
 
 @pytest.mark.full
 def test_an_empty_fleet_shows_instructions_even_on_a_phone(
-    user: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve
 ) -> None:
-    (tmp_path / "empty.toml").write_text("")
-    service = serve(fleet=str(tmp_path / "empty.toml"))
-    page = user.open_page(service, "fleet", width=320)
+    page = user.open_page(serve(fleet=""), "fleet", width=320)
     first = page.get_by_role("region", name="There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     inside = first.bounding_box()

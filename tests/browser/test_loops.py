@@ -21,4 +21,4 @@ def test_another_loop_can_run_after_the_browser_was_in_use(chromium: Chromium) -
 def test_the_browser_can_be_used_again_after_another_loop(
     profiles: ProfilePool,
 ) -> None:
-    profiles.lend("UTC", 1).new_page().close()
+    profiles.lend("UTC").new_page().close()

@@ -1,11 +1,9 @@
 """The Now page: current maintenance, and the latest facts."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.busy_service import a_lively_service
 from tests.browser.conftest import Serve
 from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
@@ -26,13 +24,10 @@ _DRAWN_AGAIN = """() => new Promise((drawn) =>
 
 
 @pytest.fixture(scope="module")
-def lively(
-    profiles: ProfilePool, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
+def full_page(profiles: ProfilePool, lively: RunningService) -> Iterator[Page]:
     """Open a page that shows everything, for read-only tests."""
-    folder = tmp_path_factory.mktemp("lively")
-    with a_lively_service(folder) as service, a_user(profiles) as user:
-        yield user.open_page(service)
+    with a_user(profiles) as user:
+        yield user.open_page(lively)
         assert not user.watch.complaints
 
 
@@ -69,13 +64,13 @@ def section(page: Page, name: str) -> Locator:
     ],
 )
 def test_each_maintenance_is_in_its_section(
-    lively: Page, name: str, title: str
+    full_page: Page, name: str, title: str
 ) -> None:
-    expect(section(lively, name)).to_contain_text(title)
+    expect(section(full_page, name)).to_contain_text(title)
 
 
-def test_the_soonest_maintenance_comes_first(lively: Page) -> None:
-    first = section(lively, "Scheduled").get_by_role("article").first
+def test_the_soonest_maintenance_comes_first(full_page: Page) -> None:
+    first = section(full_page, "Scheduled").get_by_role("article").first
     expect(first).to_contain_text("Preempt of render-8")
 
 
@@ -87,21 +82,21 @@ def test_the_soonest_maintenance_comes_first(lively: Page) -> None:
     ],
 )
 def test_a_waiting_maintenance_shows_the_service_explanation(
-    lively: Page, title: str, words: str
+    full_page: Page, title: str, words: str
 ) -> None:
-    expect(card(lively, title)).to_contain_text(words)
+    expect(card(full_page, title)).to_contain_text(words)
 
 
-def test_counts_are_shown_at_the_top(lively: Page) -> None:
-    counts = lively.get_by_role("list", name="How many there are")
+def test_counts_are_shown_at_the_top(full_page: Page) -> None:
+    counts = full_page.get_by_role("list", name="How many there are")
     texts = [" ".join(text.split()) for text in counts.locator("li").all_inner_texts()]
     assert texts == ["1 Stuck", "1 Started", "1 At a gate", "5 Scheduled"]
 
 
-def test_each_count_leads_to_its_section(lively: Page) -> None:
-    counts = lively.get_by_role("list", name="How many there are")
+def test_each_count_leads_to_its_section(full_page: Page) -> None:
+    counts = full_page.get_by_role("list", name="How many there are")
     counts.get_by_role("button", name="Scheduled").press("Enter")
-    heading = lively.get_by_role("heading", name="Scheduled", exact=True)
+    heading = full_page.get_by_role("heading", name="Scheduled", exact=True)
     expect(heading).to_be_focused()
 
 
@@ -151,11 +146,9 @@ def test_ended_maintenance_moves_to_just_ended(
 
 @pytest.mark.full
 def test_instructions_are_shown_until_there_is_a_fleet(
-    user: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve
 ) -> None:
-    nobody = tmp_path / "nobody.toml"
-    nobody.touch()
-    service = serve(fleet=str(nobody))
+    service = serve(fleet="")
     page = user.open_page(service, width=320)
     first = section(page, "There are no VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")

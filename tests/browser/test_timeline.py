@@ -2,20 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.busy_service import a_lively_service
 from tests.browser.conftest import Serve
 from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService
-
-
-@pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with a_lively_service(tmp_path_factory.mktemp("lively")) as service:
-        yield service
 
 
 @pytest.fixture(scope="module")
@@ -253,13 +245,9 @@ def test_a_narrow_screen_shows_lane_names_above_their_bars(
 
 
 @pytest.mark.full
-def test_long_names_fit_a_narrow_screen(
-    user: PortalUser, serve: Serve, tmp_path: Path
-) -> None:
+def test_long_names_fit_a_narrow_screen(user: PortalUser, serve: Serve) -> None:
     name = "n" * 80
-    fleet = tmp_path / "long.toml"
-    fleet.write_text(f'[[vms]]\nname = "{name}"\n')
-    service = serve(fleet=str(fleet))
+    service = serve(fleet=f'[[vms]]\nname = "{name}"\n')
     service.announce(vms=[name])
     page = user.open_page(service, "timeline", width=390)
     choose(page, "Groups")
@@ -271,23 +259,17 @@ def test_long_names_fit_a_narrow_screen(
 
 
 @pytest.mark.full
-def test_an_empty_fleet_shows_instructions(
-    user: PortalUser, serve: Serve, tmp_path: Path
-) -> None:
-    empty = tmp_path / "empty.toml"
-    empty.write_text("")
-    page = user.open_page(serve(fleet=str(empty)), "timeline")
+def test_an_empty_fleet_shows_instructions(user: PortalUser, serve: Serve) -> None:
+    page = user.open_page(serve(fleet=""), "timeline")
     expect(page.get_by_text("forewarn fleet apply fleet.toml")).to_be_visible()
 
 
 @pytest.mark.full
 def test_many_lanes_are_shown_a_hundred_at_a_time(
-    user: PortalUser, serve: Serve, tmp_path: Path
+    user: PortalUser, serve: Serve
 ) -> None:
     names = [f"vm-{number}" for number in range(120)]
-    fleet = tmp_path / "many.toml"
-    fleet.write_text("".join(f'[[vms]]\nname = "{name}"\n' for name in names))
-    service = serve(fleet=str(fleet))
+    service = serve(fleet="".join(f'[[vms]]\nname = "{name}"\n' for name in names))
     service.request("POST", "/v1/maintenances", {"type": "Freeze", "vms": names})
     page = user.open_page(service, "timeline")
     expect(lane(page, "No host").get_by_role("button")).to_have_count(6)

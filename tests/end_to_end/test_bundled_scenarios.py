@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.testing.support.inner_pytest import a_handler, rehearse
+from tests.testing.clients import command_of, good
+from tests.testing.support.inner_pytest import rehearse
 
 from forewarn.testing.scenario import parser
 
@@ -34,7 +35,7 @@ def test_the_agent_passes(name: str, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", parser.bundled_names())
 def test_a_plain_handler_that_polls_passes(name: str) -> None:
-    played = rehearse(parser.load_scenario(name), a_handler("careful_handler"))
+    played = rehearse(parser.load_scenario(name), command_of(good))
     assert [result.reason for result in played.failed] == []
     assert played.has_passed
 
@@ -43,7 +44,6 @@ def test_a_plain_handler_that_polls_passes(name: str) -> None:
 @pytest.mark.parametrize("name", ["concurrent-events", "scale-in", "silence"])
 def test_a_rehearsal_is_reproducible(name: str) -> None:
     first, second = (
-        rehearse(parser.load_scenario(name), a_handler("careful_handler"))
-        for _ in range(2)
+        rehearse(parser.load_scenario(name), command_of(good)) for _ in range(2)
     )
     assert first.transcript == second.transcript

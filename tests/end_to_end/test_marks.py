@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from tests.testing.support.inner_pytest import ROOT, a_handler, rehearse, shortened
+from tests.testing.clients import approves_unprepared, command_of, drains, good
+from tests.testing.support.inner_pytest import ROOT, rehearse, shortened
 
 from forewarn.testing.scenario.model import Scenario
 from forewarn.testing.scenario.parser import parse_scenario
@@ -19,13 +20,13 @@ def scenario() -> Scenario:
 
 
 def test_a_handler_that_drains_before_it_approves_passes(scenario: Scenario) -> None:
-    played = rehearse(scenario, a_handler("draining_handler"))
+    played = rehearse(scenario, command_of(drains))
     assert [result.reason for result in played.failed] == []
     assert played.has_passed
 
 
 def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> None:
-    handler = a_handler("bad_handlers.approves_before_it_is_ready")
+    handler = command_of(approves_unprepared)
     played = rehearse(shortened(scenario), handler)
     (failed,) = played.failed
     assert "planned is approved" in failed.what
@@ -35,7 +36,7 @@ def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> No
 
 
 def test_a_handler_that_makes_no_mark_fails(scenario: Scenario) -> None:
-    played = rehearse(shortened(scenario), a_handler("careful_handler"))
+    played = rehearse(shortened(scenario), command_of(good))
     assert [result.reason for result in played.failed] == [
         "planned was approved, and there is no mark 'drained', nor any other"
     ]

@@ -5,7 +5,7 @@ A stub logs its arguments, then does what the test wants.
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ class HookEnvironment:
 
     folder: Path
     hook: Path
+    variables: Mapping[str, str]  # of each run
 
     def stub(self, command: str, does: str = "") -> None:
         """Create a stub `command` that runs `does` in bash."""
@@ -58,6 +59,7 @@ class HookEnvironment:
             "FOREWARN_SECONDS_LEFT": str(left * 60),
             "FOREWARN_REAL_SECONDS_LEFT": f"{left}.125",
             "PAUSE": "0.02",
+            **self.variables,
             **environment,
         }
         return run_program(self.folder, str(self.hook), typed="{}", **variables)
@@ -85,6 +87,6 @@ class HookEnvironment:
         return self.folder / "calls"
 
 
-def an_environment(folder: Path, hook: str) -> HookEnvironment:
+def an_environment(folder: Path, hook: str, **variables: str) -> HookEnvironment:
     """Return an environment for the hook at a path below examples/agent."""
-    return HookEnvironment(folder=folder, hook=RECIPES / hook)
+    return HookEnvironment(folder=folder, hook=RECIPES / hook, variables=variables)

@@ -1,8 +1,16 @@
-"""Journal entries about an event, and the body that approves events."""
+"""What a program requests, and the journal entries about it."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
+
+from tests.end_to_end.program import Program
+
+
+def url_of(program: Program, vm: str) -> str:
+    """Return the address from which `vm` reads its events on loopback."""
+    path = "metadata/scheduledevents?api-version=2020-07-01"
+    return f"{program.metadata[0]}/vm/{vm}/{path}"
 
 
 def start_requests(*events: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from tests.end_to_end.program import FinishedCommand, Program
 from tests.programs.deployment import URL, Deployment
 from tests.programs.installed import needs, run_program
-from tests.programs.record import approval, start_requests, vms_that_saw
+from tests.programs.record import approval, start_requests, url_of, vms_that_saw
 
 pytestmark = needs("curl")
 
@@ -15,11 +15,6 @@ STATUS = ("-w", "%{http_code}")
 MARK = ("-H", "Metadata:true")
 #: Sends no body before a 100 response; by default curl would wait only a second.
 ASK_FIRST = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
-
-
-def url_of(program: Program, vm: str) -> str:
-    path = "metadata/scheduledevents?api-version=2020-07-01"
-    return f"{program.metadata[0]}/vm/{vm}/{path}"
 
 
 def curl(folder: Path, *words: str, typed: str = "") -> str:

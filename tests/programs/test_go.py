@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.program import Program
 from tests.programs.installed import package_file, run_program
-from tests.programs.record import approval, start_requests
+from tests.programs.record import approval, start_requests, url_of
 
 pytestmark = pytest.mark.full
 
@@ -18,11 +18,6 @@ def hey(folder: Path, *words: str) -> str:
     assert done.code == 0, done.err
     assert "Error distribution" not in done.out, done.out
     return done.out
-
-
-def url_of(program: Program, vm: str) -> str:
-    path = "metadata/scheduledevents?api-version=2020-07-01"
-    return f"{program.metadata[0]}/vm/{vm}/{path}"
 
 
 @pytest.mark.parametrize("option", ["-disable-compression", "-disable-keepalive"])

@@ -6,6 +6,7 @@ import pytest
 from tests.end_to_end.program import Program
 from tests.programs.installed import NODE_MODULES, needs, node_module, run_program
 from tests.programs.poller import check_poller
+from tests.programs.record import url_of
 
 pytestmark = [pytest.mark.full, needs("node")]
 
@@ -22,6 +23,5 @@ def test_a_program_handles_a_complete_event(
         node_module(way)
     elif run_program(tmp_path, "node", "-e", HAS_FETCH).code != 0:
         pytest.skip("needs Node 18 or newer")
-    path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
-    command = ["node", str(POLL), way, program.metadata[0] + path]
+    command = ["node", str(POLL), way, url_of(program, "db-0")]
     check_poller(program, "db-0", command, tmp_path, NODE_PATH=str(NODE_MODULES))

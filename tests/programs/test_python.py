@@ -15,18 +15,13 @@ import pytest
 import requests
 import urllib3
 from tests.end_to_end.program import Program, serving
-from tests.programs.record import approval, vms_that_saw
+from tests.programs.record import approval, url_of, vms_that_saw
 
 MARK = {"Metadata": "true"}
 
 #: Sends one request and returns the status and the body.
 Post: TypeAlias = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 Get: TypeAlias = Callable[[str], tuple[int, bytes]]
-
-
-def url_of(program: Program, vm: str) -> str:
-    path = "metadata/scheduledevents?api-version=2020-07-01"
-    return f"{program.metadata[0]}/vm/{vm}/{path}"
 
 
 def with_urllib(url: str, body: bytes | None = None) -> tuple[int, bytes]:

@@ -15,7 +15,10 @@ DEAF = "trap '' USR1; echo; while :; do sleep 0.02; done"
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> HookEnvironment:
-    environment = an_environment(tmp_path, "checkpoint/checkpoint.sh")
+    files = {"MARKER": str(tmp_path / "marker"), "STAMP": str(tmp_path / "s")}
+    environment = an_environment(
+        tmp_path, "checkpoint/checkpoint.sh", SERVICE="a.service", **files
+    )
     environment.stub("systemctl", "cat process")
     return environment
 
@@ -36,14 +39,8 @@ def a_service(environment: HookEnvironment, does: str) -> Iterator[None]:
 
 
 def saved(environment: HookEnvironment, left: int = 10, **more: str) -> int:
-    """Run the hook with its marker in the folder and return its exit code."""
-    files = {
-        "MARKER": str(environment.folder / "marker"),
-        "STAMP": str(environment.folder / "s"),
-    }
-    return environment.run(
-        "prepare", left=left, SERVICE="a.service", **files, **more
-    ).code
+    """Run the hook and return its exit code."""
+    return environment.run("prepare", left=left, **more).code
 
 
 def test_a_program_saves_before_the_event(checkpoint: HookEnvironment) -> None:

@@ -11,7 +11,7 @@ DRAIN = "kubectl drain node-0 --ignore-daemonsets --delete-emptydir-data"
 
 @pytest.fixture
 def kubernetes(tmp_path: Path) -> HookEnvironment:
-    environment = an_environment(tmp_path, "kubernetes/drain.sh")
+    environment = an_environment(tmp_path, "kubernetes/drain.sh", NODE="node-0")
     environment.stub("kubectl", '[ "$1" != get ] || cat node; [ "$1" != "${FAILS-}" ]')
     environment.write("node", "\n")
     return environment
@@ -28,7 +28,7 @@ def kubectl(environment: HookEnvironment) -> list[str]:
 def test_a_node_is_cordoned_and_drained_in_the_time_left(
     kubernetes: HookEnvironment,
 ) -> None:
-    assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
+    assert kubernetes.run("prepare", left=62).code == 0
     assert kubectl(kubernetes) == [
         f"kubectl annotate node node-0 --overwrite {MARK}=Reboot",
         "kubectl cordon node-0",
@@ -39,7 +39,7 @@ def test_a_node_is_cordoned_and_drained_in_the_time_left(
 def test_a_drain_without_time_left_does_not_wait_forever(
     kubernetes: HookEnvironment,
 ) -> None:
-    kubernetes.run("prepare", left=0, NODE="node-0")
+    kubernetes.run("prepare", left=0)
     assert kubectl(kubernetes)[-1] == f"{DRAIN} --timeout=1s"
 
 
@@ -49,7 +49,6 @@ def test_a_drain_gets_the_time_of_the_service_or_ten_minutes(
 ) -> None:
     kubernetes.run(
         "prepare",
-        NODE="node-0",
         FOREWARN_REAL_SECONDS_LEFT="",
         FOREWARN_SECONDS_LEFT=told,
     )
@@ -60,16 +59,16 @@ def test_a_drain_gets_the_time_of_the_service_or_ten_minutes(
 def test_a_node_is_not_ready_if_anything_fails(
     kubernetes: HookEnvironment, what: str
 ) -> None:
-    assert kubernetes.run("prepare", NODE="node-0", FAILS=what).code != 0
+    assert kubernetes.run("prepare", FAILS=what).code != 0
 
 
 def test_a_node_cordoned_by_somebody_else_is_drained_and_stays_cordoned(
     kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", "cordoned\n\n")
-    assert kubernetes.run("prepare", left=62, NODE="node-0").code == 0
+    assert kubernetes.run("prepare", left=62).code == 0
     assert kubectl(kubernetes) == [f"{DRAIN} --timeout=60s"]
-    assert kubernetes.run("recover", NODE="node-0").code == 0
+    assert kubernetes.run("recover").code == 0
     assert kubectl(kubernetes) == []
 
 
@@ -77,7 +76,7 @@ def test_a_repeated_kubernetes_hook_repeats_its_work(
     kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
-    kubernetes.run("prepare", left=62, NODE="node-0", FOREWARN_AGAIN="1")
+    kubernetes.run("prepare", left=62, FOREWARN_AGAIN="1")
     assert kubectl(kubernetes) == [
         f"kubectl annotate node node-0 --overwrite {MARK}=Reboot",
         "kubectl cordon node-0",
@@ -90,7 +89,7 @@ def test_a_node_cordoned_by_the_hook_is_uncordoned(
     kubernetes: HookEnvironment, step: str
 ) -> None:
     kubernetes.write("node", f"cordoned\nexample.org/x\n{MARK}\n")
-    assert kubernetes.run(step, NODE="node-0").code == 0
+    assert kubernetes.run(step).code == 0
     assert kubectl(kubernetes) == [
         "kubectl uncordon node-0",
         f"kubectl annotate node node-0 {MARK}-",
@@ -99,7 +98,7 @@ def test_a_node_cordoned_by_the_hook_is_uncordoned(
 
 def test_a_node_stays_cordoned_for_the_next_event(kubernetes: HookEnvironment) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\nforewarn/{OTHER.lower()}\n")
-    assert kubernetes.run("recover", NODE="node-0").code == 0
+    assert kubernetes.run("recover").code == 0
     assert kubectl(kubernetes) == [f"kubectl annotate node node-0 {MARK}-"]
 
 
@@ -107,5 +106,5 @@ def test_an_unreachable_node_is_uncordoned_by_the_next_attempt(
     kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", f"cordoned\n{MARK}\n")
-    assert kubernetes.run("recover", NODE="node-0", FAILS="uncordon").code != 0
+    assert kubernetes.run("recover", FAILS="uncordon").code != 0
     assert kubectl(kubernetes) == ["kubectl uncordon node-0"]  # the mark is still there

@@ -23,7 +23,8 @@ def shell(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def pacemaker(tmp_path: Path, shell: str) -> HookEnvironment:
-    environment = an_environment(tmp_path, "pacemaker/standby.sh")
+    marks = str(tmp_path / "marks")
+    environment = an_environment(tmp_path, "pacemaker/standby.sh", MARKS=marks)
     environment.write("standby", "off\n")
     environment.stub("crm_attribute", "cat standby")
     environment.stub("crm_node", "echo node-0")
@@ -33,10 +34,8 @@ def pacemaker(tmp_path: Path, shell: str) -> HookEnvironment:
 
 
 def run_hook(environment: HookEnvironment, step: str, **more: str) -> int:
-    """Run the hook with marks in the folder and return its exit code."""
-    return environment.run(
-        step, left=62, MARKS=str(environment.folder / "marks"), **more
-    ).code
+    """Run the hook and return its exit code."""
+    return environment.run(step, left=62, **more).code
 
 
 def test_a_node_goes_to_standby_and_waits_until_the_cluster_has_settled(

@@ -7,6 +7,7 @@ import pytest
 from tests.end_to_end.program import Program
 from tests.programs.installed import needs, run_program
 from tests.programs.poller import check_poller
+from tests.programs.record import url_of
 
 SCRIPTS = Path(__file__).parent / "shell"
 TOOLS = ["bash", "busybox", "curl", "nc", "perl", "ruby", "wget"]
@@ -26,7 +27,6 @@ def test_a_script_handles_a_complete_event(
 ) -> None:
     if tool in WHOLE and run_program(tmp_path, *WHOLE[tool]).code != 0:
         pytest.skip(f"needs a whole {tool}")
-    path = "/vm/db-0/metadata/scheduledevents?api-version=2020-07-01"
     poll, way = SCRIPTS / "poll.sh", SCRIPTS / f"{tool}.sh"
-    command = ["bash", str(poll), program.metadata[0] + path, str(way)]
+    command = ["bash", str(poll), url_of(program, "db-0"), str(way)]
     check_poller(program, "db-0", command, tmp_path)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _MARKER = "scheduled_events"
 _SECTION = "scheduled events"
-_ARGUMENTS = ("fleet", "vms", "vm", "seed", "metadata", "settings")
 _HELP = (
     f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): what the"
     " fixture `scheduled_events` serves: a fleet (a file beside the test, or tables)"
@@ -95,33 +94,22 @@ def _add_sections(
 def _open(
     request: pytest.FixtureRequest, cleanup: ExitStack, arguments: dict[str, object]
 ) -> "Rehearsal":
-    rehearsal = _start(request, cleanup, arguments)
-    if isinstance(rehearsal, str):
-        pytest.fail(f"{_MARKER}: {rehearsal}", pytrace=False)
-    rehearsals = request.node.stash.setdefault(_rehearsals, [])
-    rehearsals.append(rehearsal)
-    cleanup.callback(rehearsals.remove, rehearsal)
-    return rehearsal
+    from forewarn.errors import ForewarnError
 
-
-def _start(
-    request: pytest.FixtureRequest, cleanup: ExitStack, arguments: dict[str, object]
-) -> "Rehearsal | str":
-    """Start a rehearsal, or return why it cannot be started."""
-    if unknown := sorted(arguments.keys() - set(_ARGUMENTS)):
-        names = ", ".join(_ARGUMENTS)
-        return f"there is no {', '.join(unknown)}; there are {names}"
     fleet = arguments.get("fleet")
     if isinstance(fleet, str | Path):
         arguments = {**arguments, "fleet": request.path.parent / fleet}
     try:
         from forewarn.testing import Rehearsal
-    except ImportError as error:
-        return str(error)
-    from forewarn.errors import ForewarnError
+        from forewarn.testing.context import RehearsalArguments
+        from forewarn.testing.rehearsal.options import check_keys
 
-    try:
+        check_keys(arguments, RehearsalArguments)
         rehearsal = Rehearsal(**arguments)  # type: ignore[arg-type]  # a marker may hold anything
-        return cleanup.enter_context(rehearsal)
-    except ForewarnError as error:
-        return str(error)
+        cleanup.enter_context(rehearsal)
+    except (ImportError, ForewarnError) as error:
+        raise pytest.fail.Exception(f"{_MARKER}: {error}", pytrace=False) from None
+    rehearsals = request.node.stash.setdefault(_rehearsals, [])
+    rehearsals.append(rehearsal)
+    cleanup.callback(rehearsals.remove, rehearsal)
+    return rehearsal

@@ -3,18 +3,16 @@
 import argparse
 import json
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.testing.clients import command_of, ends_while_quiet
 
 from forewarn.cli.rehearse.lint import lint
 from forewarn.errors import WrongUsage
 
-ROOT = Path(__file__).parents[3]
-MODULE = "tests.testing.bad_clients.ends_while_quiet"
-ENDS = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", MODULE]
+ENDS = command_of(ends_while_quiet)
 
 
 def options(**given: object) -> argparse.Namespace:

@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 from tests.testing.support.lint_evidence import MINE, THEIRS, an_evidence, approved
 
-from forewarn.testing.lint.evidence import CoursePart
-from forewarn.testing.lint.report import PARTS, as_json, as_junit, reasons, row, summary
+from forewarn.testing.lint.report import as_json, as_junit, reasons, row, summary
 from forewarn.testing.lint.runner import RULES, LintResult, apply_rules
 
 
@@ -73,7 +72,3 @@ def test_rules_without_evidence_are_skipped() -> None:
     )
     suite = ElementTree.fromstring(as_junit(linted))[0]
     assert suite.get("skipped") == str(len(RULES) - 1)
-
-
-def test_every_part_has_a_description() -> None:
-    assert [*PARTS] == [*CoursePart]

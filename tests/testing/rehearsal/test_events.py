@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event as Bell
 from threading import Thread
 
@@ -9,7 +10,7 @@ import pytest
 from tests.core.support.builders import NOON, a_maintenance, an_event
 
 from forewarn import Client
-from forewarn.core.lifecycle.model import Phase
+from forewarn.core.lifecycle.model import Phase, Via
 from forewarn.errors import NotFound, TooLate
 from forewarn.protocol.types import EventStatus, EventType
 from forewarn.testing import Rehearsal
@@ -216,6 +217,23 @@ def test_messages_name_who_approved_or_why_nobody_could() -> None:
     message = not_approved_by(canceled, "e0", None, "1s")
     assert message == "Reboot e0 of vm0 was not approved: it was canceled"
     assert what_approved(canceled, "e0") is None
+
+
+def test_approval_by_group_settings_is_described_as_such() -> None:
+    event = replace(an_event("e0", approved_at=NOON), approved_via=Via.POLICY)
+    message = what_approved(a_maintenance(events=[event]), "e0")
+    assert message == "Reboot e0 of vm0 was approved by the settings of group group0"
+
+
+def test_first_of_several_equal_marks_counts() -> None:
+    def message(*times: float) -> str | None:
+        marks = [Mark(name="drained", at=at) for at in times]
+        return too_early("Reboot e0", marks, "drained", 1.0, 5.0)
+
+    assert message(2.0, 9.0) is None
+    assert message(0.5, 7.0, 9.0) == (
+        "Reboot e0 was approved 2.00 s before the mark 'drained'"
+    )
 
 
 def test_missing_mark_is_named_along_with_existing_ones() -> None:

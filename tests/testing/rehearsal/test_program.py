@@ -73,17 +73,26 @@ def test_output_of_a_program_can_be_written_to_a_file(tmp_path: Path) -> None:
 
 
 def test_missing_program_is_an_error_message() -> None:
-    with pytest.raises(CannotStart, match="no-such-thing cannot be started: No such"):
-        Program(["no-such-thing"], {}).start()
+    with (
+        pytest.raises(CannotStart, match="no-such-thing cannot be started: No such"),
+        Program(["no-such-thing"], {}),
+    ):
+        pass
 
 
 def test_unwritable_output_is_an_error_message(tmp_path: Path) -> None:
     name = str(tmp_path / "not" / "there")
-    with pytest.raises(CannotStart, match="there cannot be written"):
-        Program(["true"], {}, output=name).start()
+    with (
+        pytest.raises(CannotStart, match="there cannot be written"),
+        Program(["true"], {}, output=name),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("command", [(), (["sleep", "5"],), ("sleep", 5)])
 def test_invalid_command_is_an_error_message(command: Any) -> None:
-    with pytest.raises(CannotStart, match="a command is its words"):
-        Program(command, {}).start()
+    with (
+        pytest.raises(CannotStart, match="a command is its words"),
+        Program(command, {}),
+    ):
+        pass

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from tests.core.support.builders import MINUTE, NOON, a_maintenance, an_event
+from tests.testing.support.request_records import a_request_record
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Via
@@ -14,21 +15,6 @@ from forewarn.testing.rehearsal.observer import Mark
 from forewarn.testing.rehearsal.timeline import TITLE, TimelineData, timeline
 
 ID = "5F3A2B1C-0000-4000-8000-000000000000"
-GET = "/metadata/scheduledevents"
-
-
-def a_poll(at: float, vm: str | None = "web-0", **changed: object) -> RequestRecord:
-    fields = {
-        "at": at,
-        "vm": vm,
-        "method": "GET",
-        "path": GET,
-        "version": "2020-07-01",
-        "is_marked": True,
-        "status": 200,
-        **changed,
-    }
-    return RequestRecord(**fields)  # type: ignore[arg-type]  # overridden by keyword
 
 
 def an_announcement() -> f.Announced:
@@ -44,7 +30,7 @@ def an_approval(by: str = "web-0") -> f.Approved:
 
 def render(
     *facts: tuple[float, f.Fact],
-    requests: tuple[RequestRecord, ...] = (a_poll(0.5),),
+    requests: tuple[RequestRecord, ...] = (a_request_record(0.5),),
     marks: tuple[tuple[datetime, Mark], ...] = (),
     unanswered: tuple[tuple[str | None, float], ...] = (),
     now: timedelta = timedelta(),
@@ -74,7 +60,7 @@ def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
         (4.0, an_approval()),
         (5.0, f.Started(at=NOON + 15 * MINUTE, maintenance="m0")),
         (6.0, f.Completed(at=NOON + 16 * MINUTE, maintenance="m0")),
-        requests=(a_poll(2.0),),
+        requests=(a_request_record(2.0),),
         marks=((NOON, done),),
         now=20 * MINUTE,
     ) == [
@@ -89,8 +75,8 @@ def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
 
 
 def test_consecutive_polls_are_one_line() -> None:
-    polls = [a_poll(2 + 0.1 * number) for number in range(37)]
-    others = [a_poll(2 + 0.1 * number, "web-1") for number in range(20)]
+    polls = [a_request_record(2 + 0.1 * number) for number in range(37)]
+    others = [a_request_record(2 + 0.1 * number, vm="web-1") for number in range(20)]
     lines = render((1.0, an_announcement()), requests=(*polls, *others))
     assert lines[1:-1] == [
         "+0:00  web-0 asked 37 times in 3.6 s, last 4.4 s ago, api-version 2020-07-01",
@@ -104,7 +90,7 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
         (1.0, an_announcement()),
         (4.0, an_approval()),
         (9.0, f.Seen(at=NOON, sights=(sight,))),  # committed last
-        requests=(a_poll(0.5), a_poll(2.0), a_poll(3.0)),
+        requests=(a_request_record(0.5), a_request_record(2.0), a_request_record(3.0)),
     )
     assert [line.partition("  ")[2] for line in lines] == [
         "web-0 asked, 9.5 s ago, api-version 2020-07-01",
@@ -121,27 +107,29 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
     ("asked", "line"),
     [
         (
-            a_poll(2.0, is_marked=False, status=400),
+            a_request_record(2.0, is_marked=False, status=400),
             "web-0 asked, 8.0 s ago, answered 400, without Metadata: true, api-ve...",
         ),
         (
-            a_poll(2.0, version="", status=400),
+            a_request_record(2.0, version="", status=400),
             "web-0 asked, 8.0 s ago, answered 400, no api-version",
         ),
         (
-            a_poll(2.0, fault="reset", status=0),
+            a_request_record(2.0, fault="reset", status=0),
             "web-0 asked, 8.0 s ago, cut off, fault reset, api-version 2020-07-01",
         ),
         (
-            a_poll(2.0, None, status=404),
+            a_request_record(2.0, vm=None, status=404),
             "somebody unknown asked, 8.0 s ago, answered 404, api-version 2020-07-01",
         ),
         (
-            a_poll(2.0, path="/metadata/instance", version="2021-02-01"),
+            a_request_record(2.0, path="/metadata/instance", version="2021-02-01"),
             "web-0 sent GET /metadata/instance, 8.0 s ago, api-version 2021-02-01",
         ),
         (
-            a_poll(2.0, "web-1", method="POST", status=400, events=("E9",)),
+            a_request_record(
+                2.0, vm="web-1", method="POST", status=400, events=("E9",)
+            ),
             "web-1 wanted to approve E9, 8.0 s ago, answered 400, api-version 202...",
         ),
     ],
@@ -152,10 +140,10 @@ def test_unusual_parts_of_a_request_are_shown(asked: RequestRecord, line: str) -
 
 
 def test_approval_and_its_request_are_one_line() -> None:
-    post = a_poll(3.9, method="POST", events=(ID.lower(),))
+    post = a_request_record(3.9, method="POST", events=(ID.lower(),))
     lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
     assert lines[1:-1] == ["+0:00  web-0 approved Reboot 5F3A2B1C"]
-    again = a_poll(5.0, "web-1", method="POST", events=(ID,))
+    again = a_request_record(5.0, vm="web-1", method="POST", events=(ID,))
     lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(again,))
     assert "web-1 wanted to approve 5F3A2B1C" in lines[2]
 
@@ -163,8 +151,8 @@ def test_approval_and_its_request_are_one_line() -> None:
 @pytest.mark.parametrize(
     "post",
     [
-        a_poll(5.0, method="POST", events=(ID, "E9")),
-        a_poll(5.0, method="POST", events=(ID,), status=503, fault="503"),
+        a_request_record(5.0, method="POST", events=(ID, "E9")),
+        a_request_record(5.0, method="POST", events=(ID,), status=503, fault="503"),
     ],
 )
 def test_request_not_fully_covered_by_the_journal_is_shown(post: RequestRecord) -> None:

@@ -1,12 +1,13 @@
 """Verdicts on expectations that hold throughout, and their reasons."""
 
-from tests.testing.support.conduct_builders import (
-    a_conduct,
-    a_request_record,
-    an_approval,
-)
+from collections.abc import Sequence
 
+import pytest
+from tests.testing.support.request_records import a_request_record
+
+from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.scenario.conduct import (
+    ProgramApproval,
     ProgramConduct,
     judge_conduct,
     why_unapproved,
@@ -14,6 +15,39 @@ from forewarn.testing.scenario.conduct import (
 )
 from forewarn.testing.scenario.model import Throughout
 from forewarn.testing.scenario.results import StepResult, StepVerdict
+
+
+def a_conduct(
+    *,
+    arrivals: Sequence[float] | None = None,
+    requests: Sequence[RequestRecord] = (),
+    until: float = 10.0,
+    outages: Sequence[tuple[float, float]] = (),
+    approvals: Sequence[ProgramApproval] = (),
+    has_ended: bool = False,
+    code: int | None = None,
+) -> ProgramConduct:
+    """Make the behavior of a program that started at 0."""
+    return ProgramConduct(
+        vm="web-0",
+        began=0.0,
+        until=until,
+        outages=outages,
+        arrivals=[request.since for request in requests]
+        if arrivals is None
+        else arrivals,
+        requests=requests,
+        approvals=approvals,
+        has_ended=has_ended,
+        code=code,
+    )
+
+
+def an_approval(
+    called: str | None = "reboot", resources: tuple[str, ...] = ("web-0",)
+) -> ProgramApproval:
+    return ProgramApproval(event="E0", name=called, resources=resources)
+
 
 POLLS = Throughout(keeps_running=False, polls_at_least_every=2.0)
 
@@ -27,20 +61,13 @@ def test_program_that_runs_to_the_end_keeps_running() -> None:
     assert the_only(Throughout(), a_conduct()).verdict is StepVerdict.PASSED
 
 
-def test_exit_code_of_an_ended_program_is_reported() -> None:
-    result = the_only(Throughout(), a_conduct(has_ended=True, code=3))
+@pytest.mark.parametrize(
+    ("code", "how"), [(3, "ended with exit code 3"), (-9, "was killed by signal 9")]
+)
+def test_end_of_a_program_is_reported(code: int, how: str) -> None:
+    result = the_only(Throughout(), a_conduct(has_ended=True, code=code))
     assert result.verdict is StepVerdict.FAILED
-    assert result.reason == "the program ended with exit code 3"
-
-
-def test_signal_that_killed_a_program_is_reported() -> None:
-    result = the_only(Throughout(), a_conduct(has_ended=True, code=-9))
-    assert result.reason == "the program was killed by signal 9"
-
-
-def test_steady_polls_are_frequent_enough() -> None:
-    steady = [a_request_record(float(second)) for second in range(1, 10)]
-    assert the_only(POLLS, a_conduct(requests=steady)).verdict is StepVerdict.PASSED
+    assert result.reason == f"the program {how}"
 
 
 def test_pause_between_polls_is_reported_with_length_and_start() -> None:
@@ -73,25 +100,33 @@ def test_pause_may_be_slightly_longer_on_a_busy_machine() -> None:
     assert the_only(POLLS, too_late).verdict is StepVerdict.FAILED
 
 
-def test_short_request_during_a_long_poll_is_not_a_pause() -> None:
-    both = [a_request_record(9.0, since=1.0), a_request_record(2.0)]
-    assert the_only(POLLS, a_conduct(requests=both)).verdict is StepVerdict.PASSED
-
-
-def test_long_poll_is_not_a_pause() -> None:
-    held = [a_request_record(6.0, since=1.0), a_request_record(9.0, since=6.1)]
-    assert the_only(POLLS, a_conduct(requests=held)).verdict is StepVerdict.PASSED
-
-
-def test_pending_long_poll_at_the_end_is_not_a_pause() -> None:
-    conduct = a_conduct(arrivals=[1.0], requests=[])
+@pytest.mark.parametrize(
+    "conduct",
+    [
+        a_conduct(requests=[a_request_record(float(at)) for at in range(1, 10)]),
+        a_conduct(
+            requests=[
+                a_request_record(6.0, since=1.0),
+                a_request_record(9.0, since=6.1),
+            ]
+        ),
+        a_conduct(requests=[a_request_record(9.0, since=1.0), a_request_record(2.0)]),
+        a_conduct(arrivals=[1.0], requests=[]),
+        a_conduct(
+            requests=[a_request_record(1.0), a_request_record(9.0)],
+            outages=[(1.5, 8.5)],
+        ),
+    ],
+    ids=[
+        "steady polls",
+        "long polls",
+        "a request during a long poll",
+        "a long poll at the end",
+        "an outage",
+    ],
+)
+def test_polls_are_frequent_enough(conduct: ProgramConduct) -> None:
     assert the_only(POLLS, conduct).verdict is StepVerdict.PASSED
-
-
-def test_no_polls_are_expected_during_an_outage() -> None:
-    requests = [a_request_record(1.0), a_request_record(9.0)]
-    outages = the_only(POLLS, a_conduct(requests=requests, outages=[(1.5, 8.5)]))
-    assert outages.verdict is StepVerdict.PASSED
 
 
 def test_forbidden_approval_is_named() -> None:
@@ -127,65 +162,71 @@ def test_program_that_never_polled_is_pointed_to_the_variable() -> None:
     assert "$FOREWARN_ENDPOINT" in why_unseen(a_conduct(), 0.0)
 
 
-def test_missing_header_is_the_reason_of_a_refusal() -> None:
-    conduct = a_conduct(requests=[a_request_record(5.0, status=400, is_marked=False)])
-    assert why_unseen(conduct, 1.0) == (
-        "GET /metadata/scheduledevents was answered 400: it sent no"
-        " `Metadata: true` header"
-    )
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (
+            a_request_record(5.0, status=400, is_marked=False),
+            "GET /metadata/scheduledevents was answered 400: it sent no"
+            " `Metadata: true` header",
+        ),
+        (
+            a_request_record(5.0, status=400, version=""),
+            "GET /metadata/scheduledevents was answered 400: it gave no api-version",
+        ),
+        (
+            a_request_record(0.5),
+            "web-0 asked last 9.5 s ago; requests in all: 1",
+        ),
+        (
+            a_request_record(5.0, status=503, fault="503"),
+            "web-0 asked last 5.0 s ago; requests in all: 1",
+        ),
+    ],
+    ids=["no header", "no api-version", "no poll since", "an injected fault"],
+)
+def test_reason_of_an_unseen_event(request_: RequestRecord, reason: str) -> None:
+    assert why_unseen(a_conduct(requests=[request_]), 1.0) == reason
 
 
-def test_missing_api_version_is_the_reason_of_a_refusal() -> None:
-    conduct = a_conduct(requests=[a_request_record(5.0, status=400, version="")])
-    assert "it gave no api-version" in why_unseen(conduct, 1.0)
+@pytest.mark.parametrize(
+    ("requests", "reason"),
+    [
+        (
+            [a_request_record(1.0), a_request_record(2.0)],
+            "web-0 was shown it and has asked 2 times since, but it posted no approval",
+        ),
+        (
+            [a_request_record(3.0, method="POST", events=("E9",))],
+            "web-0 was shown it and has asked 1 times since, but it posted no approval"
+            " of reboot, only of E9",
+        ),
+        (
+            [a_request_record(3.0, method="POST", status=400, is_marked=False)],
+            "its last approval was answered 400: it sent no `Metadata: true` header",
+        ),
+        (
+            [
+                a_request_record(at, method="POST", status=status)
+                for at, status in [(0.2, 400), (3.0, 429), (4.0, 503)]
+            ],
+            "its last approval was answered 503",
+        ),
+    ],
+    ids=["none", "of another event", "refused", "refused several times"],
+)
+def test_reason_of_a_missing_approval(
+    requests: list[RequestRecord], reason: str
+) -> None:
+    conduct = a_conduct(requests=requests)
+    assert why_unapproved(conduct, "reboot", is_seen=True, since=0.5) == reason
 
 
-def test_reason_shows_the_time_of_the_last_poll() -> None:
-    conduct = a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
-    assert why_unseen(conduct, 3.0) == "web-0 asked last 8.0 s ago; requests in all: 2"
-
-
-def test_reason_shows_that_no_approval_was_posted() -> None:
-    conduct = a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
-    reason = why_unapproved(conduct, "reboot", is_seen=True, since=0.5)
-    assert reason == (
-        "web-0 was shown it and has asked 2 times since, but it posted no approval"
-    )
-
-
-def test_reason_shows_the_id_that_was_approved_instead() -> None:
-    post = a_request_record(3.0, method="POST", events=("E9",))
-    reason = why_unapproved(
-        a_conduct(requests=[post]), "reboot", is_seen=True, since=0.5
-    )
-    assert reason.endswith("posted no approval of reboot, only of E9")
-
-
-def test_refused_approval_is_the_reason() -> None:
-    post = a_request_record(3.0, method="POST", status=400, is_marked=False)
-    reason = why_unapproved(
-        a_conduct(requests=[post]), "reboot", is_seen=True, since=0.5
-    )
-    assert reason.startswith("its last approval was answered 400: it sent no `Metadata")
-
-
-def test_last_of_several_refused_approvals_is_the_reason() -> None:
-    posts = [
-        a_request_record(at, method="POST", status=status)
-        for at, status in [(0.2, 400), (3.0, 429), (4.0, 503)]
-    ]
-    conduct = a_conduct(requests=posts)
-    reason = why_unapproved(conduct, "reboot", is_seen=True, since=0.5)
-    assert reason == "its last approval was answered 503"
-    later = why_unapproved(conduct, "reboot", is_seen=True, since=5.0)
-    assert "was answered" not in later
-
-
-def test_injected_faults_are_not_blamed_on_the_program() -> None:
-    spoilt = a_request_record(5.0, status=503, fault="503")
-    assert why_unseen(a_conduct(requests=[spoilt]), 1.0).startswith(
-        "web-0 asked last 5.0 s"
-    )
+def test_earlier_refusals_are_not_the_reason() -> None:
+    early = a_request_record(4.0, method="POST", status=503)
+    conduct = a_conduct(requests=[early])
+    reason = why_unapproved(conduct, "reboot", is_seen=True, since=5.0)
+    assert "was answered" not in reason
 
 
 def test_exit_before_the_approval_is_the_reason() -> None:

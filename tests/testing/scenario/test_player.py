@@ -1,6 +1,7 @@
 """Scenarios played to real programs, and the verdicts."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,7 +23,13 @@ SEEN = s.ExpectStep(expectation=s.Expectation.SEEN, event="reboot", seconds=60)
 APPROVED = s.ExpectStep(
     expectation=s.Expectation.APPROVED, event="reboot", by="web-0", seconds=60
 )
+AFTER_MARK = replace(APPROVED, after_mark="ready")
+NOT_APPROVED = replace(APPROVED, expectation=s.Expectation.NOT_APPROVED, by=None)
 POLLED = s.ExpectStep(expectation=s.Expectation.POLLED, seconds=60)
+MARKED = s.ExpectStep(expectation=s.Expectation.MARKED, mark="ready", seconds=60)
+ENDED = s.ExpectStep(expectation=s.Expectation.ENDED, code=7, seconds=60)
+FAILURE = s.FailStep(host="host-a", name="failure")
+MINUTE = s.AdvanceStep(by=timedelta(minutes=1))
 START = s.AdvanceToStep(event="reboot")
 END = s.AdvanceToStep(event="reboot", is_end=True)
 
@@ -78,7 +85,7 @@ def test_program_that_approves_passes_a_complete_scenario() -> None:
 
 
 def test_program_that_never_approves_fails_with_the_reason() -> None:
-    soon = s.ExpectStep(expectation=s.Expectation.APPROVED, event="reboot", seconds=0.3)
+    soon = replace(APPROVED, seconds=0.3)
     outcome = played(REBOOT, SEEN, soon, START, by=IDLE)
     assert not outcome.has_passed
     assert failure(outcome).number == 3
@@ -89,24 +96,19 @@ def test_program_that_never_approves_fails_with_the_reason() -> None:
 
 
 def test_polling_less_often_than_expected_fails() -> None:
-    often = s.ExpectStep(expectation=s.Expectation.POLLED, times=50, seconds=0.2)
+    often = replace(POLLED, times=50, seconds=0.2)
     outcome = played(REBOOT, SEEN, often, by=IDLE)
     assert failure(outcome).number == 3
 
 
 def test_approving_when_waiting_is_expected_fails() -> None:
-    patient = s.ExpectStep(
-        expectation=s.Expectation.NOT_APPROVED, event="reboot", seconds=60
-    )
-    outcome = played(REBOOT, patient)
+    outcome = played(REBOOT, NOT_APPROVED)
     assert failure(outcome).reason == "reboot was approved by web-0"
     assert failure(outcome).seconds < 30
 
 
 def test_program_that_waits_passes_if_nothing_may_be_approved() -> None:
-    patient = s.ExpectStep(
-        expectation=s.Expectation.NOT_APPROVED, event="reboot", seconds=0.1
-    )
+    patient = replace(NOT_APPROVED, seconds=0.1)
     throughout = s.Throughout(approves_nothing=True)
     assert played(REBOOT, SEEN, patient, by=IDLE, throughout=throughout).has_passed
 
@@ -137,37 +139,22 @@ def test_program_that_never_polls_fails() -> None:
 
 
 def test_a_program_may_be_expected_to_end() -> None:
-    ended = s.ExpectStep(expectation=s.Expectation.ENDED, code=7, seconds=60)
     ends = an_actor("while not scheduled(): time.sleep(0.02)\nsys.exit(7)")
     throughout = s.Throughout(keeps_running=False)
-    assert played(REBOOT, ended, by=ends, throughout=throughout).has_passed
-    wrong = s.ExpectStep(expectation=s.Expectation.ENDED, code=0, seconds=60)
+    assert played(REBOOT, ENDED, by=ends, throughout=throughout).has_passed
+    wrong = replace(ENDED, code=0)
     outcome = played(REBOOT, wrong, by=ends, throughout=throughout)
     assert failure(outcome).reason == "the program ended with exit code 7, not with 0"
 
 
 def test_an_approval_after_the_mark_passes() -> None:
     marks = an_actor("forever(lambda e: (mark('ready'), approve(e)))")
-    after = s.ExpectStep(
-        expectation=s.Expectation.APPROVED,
-        event="reboot",
-        after_mark="ready",
-        seconds=60,
-    )
-    marked = s.ExpectStep(expectation=s.Expectation.MARKED, mark="ready", seconds=60)
-    assert played(REBOOT, marked, after, by=marks).has_passed
+    assert played(REBOOT, MARKED, AFTER_MARK, by=marks).has_passed
 
 
 def test_an_approval_before_the_mark_fails() -> None:
     hasty = an_actor("forever(lambda e: (approve(e), mark('ready')))")
-    marked = s.ExpectStep(expectation=s.Expectation.MARKED, mark="ready", seconds=60)
-    after = s.ExpectStep(
-        expectation=s.Expectation.APPROVED,
-        event="reboot",
-        after_mark="ready",
-        seconds=60,
-    )
-    reason = failure(played(REBOOT, marked, after, by=hasty)).reason or ""
+    reason = failure(played(REBOOT, MARKED, AFTER_MARK, by=hasty)).reason or ""
     assert "before the mark 'ready'" in reason
 
 
@@ -196,9 +183,7 @@ def test_seed_makes_the_transcript_identical() -> None:
 @pytest.mark.parametrize("called", ["own", None])
 def test_approving_an_event_of_others_fails(called: str | None) -> None:
     other = Order(type=EventType.REBOOT, vms=("web-1",))
-    approved = s.ExpectStep(
-        expectation=s.Expectation.APPROVED, event="other", seconds=60
-    )
+    approved = replace(APPROVED, event="other", by=None)
     own = s.OperateStep(operation=VmOperation.RESTART, vm="web-0", name=called)
     throughout = s.Throughout(approves_only_its_own=True)
     announce = s.AnnounceStep(order=other, name="other")
@@ -212,14 +197,14 @@ def test_approving_an_event_of_others_fails(called: str | None) -> None:
 def test_request_for_another_path_is_not_a_poll() -> None:
     other = "URL = URL.replace('scheduledevents', 'instance')"
     program = an_actor(f"ask()\n{other}\nforever(lambda event: None)")
-    soon = s.ExpectStep(expectation=s.Expectation.POLLED, seconds=0.3)
+    soon = replace(POLLED, seconds=0.3)
     assert failure(played(REBOOT, soon, by=program)).number == 2
 
 
 @pytest.mark.parametrize("kind", [FaultKind.STALE, FaultKind.ERROR])
 def test_poll_that_gets_a_fault_still_counts(kind: FaultKind) -> None:
     fault = s.SetFaultStep(fault=Fault(kind=kind))
-    several = s.ExpectStep(expectation=s.Expectation.POLLED, times=3, seconds=60)
+    several = replace(POLLED, times=3)
     assert played(POLLED, fault, REBOOT, several, by=IDLE).has_passed
 
 
@@ -275,18 +260,13 @@ def test_degraded_host_fails_at_the_predicted_time() -> None:
 
 
 def test_failed_host_starts_immediately_and_ends_on_recovery() -> None:
-    fail = s.FailStep(host="host-a", name="failure")
-    minute, well = s.AdvanceStep(by=timedelta(minutes=1)), s.RecoverStep(host="host-a")
-    outcome = played(fail, POLLED, minute, well, POLLED, by=IDLE)
+    well = s.RecoverStep(host="host-a")
+    outcome = played(FAILURE, POLLED, MINUTE, well, POLLED, by=IDLE)
     assert outcome.has_passed
     assert facts(outcome) == [("Announced", 0), ("Started", 0), ("Completed", 60)]
 
 
 def test_completing_the_work_ends_a_failure() -> None:
-    fail = s.FailStep(host="host-a", name="failure")
-    minute, done = (
-        s.AdvanceStep(by=timedelta(minutes=1)),
-        s.CompleteStep(event="failure"),
-    )
-    outcome = played(fail, POLLED, minute, done, POLLED, by=IDLE)
+    done = s.CompleteStep(event="failure")
+    outcome = played(FAILURE, POLLED, MINUTE, done, POLLED, by=IDLE)
     assert facts(outcome)[-1] == ("Completed", 60)

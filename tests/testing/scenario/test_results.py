@@ -1,8 +1,10 @@
-"""Reports of a rehearsal: text, JUnit and JSON."""
+"""Reports of a rehearsal: text, JUnit, JSON and transcript."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
+from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight, Started
 from forewarn.testing.rehearsal.options import fleet_of
 from forewarn.testing.scenario.model import Scenario
 from forewarn.testing.scenario.results import (
@@ -14,6 +16,7 @@ from forewarn.testing.scenario.results import (
     reasons,
     row,
     summary,
+    transcript,
 )
 
 DONE = StepResult(
@@ -119,3 +122,19 @@ def test_junit_is_valid_whatever_the_file_name() -> None:
     suite = ElementTree.fromstring(as_junit(odd).encode()).find("testsuite")
     assert suite is not None
     assert suite.get("name") == "forewarn.weird"
+
+
+# --- transcript --------------------------------------------------------------
+
+
+def test_transcript_has_the_order_of_facts_but_not_the_time_of_polls() -> None:
+    at = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    one, two = (Started(at=at, maintenance=id_) for id_ in ("m0", "m1"))
+    seen = Seen(at=at, sights=(Sight(event="e0", vm="web-0", at=at),))
+
+    def lines(*facts: Fact) -> list[str]:
+        entries = [JournalEntry(position=n, fact=fact) for n, fact in enumerate(facts)]
+        return [*transcript("test", 1, [], entries, at)]
+
+    assert lines(one, seen, two) == lines(one, two, seen)
+    assert lines(one, two) != lines(two, one)

@@ -1,41 +1,23 @@
 """Playing scenarios to the handlers of these tests."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from forewarn.cli.rehearse.terminal import NoProgress
 from forewarn.testing.scenario.model import ExpectStep, Scenario, Step
 from forewarn.testing.scenario.player import ScenarioRun, play
-from forewarn.testing.scenario.results import ScenarioResult, StepResult
+from forewarn.testing.scenario.results import ScenarioResult
 
 ROOT = Path(__file__).parents[3]
 
 _SHORT = 6.0  # seconds, for handlers that poll ten times a second
 
 
-class NullObserver:
-    """An observer that ignores progress."""
-
-    def begin(self, number: int, what: str) -> None:
-        """Ignore that a step begins."""
-
-    def end(self, result: StepResult) -> None:
-        """Ignore the result of a step."""
-
-
 def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
     """Play `scenario` to `command`."""
-    return play(
-        scenario, ScenarioRun(command=command, seed=1, timeout=100), NullObserver()
-    )
-
-
-def a_handler(name: str) -> Sequence[str]:
-    """Return the command that runs a handler of this folder."""
-    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r})"
-    run = f"runpy.run_module('tests.testing.{name}', run_name='__main__')"
-    return [sys.executable, "-c", f"{start}; {run}"]
+    run = ScenarioRun(command=command, seed=1, timeout=100)
+    return play(scenario, run, NoProgress())
 
 
 def shortened(scenario: Scenario) -> Scenario:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tests.testing.support.request_records import a_request_record
+
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.lint.evidence import (
     AnnouncedEvent,
@@ -20,7 +22,6 @@ SPANS = tuple(
     for number, part in enumerate(CoursePart)
 )
 END = SPANS[-1].ended
-PATH = "/vm/vm-0/metadata/scheduledevents"
 
 FREEZE, THEIRS, MINE, USERS = "F0", "R1", "R0", "U0"
 ANNOUNCED = (
@@ -37,31 +38,6 @@ SHOWN = (
 
 def middle(part: CoursePart) -> float:
     return next(span.began for span in SPANS if span.part is part) + LENGTH / 2
-
-
-def a_request_record(
-    at: float,
-    *,
-    method: str = "GET",
-    path: str = PATH,
-    version: str = "2020-07-01",
-    is_marked: bool = True,
-    status: int = 200,
-    events: tuple[str, ...] = (),
-    fault: str | None = None,
-) -> RequestRecord:
-    return RequestRecord(
-        at=at,
-        since=at,
-        vm="vm-0",
-        method=method,
-        path=path,
-        version=version,
-        is_marked=is_marked,
-        status=status,
-        events=events,
-        fault=fault,
-    )
 
 
 def approved(at: float, *events: str, status: int = 200) -> RequestRecord:

@@ -56,7 +56,7 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
         mute_service_log()
         end_on_signals()
         with closing(_Parts(screen_of(args, len(CoursePart)))) as parts:
-            linted = runner.lint(trial, parts)
+            linted = runner.lint(trial, parts.begin)
         try:
             write_lines(junit, [report.as_junit(linted, is_strict=is_strict)])
         finally:  # show the findings even if the disk is full
@@ -85,11 +85,9 @@ class _Parts:
         self._what = ""
 
     def begin(self, part: "CoursePart") -> None:
-        from forewarn.testing.lint.report import PARTS
-
         self._end()
         self._number += 1
-        self._what = PARTS[part]
+        self._what = part.text
         self._screen.begin(self._number, self._what)
 
     def close(self) -> None:

@@ -7,20 +7,24 @@ from itertools import pairwise
 
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.lifecycle.model import Phase
+from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.lint.evidence import (
+    RETRY_AFTER,
     AnnouncedEvent,
     CoursePart,
     CourseSpan,
+    Evidence,
+    ProgramExit,
     ShownDocument,
+    longest_pause,
+    polls_of,
 )
-from forewarn.testing.lint.observer import FUTURE_EVENT, ProgramWait
+from forewarn.testing.lint.observer import FUTURE_EVENT, LintRehearsal
 from forewarn.testing.rehearsal.event import RehearsedEvent
-from forewarn.testing.rehearsal.rehearsal import Rehearsal
+from forewarn.testing.rehearsal.program import Program
 
 _PAUSES = 4  # polling intervals that the program may take to react
 _MIN_POLLS = 3  # polls that show its pace, while nothing happens
-
-RETRY_AFTER = 2  # seconds, sent with a 429
 
 _LATER = "2h"  # notice of other VMs' events, so that they start after the lint
 _AFTER_WORK = "1m"  # after which everything that has started is over
@@ -55,28 +59,35 @@ class LintCourse:
 
     def __init__(
         self,
-        rehearsal: Rehearsal,
-        program: ProgramWait,
+        rehearsal: LintRehearsal,
+        program: Program,
         pace: LintPace,
+        *,
+        deadline: float,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Play against `program`; call `begin` for each part."""
+        """Play against `program` until `deadline`, a monotonic time.
+
+        Call `begin` for each part.
+        """
         self._rehearsal = rehearsal
         self._program = program
         self._pace = pace
+        self._deadline = deadline
         self._begin = begin
+        self._patience = pace.min_patience  # until the program's pace is known
         self._events: list[RehearsedEvent] = []
-        self._announced: list[AnnouncedEvent] = []
         self._began: list[tuple[CoursePart, float]] = []
 
-    def play(self) -> None:
+    def play(self) -> Evidence:
         """Play all parts, or stop when the program no longer takes part."""
         for part, play in self._parts():
             self._began.append((part, time.monotonic()))
             self._begin(part)
-            if not play() or self._program.is_over:
+            if not play() or self._is_over:
                 break
         self._rehearsal.clear_faults()
+        return self._evidence()
 
     def _parts(self) -> Sequence[tuple[CoursePart, Callable[[], bool]]]:
         return (
@@ -92,42 +103,58 @@ class LintCourse:
             (CoursePart.AFTERWARDS, self._afterwards),
         )
 
-    # --- results -------------------------------------------------------------
-
-    @property
-    def announced(self) -> Sequence[AnnouncedEvent]:
-        """All events that were announced."""
-        return [*self._announced]
-
-    @property
-    def spans(self) -> Sequence[CourseSpan]:
-        """When each part was played; the last one extends until now."""
-        edges = [*self._began, (CoursePart.AFTERWARDS, time.monotonic())]
-        return [
-            CourseSpan(part=part, began=began, ended=ended)
-            for (part, began), (_, ended) in pairwise(edges)
-        ]
+    def _evidence(self) -> Evidence:
+        observer, program = self._rehearsal.observer, self._program
+        requests = self._requests
+        now = time.monotonic()  # after all requests, so that each is in a part
+        edges = [*self._began, (CoursePart.AFTERWARDS, now)]
+        ending = None
+        if program.ended is not None:
+            ending = ProgramExit(at=program.ended, code=program.code or 0)
+        return Evidence(
+            vm=self._rehearsal.vm,
+            began=program.began,
+            until=now,
+            patience=self._patience,
+            requests=requests,
+            forwarded=observer.forwarded,
+            shown=[*observer.shown],
+            announced=[
+                AnnouncedEvent(
+                    id=event.id.upper(),
+                    type=event.type,
+                    source=event.source,
+                    resources=tuple(event.resources),
+                )
+                for event in self._events
+            ],
+            spans=[
+                CourseSpan(part=part, began=began, ended=ended)
+                for (part, began), (_, ended) in pairwise(edges)
+            ],
+            ending=ending,
+        )
 
     # --- parts: each returns whether the program still takes part ------------
 
     def _quiet(self) -> bool:
-        program, pace = self._program, self._pace
-        if not program.wait(lambda: bool(program.polls), pace.first_request):
+        pace = self._pace
+        if not self._wait(lambda: bool(self._polls), pace.first_request):
             return False
-        if not program.wait(lambda: program.has_read, pace.first_response):
+        if not self._wait(lambda: any(map(_is_good, self._polls)), pace.first_response):
             return False
-        while (left := self._quiet_for()) and not program.is_over:
-            program.wait(lambda: not self._quiet_for(), left)
-        pause = program.pause
+        while (left := self._quiet_for()) and not self._is_over:
+            self._wait(lambda: not self._quiet_for(), left)
+        pause = longest_pause(self._polls)
         if pause is None or pause >= pace.longest_pause:
             return False
         patience = max(_PAUSES * pause, pace.min_patience)
-        program.patience = min(patience, pace.max_patience)
+        self._patience = min(patience, pace.max_patience)
         return True
 
     def _quiet_for(self) -> float:
         """Return the seconds left until the program's polling pace is known."""
-        pace, times = self._pace, [poll.since for poll in self._program.polls]
+        pace, times = self._pace, [poll.since for poll in self._polls]
         if len(times) >= _MIN_POLLS:
             length = pace.shortest_quiet
         else:
@@ -137,14 +164,15 @@ class LintCourse:
     def _scheduled(self) -> bool:
         rehearsal = self._rehearsal
         first, other = (name for name in rehearsal.fleet.vms if name != rehearsal.vm)
-        self._announce(rehearsal.freeze(duration="5s"))
-        self._announce(rehearsal.reboot(first, notice=_LATER))
-        self._announce(rehearsal.reboot(other, notice=_LATER, source="user"))
-        freeze = self._events[0]
-        if not self._wait_shown(lambda shown: freeze.id.upper() in _event_ids(shown)):
+        freeze = rehearsal.freeze(duration="5s")
+        self._events += [
+            freeze,
+            rehearsal.reboot(first, notice=_LATER),
+            rehearsal.reboot(other, notice=_LATER, source="user"),
+        ]
+        if not self._wait_shown(lambda shown: freeze.id.upper() in shown.events):
             return False
-        self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
-        return True
+        return self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
 
     def _started(self) -> bool:
         freeze = self._events[0]
@@ -154,19 +182,17 @@ class LintCourse:
         def has_started(shown: ShownDocument) -> bool:
             return freeze.id.upper() in shown.started
 
-        seen = [
-            shown.at for shown in self._program.observer.shown if has_started(shown)
-        ]
+        documents = self._rehearsal.observer.shown
+        seen = [shown.at for shown in documents if has_started(shown)]
         part, began = self._began[-1]
         self._began[-1] = (part, min([*seen, began]))  # if it approved earlier
         return self._wait_shown(has_started) and self._pause()
 
     def _reboot(self) -> bool:
         self._rehearsal.advance(_AFTER_WORK)
-        self._announce(self._rehearsal.reboot())
-        self._announce(self._rehearsal.reboot(source="user"))
-        mine = self._events[-2:]
-        if not self._wait_shown(lambda shown: mine[1].id.upper() in _event_ids(shown)):
+        mine = [self._rehearsal.reboot(), self._rehearsal.reboot(source="user")]
+        self._events += mine
+        if not self._wait_shown(lambda shown: mine[1].id.upper() in shown.events):
             return False
         return self._pause(until=lambda: all(event.approved_by for event in mine))
 
@@ -175,15 +201,15 @@ class LintCourse:
             if event.phase is Phase.SCHEDULED:
                 event.cancel()
         self._rehearsal.advance(_AFTER_WORK)
-        return self._wait_shown(lambda shown: not _event_ids(shown)) and self._pause()
+        return self._wait_shown(lambda shown: not shown.events) and self._pause()
 
     def _other_version(self) -> bool:
-        self._program.observer.future_since = self._rehearsal.now
+        self._rehearsal.observer.future_since = self._rehearsal.now
         is_shown = self._wait_shown(lambda shown: FUTURE_EVENT in shown.scheduled)
         return is_shown and self._pause()
 
     def _restart(self) -> bool:
-        self._program.observer.future_since = None
+        self._rehearsal.observer.future_since = None
         self._rehearsal.advance(_SILENCE)
         return self._wait_shown(lambda shown: not shown.incarnation) and self._pause()
 
@@ -191,7 +217,7 @@ class LintCourse:
         self._rehearsal.fault(FaultKind.TOO_MANY, retry_after=RETRY_AFTER)
         if not self._wait_fault(FaultKind.TOO_MANY):
             return False
-        self._program.wait(lambda: False, self._pace.refusal)
+        self._wait(lambda: False, self._pace.refusal)
         self._rehearsal.clear_faults()
         return True
 
@@ -200,42 +226,61 @@ class LintCourse:
             self._rehearsal.fault(kind, count=1, on=FaultOn.READ)
             is_met = self._wait_fault(kind)
             self._rehearsal.clear_faults()
-            if not is_met or not self._program.wait_recovery(self._pace.max_patience):
+            if not is_met or not self._afterwards():
                 return False
         return True
 
     def _afterwards(self) -> bool:
-        return self._program.wait_recovery(self._pace.max_patience)
-
-    # --- helpers -------------------------------------------------------------
-
-    def _announce(self, event: RehearsedEvent) -> None:
-        maintenance = event.maintenance
-        resources = next(e.resources for e in maintenance.events if e.id == event.id)
-        self._events.append(event)
-        self._announced.append(
-            AnnouncedEvent(
-                id=event.id.upper(),
-                type=maintenance.type,
-                source=maintenance.source,
-                resources=resources,
-            )
+        """Wait until a new poll succeeds."""
+        since = time.monotonic()
+        return self._wait(
+            lambda: any(_is_good(e) and e.since >= since for e in self._polls),
+            self._pace.max_patience,
         )
+
+    # --- the program ---------------------------------------------------------
+
+    @property
+    def _requests(self) -> Sequence[RequestRecord]:
+        vm = self._rehearsal.vm
+        return [request for request in self._rehearsal.requests if request.vm == vm]
+
+    @property
+    def _polls(self) -> Sequence[RequestRecord]:
+        return polls_of(self._requests)
+
+    @property
+    def _is_over(self) -> bool:
+        return not self._program.is_running or time.monotonic() >= self._deadline
 
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
         """Wait until the program has received what this part is about."""
-        return self._program.wait_shown(is_it, since=self._began[-1][1])
+        since, shown = self._began[-1][1], self._rehearsal.observer.shown
+        return self._wait(
+            lambda: any(e.at >= since and is_it(e) for e in [*shown]), self._patience
+        )
 
     def _wait_fault(self, kind: FaultKind) -> bool:
-        return self._program.wait_fault(
-            kind, self._pace.max_patience, since=self._began[-1][1]
+        """Wait until one of its polls is hit by a fault of this kind."""
+        since = self._began[-1][1]
+        return self._wait(
+            lambda: any(e.fault == kind and e.at >= since for e in self._polls),
+            self._pace.max_patience,
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
         """Give the program a moment to react to what it has received."""
-        self._program.wait(until, self._pace.moment)
+        self._wait(until, self._pace.moment)
         return True
 
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition` or the program's end; return whether it is met."""
+        left = max(0.0, self._deadline - time.monotonic())
+        self._rehearsal.observer.wait(
+            lambda: condition() or not self._program.is_running, min(seconds, left)
+        )
+        return condition()
 
-def _event_ids(shown: ShownDocument) -> frozenset[str]:
-    return shown.scheduled | shown.started
+
+def _is_good(request: RequestRecord) -> bool:
+    return request.status in (200, 304) and request.fault is None

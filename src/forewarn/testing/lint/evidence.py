@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import Self
 
 from forewarn.server.metadata.faults.observer import RequestRecord
+
+RETRY_AFTER = 2  # seconds, sent with a 429
 
 _DOCUMENT = "/metadata/scheduledevents"
 
@@ -16,16 +19,28 @@ _DOCUMENT = "/metadata/scheduledevents"
 class CoursePart(StrEnum):
     """Parts of a lint, in the order in which they are played."""
 
-    QUIET = "quiet"  #: nothing is announced
-    SCHEDULED = "scheduled"  #: a Freeze of its VM, and Reboots of two others
-    STARTED = "started"  #: the Freeze has started, its NotBefore is blank
-    REBOOT = "reboot"  #: Reboots of its VM: one by the platform, one by a user
-    GONE = "gone"  #: canceled or over: the document is empty again
-    OTHER_VERSION = "other version"  #: a document as a later API version might send it
-    RESTART = "restart"  #: the incarnation restarts at 0
-    TOO_MANY = "too many requests"  #: 429, for a few seconds
-    ERRORS = "errors"  #: 503, 500, 410, a broken connection, no body
-    AFTERWARDS = "afterwards"  #: the service works again
+    text: str  # shown as progress
+
+    def __new__(cls, value: str, text: str) -> Self:
+        """Define a part by its row in the table below."""
+        part = str.__new__(cls, value)
+        part._value_ = value
+        part.text = text
+        return part
+
+    QUIET = "quiet", "nothing is announced"
+    SCHEDULED = (
+        "scheduled",
+        "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
+    )
+    STARTED = "started", "the Freeze starts"  #: its NotBefore is blank
+    REBOOT = "reboot", "two Reboots of vm-0 are scheduled, one of them a user's"
+    GONE = "gone", "all events are called off, or over"
+    OTHER_VERSION = "other version", "a document as a later version may have it"
+    RESTART = "restart", "the incarnation begins again at 0"
+    TOO_MANY = "too many requests", "every question is answered 429"
+    ERRORS = "errors", "503, 500, 410, a broken connection, no body"
+    AFTERWARDS = "afterwards", "all is well again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +75,11 @@ class ShownDocument:
     scheduled: frozenset[str] = frozenset()  # ids
     started: frozenset[str] = frozenset()  # ids
 
+    @property
+    def events(self) -> frozenset[str]:
+        """Ids of all its events."""
+        return self.scheduled | self.started
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
@@ -77,7 +97,6 @@ class Evidence:
     began: float
     until: float  # end of the observation
     patience: float = 8.0  # seconds without a poll, after which it counts as stopped
-    retry_after: float = 2.0  # seconds, sent with a 429
     requests: Sequence[RequestRecord] = ()
     forwarded: int = 0  # number of requests with X-Forwarded-For
     shown: Sequence[ShownDocument] = ()
@@ -116,9 +135,7 @@ class Evidence:
 
     def first_shown(self, event: str) -> float | None:
         """Return when it first received `event`; None if it never did."""
-        return next(
-            (e.at for e in self.shown if event in e.scheduled | e.started), None
-        )
+        return next((e.at for e in self.shown if event in e.events), None)
 
     def span(self, part: CoursePart) -> CourseSpan | None:
         """Return when `part` was played; None if it was not."""

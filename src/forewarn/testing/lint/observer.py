@@ -1,11 +1,9 @@
-"""Observer of a lint: what a program was shown and did, and waiting for it."""
+"""Observer of a lint: what a program was shown and did."""
 
 import json
 import time
-from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from forewarn.core.faults import FaultKind
 from forewarn.ports import Clock
 from forewarn.protocol.codec import plain_event
 from forewarn.protocol.types import EventSource, EventStatus, ScheduledEvent
@@ -14,19 +12,13 @@ from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestRecord, request_record
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response
-from forewarn.testing.lint.evidence import (
-    ShownDocument,
-    is_for_events,
-    longest_pause,
-    polls_of,
-)
+from forewarn.testing.lint.evidence import ShownDocument, is_for_events
 from forewarn.testing.rehearsal.observer import RehearsalObserver
-from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 #: Id of the only event in that document.
 FUTURE_EVENT = "00000000-0000-4000-8000-000000000000"
-FUTURE_TYPE = "Hibernate"
+_FUTURE_TYPE = "Hibernate"
 
 _FUTURE_FIELDS = {"EventScope": {"Zone": 1}, "Impacts": ["Network"], "Parent": None}
 _OK = b"HTTP/1.1 200 OK"
@@ -55,14 +47,23 @@ class LintObserver(RehearsalObserver):
         self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond with the future document while it is active."""
+        """Respond with the future document while it is active.
+
+        Its event can be approved even later, as a program may take long to prepare.
+        """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
-        if self.future_since is not None and request.has_metadata_header:
-            since = time.monotonic()
-            record = request_record(request, body, _OK, self._vm, since)
-            version = VERSIONS.get(record.version)
-            if version is not None and is_for_events(record):
+        record = request_record(request, body, _OK, self._vm, time.monotonic())
+        version = VERSIONS.get(record.version)
+        if (
+            request.has_metadata_header
+            and version is not None
+            and is_for_events(record)
+        ):
+            if FUTURE_EVENT in record.events:
+                super().finished(record)
+                return Response(200)
+            if record.method == "GET" and self.future_since is not None:
                 return self._future_response(record, version, self.future_since)
         return super().intercept(request, body)
 
@@ -76,10 +77,8 @@ class LintObserver(RehearsalObserver):
     # --- recording documents -------------------------------------------------
 
     def _record_document(self, request: RequestRecord) -> None:
-        entry, version = (
-            self._directory.find("", self._vm),
-            VERSIONS.get(request.version),
-        )
+        entry = self._directory.find("", self._vm)
+        version = VERSIONS.get(request.version)
         if entry is None or version is None:
             return
         document = entry.cached.document
@@ -95,12 +94,7 @@ class LintObserver(RehearsalObserver):
 
     def _future_response(
         self, request: RequestRecord, version: ApiVersion, since: datetime
-    ) -> Response | None:
-        if request.method == "POST":
-            is_meant = FUTURE_EVENT in request.events
-            if is_meant:
-                super().finished(request)
-            return Response(200) if is_meant else None
+    ) -> Response:
         entry = self._directory.find("", self._vm)
         last = 0 if entry is None else entry.cached.document.incarnation
         shown = ShownDocument(
@@ -122,7 +116,7 @@ def _future_document(
     """Build a document as a future version might: more fields, a new event type."""
     event = ScheduledEvent(
         id=FUTURE_EVENT,
-        type=FUTURE_TYPE,
+        type=_FUTURE_TYPE,
         status=EventStatus.SCHEDULED,
         resources=(vm,),
         not_before=now + timedelta(minutes=15),
@@ -133,92 +127,10 @@ def _future_document(
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-class ProgramWait:
-    """Observes one program and waits for it in real time."""
+class LintRehearsal(Rehearsal):
+    """A rehearsal that also observes which documents the program is shown."""
 
-    def __init__(
-        self,
-        rehearsal: Rehearsal,
-        observer: LintObserver,
-        program: Program,
-        *,
-        deadline: float,
-        patience: float,
-    ) -> None:
-        """Wait for `program` until `deadline`, a monotonic time.
+    observer: LintObserver
 
-        `patience` is how many seconds a poll may take until the program's pace is
-        known.
-        """
-        self._rehearsal = rehearsal
-        self._program = program
-        self._deadline = deadline
-        self.observer = observer
-        self.patience = patience
-
-    # --- requests ------------------------------------------------------------
-
-    @property
-    def requests(self) -> Sequence[RequestRecord]:
-        """All requests of the program's VM."""
-        vm = self._rehearsal.vm
-        return [request for request in self._rehearsal.requests if request.vm == vm]
-
-    @property
-    def polls(self) -> Sequence[RequestRecord]:
-        """Its requests for the document, ordered by arrival."""
-        return polls_of(self.requests)
-
-    @property
-    def has_read(self) -> bool:
-        """Whether it has received a document."""
-        return any(map(_is_good, self.polls))
-
-    @property
-    def pause(self) -> float | None:
-        """Longest time between two polls, in seconds; None after fewer than two."""
-        return longest_pause(self.polls)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended or the deadline has passed."""
-        return not self._program.is_running or time.monotonic() >= self._deadline
-
-    # --- waiting -------------------------------------------------------------
-
-    def wait_shown(
-        self, is_it: Callable[[ShownDocument], bool], *, since: float
-    ) -> bool:
-        """Wait until it has received a document for which `is_it` is true."""
-
-        def is_shown() -> bool:
-            return any(e.at >= since and is_it(e) for e in [*self.observer.shown])
-
-        return self.wait(is_shown, self.patience)
-
-    def wait_fault(self, kind: FaultKind, seconds: float, *, since: float) -> bool:
-        """Wait until one of its polls is hit by a fault of this kind."""
-        return self.wait(
-            lambda: any(e.fault == kind and e.at >= since for e in self.polls),
-            seconds,
-        )
-
-    def wait_recovery(self, seconds: float) -> bool:
-        """Wait until a new poll succeeds."""
-        since = time.monotonic()
-        return self.wait(
-            lambda: any(_is_good(e) and e.since >= since for e in self.polls),
-            seconds,
-        )
-
-    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition` or the program's end; return whether it is met."""
-        left = max(0.0, self._deadline - time.monotonic())
-        self._rehearsal.observer.wait(
-            lambda: condition() or not self._program.is_running, min(seconds, left)
-        )
-        return condition()
-
-
-def _is_good(request: RequestRecord) -> bool:
-    return request.status in (200, 304) and request.fault is None
+    def _make_observer(self) -> LintObserver:
+        return LintObserver(self.vm)

@@ -7,7 +7,12 @@ from forewarn.core.lifecycle.policy import MINIMUM_NOTICE
 from forewarn.formats import format_times
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import NEWEST, VERSIONS
-from forewarn.testing.lint.evidence import CoursePart, Evidence, is_for_events
+from forewarn.testing.lint.evidence import (
+    RETRY_AFTER,
+    CoursePart,
+    Evidence,
+    is_for_events,
+)
 from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
@@ -94,12 +99,11 @@ def _rare_polls(evidence: Evidence) -> RuleResult:
     has_ended = evidence.ending is not None and evidence.last_part is CoursePart.QUIET
     rest = 0.0 if has_ended else span.ended - polls[-1].since
     longest = max(evidence.pause or 0.0, rest)
+    text = f"let {format_seconds(longest)} pass without a question"
     if longest >= _TOO_RARE:
-        return found(f"let {format_seconds(longest)} pass without a question")
+        return found(text)
     if longest > _RARE:
-        return found(
-            f"let {format_seconds(longest)} pass without a question", Severity.WARNING
-        )
+        return found(text, Severity.WARNING)
     if evidence.pause is None:
         return unseen("it asked only once before it ended")
     return passed(f"asks every {format_seconds(evidence.pause)} at the longest")
@@ -143,9 +147,9 @@ def _retry_after(evidence: Evidence) -> RuleResult:
     ]
     if not after:
         return unseen("it did not ask again after a 429")
-    required, soonest = evidence.retry_after, min(after)
-    text = f"{format_seconds(soonest)} after a 429 that asked for {required:.0f} s"
-    if soonest < required - _TOLERANCE:
+    soonest = min(after)
+    text = f"{format_seconds(soonest)} after a 429 that asked for {RETRY_AFTER} s"
+    if soonest < RETRY_AFTER - _TOLERANCE:
         return found(f"asked again {text}")
     return passed(f"asked again {text}")
 
@@ -160,7 +164,8 @@ def _most_per_second(moments: Sequence[float]) -> int:
 
 
 def _rate(count: int, length: float) -> float:
-    return (count - 1) / length if length > 0 else 0.0
+    """Return requests per second; two that come almost at once make no rate."""
+    return (count - 1) / max(length, 1.0)
 
 
 def _usual_rate(evidence: Evidence) -> float:

@@ -1,10 +1,10 @@
 """Reports of a lint: table, reasons, summary, JSON and JUnit XML (pure)."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as xml
 
-from forewarn.testing.lint.evidence import CoursePart
+from forewarn.formats import count
 from forewarn.testing.lint.findings import Finding, RuleOutcome, Severity
 from forewarn.testing.lint.runner import LintResult, has_failed
 from forewarn.testing.scenario.results import junit_text, xml_text
@@ -12,20 +12,6 @@ from forewarn.testing.scenario.results import junit_text, xml_text
 HEADER = ("rule", "verdict", "what was seen")
 
 _SUITE = "forewarn.lint"
-
-#: Descriptions of the parts, shown as progress.
-PARTS: Mapping[CoursePart, str] = {
-    CoursePart.QUIET: "nothing is announced",
-    CoursePart.SCHEDULED: "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
-    CoursePart.STARTED: "the Freeze starts",
-    CoursePart.REBOOT: "two Reboots of vm-0 are scheduled, one of them a user's",
-    CoursePart.GONE: "all events are called off, or over",
-    CoursePart.OTHER_VERSION: "a document as a later version may have it",
-    CoursePart.RESTART: "the incarnation begins again at 0",
-    CoursePart.TOO_MANY: "every question is answered 429",
-    CoursePart.ERRORS: "503, 500, 410, a broken connection, no body",
-    CoursePart.AFTERWARDS: "all is well again",
-}
 
 
 def row(finding: Finding) -> Sequence[str]:
@@ -51,9 +37,9 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         finding.severity for finding in linted.findings if finding.is_found
     )
     counts = [
-        _count(counts_by_severity[Severity.ERROR], "error"),
-        _count(counts_by_severity[Severity.WARNING], "warning"),
-        _count(counts_by_severity[Severity.ADVICE], "piece", "pieces") + " of advice",
+        count(counts_by_severity[Severity.ERROR], "error"),
+        count(counts_by_severity[Severity.WARNING], "warning"),
+        count(counts_by_severity[Severity.ADVICE], "piece") + " of advice",
     ]
     hidden = sum(finding.outcome is RuleOutcome.UNSEEN for finding in linted.findings)
     total = len(linted.findings)
@@ -61,10 +47,6 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
         f" {hidden} of {total} rules could not be seen"
     )
-
-
-def _count(number: int, noun: str, many: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]:

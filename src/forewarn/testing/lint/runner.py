@@ -1,17 +1,14 @@
 """Linter: runs the course at a program and applies every rule to the evidence."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from forewarn.testing.lint import approval_rules, poll_rules, resilience_rules
-from forewarn.testing.lint.course import RETRY_AFTER, LintCourse, LintPace
-from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
+from forewarn.testing.lint.course import LintCourse, LintPace
+from forewarn.testing.lint.evidence import CoursePart, Evidence
 from forewarn.testing.lint.findings import Finding, LintRule, Severity
-from forewarn.testing.lint.observer import LintObserver, ProgramWait
-from forewarn.testing.rehearsal.program import Program
-from forewarn.testing.rehearsal.rehearsal import Rehearsal
+from forewarn.testing.lint.observer import LintRehearsal
 
 #: All rules, in the order in which they are reported.
 RULES: Sequence[LintRule] = (
@@ -20,8 +17,7 @@ RULES: Sequence[LintRule] = (
     *approval_rules.RULES,
 )
 
-VM = "vm-0"  # the VM whose requests the program sends
-OTHERS = ("vm-1", "vm-2")
+_VMS = ("vm-0", "vm-1", "vm-2")  # the program sends the requests of the first
 
 #: Enabled on demand, so that the incarnation restarts after a day without polls.
 _FLEET: dict[str, object] = {
@@ -29,7 +25,7 @@ _FLEET: dict[str, object] = {
     "groups": [{"name": "lint", "kind": "availability-set"}],
     "vms": [
         {"name": vm, "group": "lint", "host": f"host-{number}", "update_domain": number}
-        for number, vm in enumerate((VM, *OTHERS))
+        for number, vm in enumerate(_VMS)
     ],
 }
 
@@ -56,66 +52,22 @@ class LintResult:
     output: str  # the end of the program's output
 
 
-class _LintRehearsal(Rehearsal):
-    observer: LintObserver
-
-    def _make_observer(self) -> LintObserver:
-        return LintObserver(self.vm)
-
-
-class LintProgress(Protocol):
-    """Receives the progress of a lint."""
-
-    def begin(self, part: CoursePart) -> None:
-        """Show that a part begins."""
-
-
-def lint(trial: LintTrial, progress: LintProgress) -> LintResult:
-    """Lint the program of `trial` and return the findings."""
+def lint(trial: LintTrial, begin: Callable[[CoursePart], None]) -> LintResult:
+    """Lint the program of `trial`; call `begin` for each part."""
     began = time.monotonic()
-    rehearsal = _LintRehearsal(fleet=_FLEET, vm=VM, metadata=trial.metadata)
-    with rehearsal:
-        program = Program(
-            trial.command,
-            rehearsal.environment,
-            output=trial.output,
-            on_end=rehearsal.observer.wake,
-        )
-        with program:
-            program_wait = ProgramWait(
-                rehearsal,
-                rehearsal.observer,
-                program,
-                deadline=began + trial.timeout,
-                patience=trial.pace.min_patience,
-            )
-            course = LintCourse(rehearsal, program_wait, trial.pace, progress.begin)
-            course.play()
-            evidence = _evidence(course, program_wait, program)
+    with (
+        LintRehearsal(fleet=_FLEET, metadata=trial.metadata) as rehearsal,
+        rehearsal.run(*trial.command, output=trial.output) as program,
+    ):
+        deadline = began + trial.timeout
+        evidence = LintCourse(
+            rehearsal, program, trial.pace, deadline=deadline, begin=begin
+        ).play()
     return LintResult(
         findings=[e for e in apply_rules(evidence) if e.rule.id not in trial.ignored],
         evidence=evidence,
         seconds=time.monotonic() - began,
         output=program.written,
-    )
-
-
-def _evidence(
-    course: LintCourse, program_wait: ProgramWait, program: Program
-) -> Evidence:
-    ended, code = program.ended, program.code
-    return Evidence(
-        vm=VM,
-        began=program.began,
-        until=time.monotonic(),
-        patience=program_wait.patience,
-        retry_after=RETRY_AFTER,
-        requests=program_wait.requests,
-        forwarded=program_wait.observer.forwarded,
-        shown=[*program_wait.observer.shown],
-        announced=course.announced,
-        spans=course.spans,
-        ending=None if ended is None else ProgramExit(at=ended, code=code or 0),
     )
 
 

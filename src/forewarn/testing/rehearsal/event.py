@@ -160,17 +160,14 @@ class RehearsedEvent:
         __tracebackhide__ = True
         name = None if by is None else self._vm(by)
 
-        def is_seen() -> bool:
-            seen = self.seen_by
-            return bool(seen) if name is None else name in seen
-
         def problem() -> str | None:
-            if is_seen():
+            seen = self.seen_by
+            if name in seen or (name is None and seen):
                 return None
             who = name or "any VM"
-            return f"{self._name} was not shown to {who} within {_text(within)}"
+            return f"{self._name} was not shown to {who} within {duration_text(within)}"
 
-        self._wait_until(problem, is_seen, within)
+        wait_until(self._engine, self._observer, problem, within)
 
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
@@ -179,10 +176,13 @@ class RehearsedEvent:
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
             self._vm(by)  # fail at once if there is no such VM
-        self._wait_until(
-            lambda: not_approved_by(self.maintenance, self.id, by, _text(within)),
-            self._is_settled,
+        text = duration_text(within)
+        wait_until(
+            self._engine,
+            self._observer,
+            lambda: not_approved_by(self.maintenance, self.id, by, text),
             within,
+            until=self._is_settled,
         )
 
     def assert_not_approved(
@@ -190,10 +190,12 @@ class RehearsedEvent:
     ) -> None:
         """Fail if it is approved now or within that real time."""
         __tracebackhide__ = True
-        self._wait_until(
+        wait_until(
+            self._engine,
+            self._observer,
             lambda: what_approved(self.maintenance, self.id),
-            self._is_settled,
             within,
+            until=self._is_settled,
         )
 
     def assert_not_approved_before(self, mark: str) -> None:
@@ -201,7 +203,7 @@ class RehearsedEvent:
         __tracebackhide__ = True
         announced, approved = self.announced_at(), self.approved_at()
         reason = too_early(self._name, self._observer.marks, mark, announced, approved)
-        self._wait_until(lambda: reason, lambda: True, 0)
+        wait_until(self._engine, self._observer, lambda: reason, 0)
 
     def announced_at(self) -> float:
         """Return when it was announced, on the real monotonic clock."""
@@ -232,81 +234,30 @@ class RehearsedEvent:
         with self._engine.store.snapshot() as snapshot:
             return find_vm(snapshot, name).name
 
-    def _wait_until(
-        self,
-        problem: Callable[[], str | None],
-        is_settled: Callable[[], bool],
-        within: str | float | timedelta,
-    ) -> None:
-        __tracebackhide__ = True
-        wait_until(self._engine, self._observer, problem, is_settled, within)
 
-
-def _text(within: str | float | timedelta) -> str:
+def duration_text(within: str | float | timedelta) -> str:
+    """Format a duration as tests write it."""
     return exact_duration(parse_duration(within))
-
-
-# --- waiting -----------------------------------------------------------------
 
 
 def wait_until(
     engine: Engine,
     observer: RehearsalObserver,
     problem: Callable[[], str | None],
-    is_settled: Callable[[], bool],
     within: str | float | timedelta,
+    *,
+    until: Callable[[], bool] | None = None,
 ) -> None:
-    """Wait until `is_settled`, then raise AssertionError if there is a `problem`."""
+    """Wait until there is no `problem`; raise AssertionError if there still is one.
+
+    `until` replaces that condition, for problems that can appear later.
+    """
     __tracebackhide__ = True  # show a failure at the test's own line
+    is_settled = until or (lambda: problem() is None)
     observer.wait(is_settled, parse_duration(within).total_seconds())
     message = problem()
     if message is not None:
         raise AssertionError(f"{message}\n\n{timeline_of(engine, observer)}")
-
-
-def wait_marked(
-    engine: Engine,
-    observer: RehearsalObserver,
-    name: str,
-    within: str | float | timedelta,
-    times: int,
-) -> None:
-    """Wait until `name` has been marked `times` times in all."""
-    __tracebackhide__ = True
-
-    def is_marked() -> bool:
-        return sum(1 for mark in observer.marks if mark.name == name) >= times
-
-    def problem() -> str | None:
-        often = "" if times == 1 else f", {times} times"
-        return None if is_marked() else f"there is no mark {name!r}{often}"
-
-    wait_until(engine, observer, problem, is_marked, within)
-
-
-def wait_polled(
-    engine: Engine,
-    observer: RehearsalObserver,
-    vm: str,
-    within: str | float | timedelta,
-    times: int,
-) -> None:
-    """Wait until `vm` has polled `times` more times."""
-    __tracebackhide__ = True
-    before = len(observer.arrivals_of(vm))
-
-    def has_polled() -> bool:
-        return len(observer.arrivals_of(vm)) - before >= times
-
-    def problem() -> str | None:
-        if has_polled():
-            return None
-        often = "" if times == 1 else f" {times} times"
-        return (
-            f"{vm} did not ask{often} within {exact_duration(parse_duration(within))}"
-        )
-
-    wait_until(engine, observer, problem, has_polled, within)
 
 
 # --- failure messages --------------------------------------------------------

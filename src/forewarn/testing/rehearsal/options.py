@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from enum import StrEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,7 +13,6 @@ from forewarn.core import fleet_file
 from forewarn.core.faults import Fault, fault_of
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
@@ -22,6 +22,7 @@ FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _Number = TypeVar("_Number", int, float)
 
 
@@ -48,47 +49,32 @@ def order_of(
     """Build an order from event type, VMs and options."""
     if strange := [name for name in vms if not isinstance(name, str)]:
         raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
-    _check_keys(options, AnnouncementOptions)
+    check_keys(options, AnnouncementOptions)
     notice, source = options.get("notice"), options.get("source")
     duration = _seconds(options.get("duration"))
     return Order(
-        type=_type(kind),
+        type=choice_of(EventType, kind, "event type"),
         vms=tuple(vms),
         host=options.get("host"),
         group=options.get("group"),
         notice=None if notice is None else parse_duration(notice),
         duration=None if duration is None else int(duration),
         description=options.get("description"),
-        source=None if source is None else _source(source),
+        source=None if source is None else choice_of(EventSource, source, "source"),
         reason=options.get("reason"),
         emergency=options.get("emergency", False),
         ignore_gates=options.get("ignore_gates", False),
     )
 
 
-def operation_of(operation: VmOperation | str) -> VmOperation:
-    """Parse the name of a user-initiated operation."""
-    try:
-        return VmOperation(str(operation).lower())
-    except ValueError:
-        operations = ", ".join(VmOperation)
-        raise InvalidInput(f"{operation!r} is none of {operations}") from None
-
-
-def _type(kind: EventType | str) -> EventType:
-    try:
-        return EventType(str(kind).capitalize())
-    except ValueError:
-        types = ", ".join(EventType)
-        raise InvalidInput(f"{kind!r} is no type of event; there are {types}") from None
-
-
-def _source(source: str) -> EventSource:
-    try:
-        return EventSource(str(source).capitalize())
-    except ValueError:
-        sources = ", ".join(member.lower() for member in EventSource)
-        raise InvalidInput(f"a source is one of {sources}; not {source!r}") from None
+def choice_of(choices: type[_Choice], value: str, noun: str) -> _Choice:
+    """Return the one of `choices` with that value, in any case."""
+    for choice in choices:
+        if choice.lower() == str(value).lower():
+            return choice
+    raise InvalidInput(
+        f"unknown {noun} {value!r}; expected one of: {', '.join(choices)}"
+    )
 
 
 # --- faults ------------------------------------------------------------------
@@ -108,7 +94,7 @@ class FaultOptions(TypedDict, total=False):
 
 def fault_from(kind: str, options: FaultOptions) -> Fault:
     """Build a fault from its kind and options."""
-    _check_keys(options, FaultOptions)
+    check_keys(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
         kind,
@@ -187,7 +173,7 @@ def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
 # --- shared ------------------------------------------------------------------
 
 
-def _check_keys(options: Mapping[str, object], allowed: type) -> None:
+def check_keys(options: Mapping[str, object], allowed: type) -> None:
     """Reject keys of `options` that the typed dict `allowed` does not have."""
     names = allowed.__annotations__
     if unknown := [key for key in options if key not in names]:

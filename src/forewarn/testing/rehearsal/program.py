@@ -48,18 +48,6 @@ class Program:
 
     def __enter__(self) -> "Program":
         """Start the program."""
-        self.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Stop the program and keep the end of its output."""
-        self.stop()
-        if self._file is not None:
-            self.written = self.tail()
-            self._file.close()
-
-    def start(self) -> None:
-        """Start the program."""
         if not self._command or not all(isinstance(e, _PART) for e in self._command):
             raise CannotStart(
                 "a command is its words, one after another: run('sleep', '5'); not"
@@ -84,6 +72,7 @@ class Program:
         self.began = time.monotonic()
         self._thread = Thread(target=self._wait, name="program", daemon=True)
         self._thread.start()
+        return self
 
     def _open_output(self) -> IO[bytes]:
         if self._output is None:
@@ -110,10 +99,11 @@ class Program:
         """Whether it has been started and has not ended."""
         return self._process is not None and self.ended is None
 
-    def stop(self) -> None:
-        """Stop it and everything that it has started."""
-        if self._process is None or self._thread is None:
-            return
+    def __exit__(self, *exception: object) -> None:
+        """Stop it and everything that it has started; keep the end of its output."""
+        assert self._process is not None
+        assert self._thread is not None
+        assert self._file is not None
         try:
             self._signal(signal.SIGTERM)
             self._thread.join(self._grace)
@@ -121,6 +111,8 @@ class Program:
             self._signal(signal.SIGKILL)  # even processes that outlive their parent
         self._thread.join()  # before the PID is released, which the thread uses
         self._process.wait()
+        self.written = self.tail()
+        self._file.close()
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
@@ -135,3 +127,10 @@ class Program:
         size = os.fstat(number).st_size  # a seek would move the program's writes
         data = os.pread(number, _TAIL, max(0, size - _TAIL))
         return data.decode(errors="replace").strip()
+
+
+def describe_exit(code: int | None) -> str:
+    """Describe how a program ended; a negative code is the signal that killed it."""
+    if code is not None and code < 0:
+        return f"was killed by signal {-code}"
+    return f"ended with exit code {code}"

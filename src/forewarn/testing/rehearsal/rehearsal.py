@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Unpack
+from typing import Self, Unpack
 
 from forewarn.clocks import ManualClock
 from forewarn.config.load import SettingSources, load
@@ -23,17 +23,17 @@ from forewarn.service.service import Service
 from forewarn.testing.rehearsal.event import (
     BY,
     RehearsedEvent,
-    wait_marked,
-    wait_polled,
+    duration_text,
+    wait_until,
 )
 from forewarn.testing.rehearsal.observer import MARKS, Mark, RehearsalObserver
 from forewarn.testing.rehearsal.options import (
     AnnouncementOptions,
     FaultOptions,
     FleetSource,
+    choice_of,
     fault_from,
     fleet_of,
-    operation_of,
     order_of,
     vm_of,
 )
@@ -93,7 +93,7 @@ class Rehearsal:
 
     # --- start and stop ------------------------------------------------------
 
-    def __enter__(self) -> "Rehearsal":
+    def __enter__(self) -> Self:
         """Start the service."""
         self.open()
         return self
@@ -193,15 +193,41 @@ class Rehearsal:
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` starts."""
-        return _advance_to_start(self.service, event)
+        if event.phase is Phase.SCHEDULED:
+            self.service.advance.to(max(self.now, event.not_before))
+        return self._advance_while(event, Phase.SCHEDULED)
 
     def advance_to_end(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` is over."""
-        return _advance_to_end(self.service, event)
+        self.advance_to_start(event)
+        self.service.advance.to(self.now)  # runs the driver if it just started
+        return self._advance_while(event, Phase.STARTED)
+
+    def _advance_while(self, event: RehearsedEvent, phase: Phase) -> datetime:
+        for _ in range(_MAX_STEPS):
+            if event.phase is not phase:
+                break
+            moment = self.service.engine.next_moment()
+            if moment is None:
+                raise Conflict(
+                    f"time alone does not move {event.id} on: {event.explain()}"
+                )
+            self.service.advance.to(max(moment, self.now))
+        return self.now
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
         """Simulate an outage of the service that lasted so long on its clock."""
-        return _simulate_outage(self.service, parse_duration(lasts))
+        length = parse_duration(lasts)
+        if length > LONGEST_ADVANCE:
+            raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
+        engine = self.service.engine
+        if not isinstance(engine.clock, ManualClock):
+            raise TypeError("a rehearsal has a manual clock")
+        engine.beat()
+        engine.clock.leap_to(self.now + length)
+        engine.beat()
+        self.service.advance.to(self.now)
+        return self.now
 
     # --- announcements -------------------------------------------------------
 
@@ -211,13 +237,14 @@ class Rehearsal:
         """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
         maintenances = self.service.engine.announce(order, by=BY)
-        return events_of(self.service, self.observer, maintenances)
+        return events_of(self, maintenances)
 
     def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        operation = operation_of(operation)
+        operation = choice_of(VmOperation, operation, "operation")
         order = order_for(operation, vm)
-        return self._event_of(self.service.operations.operate(operation, order, by=BY))
+        maintenances = self.service.operations.operate(operation, order, by=BY)
+        return seen_by(self.vm, self.fleet, events_of(self, maintenances))
 
     def freeze(
         self, vm: str | None = None, **options: Unpack[AnnouncementOptions]
@@ -257,10 +284,6 @@ class Rehearsal:
         events = self.announce(kind, *vms, **options)
         return seen_by(self.vm, self.fleet, events)
 
-    def _event_of(self, maintenances: Sequence[Maintenance]) -> RehearsedEvent:
-        events = events_of(self.service, self.observer, maintenances)
-        return seen_by(self.vm, self.fleet, events)
-
     # --- faults --------------------------------------------------------------
 
     def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
@@ -292,7 +315,13 @@ class Rehearsal:
     ) -> None:
         """Wait, in real time, until `name` has been marked `times` times in all."""
         __tracebackhide__ = True
-        wait_marked(self.service.engine, self.observer, name, within, times)
+
+        def problem() -> str | None:
+            often = "" if times == 1 else f", {times} times"
+            is_marked = sum(mark.name == name for mark in self.marks) >= times
+            return None if is_marked else f"there is no mark {name!r}{often}"
+
+        wait_until(self.service.engine, self.observer, problem, within)
 
     def wait_polled(
         self,
@@ -304,7 +333,15 @@ class Rehearsal:
         """Wait, in real time, until `by`, or the program's VM, polls again."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
-        wait_polled(self.service.engine, self.observer, vm, within, times)
+        before = len(self.observer.arrivals_of(vm))
+
+        def problem() -> str | None:
+            if len(self.observer.arrivals_of(vm)) - before >= times:
+                return None
+            often = "" if times == 1 else f" {times} times"
+            return f"{vm} did not ask{often} within {duration_text(within)}"
+
+        wait_until(self.service.engine, self.observer, problem, within)
 
     def journal(self) -> Sequence[JournalEntry]:
         """Return all journal entries so far."""
@@ -319,13 +356,12 @@ class Rehearsal:
 
 
 def events_of(
-    service: Service,
-    observer: RehearsalObserver,
-    maintenances: Sequence[Maintenance],
+    rehearsal: Rehearsal, maintenances: Sequence[Maintenance]
 ) -> Sequence[RehearsedEvent]:
     """Return all events of `maintenances`."""
+    engine, observer = rehearsal.service.engine, rehearsal.observer
     return [
-        RehearsedEvent(service.engine, observer, maintenance.id, event.id)
+        RehearsedEvent(engine, observer, maintenance.id, event.id)
         for maintenance in maintenances
         for event in maintenance.events
     ]
@@ -375,46 +411,3 @@ def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
         if name in _RESERVED:
             raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
     return settings
-
-
-# --- time --------------------------------------------------------------------
-
-
-def _advance_to_start(service: Service, event: RehearsedEvent) -> datetime:
-    """Advance the clock until the maintenance operation of `event` starts."""
-    if event.phase is Phase.SCHEDULED:
-        service.advance.to(max(service.engine.clock.now(), event.not_before))
-    return _advance_while(service, event, Phase.SCHEDULED)
-
-
-def _advance_to_end(service: Service, event: RehearsedEvent) -> datetime:
-    """Advance the clock until the maintenance operation of `event` is over."""
-    _advance_to_start(service, event)
-    service.advance.to(service.engine.clock.now())  # runs the driver if it just started
-    return _advance_while(service, event, Phase.STARTED)
-
-
-def _advance_while(service: Service, event: RehearsedEvent, phase: Phase) -> datetime:
-    clock = service.engine.clock
-    for _ in range(_MAX_STEPS):
-        if event.maintenance.phase is not phase:
-            break
-        moment = service.engine.next_moment()
-        if moment is None:
-            raise Conflict(f"time alone does not move {event.id} on: {event.explain()}")
-        service.advance.to(max(moment, clock.now()))
-    return clock.now()
-
-
-def _simulate_outage(service: Service, lasts: timedelta) -> datetime:
-    """Simulate an outage of the service that lasted so long on its clock."""
-    if lasts > LONGEST_ADVANCE:
-        raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
-    clock = service.engine.clock
-    if not isinstance(clock, ManualClock):
-        raise TypeError("a rehearsal has a manual clock")
-    service.engine.beat()
-    clock.leap_to(clock.now() + lasts)
-    service.engine.beat()
-    service.advance.to(clock.now())
-    return clock.now()

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.scenario.model import Throughout
 from forewarn.testing.scenario.results import StepResult, StepVerdict
 
@@ -65,13 +66,6 @@ def _result(what: str, reason: str | None) -> StepResult:
 
 def _exit_problem(conduct: ProgramConduct) -> str | None:
     return f"the program {describe_exit(conduct.code)}" if conduct.has_ended else None
-
-
-def describe_exit(code: int | None) -> str:
-    """Describe how a program ended."""
-    if code is not None and code < 0:
-        return f"was killed by signal {-code}"
-    return f"ended with exit code {code}"
 
 
 def _polling_problem(conduct: ProgramConduct, every: float) -> str | None:

@@ -14,7 +14,6 @@ from itertools import takewhile
 from typing import Protocol
 
 from forewarn.errors import ForewarnError
-from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario.conduct import judge_conduct, why_unseen
@@ -63,16 +62,10 @@ def play(
         seed=run.seed,
         metadata=run.metadata,
     ) as rehearsal:
-        program = Program(
-            run.command,
-            rehearsal.environment,
-            output=run.output,
-            on_end=rehearsal.observer.wake,
-        )
+        program = rehearsal.run(*run.command, output=run.output)
         start = rehearsal.now
-        stage = ScenarioStage(rehearsal, program)
-        player = _Player(stage, began + run.timeout, progress)
-        results = player.play(scenario)
+        stage = ScenarioStage(rehearsal, program, began + run.timeout)
+        results = _Player(stage, progress).play(scenario)
         stage.settle()
         entries = rehearsal.journal()
         timeline = rehearsal.timeline().splitlines()
@@ -87,11 +80,8 @@ def play(
 
 
 class _Player:
-    def __init__(
-        self, stage: ScenarioStage, deadline: float, progress: ScenarioProgress
-    ) -> None:
+    def __init__(self, stage: ScenarioStage, progress: ScenarioProgress) -> None:
         self._stage = stage
-        self._deadline = deadline
         self._progress = progress
         self._results: list[StepResult] = []
         self._has_failed = False
@@ -121,10 +111,10 @@ class _Player:
     def _step(self, number: int, step: s.Step) -> None:
         what = describe_step(step, self._stage.vm)
         if isinstance(step, s.ExpectStep):
-            met = partial(await_expectation, self._stage, step, self._wait)
+            met = partial(await_expectation, self._stage, step)
             self._do(number, what, StepVerdict.PASSED, met)
         else:
-            done = partial(carry_out, self._stage, step, self._pause)
+            done = partial(carry_out, self._stage, step)
             self._do(number, what, StepVerdict.DONE, done)
 
     def _do(
@@ -141,7 +131,7 @@ class _Player:
             reason = work()
         except ForewarnError as error:
             reason = str(error)
-        if time.monotonic() > self._deadline:
+        if time.monotonic() > self._stage.deadline:
             reason = f"there was no more time for the rehearsal; {reason or 'so far'}"
         self._has_failed = reason is not None
         self._end(
@@ -161,15 +151,9 @@ class _Player:
     def _first_request(self) -> str | None:
         stage = self._stage
 
-        def condition() -> bool:
+        def has_asked() -> bool:
             return bool(stage.observer.arrivals_of(stage.vm))
 
-        self._wait(lambda: condition() or not stage.program.is_running, _FIRST_REQUEST)
-        return None if condition() else why_unseen(stage.conduct(), stage.program.began)
-
-    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        left = max(0.0, self._deadline - time.monotonic())
-        return self._stage.observer.wait(condition, min(seconds, left))
-
-    def _pause(self, seconds: float) -> None:
-        self._wait(lambda: not self._stage.program.is_running, seconds)
+        if stage.wait_for_program(has_asked, _FIRST_REQUEST):
+            return None
+        return why_unseen(stage.conduct(), stage.program.began)

@@ -1,13 +1,14 @@
 """Results of a rehearsal: verdicts as text, JSON, JUnit XML and transcript."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
-from enum import Enum, StrEnum
+from enum import StrEnum
 from xml.etree import ElementTree as xml
 
 from forewarn.core.lifecycle.facts import JournalEntry, Seen
+from forewarn.formats import count
 from forewarn.testing.scenario.model import Scenario
 
 Json = dict[str, object]
@@ -87,10 +88,9 @@ def row(result: StepResult) -> Sequence[str]:
 def summary(played: ScenarioResult) -> str:
     """Sum up the rehearsal in one sentence."""
     name, took = played.scenario.name, f"{played.seconds:.1f} s"
-    expected = len(played.expected)
     if played.has_passed:
-        noun = "expectation" if expected == 1 else "expectations"
-        return f"PASSED {name}: {expected} {noun} met in {took}"
+        expected = count(len(played.expected), "expectation")
+        return f"PASSED {name}: {expected} met in {took}"
     return f"FAILED {name} after {took}"
 
 
@@ -193,33 +193,27 @@ def transcript(
     began: datetime,
 ) -> Iterator[str]:
     """Yield the scenario, its results, and all journal entries except sightings."""
-    yield _line({"scenario": name, "seed": seed})
-    for item in results:
-        yield _line(
-            {"step": item.number, "what": item.what, "verdict": item.verdict.value}
-        )
-    for fact in (item.fact for item in entries if not isinstance(item.fact, Seen)):
-        plain = _plain(fact, began)
-        own = plain if isinstance(plain, dict) else {}
-        yield _line({"fact": type(fact).__name__, **own})
+    lines: list[object] = [{"scenario": name, "seed": seed}]
+    lines += [
+        {"step": item.number, "what": item.what, "verdict": item.verdict}
+        for item in results
+    ]
+    lines += [
+        {"fact": type(item.fact).__name__, **_fields_of(item.fact)}
+        for item in entries
+        if not isinstance(item.fact, Seen)
+    ]
+
+    def plain(value: object) -> object:
+        if isinstance(value, datetime):
+            return round((value - began).total_seconds(), 3)
+        return _fields_of(value)
+
+    for line in lines:
+        yield json.dumps(line, ensure_ascii=False, default=plain)
 
 
-def _line(plain: object) -> str:
-    return json.dumps(plain, ensure_ascii=False)
-
-
-def _plain(value: object, began: datetime) -> object:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return round((value - began).total_seconds(), 3)
-    if isinstance(value, tuple):
-        return [_plain(item, began) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(item, began) for name, item in value.items()}
-    if is_dataclass(value):
-        return {
-            item.name: _plain(getattr(value, item.name), began)
-            for item in fields(value)
-        }
-    return value
+def _fields_of(value: object) -> Json:
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} has no plain form")
+    return {item.name: getattr(value, item.name) for item in fields(value)}

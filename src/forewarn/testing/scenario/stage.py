@@ -1,9 +1,9 @@
 """Environment of a scenario: the service, the program, and the names of events."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from forewarn.core.lifecycle.facts import Approved
+from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Via
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
@@ -14,10 +14,11 @@ from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 class ScenarioStage:
     """State that the steps of a scenario share."""
 
-    def __init__(self, rehearsal: Rehearsal, program: Program) -> None:
-        """Start without any named events."""
+    def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
+        """Start without any named events; wait until `deadline`, a monotonic time."""
         self.rehearsal = rehearsal
         self.program = program
+        self.deadline = deadline
         self.observer = rehearsal.observer
         self.last_action_at = time.monotonic()  # start of the last action
         self.outages: list[tuple[float, float]] = []
@@ -33,6 +34,16 @@ class ScenarioStage:
         """Finish everything that is due, so that the outcome is always the same."""
         self.rehearsal.service.advance.to(self.rehearsal.now)
 
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition`, at most `seconds` (real); return whether it holds."""
+        left = max(0.0, self.deadline - time.monotonic())
+        return self.observer.wait(condition, min(seconds, left))
+
+    def wait_for_program(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for `condition` or the program's end, after which nothing will come."""
+        self.wait(lambda: condition() or not self.program.is_running, seconds)
+        return condition()
+
     def name_events(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
         """Store `events` under `name`."""
         if name is not None:
@@ -47,11 +58,6 @@ class ScenarioStage:
         event = seen_by(by, self.rehearsal.fleet, self._events[name])
         self._approved_by_steps.add(event.id)
         event.approve(by)
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Name of each event, by id."""
-        return {e.id: name for name, events in self._events.items() for e in events}
 
     def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
@@ -78,29 +84,29 @@ class ScenarioStage:
             outages=self.outages,
             arrivals=self.observer.arrivals_of(self.vm),
             requests=requests,
-            approvals=[*self._approvals()],
+            approvals=self._approvals(),
             has_ended=not program.is_running,
             code=program.code,
         )
 
     def _approvals(self) -> Sequence[ProgramApproval]:
-        names, approvals = self.names, []
-        for entry in self.rehearsal.journal():
-            fact = entry.fact
-            if not isinstance(fact, Approved) or fact.event in self._approved_by_steps:
-                continue
-            if fact.via is Via.METADATA and fact.by == self.vm:
-                approvals.append(
-                    ProgramApproval(
-                        event=fact.event,
-                        name=names.get(fact.event),
-                        resources=self._resources(fact),
-                    )
-                )
-        return approvals
-
-    def _resources(self, fact: Approved) -> tuple[str, ...]:
-        with self.rehearsal.service.engine.store.snapshot() as snapshot:
-            maintenance = snapshot.maintenance(fact.maintenance)
-        events = () if maintenance is None else maintenance.events
-        return next((e.resources for e in events if e.id == fact.event), ())
+        facts = [entry.fact for entry in self.rehearsal.journal()]
+        resources = {
+            event.id: event.resources
+            for fact in facts
+            if isinstance(fact, Announced)
+            for event in fact.announced.events
+        }
+        names = {e.id: name for name, events in self._events.items() for e in events}
+        return [
+            ProgramApproval(
+                event=fact.event,
+                name=names.get(fact.event),
+                resources=resources[fact.event],
+            )
+            for fact in facts
+            if isinstance(fact, Approved)
+            and fact.via is Via.METADATA
+            and fact.by == self.vm
+            and fact.event not in self._approved_by_steps
+        ]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.announcements import Order
@@ -11,23 +10,18 @@ from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
 from forewarn.testing.rehearsal.event import BY, too_early
+from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct
 from forewarn.testing.scenario import model as s
 from forewarn.testing.scenario.model import Expectation, ExpectStep
 from forewarn.testing.scenario.stage import ScenarioStage
 
-#: Waits until a condition holds, for at most so many seconds of real time.
-Wait: TypeAlias = Callable[[Callable[[], bool], float], bool]
-
-
 # --- actions -----------------------------------------------------------------
 
 
-def carry_out(
-    stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
-) -> None:
-    """Carry out `step`; `pause` waits a number of real seconds."""
+def carry_out(stage: ScenarioStage, step: s.Step) -> None:
+    """Carry out `step`."""
     stage.settle()
     stage.last_action_at = time.monotonic()
     rehearsal = stage.rehearsal
@@ -40,8 +34,7 @@ def carry_out(
             | s.FailStep()
         ):
             maintenances = _announce(stage, step)
-            events = events_of(rehearsal.service, rehearsal.observer, maintenances)
-            stage.name_events(step.name, events)
+            stage.name_events(step.name, events_of(rehearsal, maintenances))
         case s.RecoverStep():
             order = Order(type=EventType.REBOOT, host=step.host)
             rehearsal.service.operations.recover(order, by=BY)
@@ -54,7 +47,7 @@ def carry_out(
         case s.AdvanceStep() | s.AdvanceToStep():
             _advance(stage, step)
         case _:
-            _disturb(stage, step, pause)
+            _disturb(stage, step)
 
 
 def _announce(
@@ -94,15 +87,13 @@ def _advance(stage: ScenarioStage, step: s.AdvanceStep | s.AdvanceToStep) -> Non
         rehearsal.advance_to_start(stage.event(step.event))
 
 
-def _disturb(
-    stage: ScenarioStage, step: s.Step, pause: Callable[[float], None]
-) -> None:
+def _disturb(stage: ScenarioStage, step: s.Step) -> None:
     rehearsal = stage.rehearsal
     match step:
         case s.OutageStep():
             began = time.monotonic()
             refused = rehearsal.fault(FaultKind.REFUSED)
-            pause(step.seconds)
+            stage.wait_for_program(lambda: False, step.seconds)
             rehearsal.outage(step.lasts)
             rehearsal.clear_faults(refused)
             stage.outages.append((began, time.monotonic()))
@@ -111,7 +102,7 @@ def _disturb(
         case s.ClearFaultsStep():
             rehearsal.clear_faults()
         case s.WaitStep():
-            pause(step.seconds)
+            stage.wait_for_program(lambda: False, step.seconds)
         case _:
             raise TypeError(f"{type(step).__name__} cannot be carried out")
 
@@ -119,32 +110,21 @@ def _disturb(
 # --- expectations ------------------------------------------------------------
 
 
-def await_expectation(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+def await_expectation(stage: ScenarioStage, step: ExpectStep) -> str | None:
     """Wait for what `step` expects; return why it failed, or None if it is met."""
-    return _EXPECTATIONS[step.expectation](stage, step, wait)
+    return _EXPECTATIONS[step.expectation](stage, step)
 
 
-def _until(stage: ScenarioStage, is_met: Callable[[], bool]) -> Callable[[], bool]:
-    """Stop waiting when the program has ended: nothing more will come."""
-    return lambda: is_met() or not stage.program.is_running
+def _seen(stage: ScenarioStage, step: ExpectStep) -> str | None:
+    event, since = stage.event(step.event or ""), stage.last_action_at
+    if stage.wait_for_program(lambda: stage.vm in event.seen_by, step.seconds):
+        return None
+    return conduct.why_unseen(stage.conduct(), since)
 
 
-def _seen(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    event = stage.event(step.event or "")
-    since = stage.last_action_at
-
-    def is_met() -> bool:
-        return stage.vm in event.seen_by
-
-    wait(_until(stage, is_met), step.seconds)
-    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
-
-
-def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    event = stage.event(step.event or "")
-    since = stage.last_action_at
-    wait(_until(stage, lambda: event.is_approved), step.seconds)
-    if not event.is_approved:
+def _approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
+    event, since = stage.event(step.event or ""), stage.last_action_at
+    if not stage.wait_for_program(lambda: event.is_approved, step.seconds):
         is_seen = stage.vm in event.seen_by
         return conduct.why_unapproved(
             stage.conduct(), step.event or "", is_seen=is_seen, since=since
@@ -163,30 +143,30 @@ def _approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     )
 
 
-def _not_approved(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+def _not_approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
     event = stage.event(step.event or "")
-    if wait(lambda: event.is_approved, step.seconds):
+    if stage.wait(lambda: event.is_approved, step.seconds):
         return f"{step.event} was approved by {event.approved_by or 'a rule'}"
     return None
 
 
-def _polled(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
+def _polled(stage: ScenarioStage, step: ExpectStep) -> str | None:
     since = stage.last_action_at
 
-    def is_met() -> bool:
+    def has_polled() -> bool:
         came = sum(at > since for at in stage.observer.arrivals_of(stage.vm))
         return came >= step.times and stage.has_current_document()
 
-    wait(_until(stage, is_met), step.seconds)
-    return None if is_met() else conduct.why_unseen(stage.conduct(), since)
+    if stage.wait_for_program(has_polled, step.seconds):
+        return None
+    return conduct.why_unseen(stage.conduct(), since)
 
 
-def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    def is_met() -> bool:
+def _marked(stage: ScenarioStage, step: ExpectStep) -> str | None:
+    def is_marked() -> bool:
         return any(mark.name == step.mark for mark in stage.observer.marks)
 
-    wait(_until(stage, is_met), step.seconds)
-    if is_met():
+    if stage.wait_for_program(is_marked, step.seconds):
         return None
     names = ", ".join(repr(mark.name) for mark in stage.observer.marks)
     return (
@@ -194,25 +174,23 @@ def _marked(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
     )
 
 
-def _running(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    del step, wait
+def _running(stage: ScenarioStage, step: ExpectStep) -> str | None:
+    del step
     if stage.program.is_running:
         return None
-    return f"the program {conduct.describe_exit(stage.program.code)}"
+    return f"the program {describe_exit(stage.program.code)}"
 
 
-def _ended(stage: ScenarioStage, step: ExpectStep, wait: Wait) -> str | None:
-    if not wait(lambda: not stage.program.is_running, step.seconds):
+def _ended(stage: ScenarioStage, step: ExpectStep) -> str | None:
+    if not stage.wait(lambda: not stage.program.is_running, step.seconds):
         return "the program is still running"
     if step.code is None or stage.program.code == step.code:
         return None
-    return (
-        f"the program {conduct.describe_exit(stage.program.code)}, not with {step.code}"
-    )
+    return f"the program {describe_exit(stage.program.code)}, not with {step.code}"
 
 
 _EXPECTATIONS: Mapping[
-    Expectation, Callable[[ScenarioStage, ExpectStep, Wait], str | None]
+    Expectation, Callable[[ScenarioStage, ExpectStep], str | None]
 ] = {
     Expectation.SEEN: _seen,
     Expectation.APPROVED: _approved,
