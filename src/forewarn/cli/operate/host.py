@@ -5,19 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.api import ApiReply, ControlApi, api_of, segment
 from forewarn.cli.operate import announce
-from forewarn.cli.operate.announce import write_announced, write_next_steps
-from forewarn.cli.options import (
-    Option,
-    Subcommands,
-    add,
-    add_command,
-    add_noun,
-    add_one_of,
-)
-from forewarn.cli.output import format_when, paragraph, write, write_json
-from forewarn.cli.responses import MaintenanceResponse, maintenance_from, object_from
+from forewarn.cli.operate.announce import announced_lines, next_steps
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import format_when, paragraph, write_response
+from forewarn.cli.responses import MaintenanceResponse, maintenances_from
 from forewarn.cli.values import read_host_type, read_time_or_duration
 from forewarn.errors import WrongUsage
 
@@ -29,8 +22,7 @@ class _Command:
     summary: str
     description: str
     example: str
-    options: tuple[Option, ...]
-    rivals: tuple[Option, ...] = ()  # mutually exclusive
+    options: tuple[Option | tuple[Option, ...], ...]
 
 
 _TYPE = Option(
@@ -55,13 +47,13 @@ _COMMANDS: Mapping[str, _Command] = {
         " starts when all\nhave approved.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
+            announce.TIMES,
             _TYPE,
             announce.DURATION,
             announce.DESCRIPTION,
             announce.REASON,
             *announce.EMERGENCY,
         ),
-        rivals=announce.TIMES,
     ),
     "degraded": _Command(
         summary="let VMs leave a host that is predicted to fail",
@@ -101,36 +93,30 @@ def register(subcommands: Subcommands) -> None:
         parser = add_command(
             commands,
             name,
-            report,
+            _report,
             summary=command.summary,
             description=command.description,
             example=command.example,
+            options=command.options,
         )
         parser.add_argument("name", metavar="NAME", help="of the host")
-        if command.rivals:
-            add_one_of(parser, *command.rivals)
-        add(parser, *command.options)
 
 
-def report(args: argparse.Namespace) -> int:
-    """Send the command to the service and print the outcome."""
-    command: str = args.host_command
+def _report(args: argparse.Namespace) -> int:
     api = api_of(args)
-    body = _body(args, api)
-    reply = api.send("POST", f"/v1/hosts/{segment(args.name)}/{command}", body)
-    if args.json:
-        write_json(reply.plain)
-        return 0
-    maintenances = [
-        maintenance_from(item) for item in object_from(reply.plain).list("maintenances")
-    ]
+    path = f"/v1/hosts/{segment(args.name)}/{args.host_command}"
+    reply = api.send("POST", path, _body(args, api))
+    return write_response(args, reply.plain, _lines(reply, args, api))
+
+
+def _lines(reply: ApiReply, args: argparse.Namespace, api: ControlApi) -> Iterator[str]:
+    maintenances, now = maintenances_from(reply.plain), api.now()
     if reply.status == 201:
-        write_announced(maintenances, api.now())
-        write_next_steps(maintenances)
-        return 0
-    for line in _unannounced(command, args.name, maintenances, api.now()):
-        write(paragraph(line))
-    return 0
+        yield from announced_lines(maintenances, now)
+        yield from next_steps(maintenances)
+        return
+    for line in _unannounced(args.host_command, args.name, maintenances, now):
+        yield paragraph(line)
 
 
 def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:

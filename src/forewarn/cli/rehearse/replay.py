@@ -9,7 +9,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from forewarn.cli.guest.record import plain_line, recording_line
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
+from forewarn.cli.options import JSON, Option, Subcommands, add_command
 from forewarn.cli.output import (
     clean,
     drop_output,
@@ -85,6 +85,10 @@ _OPTIONS = (
         switch=True,
         help="end with 1 unless every event was approved while it was Scheduled",
     ),
+    (
+        Option(flag="--once", switch=True, help="end with the tape"),
+        Option(flag="--loop", switch=True, help="begin again when it has ended"),
+    ),
 )
 
 
@@ -93,22 +97,17 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         subcommands,
         "replay",
-        replay,
+        _replay,
         summary="serve a tape that was recorded",
         description=_DESCRIPTION,
         example="forewarn replay tape.jsonl --speed 60",
+        options=_OPTIONS,
         common=(JSON,),
     )
     parser.add_argument("tape", metavar="TAPE", help="the tape")
-    add(parser, *_OPTIONS)
-    add_one_of(
-        parser,
-        Option(flag="--once", switch=True, help="end with the tape"),
-        Option(flag="--loop", switch=True, help="begin again when it has ended"),
-    )
 
 
-def replay(args: argparse.Namespace) -> int:
+def _replay(args: argparse.Namespace) -> int:
     """Serve the recording until a signal, or until it ends with --once."""
     if args.loop and args.expect_approval:
         raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from forewarn.cli.api import ControlApi
-from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
+from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add_command
 from forewarn.cli.output import write, write_error, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
@@ -32,19 +32,19 @@ _WAIT = Option(
 def register(subcommands: Subcommands) -> None:
     """Add `health`."""
     url, _, ca, _ = SERVICE
-    parser = add_command(
+    add_command(
         subcommands,
         "health",
-        run,
+        _run,
         summary="say whether the service is ready, or wait until it is",
         description=_DESCRIPTION,
         example="forewarn health --wait 30s",
+        options=(_WAIT,),
         common=(url, ca, JSON),
     )
-    add(parser, _WAIT)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Poll until the service is ready or the time is up."""
     api = ControlApi(args.url, None, args.ca)
     until = time.monotonic() + args.wait

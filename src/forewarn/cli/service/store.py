@@ -50,7 +50,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "check",
-        check,
+        _check,
         summary="show whether the database can be used",
         description=_CHECK,
         example="forewarn store check",
@@ -59,7 +59,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "upgrade",
-        upgrade,
+        _upgrade,
         summary="upgrade the database of an older forewarn",
         description=_UPGRADE,
         example="forewarn store upgrade --store postgresql://forewarn@db/forewarn",
@@ -68,7 +68,7 @@ def register(subcommands: Subcommands) -> None:
     backup_parser = add_command(
         commands,
         "backup",
-        backup,
+        _backup,
         summary="copy a SQLite database",
         description=_BACKUP,
         example="forewarn store backup /backup/forewarn.db",
@@ -77,8 +77,7 @@ def register(subcommands: Subcommands) -> None:
     backup_parser.add_argument("file", metavar="FILE", help="the file to create")
 
 
-def check(args: argparse.Namespace) -> int:
-    """Print the state of the database."""
+def _check(args: argparse.Namespace) -> int:
     url = _url(args)
     if url == "memory":
         write(f"nothing to check: {_MEMORY}")
@@ -104,8 +103,7 @@ def check(args: argparse.Namespace) -> int:
     return 0 if problem is None else 1
 
 
-def upgrade(args: argparse.Namespace) -> int:
-    """Upgrade the database, unless it is current."""
+def _upgrade(args: argparse.Namespace) -> int:
     url = _url(args)
     if url == "memory":
         write(f"nothing to do: {_MEMORY}")
@@ -122,7 +120,7 @@ def upgrade(args: argparse.Namespace) -> int:
     return 0
 
 
-def backup(args: argparse.Namespace) -> int:
+def _backup(args: argparse.Namespace) -> int:
     """Copy a SQLite database; show the command for any other."""
     url, target = _url(args), Path(args.file)
     if url == "memory":
