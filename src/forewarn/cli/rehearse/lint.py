@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.options import Option
 from forewarn.cli.output import clean, paragraph, table, write, write_json
 from forewarn.cli.rehearse.terminal import (
     ProgressScreen,
     end_on_signals,
     mute_service_log,
-    needs_extra,
     open_result_file,
     screen_of,
     write_lines,
@@ -36,12 +36,10 @@ _LAST_LINES = 20
 
 def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Lint the program `command`; return 1 if it has failed, else 0."""
-    try:
+    with server_extra("a rehearsal"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
         from forewarn.testing.lint.runner import has_failed
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
     ignored = _ignored(args)
     trial = runner.LintTrial(
         command=command,

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import clean, paragraph, table, write, write_json
 from forewarn.cli.rehearse.lint import IGNORE, lint
 from forewarn.cli.rehearse.terminal import (
     end_on_signals,
     mute_service_log,
-    needs_extra,
     open_result_file,
     screen_of,
     write_lines,
@@ -138,10 +138,8 @@ def rehearse(args: argparse.Namespace) -> int:
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
-    try:
-        from forewarn.cli.rehearse import scenarios
-    except ImportError as error:  # in the zipapp, which has only the in-VM parts
-        raise needs_extra(error) from error
+    with server_extra("a rehearsal"):  # the zipapp has only the in-VM parts
+        import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
         return scenarios.check(args.check, as_json=bool(args.json))
     if args.list:
@@ -152,21 +150,17 @@ def _show_scenarios(args: argparse.Namespace) -> int:
 
 
 def _scenario(name: str) -> "Scenario":
-    try:
+    with server_extra("a rehearsal"):
         from forewarn.testing.scenario.parser import load_scenario
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
     return load_scenario(name)
 
 
 def _play(
     args: argparse.Namespace, scenario: "Scenario", command: Sequence[str]
 ) -> int:
-    try:
+    with server_extra("a rehearsal"):
         from forewarn.testing.scenario.player import ScenarioRun, play
         from forewarn.testing.scenario.results import as_junit
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
     run = ScenarioRun(
         command=command,
         seed=args.seed,

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add_command
 from forewarn.cli.output import (
@@ -21,7 +22,7 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
-from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.errors import InvalidInput, WrongUsage
 from forewarn.formats import count, join_names
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.recordings.file import read_recording
@@ -128,13 +129,8 @@ def _replay(args: argparse.Namespace) -> int:
 def _open(
     recording: Recording, args: argparse.Namespace, display: "_Display"
 ) -> "Replay":
-    try:
+    with server_extra("replay"):
         from forewarn.testing.replay.server import Replay
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"replay needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
     try:
         return Replay(
             recording,

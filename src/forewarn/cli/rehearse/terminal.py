@@ -174,14 +174,6 @@ def _remove_if_empty(path: Path) -> None:
 # --- start and end -----------------------------------------------------------
 
 
-def needs_extra(error: ImportError) -> CannotStart:
-    """Return the error for a missing server extra."""
-    return CannotStart(
-        f"a rehearsal needs the server extra ({error.name} is missing):"
-        " pip install 'forewarn[server]'"
-    )
-
-
 def mute_service_log() -> None:
     """Keep the service's log off the terminal; the verdict has what matters."""
     logging.getLogger("forewarn").addHandler(logging.NullHandler())

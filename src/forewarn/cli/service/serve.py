@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from forewarn.cli import options
+from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
 from forewarn.cli.signals import stop_signal_file
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
-from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.errors import ForewarnError, InvalidInput
 from forewarn.notifiers.targets import NOTIFICATIONS
 
 _EXAMPLE = """\
@@ -98,14 +99,9 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 
 def _serve(config: Config, *, as_json: bool) -> None:
-    try:
+    with server_extra("serve"):
         from forewarn.server.control.auth.admin_token import admin_token, warn_of_short
         from forewarn.service.service import Service
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"serve needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
     stop = stop_signal_file()
     _allow_many_files()
     token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))

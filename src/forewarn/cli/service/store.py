@@ -6,11 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import fields, write
 from forewarn.config.load import default_store
 from forewarn.config.settings import POSTGRES, SQLITE, read_store
-from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.errors import InvalidInput, WrongUsage
 
 if TYPE_CHECKING:
     from forewarn.stores.database import Database
@@ -148,11 +149,6 @@ def _url(args: argparse.Namespace) -> str:
 
 
 def _database(url: str) -> "Database":
-    try:
+    with server_extra("store"):
         from forewarn.service.setup import database_of
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"store needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
     return database_of(url)
