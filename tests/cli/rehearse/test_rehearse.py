@@ -33,7 +33,7 @@ PLAYED = ScenarioResult(
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder of its own, and leave signal handlers alone."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("forewarn.cli.rehearse.rehearse.end_on_signals", lambda: None)
+    monkeypatch.setattr("forewarn.cli.rehearse.rehearse.prepare_process", lambda: None)
 
 
 @pytest.fixture
