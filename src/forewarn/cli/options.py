@@ -187,19 +187,11 @@ def _add(
         parser.add_argument(
             *flags, action="store_const", const=True, default=unset, help=text
         )
-    elif option.repeated:
-        parser.add_argument(
-            *flags,
-            nargs="+",
-            action="extend",
-            type=option.read,
-            metavar=option.metavar,
-            default=unset,
-            help=text,
-        )
     else:
         parser.add_argument(
             *flags,
+            nargs="+" if option.repeated else None,
+            action="extend" if option.repeated else "store",
             type=option.read,
             metavar=option.metavar,
             default=unset,
