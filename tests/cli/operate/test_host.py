@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, Json, a_maintenance
 from tests.cli.support.service import Service
 
@@ -59,12 +60,9 @@ def test_host_trouble_suggests_recovery_as_the_next_command(
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
-def test_empty_host_notifies_nobody(
-    service: Service, command: str, capsys: Capture
-) -> None:
+def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) -> None:
     respond_with_maintenance(service, command)
-    assert main.main(["host", command, "host-a"]) == 0
-    assert capsys.readouterr().out == "host-a has no VMs; nobody was told\n"
+    assert run(f"host {command} host-a") == "host-a has no VMs; nobody was told\n"
 
 
 @pytest.mark.parametrize(
@@ -127,13 +125,15 @@ def test_recovery_of_a_healthy_host_does_nothing(
     assert capsys.readouterr().out == message
 
 
-def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> None:
+def test_every_option_of_a_maintenance_reaches_the_service(
+    service: Service, run: Cli
+) -> None:
     respond_with_maintenance(service, "maintain", status=201)
     words = (
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
         " --description text --reason why --emergency --ignore-gates --json"
     )
-    assert main.main(words.split()) == 0
+    run(words)
     assert service.only("POST").body == {
         "type": "Redeploy",
         "notice_seconds": 300,
@@ -160,23 +160,21 @@ def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> 
     ],
 )  # fmt: skip
 def test_details_of_a_host_reach_the_service(
-    service: Service, words: str, body: Json
+    service: Service, words: str, body: Json, run: Cli
 ) -> None:
     respond_with_maintenance(service, words.split()[0])
-    assert main.main(["host", *words.split()]) == 0
+    run(f"host {words}")
     assert service.only("POST").body == body
 
 
-def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:
     answer = respond_with_maintenance(service, "recovered", of_host(phase="CANCELED"))
-    assert main.main(["host", "recovered", "host-a", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == answer
+    assert json.loads(run("host recovered host-a --json")) == answer
 
 
-def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, run: Cli) -> None:
     service.refuse("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
-    assert main.main(["host", "failed", "host-a"]) == 1
-    assert capsys.readouterr().err == "forewarn: there is no host host-a\n"
+    assert run("host failed host-a", code=1) == "forewarn: there is no host host-a\n"
 
 
 @pytest.mark.parametrize(
@@ -193,15 +191,13 @@ def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
     ],
 )
 def test_wrong_usage_sends_no_request(
-    service: Service, words: str, said: str, capsys: Capture
+    service: Service, words: str, said: str, run: Cli
 ) -> None:
-    assert main.main(["host", *words.split()]) == 2
-    assert said in capsys.readouterr().err
+    assert said in run(f"host {words}", code=2)
     assert service.requests == []
 
 
-def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
+def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
     service.set_clock("2026-01-01T12:00:00Z")
     words = ["host", "degraded", "host-a", "--fails-by", "999999999d"]
-    assert main.main(words) == 2
-    assert "too far away" in capsys.readouterr().err
+    assert "too far away" in run(*words, code=2)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, M1, Json, an_entry, page
 from tests.cli.support.service import Service, json_reply, stream_reply
 
@@ -18,12 +19,11 @@ def sent(*entries: Json) -> str:
     )
 
 
-def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> None:
+def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
     started = an_entry(8, "Started", maintenance=M1)
     service.respond("GET", "/v1/journal", page(started, following="8"))
     service.respond("GET", "/v1/journal", page(an_entry(9, "Completed")))
-    assert main.main(["journal", "--after", "7"]) == 0
-    assert capsys.readouterr().out == (
+    assert run("journal --after 7") == (
         "    8  2026-01-01 12:00:00Z  forewarn    Started\n"
         f"       {M1}\n"
         "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
@@ -50,20 +50,18 @@ def test_the_journal_is_read_to_its_end(service: Service, capsys: Capture) -> No
     ],
 )
 def test_an_entry_shows_who_what_and_its_text(
-    service: Service, entry: Json, shown: str, capsys: Capture
+    service: Service, entry: Json, shown: str, run: Cli
 ) -> None:
     service.respond("GET", "/v1/journal", page(entry))
-    assert main.main(["journal"]) == 0
-    out = capsys.readouterr().out
+    out = run("journal")
     assert shown in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_json_is_one_line_for_each_fact(service: Service, capsys: Capture) -> None:
+def test_json_is_one_line_for_each_fact(service: Service, run: Cli) -> None:
     entries = [an_entry(1, "Started"), an_entry(2, "Completed")]
     service.respond("GET", "/v1/journal", page(*entries))
-    assert main.main(["journal", "--json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("journal --json").splitlines()
     assert [json.loads(line) for line in lines] == entries
 
 

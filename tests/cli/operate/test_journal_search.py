@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, an_entry, page
 from tests.cli.support.service import Service, json_reply, stream_reply
 
@@ -76,17 +77,17 @@ def test_search_options_become_query_parameters(
     ],
 )
 def test_contradictory_options_are_wrong_usage(
-    service: Service, words: list[str], sentence: str, capsys: Capture
+    service: Service, words: list[str], sentence: str, run: Cli
 ) -> None:
     service.set_clock("2026-01-31T12:00:00Z")
-    assert main.main(["journal", *words]) == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert sentence in " ".join(run("journal", *words, code=2).split())
 
 
-def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
+def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
     service.set_clock("2026-01-31T12:00:00Z")
-    assert main.main(["journal", "--since", "999999999999"]) == 2
-    assert "longer ago than there was time" in capsys.readouterr().err
+    assert "longer ago than there was time" in run(
+        "journal --since 999999999999", code=2
+    )
 
 
 def test_last_entries_are_shown_in_order(service: Service, capsys: Capture) -> None:

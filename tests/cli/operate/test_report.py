@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, M1, Json
 from tests.cli.support.service import Service
 
@@ -217,9 +218,6 @@ def test_month_without_maintenance_is_short(service: Service, capsys: Capture) -
 
 
 @pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
-def test_invalid_month_is_wrong_usage(
-    service: Service, month: str, capsys: Capture
-) -> None:
-    assert main.main(["report", "--month", month]) == 2
-    assert "is not a month" in capsys.readouterr().err
+def test_invalid_month_is_wrong_usage(service: Service, month: str, run: Cli) -> None:
+    assert "is not a month" in run(f"report --month {month}", code=2)
     assert service.requests == []

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, Json, a_group, a_maintenance, an_event
 from tests.cli.support.service import Service
 
@@ -142,13 +143,13 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     )
 
 
-def test_every_option_reaches_the_service(service: Service) -> None:
+def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "reimage")
     words = (
         "vm reimage web-0 --not-before 2026-01-01T13:00:00Z --duration 90"
         " --description text --reason why --source PLATFORM --json"
     )
-    assert main.main(words.split()) == 0
+    run(words)
     assert service.only("POST").body == {
         "not_before": "2026-01-01T13:00:00+00:00",
         "duration_seconds": 90,
@@ -158,27 +159,25 @@ def test_every_option_reaches_the_service(service: Service) -> None:
     }
 
 
-def test_omitted_options_are_left_to_the_service(service: Service) -> None:
+def test_omitted_options_are_left_to_the_service(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "evict")
-    assert main.main(["vm", "evict", "web-0", "--json"]) == 0
+    run("vm evict web-0 --json")
     assert service.only("POST").body == {}
 
 
-def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:
     answer = respond_with_maintenance(service, "restart", phase="STARTED")
-    assert main.main(["vm", "restart", "web-0", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == answer
+    assert json.loads(run("vm restart web-0 --json")) == answer
 
 
-def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, run: Cli) -> None:
     sentence = "web-0 is not a spot VM; only those are evicted"
     service.refuse("POST", "/v1/vms/web-0/evict", 409, sentence)
-    assert main.main(["vm", "evict", "web-0"]) == 1
-    assert capsys.readouterr().err == f"forewarn: {sentence}\n"
+    assert run("vm evict web-0", code=1) == f"forewarn: {sentence}\n"
 
 
-def test_name_is_escaped_in_the_path(service: Service) -> None:
-    assert main.main(["vm", "restart", "../hosts/a"]) == 1
+def test_name_is_escaped_in_the_path(service: Service, run: Cli) -> None:
+    run("vm restart ../hosts/a", code=1)
     assert service.requests[0].path == "/v1/vms/..%2Fhosts%2Fa/restart"
 
 
@@ -193,8 +192,7 @@ def test_name_is_escaped_in_the_path(service: Service) -> None:
     ],
 )
 def test_wrong_usage_sends_no_request(
-    service: Service, words: str, said: str, capsys: Capture
+    service: Service, words: str, said: str, run: Cli
 ) -> None:
-    assert main.main(["vm", *words.split()]) == 2
-    assert said in capsys.readouterr().err
+    assert said in run(f"vm {words}", code=2)
     assert service.requests == []

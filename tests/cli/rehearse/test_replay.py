@@ -2,10 +2,10 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.recordings.recordings import (
     GUID,
     a_failure,
@@ -36,9 +36,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
-    assert main.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
-    where, what, *lines, last = capsys.readouterr().out.splitlines()
+def test_recording_is_printed_line_by_line(path: Path, run: Cli) -> None:
+    where, what, *lines, last = run(
+        "replay", path, "--speed", "6000", *ALL
+    ).splitlines()
     assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
     assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
     assert [line[22:] for line in lines] == [
@@ -51,9 +52,10 @@ def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
     assert last == "the tape is over"
 
 
-def test_replay_prints_json(path: Path, capsys: Capture) -> None:
-    assert main.main(["replay", str(path), "--speed", "6000", "--json", *ALL]) == 0
-    first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
+def test_replay_prints_json(path: Path, run: Cli) -> None:
+    first, *lines, last = map(
+        json.loads, run("replay", path, "--speed", "6000", "--json", *ALL).splitlines()
+    )
     assert first["documents"] == 3
     assert first["metadata"][0].startswith("http://127.0.0.1:")
     assert [*lines[0]] == ["at", "document"]
@@ -62,11 +64,10 @@ def test_replay_prints_json(path: Path, capsys: Capture) -> None:
 
 
 def test_unapproved_event_is_named_if_approval_was_expected(
-    path: Path, capsys: Capture
+    path: Path, run: Cli
 ) -> None:
     words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
-    assert main.main(words) == 1
-    message = capsys.readouterr().err
+    message = run(*words, code=1)
     assert message == (
         f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
     )
@@ -107,8 +108,7 @@ TYPED = re.findall(r"^forewarn (re.+?)(?: &)?$", PAGE.read_text(), re.MULTILINE)
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_commands_of_the_page_are_known_to_the_program(
-    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main.main(shlex.split(typed)) == 1
-    assert "tape.jsonl cannot be read: No such file" in capsys.readouterr().err
+    assert "tape.jsonl cannot be read: No such file" in run(typed, code=1)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import page
 from tests.cli.support.service import Service
 from tests.notifiers.receiver import Receiver, a_receiver, a_reply
@@ -46,13 +47,12 @@ def receiver() -> Iterator[Receiver]:
 
 def test_targets_are_listed(
     service: Service,
-    capsys: pytest.CaptureFixture[str],
+    run: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     service.respond("GET", "/v1/notifiers", page(IDLE, WAITING))
-    assert main(["notify", "list"]) == 0
-    header, first, second = capsys.readouterr().out.splitlines()
+    header, first, second = run("notify list").splitlines()
     assert header.split()[:5] == ["NAME", "KIND", "POSITION", "BEHIND", "STATE"]
     assert first.split() == ["ops", "webhook", "17", "0", "idle", *NOON.split()]
     assert "5, 1m 15s" in second
@@ -63,38 +63,28 @@ def test_targets_are_listed(
 NOON = "2026-01-01 12:00:00Z"
 
 
-def test_targets_are_listed_as_json(
-    service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_targets_are_listed_as_json(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/notifiers", page(IDLE))
-    assert main(["notify", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [IDLE]
+    assert json.loads(run("notify list --json")) == [IDLE]
 
 
-def test_lag_below_a_second_still_counts_as_behind(
-    service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lag_below_a_second_still_counts_as_behind(service: Service, run: Cli) -> None:
     late = {**IDLE, "behind": 3, "lag_seconds": 0.4}
     service.respond("GET", "/v1/notifiers", page(late))
-    assert main(["notify", "list"]) == 0
-    _, line = capsys.readouterr().out.splitlines()
+    _, line = run("notify list").splitlines()
     assert line.split()[:4] == ["ops", "webhook", "17", "3"]
 
 
-def test_single_failure_is_shown_in_the_singular(
-    service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_single_failure_is_shown_in_the_singular(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/notifiers", page({**WAITING, "failures": 1}))
-    assert main(["notify", "list"]) == 0
-    assert "1 time:" in capsys.readouterr().out
+    assert "1 time:" in run("notify list")
 
 
 def test_empty_list_of_targets_explains_how_to_add_one(
-    service: Service, capsys: pytest.CaptureFixture[str]
+    service: Service, run: Cli
 ) -> None:
     service.respond("GET", "/v1/notifiers", page())
-    assert main(["notify", "list"]) == 0
-    assert "--webhook URL" in capsys.readouterr().out
+    assert "--webhook URL" in run("notify list")
 
 
 # --- test --------------------------------------------------------------------
@@ -114,37 +104,32 @@ def test_notification_needs_no_service(
 
 
 def test_the_secret_may_be_in_the_environment(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    assert main(["notify", "test", receiver.url]) == 0
+    run("notify test", receiver.url)
     monkeypatch.setenv("FOREWARN_SECRET", "hush")
-    assert main(["notify", "test", receiver.url]) == 0
+    run("notify test", receiver.url)
     signed = ["Forewarn-Signature" in request.headers for request in receiver.got]
     assert signed == [False, True]
 
 
-def test_a_refusal_is_shown(
-    receiver: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refusal_is_shown(receiver: Receiver, run: Cli) -> None:
     receiver.reply = a_reply(401, "who are you?")
-    assert main(["notify", "test", receiver.url]) == 1
-    message = capsys.readouterr().err
+    message = run("notify test", receiver.url, code=1)
     assert f"{receiver.url} answered 401 Unauthorized: who are you? (after" in message
 
 
 def test_unreachable_target_is_an_error_message(
-    capsys: pytest.CaptureFixture[str],
+    run: Cli,
 ) -> None:
-    assert main(["notify", "test", "http://127.0.0.1:1/x?key=hush"]) == 1
-    message = capsys.readouterr().err
+    message = run("notify test", "http://127.0.0.1:1/x?key=hush", code=1)
     assert message.startswith(
         "forewarn: nothing answers at http://127.0.0.1:1/x (after"
     )
 
 
-def test_invalid_url_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["notify", "test", "ops.example"]) == 2
-    assert "expected a URL such as" in capsys.readouterr().err
+def test_invalid_url_is_wrong_usage(run: Cli) -> None:
+    assert "expected a URL such as" in run("notify test ops.example", code=2)
 
 
 @pytest.mark.parametrize(

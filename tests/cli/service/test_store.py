@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, put, sqlite_store
 from tests.stores.releases import ADD_RACK, become_newer, largest_file
@@ -226,14 +227,14 @@ def test_backup_overwrites_nothing(tmp_path: Path, capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("file")
 def test_interrupted_backup_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def interrupt(_: sqlite3.Connection) -> None:
         assert len(files(tmp_path)) > 1  # the copy has been written
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sqlite_copy, "quick_check", interrupt)
-    assert main.main(["store", "backup", str(tmp_path / "copy.db")]) == 130
+    run("store backup", tmp_path / "copy.db", code=130)
     assert files(tmp_path) == ["state"]
 
 

@@ -1,0 +1,24 @@
+"""The command line, run within this process."""
+
+import shlex
+from dataclasses import dataclass
+
+import pytest
+
+from forewarn.cli import main
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """Runs commands, and returns what they print."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, line: str, *words: object, code: int = 0) -> str:
+        """Run a command that ends with `code`; return its output, or its error.
+
+        The `line` is split at spaces; the `words` after it are not.
+        """
+        assert main.main([*shlex.split(line), *map(str, words)]) == code
+        captured = self.capsys.readouterr()
+        return captured.err if code else captured.out
