@@ -65,7 +65,6 @@ def test_response_of_another_shape_is_an_error_message(
 def test_the_token_is_found_in_the_state_directory(
     service: Service, monkeypatch: Patch, tmp_path: Path, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.delenv("FOREWARN_TOKEN")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "token").write_text("kept\n")
@@ -76,7 +75,6 @@ def test_the_token_is_found_in_the_state_directory(
 def test_the_state_directory_follows_xdg(
     service: Service, monkeypatch: Patch, tmp_path: Path, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.delenv("FOREWARN_TOKEN")
     monkeypatch.delenv("FOREWARN_STATE_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -143,6 +141,5 @@ def test_token_is_not_sent_to_a_redirect_target(
 
 
 def test_proxies_are_not_used(service: Service, monkeypatch: Patch, run: Cli) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     run("clock show")

@@ -44,7 +44,6 @@ def test_a_bare_install_has_every_command() -> None:
 
 
 def test_bare_install_can_use_a_service(service: Service) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     with start("clock", "show", python=("-S",)) as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
@@ -84,7 +83,6 @@ def test_ctrl_c_ends_quietly(service: Service) -> None:
 
 
 def test_full_disk_is_an_error_message(service: Service) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "forewarn", "clock", "show"],

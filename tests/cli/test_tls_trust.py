@@ -31,7 +31,6 @@ def a_service_with(pair: CertificateFiles) -> Iterator[Service]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)
     with a_service(context) as service:
-        service.set_clock("2026-01-01T12:00:00Z")
         yield service
 
 

@@ -7,10 +7,6 @@ from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, E2, M1, a_maintenance, an_event, page
 from tests.cli.support.service import Service
 
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
-
 
 def test_live_maintenance_is_listed(service: Service, run: Cli) -> None:
     service.set_clock("2026-01-01T12:01:00Z")
@@ -73,33 +69,31 @@ def test_one_maintenance_is_shown_with_its_events(service: Service, run: Cli) ->
 
 
 def test_event_is_approved_alone_by_its_id_in_any_case(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     events = [an_event(), an_event(id=E2, group="db")]
     lower = E2.lower()
     service.respond("GET", f"/v1/maintenances/{lower}", a_maintenance(events=events))
     service.respond("POST", f"/v1/events/{E2}/approve", events[1])
-    assert main.main(["events", "approve", lower]) == 0
-    assert service.only("POST").path == f"/v1/events/{E2}/approve"
-    assert capsys.readouterr().out == (
+    assert run(f"events approve {lower}") == (
         f"approved: event {E2} of group db\n"
         "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events not approved\n"
         f"    ({M1})\n"
     )
+    assert service.only("POST").path == f"/v1/events/{E2}/approve"
 
 
 def test_a_maintenance_is_approved_with_all_its_events(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     before = a_maintenance(events=[an_event(), an_event(id=E2)])
     service.respond("GET", f"/v1/maintenances/{M1}", before)
     service.respond("GET", f"/v1/maintenances/{M1}", a_maintenance(phase="STARTED"))
     service.respond("POST", f"/v1/events/{E1}/approve", an_event())
     service.respond("POST", f"/v1/events/{E2}/approve", an_event(id=E2))
-    assert main.main(["events", "approve", M1]) == 0
+    assert "is STARTED" in run(f"events approve {M1}")
     posted = [request.path for request in service.requests if request.method == "POST"]
     assert posted == [f"/v1/events/{E1}/approve", f"/v1/events/{E2}/approve"]
-    assert "is STARTED" in capsys.readouterr().out
 
 
 def test_event_that_is_gone_is_not_approved(service: Service, run: Cli) -> None:
@@ -130,21 +124,20 @@ def test_json_of_an_approval_is_a_list_of_events(service: Service, run: Cli) -> 
     [("cancel", "CANCELED"), ("complete", "COMPLETED"), ("retry", "STARTED")],
 )
 def test_a_maintenance_is_changed(
-    service: Service, verb: str, phase: str, capsys: Capture
+    service: Service, verb: str, phase: str, run: Cli
 ) -> None:
     path = f"/v1/maintenances/{M1}/{verb}"
     service.respond("POST", path, a_maintenance(phase=phase))
-    assert main.main(["events", verb, M1]) == 0
+    shown = f"Reboot of web-0, web-1 is {phase} ({M1})\n"
+    assert run(f"events {verb} {M1}") == shown
     assert service.only("POST").body == {}
-    assert capsys.readouterr().out == f"Reboot of web-0, web-1 is {phase} ({M1})\n"
 
 
 @pytest.mark.parametrize("verb", ["cancel", "close"])
 def test_reason_is_sent_to_the_service(service: Service, verb: str, run: Cli) -> None:
     path = f"/v1/maintenances/{M1}/{verb}"
     service.respond("POST", path, a_maintenance(phase="FAILED"))
-    words = ["events", verb, M1, "--reason", "wrong host", "--json"]
-    run(*words)
+    run(f"events {verb} {M1} --reason 'wrong host' --json")
     assert service.only("POST").body == {"reason": "wrong host"}
 
 

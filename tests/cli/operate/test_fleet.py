@@ -182,7 +182,6 @@ def serve_fleet(service: Service) -> None:
     service.respond("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
     service.respond("GET", "/v1/groups", page(*groups))
     service.respond("GET", "/v1/vms", page(*vms))
-    service.set_clock("2026-01-01T12:00:00Z")
 
 
 def test_a_fleet_is_shown_in_tables(service: Service, run: Cli) -> None:
@@ -193,7 +192,6 @@ def test_a_fleet_is_shown_in_tables(service: Service, run: Cli) -> None:
 def test_empty_fleet_shows_how_to_fill_it(service: Service, run: Cli) -> None:
     for noun in ("hosts", "groups", "vms"):
         service.respond("GET", f"/v1/{noun}", page())
-    service.set_clock("2026-01-01T12:00:00Z")
     assert "forewarn fleet apply FILE" in run("fleet show")
 
 

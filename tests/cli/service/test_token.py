@@ -23,7 +23,6 @@ MADE = {
 def test_new_token_is_alone_on_standard_output(
     service: Service, capsys: Capture
 ) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     service.respond("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
     words = ["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]
     assert main.main(words) == 0
@@ -44,7 +43,6 @@ def test_no_token_is_created_that_could_not_be_shown(
 
 
 def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     token = {**MADE, "role": "group", "group": "web", "expires_at": None, "token": "t"}
     service.respond("POST", "/v1/tokens", token, 201)
     assert main.main(["token", "create", "ci", "--group", "web"]) == 0
