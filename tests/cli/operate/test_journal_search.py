@@ -7,24 +7,11 @@ from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, an_entry, page
 from tests.cli.support.service import Service, json_reply, stream_reply
 
-from forewarn.cli import main
 from forewarn.core.queries.search import KINDS
 
-Capture = pytest.CaptureFixture[str]
 
-
-def sent_query(service: Service, *words: str) -> list[tuple[str, str]]:
-    """Return the query that `forewarn journal` sends, without its paging parameters."""
-    service.set_clock("2026-01-31T12:00:00Z")
-    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
-    assert main.main(["journal", *words]) == 0
-    query = service.requests[-1].query
-    return [pair for pair in query if pair[0] not in ("limit", "after")]
-
-
-def positions(capsys: Capture) -> list[int]:
-    lines = capsys.readouterr().out.splitlines()
-    return [int(json.loads(line)["position"]) for line in lines]
+def positions(output: str) -> list[int]:
+    return [int(json.loads(line)["position"]) for line in output.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -57,9 +44,13 @@ def positions(capsys: Capture) -> list[int]:
     ],
 )
 def test_search_options_become_query_parameters(
-    service: Service, words: list[str], query: list[tuple[str, str]]
+    service: Service, words: list[str], query: list[tuple[str, str]], run: Cli
 ) -> None:
-    assert sent_query(service, *words) == query
+    service.set_clock("2026-01-31T12:00:00Z")
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
+    run("journal", *words)
+    sent = service.requests[-1].query
+    assert [pair for pair in sent if pair[0] not in ("limit", "after")] == query
 
 
 @pytest.mark.parametrize(
@@ -90,57 +81,48 @@ def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
     )
 
 
-def test_last_entries_are_shown_in_order(service: Service, capsys: Capture) -> None:
+def test_last_entries_are_shown_in_order(service: Service, run: Cli) -> None:
     third, second, first = (an_entry(number, "Started") for number in (3, 2, 1))
     service.respond("GET", "/v1/journal", page(third, second, following="2"))
     service.respond("GET", "/v1/journal", page(first))
-    assert main.main(["journal", "--json", "--last", "2", "--vm", "a"]) == 0
-    assert positions(capsys) == [2, 3]
+    assert positions(run("journal --json --last 2 --vm a")) == [2, 3]
     [request] = service.requests
     assert request.query == [("vm", "a"), ("order", "newest"), ("limit", "2")]
 
 
-def test_last_entries_are_searched_page_by_page(
-    service: Service, capsys: Capture
-) -> None:
+def test_last_entries_are_searched_page_by_page(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/journal", page(an_entry(9, "Started"), following="7"))
     service.respond("GET", "/v1/journal", page(following="4"))
     service.respond("GET", "/v1/journal", page(an_entry(2, "Started")))
-    assert main.main(["journal", "--json", "--last", "5", "--group", "web"]) == 0
-    assert positions(capsys) == [2, 9]
+    assert positions(run("journal --json --last 5 --group web")) == [2, 9]
 
 
-def test_empty_pages_are_skipped(service: Service, capsys: Capture) -> None:
+def test_empty_pages_are_skipped(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/journal", page(following="5000"))
     service.respond("GET", "/v1/journal", page(an_entry(7000, "Started")))
-    assert main.main(["journal", "--json", "--group", "web"]) == 0
-    assert positions(capsys) == [7000]
+    assert positions(run("journal --json --group web")) == [7000]
 
 
-def test_follow_continues_with_the_same_search(
-    service: Service, capsys: Capture
-) -> None:
+def test_follow_continues_with_the_same_search(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/journal", page(an_entry(80, "Seen")))
     service.respond("GET", "/v1/journal", page(an_entry(7, "Started")))
     entry = an_entry(95, "Started")
     text = f"id: 90\n\nid: 95\nevent: Started\ndata: {json.dumps(entry)}\n\nid: 99\n\n"
     service.reply_with("GET", "/v1/stream", stream_reply(text))
     service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
-    words = ["journal", "--json", "--follow", "--since", "2026-01-01", "--fact"]
-    assert main.main([*words, "started"]) == 1
-    assert positions(capsys) == [7, 95]
+    line = "journal --json --follow --since 2026-01-01 --fact started"
+    assert positions(run(line, code=1)) == [7, 95]
     streams = [stream for stream in service.requests if stream.path == "/v1/stream"]
     assert [stream.headers["Last-Event-Id"] for stream in streams] == ["80", "99"]
     assert [stream.query for stream in streams] == [[("fact", "Started")]] * 2
 
 
 def test_follow_shows_nothing_before_a_future_position(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     service.respond("GET", "/v1/journal", page(an_entry(80, "Seen")))
     service.respond("GET", "/v1/journal", page())
     service.reply_with("GET", "/v1/stream", json_reply({"detail": "enough"}, 403))
-    assert main.main(["journal", "--json", "--follow", "--after", "90"]) == 1
-    assert positions(capsys) == []
+    assert run("journal --json --follow --after 90", code=1) == "forewarn: enough\n"
     [stream] = [request for request in service.requests if request.path == "/v1/stream"]
     assert stream.headers["Last-Event-Id"] == "90"

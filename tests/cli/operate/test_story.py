@@ -116,11 +116,12 @@ def test_service_without_stories_is_shown_without_one(
     assert captured.err == ""
 
 
-def test_story_that_fails_is_an_error(service: Service, run: Cli) -> None:
+def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
     service.set_clock("2026-01-01T12:05:00Z")
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 503, "the store is away")
-    assert run(f"events show {M1}", code=1) == "forewarn: the store is away\n"
+    assert main.main(["events", "show", M1]) == 1
+    assert capsys.readouterr().err == "forewarn: the store is away\n"
 
 
 def test_json_of_show_is_only_the_maintenance(service: Service, run: Cli) -> None:

@@ -64,11 +64,11 @@ def test_replay_prints_json(path: Path, run: Cli) -> None:
 
 
 def test_unapproved_event_is_named_if_approval_was_expected(
-    path: Path, run: Cli
+    path: Path, capsys: Capture
 ) -> None:
     words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
-    message = run(*words, code=1)
-    assert message == (
+    assert main.main(words) == 1
+    assert capsys.readouterr().err == (
         f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
     )
 

@@ -6,38 +6,23 @@ import pytest
 from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service, close_connection, text_reply
 
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
-
 BEHIND = {"status": "not ready", "reason": "documents are behind the journal, at 7"}
 
 
 def test_ready_service_is_healthy(service: Service, run: Cli) -> None:
     service.respond("GET", "/readyz", {"status": "ready"})
     assert run("health") == "ready\n"
-
-
-def test_health_check_sends_no_token(service: Service, run: Cli) -> None:
-    service.respond("GET", "/readyz", {"status": "ready"})
-    run("health")
     assert "Authorization" not in service.only("GET").headers
 
 
-def test_reason_for_not_being_ready_is_shown(service: Service, capsys: Capture) -> None:
+def test_reason_for_not_being_ready_is_shown_at_once(
+    service: Service, run: Cli
+) -> None:
     service.respond("GET", "/readyz", BEHIND, 503)
-    assert main.main(["health"]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == (
-        "forewarn: not ready: documents are behind the journal, at 7\n"
-    )
-
-
-def test_health_prints_json(service: Service, capsys: Capture) -> None:
-    service.respond("GET", "/readyz", BEHIND, 503)
-    assert main.main(["health", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == BEHIND
+    message = "forewarn: not ready: documents are behind the journal, at 7\n"
+    assert run("health", code=1) == message
+    assert len(service.requests) == 1
+    assert json.loads(run("health --json", code=1)) == BEHIND
 
 
 def test_unreachable_service_is_not_ready(run: Cli) -> None:
@@ -46,26 +31,13 @@ def test_unreachable_service_is_not_ready(run: Cli) -> None:
     )
 
 
-def test_wait_polls_until_the_service_is_ready(
-    service: Service, capsys: Capture
-) -> None:
-    service.reply_with("GET", "/readyz", close_connection)
-    service.reply_with(
-        "GET", "/readyz", close_connection
-    )  # a lost request is repeated once
+def test_wait_polls_until_the_service_is_ready(service: Service, run: Cli) -> None:
+    for _ in range(2):  # a lost request is repeated once
+        service.reply_with("GET", "/readyz", close_connection)
     service.respond("GET", "/readyz", BEHIND, 503)
     service.respond("GET", "/readyz", {"status": "ready"})
-    assert main.main(["health", "--wait", "20s"]) == 0
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("ready\n", "")
+    assert run("health --wait 20s") == "ready\n"
     assert len(service.requests) == 4
-
-
-def test_one_request_without_wait(service: Service, run: Cli) -> None:
-    service.respond("GET", "/readyz", BEHIND, 503)
-    service.respond("GET", "/readyz", {"status": "ready"})
-    run("health", code=1)
-    assert len(service.requests) == 1
 
 
 def test_permanent_refusal_ends_the_wait(service: Service, run: Cli) -> None:
@@ -87,7 +59,3 @@ def test_active_faults_are_shown(service: Service, run: Cli) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.respond("GET", "/readyz", faults)
     assert run("health") == ("ready, but misbehaving on purpose: 503, slow-answer\n")
-
-
-def test_a_wrong_duration_is_wrong_usage(run: Cli) -> None:
-    assert "is not a duration" in run("health --wait", "a while", code=2)

@@ -24,8 +24,9 @@ def test_new_token_is_alone_on_standard_output(
     service: Service, capsys: Capture
 ) -> None:
     service.respond("POST", "/v1/tokens", {**MADE, "token": "fw_1f2e_x"}, 201)
-    words = ["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]
-    assert main.main(words) == 0
+    assert (
+        main.main(["token", "create", "ci", "--role", "Viewer", "--expires", "1d"]) == 0
+    )
     captured = capsys.readouterr()
     assert captured.out == "fw_1f2e_x\n"
     assert "token ci, viewer, good until 2026-01-02 12:00:00Z (in 1d)" in captured.err
@@ -53,8 +54,7 @@ def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> No
 
 def test_a_token_may_expire_at_a_time(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/tokens", {**MADE, "token": "t"}, 201)
-    words = ["--role", "admin", "--expires", "2026-01-31T12:00:00Z", "--json"]
-    run("token create ci", *words)
+    run("token create ci --role admin --expires 2026-01-31T12:00:00Z --json")
     assert service.only("POST").body == {
         "name": "ci",
         "role": "admin",
@@ -62,9 +62,9 @@ def test_a_token_may_expire_at_a_time(service: Service, run: Cli) -> None:
     }
 
 
-@pytest.mark.parametrize("words", [[], ["--role", "king"], ["--expires", "soon"]])
-def test_token_without_a_valid_role_is_wrong_usage(words: list[str], run: Cli) -> None:
-    assert run("token create ci", *words, code=2)
+@pytest.mark.parametrize("words", ["", "--role king", "--expires soon"])
+def test_token_without_a_valid_role_is_wrong_usage(words: str, run: Cli) -> None:
+    assert run(f"token create ci {words}", code=2)
 
 
 def test_tokens_are_listed(service: Service, run: Cli) -> None:
@@ -87,8 +87,3 @@ def test_no_tokens_are_reported_as_such(service: Service, run: Cli) -> None:
 def test_a_token_is_revoked_by_name(service: Service, run: Cli) -> None:
     service.respond("DELETE", "/v1/tokens/ci", None)
     assert run("token revoke ci") == "Token ci is revoked.\n"
-
-
-def test_reason_for_rejecting_a_token_is_shown(service: Service, run: Cli) -> None:
-    service.refuse("GET", "/v1/clock", 401, "the token has expired; ask for a new one")
-    assert "the token has expired" in run("clock show --token t", code=1)

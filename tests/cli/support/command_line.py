@@ -15,10 +15,11 @@ class Cli:
     capsys: pytest.CaptureFixture[str]
 
     def __call__(self, line: str, *words: object, code: int = 0) -> str:
-        """Run a command that ends with `code`; return its output, or its error.
+        """Run a command that ends with `code`; return what it prints.
 
+        That is its output, or the error message of a command that fails without any.
         The `line` is split at spaces; the `words` after it are not.
         """
         assert main.main([*shlex.split(line), *map(str, words)]) == code
         captured = self.capsys.readouterr()
-        return captured.err if code else captured.out
+        return captured.err if code and not captured.out else captured.out
