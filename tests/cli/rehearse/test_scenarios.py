@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.cli.support.command_line import Cli
 
-from forewarn.cli.main import main
 from forewarn.testing.scenario import parser
 
 GOOD = 'title = "t"\n[[steps]]\nrestart = "web-0"\n[[steps]]\nexpect = "polled"\n'
@@ -29,9 +28,7 @@ def test_a_good_file_is_ok(run: Cli) -> None:
     )
 
 
-def test_no_first_poll_is_expected_after_a_fault(
-    run: Cli,
-) -> None:
+def test_no_first_poll_is_expected_after_a_fault(run: Cli) -> None:
     fault = '[[steps]]\nfault = "503"\n[[steps]]'
     Path("good.toml").write_text(GOOD.replace("[[steps]]", fault, 1))
     assert (
@@ -39,11 +36,8 @@ def test_no_first_poll_is_expected_after_a_fault(
     )
 
 
-def test_all_errors_of_all_files_are_reported(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["rehearse", "--check", "bad.toml", "good.toml", "gone.toml"]) == 1
-    lines = capsys.readouterr().out.splitlines()
+def test_all_errors_of_all_files_are_reported(run: Cli) -> None:
+    lines = run("rehearse --check bad.toml good.toml gone.toml", code=1).splitlines()
     assert [line.partition(": ")[0] for line in lines] == [
         "bad.toml, line 3",
         "bad.toml, line 5",
@@ -52,9 +46,9 @@ def test_all_errors_of_all_files_are_reported(
     ]
 
 
-def test_check_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rehearse", "--check", "bad.toml", "good.toml", "--json"]) == 1
-    bad, good = json.loads(capsys.readouterr().out)["files"]
+def test_check_prints_json(run: Cli) -> None:
+    printed = run("rehearse --check bad.toml good.toml --json", code=1)
+    bad, good = json.loads(printed)["files"]
     assert (bad["file"], bad["ok"], len(bad["wrong"])) == ("bad.toml", False, 2)
     assert good == {
         "file": "good.toml",
@@ -67,18 +61,14 @@ def test_check_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_unknown_name_is_reported_and_the_rest_is_checked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["rehearse", "--check", "user-rebot", "good.toml"]) == 1
-    first, second = capsys.readouterr().out.splitlines()
+def test_unknown_name_is_reported_and_the_rest_is_checked(run: Cli) -> None:
+    printed = run("rehearse --check user-rebot good.toml", code=1)
+    first, second = printed.splitlines()
     assert first == 'there is no scenario user-rebot; did you mean "user-reboot"?'
     assert second.startswith("good.toml: ok")
 
 
-def test_all_bundled_scenarios_are_listed_in_80_columns(
-    run: Cli,
-) -> None:
+def test_all_bundled_scenarios_are_listed_in_80_columns(run: Cli) -> None:
     lines = run("rehearse --list").splitlines()
     assert [line.split()[0] for line in lines] == ["scenario", *parser.bundled_names()]
     assert max(map(len, lines)) <= 80
