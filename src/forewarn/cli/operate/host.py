@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from forewarn.cli.api import ApiReply, ControlApi, api_of, segment
+from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
 from forewarn.cli.operate.announce import announced_lines, next_steps
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
@@ -105,13 +105,15 @@ def register(subcommands: Subcommands) -> None:
 def _report(args: argparse.Namespace) -> int:
     api = api_of(args)
     path = f"/v1/hosts/{segment(args.name)}/{args.host_command}"
-    reply = api.send("POST", path, _body(args, api))
-    return write_response(args, reply.plain, _lines(reply, args, api))
+    status, plain = api.send("POST", path, _body(args, api))
+    return write_response(args, plain, _lines(plain, status == 201, args, api))
 
 
-def _lines(reply: ApiReply, args: argparse.Namespace, api: ControlApi) -> Iterator[str]:
-    maintenances, now = maintenances_from(reply.plain), api.now()
-    if reply.status == 201:
+def _lines(
+    plain: object, is_announced: bool, args: argparse.Namespace, api: ControlApi
+) -> Iterator[str]:
+    maintenances, now = maintenances_from(plain), api.now()
+    if is_announced:
         yield from announced_lines(maintenances, now)
         yield from next_steps(maintenances)
         return
