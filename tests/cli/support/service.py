@@ -107,14 +107,7 @@ def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
         def do_GET(self) -> None:
             _handle(self, service)
 
-        def do_POST(self) -> None:
-            _handle(self, service)
-
-        def do_PUT(self) -> None:
-            _handle(self, service)
-
-        def do_DELETE(self) -> None:
-            _handle(self, service)
+        do_POST = do_PUT = do_DELETE = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
