@@ -39,17 +39,10 @@ def labels(query: str) -> set[str]:
     """Return the labels by which a query selects or groups."""
     bare = QUOTED.sub("", query)
     chosen = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", " ".join(LABELS.findall(bare)))
-    grouped = [
-        names_in_group[names_in_group.index("(") + 1 : -1]
-        for names_in_group in GROUPING.findall(bare)
-    ]
+    grouped = [group.partition("(")[2][:-1] for group in GROUPING.findall(bare)]
     return {
         *chosen,
-        *(
-            label.strip()
-            for names_in_group in grouped
-            for label in names_in_group.split(",")
-        ),
+        *(label.strip() for label in ",".join(grouped).split(",") if label),
     }
 
 
