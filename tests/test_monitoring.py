@@ -39,11 +39,8 @@ def labels(query: str) -> set[str]:
     """Return the labels by which a query selects or groups."""
     bare = QUOTED.sub("", query)
     chosen = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", " ".join(LABELS.findall(bare)))
-    grouped = [group.partition("(")[2][:-1] for group in GROUPING.findall(bare)]
-    return {
-        *chosen,
-        *(label.strip() for label in ",".join(grouped).split(",") if label),
-    }
+    grouped = [group.partition("(")[2] for group in GROUPING.findall(bare)]
+    return {*chosen, *re.findall(r"\w+", " ".join(grouped))}
 
 
 def test_metrics_and_labels_are_found_in_a_query() -> None:
