@@ -152,7 +152,7 @@ def _last(api: ControlApi, query: Query, limit: int) -> Iterator[object]:
 
 
 def _newest(api: ControlApi) -> int:
-    for plain in islice(_last(api, [], 1), 1):
+    for plain in _last(api, [], 1):
         return object_from(plain).number("position") or 0
     return 0
 
