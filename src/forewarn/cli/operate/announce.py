@@ -137,8 +137,8 @@ def _announce(args: argparse.Namespace) -> int:
     api = api_of(args)
     path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
     plain = api.request("POST", path, body)
-    lines = _preview_lines(plain, api) if args.preview else _lines(plain, api)
-    return write_response(args, plain, lines)
+    lines = _preview_lines if args.preview else announcement_lines
+    return write_response(args, plain, lines(plain, api))
 
 
 def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
@@ -147,12 +147,6 @@ def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
     yield from announced_lines(
         maintenances, api.now(), verb="would be announced", explained=explained
     )
-
-
-def _lines(plain: object, api: ControlApi) -> Iterator[str]:
-    maintenances = maintenances_from(plain)
-    yield from announced_lines(maintenances, api.now())
-    yield from next_steps(maintenances)
 
 
 # --- shared with `forewarn host` and `forewarn vm` ---------------------------
@@ -170,6 +164,13 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
         for name, key in _KEYS.items()
         if (value := values.get(name)) is not None
     }
+
+
+def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    """Describe what was announced, and what is useful next."""
+    maintenances = maintenances_from(plain)
+    yield from announced_lines(maintenances, api.now())
+    yield from next_steps(maintenances)
 
 
 def announced_lines(

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
-from forewarn.cli.operate.announce import announced_lines, next_steps
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import format_when, paragraph, write_response
 from forewarn.cli.responses import MaintenanceResponse, maintenances_from
@@ -112,11 +111,10 @@ def _report(args: argparse.Namespace) -> int:
 def _lines(
     plain: object, is_announced: bool, args: argparse.Namespace, api: ControlApi
 ) -> Iterator[str]:
-    maintenances, now = maintenances_from(plain), api.now()
     if is_announced:
-        yield from announced_lines(maintenances, now)
-        yield from next_steps(maintenances)
+        yield from announce.announcement_lines(plain, api)
         return
+    maintenances, now = maintenances_from(plain), api.now()
     for line in _unannounced(args.host_command, args.name, maintenances, now):
         yield paragraph(line)
 
