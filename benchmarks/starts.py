@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+from benchmarks.program import DEMO, TOKEN, resident
+
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import Config
 from forewarn.service.service import Service
 
-_DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
 _EVENTS = "/vm/web-1/metadata/scheduledevents?api-version=2020-07-01"
-_TOKEN = "benchmark"  # of a short-lived service
 _ASKED = 10  # every tenth service receives requests
 _WARM = 20  # starts until all caches are filled
 
@@ -49,13 +49,11 @@ class HeldResources:
 def holdings() -> HeldResources:
     """Return the resources of this process after a garbage collection."""
     gc.collect()
-    status = Path("/proc/self/status").read_text()
-    memory = next(int(x.split()[1]) for x in status.splitlines() if "VmRSS" in x)
     return HeldResources(
         files=frozenset(_open_files()),
         threads=frozenset(thread.name for thread in threading.enumerate()),
         objects=len(gc.get_objects()),
-        memory=memory,
+        memory=resident(os.getpid()),
     )
 
 
@@ -75,7 +73,7 @@ def _config(folder: Path, number: int) -> Config:
         "metadata": ["127.0.0.1:0"],
         "control": "127.0.0.1:0",
         "store": store,
-        "fleet": str(_DEMO),
+        "fleet": str(DEMO),
     }
     environment = {"FOREWARN_STATE_DIR": str(folder)}
     return load(SettingSources(flags=flags, environment=environment))
@@ -91,7 +89,7 @@ def _announce_and_poll(system: Service) -> None:
 
 
 def _request(plane: str, method: str, path: str, body: str | None = None) -> bytes:
-    headers = {"Authorization": f"Bearer {_TOKEN}", "Metadata": "true"}
+    headers = {"Authorization": f"Bearer {TOKEN}", "Metadata": "true"}
     headers["Content-Type"] = "application/json"
     connection = HTTPConnection(plane.removeprefix("http://"), timeout=10)
     with closing(connection):
@@ -103,7 +101,7 @@ def _start_and_stop(folder: Path, numbers: range) -> None:
     for number in numbers:
         if number % _ASKED == 0:  # a new store, so that its growth is not measured
             (folder / "forewarn.db").unlink(missing_ok=True)
-        with Service(_config(folder, number), _TOKEN) as system:
+        with Service(_config(folder, number), TOKEN) as system:
             if number % _ASKED in (0, 1):  # one in memory, one in a file
                 _announce_and_poll(system)
 

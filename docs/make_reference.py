@@ -25,20 +25,21 @@ FOLDER = Path(__file__).parent / "reference"
 
 def pages() -> Mapping[str, str]:
     """Return the text of each page by its file name."""
+    contents = {
+        "settings.md": ("Settings of the service", _settings()),
+        "commands.md": ("Commands", _commands()),
+        "api.md": ("Control API", _api()),
+        "metrics.md": ("Metrics", _metrics()),
+        "agent-metrics.md": ("Metrics of the agent", _agent_metrics()),
+    }
+    notice = "Made by `scripts/reference`; do not edit."
     return {
-        "settings.md": "\n".join(_settings()),
-        "commands.md": "\n".join(_commands()),
-        "api.md": "\n".join(_api()),
-        "metrics.md": "\n".join(_metrics()),
-        "agent-metrics.md": "\n".join(_agent_metrics()),
+        name: "\n".join([f"# {title}", "", notice, "", *lines])
+        for name, (title, lines) in contents.items()
     }
 
 
 def _settings() -> Iterator[str]:
-    yield "# Settings of the service"
-    yield ""
-    yield "Made by `scripts/reference`; do not edit."
-    yield ""
     yield "A flag of `forewarn serve` wins over the environment, the environment over"
     yield "the TOML file that `--config` names, the file over the default. The token"
     yield "for the control API comes from `FOREWARN_TOKEN`, or from the file `token` in"
@@ -65,10 +66,6 @@ def _shown(default: object) -> str:
 
 
 def _commands() -> Iterator[str]:
-    yield "# Commands"
-    yield ""
-    yield "Made by `scripts/reference`; do not edit."
-    yield ""
     yield "Exit codes: 0 done; 1 refused, failed, or the answer is no, as of `health`"
     yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual"
     yield "end, as of `serve`; 141 when nobody reads the output any more. What went"
@@ -103,10 +100,6 @@ def _said(*words: str) -> str:
 
 def _api() -> Iterator[str]:
     spec = make_app(cast(Services, None), JournalStreams()).openapi()
-    yield "# Control API"
-    yield ""
-    yield "Made by `scripts/reference`; do not edit."
-    yield ""
     yield spec["info"]["description"]
     yield ""
     yield "| method | path | what it does |"
@@ -131,10 +124,6 @@ def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[s
 
 
 def _metrics() -> Iterator[str]:
-    yield "# Metrics"
-    yield ""
-    yield "Made by `scripts/reference`; do not edit."
-    yield ""
     yield "What `GET /metrics` of the control plane tells Prometheus, as text or as"
     yield "OpenMetrics; [how to use it](../how-to/monitor.md). It needs a token of the"
     yield "role viewer or better. Counters and histograms begin anew with every start."
@@ -152,10 +141,6 @@ def _metrics() -> Iterator[str]:
 
 
 def _agent_metrics() -> Iterator[str]:
-    yield "# Metrics of the agent"
-    yield ""
-    yield "Made by `scripts/reference`; do not edit."
-    yield ""
     yield "What the agent tells Prometheus, over HTTP or in a file;"
     yield "[how to use it](../how-to/monitor-the-agent.md). Counters and histograms"
     yield "begin anew with every start. Times and seconds are those of the service's"

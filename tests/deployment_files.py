@@ -75,8 +75,15 @@ def only(word: str) -> Instruction:
 
 def image_environment() -> Mapping[str, str]:
     """Return the variables that the image sets."""
-    (instruction,) = instructions_with("ENV")
-    return dict(pair.split("=", 1) for pair in shlex.split(instruction.rest))
+    return dict(pair.split("=", 1) for pair in shlex.split(only("ENV").rest))
+
+
+def copied_files() -> Sequence[str]:
+    """Return the files and folders of this repository that the image copies."""
+    copies = instructions_with("COPY")
+    return [
+        name for copy in copies if "--from" not in copy.rest for name in copy.words[:-1]
+    ]
 
 
 def compose() -> Any:

@@ -21,6 +21,7 @@ from tests.deployment_files import (
     command_lines,
     compose,
     config_of,
+    copied_files,
     image_environment,
     instructions_with,
     only,
@@ -120,13 +121,7 @@ def test_every_copied_file_exists_and_is_not_ignored() -> None:
         for line in (ROOT / ".dockerignore").read_text().splitlines()
         if line and not line.startswith("#")
     ]
-    copied = [
-        entry.words[:-1]
-        for entry in instructions_with("COPY")
-        if "--from" not in entry.rest
-    ]
-    assert copied
-    for name in (name for names in copied for name in names):
+    for name in copied_files():
         assert (ROOT / name).exists()
         matches = [entry for entry in ignored if fnmatch(name, entry.lstrip("!"))]
         assert matches[-1].startswith("!"), f"{name} is ignored"
@@ -137,13 +132,7 @@ def test_every_file_needed_for_the_build_is_copied() -> None:
     needed = {"pyproject.toml", project["project"]["readme"]}
     needed |= {*project["project"]["license-files"]}
     (package,) = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    copied = {
-        name
-        for instruction in instructions_with("COPY")
-        if "--from" not in instruction.rest
-        for name in instruction.words[:-1]
-    }
-    assert needed | {Path(package).parts[0], "requirements"} == copied
+    assert needed | {Path(package).parts[0], "requirements"} == {*copied_files()}
 
 
 def test_image_installs_nothing_without_a_hash() -> None:

@@ -39,18 +39,8 @@ def labels(query: str) -> set[str]:
     """Return the labels by which a query selects or groups."""
     bare = QUOTED.sub("", query)
     chosen = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", " ".join(LABELS.findall(bare)))
-    grouped = [
-        names_in_group[names_in_group.index("(") + 1 : -1]
-        for names_in_group in GROUPING.findall(bare)
-    ]
-    return {
-        *chosen,
-        *(
-            label.strip()
-            for names_in_group in grouped
-            for label in names_in_group.split(",")
-        ),
-    }
+    grouped = [group.partition("(")[2] for group in GROUPING.findall(bare)]
+    return {*chosen, *re.findall(r"\w+", " ".join(grouped))}
 
 
 def test_metrics_and_labels_are_found_in_a_query() -> None:

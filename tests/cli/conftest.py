@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service, a_service
 
 
@@ -25,3 +26,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
         monkeypatch.setenv("FOREWARN_URL", service.url)
         monkeypatch.setenv("FOREWARN_TOKEN", "secret")
         yield service
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys)

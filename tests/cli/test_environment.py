@@ -97,8 +97,10 @@ def test_variable_of_an_option_equals_the_option(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.name)
-def test_the_help_names_the_variable_of_every_option(command: Command) -> None:
+def test_help_has_an_example_and_every_variable(command: Command) -> None:
     text = command.parser.format_help()
+    assert f"example:\n  forewarn {command.name}" in text
+    assert max(map(len, text.splitlines())) <= 80
     for option in command.options:
         assert f"[${option.variable}" in text
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import an_entry, page
 from tests.cli.support.service import Service, json_reply
 
@@ -30,9 +31,8 @@ def start(
     )
 
 
-def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"forewarn {forewarn.__version__}\n"
+def test_version_is_printed(run: Cli) -> None:
+    assert run("--version") == f"forewarn {forewarn.__version__}\n"
 
 
 def test_a_bare_install_has_every_command() -> None:
@@ -44,7 +44,6 @@ def test_a_bare_install_has_every_command() -> None:
 
 
 def test_bare_install_can_use_a_service(service: Service) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     with start("clock", "show", python=("-S",)) as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
@@ -84,7 +83,6 @@ def test_ctrl_c_ends_quietly(service: Service) -> None:
 
 
 def test_full_disk_is_an_error_message(service: Service) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "forewarn", "clock", "show"],
@@ -105,24 +103,20 @@ def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:
     assert "caf\\u00e9" in out
 
 
-def test_bug_is_reported_without_a_traceback(
-    service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bug_is_reported_without_a_traceback(service: Service, run: Cli) -> None:
     service.set_clock("0001-01-01T00:00:00+14:00")  # before year 1 in UTC
-    assert main.main(["clock", "show"]) == 1
-    err = capsys.readouterr().err
+    err = run("clock show", code=1)
     assert err.startswith("forewarn: this should not have happened, please report it")
     assert "OverflowError" in err
     assert "Traceback" not in err
 
 
 def test_every_error_in_the_agent_file_is_reported_on_its_own_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Cli
 ) -> None:
     file = tmp_path / "agent.toml"
     file.write_text("pol = 1\nlisten = 2\n")
-    assert main.main(["agent", "--config", str(file)]) == 1
-    messages = capsys.readouterr().err.splitlines()
+    messages = run("agent --config", file, code=1).splitlines()
     assert [line.split(" unknown key ")[0] for line in messages] == [
         f"forewarn: {file}, line 1:",
         f"forewarn: {file}, line 2:",
@@ -130,11 +124,10 @@ def test_every_error_in_the_agent_file_is_reported_on_its_own_line(
 
 
 @pytest.mark.parametrize("option", ["--log-format", "--log-level"])
-def test_unknown_log_option_stops_the_agent(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main.main(["agent", option, "xml", "--config", "/no/such/file"]) == 2
-    assert "'xml' is none of " in capsys.readouterr().err
+def test_unknown_log_option_stops_the_agent(option: str, run: Cli) -> None:
+    assert "'xml' is none of " in run(
+        f"agent {option} xml --config /no/such/file", code=2
+    )
 
 
 @pytest.mark.parametrize("command", ["announce", "health", "journal", "report"])

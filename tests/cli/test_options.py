@@ -1,133 +1,87 @@
 """Options, and the environment variables that replace them."""
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import a_maintenance, page
 from tests.cli.support.service import Service
 
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
 
-COMMANDS = [
-    "announce",
-    "clock advance",
-    "clock show",
-    "events approve",
-    "events cancel",
-    "events close",
-    "events complete",
-    "events list",
-    "events retry",
-    "events show",
-    "fleet apply",
-    "fleet export",
-    "fleet show",
-    "journal",
-    "report",
-]
 
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_has_an_example(command: str, capsys: Capture) -> None:
-    assert main.main([*command.split(), "--help"]) == 0
-    text = capsys.readouterr().out
-    assert f"example:\n  forewarn {command}" in text
-    for variable in ("$FOREWARN_URL", "$FOREWARN_TOKEN", "$FOREWARN_JSON"):
-        assert variable in text
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_switch_can_be_turned_on_in_the_environment(
-    service: Service, monkeypatch: Patch, capsys: Capture
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("Yes", "[]\n"), ("off", "nothing is announced or under way\n")],
+)
+def test_switch_can_be_set_in_the_environment(
+    service: Service, monkeypatch: Patch, run: Cli, value: str, shown: str
 ) -> None:
     service.respond("GET", "/v1/maintenances", page())
-    monkeypatch.setenv("FOREWARN_JSON", "Yes")
-    assert main.main(["events", "list"]) == 0
-    assert capsys.readouterr().out == "[]\n"
+    monkeypatch.setenv("FOREWARN_JSON", value)
+    assert run("events list") == shown
 
 
-def test_switch_can_be_turned_off_in_the_environment(
-    service: Service, monkeypatch: Patch, capsys: Capture
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("ALL", "perhaps", "neither 1, true, yes, on nor 0, false, no, off"),
+        ("URL", "soon", "not an address; write it like http://127.0.0.1:8255"),
+    ],
+)
+def test_a_wrong_value_names_its_variable(
+    monkeypatch: Patch, run: Cli, variable: str, value: str, said: str
 ) -> None:
-    service.respond("GET", "/v1/maintenances", page())
-    monkeypatch.setenv("FOREWARN_JSON", "off")
-    assert main.main(["events", "list"]) == 0
-    assert capsys.readouterr().out == "nothing is announced or under way\n"
-
-
-def test_invalid_switch_value_is_wrong_usage(
-    monkeypatch: Patch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("FOREWARN_ALL", "perhaps")
-    assert main.main(["events", "list"]) == 2
-    assert capsys.readouterr().err == (
-        "forewarn: $FOREWARN_ALL: 'perhaps' is neither 1, true, yes, on nor 0, false,"
-        " no, off\n"
-    )
+    monkeypatch.setenv(f"FOREWARN_{variable}", value)
+    message = f"forewarn: $FOREWARN_{variable}: {value!r} is {said}\n"
+    assert run("events list", code=2) == message
 
 
 def test_typed_options_win_over_the_environment(
-    service: Service, monkeypatch: Patch
+    service: Service, monkeypatch: Patch, run: Cli
 ) -> None:
     service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "theirs")
-    words = ["events", "list", "--json", "--url", service.url, "--token", "mine"]
-    assert main.main(words) == 0
+    run(f"events list --json --url {service.url} --token mine")
     assert service.requests[0].headers["Authorization"] == "Bearer mine"
 
 
 def test_typed_target_hides_the_one_in_the_environment(
-    service: Service, monkeypatch: Patch
+    service: Service, monkeypatch: Patch, run: Cli
 ) -> None:
     service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
-    assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
+    run("announce reboot --vm web-0 --json")
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0"]}
 
 
 def test_a_target_in_the_environment_is_enough(
-    service: Service, monkeypatch: Patch
+    service: Service, monkeypatch: Patch, run: Cli
 ) -> None:
     service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     monkeypatch.setenv("FOREWARN_VM", "web-0, web-1")
-    assert main.main(["announce", "reboot", "--json"]) == 0
+    run("announce reboot --json")
     assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0", "web-1"]}
 
 
 def test_two_targets_in_the_environment_are_wrong_usage(
-    monkeypatch: Patch, capsys: Capture
+    monkeypatch: Patch, run: Cli
 ) -> None:
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
     monkeypatch.setenv("FOREWARN_GROUP", "web")
-    assert main.main(["announce", "reboot"]) == 2
-    assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in capsys.readouterr().err
+    message = run("announce reboot", code=2)
+    assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in message
 
 
 def test_empty_variable_counts_as_unset(
-    service: Service, monkeypatch: Patch, capsys: Capture
+    service: Service, monkeypatch: Patch, run: Cli
 ) -> None:
     service.respond("GET", "/v1/maintenances", page(a_maintenance()))
     monkeypatch.setenv("FOREWARN_ALL", "")
-    assert main.main(["events", "list", "--json"]) == 0
-    query = service.requests[0].query
-    assert ("phase", "SCHEDULED") in query
-    assert ("phase", "STARTED") in query
+    run("events list --json")
+    phases = [value for name, value in service.requests[0].query if name == "phase"]
+    assert phases == ["SCHEDULED", "STARTED"]
 
 
-def test_a_wrong_value_names_its_variable(monkeypatch: Patch, capsys: Capture) -> None:
-    monkeypatch.setenv("FOREWARN_NOTICE", "soon")
-    assert main.main(["announce", "reboot", "--vm", "web-0"]) == 2
-    assert capsys.readouterr().err == (
-        "forewarn: $FOREWARN_NOTICE: 'soon' is not a duration; write 90, 90s, 20m,"
-        " 1h30m or 1d\n"
-    )
-
-
-@pytest.mark.parametrize("words", [[], ["frob"], ["events"], ["events", "frob"]])
-def test_missing_or_unknown_command_is_wrong_usage(
-    words: list[str], capsys: Capture
-) -> None:
-    assert main.main(words) == 2
-    assert "usage: forewarn" in capsys.readouterr().err
+@pytest.mark.parametrize("line", ["", "frob", "events", "events frob"])
+def test_missing_or_unknown_command_is_wrong_usage(line: str, run: Cli) -> None:
+    assert "usage: forewarn" in run(line, code=2)

@@ -12,23 +12,23 @@ from tests.cli.support.service import (
 )
 
 from forewarn.cli.api import ControlApi
-from forewarn.cli.stream import BACKOFF, StreamEvent, follow, read
+from forewarn.cli.stream import BACKOFF, follow, read
 from forewarn.errors import Refused
 
 
 def test_an_event_ends_with_an_empty_line() -> None:
     lines = [b"id: 1\r\n", b"event: Started\n", b"data: {\n", b"data: }\n", b"\n"]
-    assert list(read(lines)) == [StreamEvent(id="1", data="{\n}")]
+    assert list(read(lines)) == [("1", "{\n}")]
 
 
 def test_comments_and_unknown_fields_are_ignored() -> None:
     lines = [b": still here\n", b"\n", b"retry: 10\n", b"\n", b"data:x\n", b"\n"]
-    assert list(read(lines)) == [StreamEvent(id=None, data="x")]
+    assert list(read(lines)) == [(None, "x")]
 
 
 def test_a_position_alone_is_an_event_without_data() -> None:
     lines = [b"id: 7\n", b"\n", b": still here\n", b"\n"]
-    assert list(read(lines)) == [StreamEvent(id="7", data="")]
+    assert list(read(lines)) == [("7", "")]
 
 
 def test_truncated_event_is_dropped() -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service, a_service
 from tests.server.support.certificates import (
     FUTURE,
@@ -13,12 +14,6 @@ from tests.server.support.certificates import (
     CertificateAuthority,
     CertificateFiles,
 )
-
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
-Patch = pytest.MonkeyPatch
-SHOW = ["clock", "show"]
 
 
 @pytest.fixture(scope="module")
@@ -31,92 +26,81 @@ def a_service_with(pair: CertificateFiles) -> Iterator[Service]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)
     with a_service(context) as service:
-        service.set_clock("2026-01-01T12:00:00Z")
         yield service
 
 
 def test_private_authority_is_given_as_an_option(
-    authority: CertificateAuthority,
+    authority: CertificateAuthority, run: Cli
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        assert main.main([*SHOW, "--url", service.url, "--ca", authority.file]) == 0
+        run(f"clock show --url {service.url} --ca", authority.file)
 
 
 def test_private_authority_is_given_in_the_environment(
-    authority: CertificateAuthority, monkeypatch: Patch
+    authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setenv("FOREWARN_CA", authority.file)
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        assert main.main([*SHOW, "--url", service.url]) == 0
+        run(f"clock show --url {service.url}")
 
 
-def tls_error(url: str, ca: str | None, capsys: Capture) -> str:
-    options = [] if ca is None else ["--ca", ca]
-    assert main.main([*SHOW, "--url", url, *options]) == 1
-    message = capsys.readouterr().err
+def tls_error(run: Cli, url: str, *options: str) -> str:
+    message = run(f"clock show --url {url}", *options, code=1)
     assert message.count("\n") == 1
     return message
 
 
 def test_unknown_authority_is_reported_with_a_remedy(
-    authority: CertificateAuthority, capsys: Capture
+    authority: CertificateAuthority, run: Cli
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        message = tls_error(service.url, None, capsys)
+        message = tls_error(run, service.url)
     assert "authority that is not known here" in message
     assert "--ca FILE" in message
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.2"])
 def test_a_certificate_for_another_name_is_refused(
-    authority: CertificateAuthority, capsys: Capture, name: str
+    authority: CertificateAuthority, run: Cli, name: str
 ) -> None:
     with a_service_with(authority.sign(name)) as service:
-        message = tls_error(service.url, authority.file, capsys)
+        message = tls_error(run, service.url, "--ca", authority.file)
     assert "is for another name" in message
 
 
 def test_an_expired_certificate_is_refused(
-    authority: CertificateAuthority, capsys: Capture
+    authority: CertificateAuthority, run: Cli
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
-        message = tls_error(service.url, authority.file, capsys)
+        message = tls_error(run, service.url, "--ca", authority.file)
     assert "has expired; the service needs a new one" in message
 
 
 def test_certificate_that_is_not_valid_yet_is_refused(
-    authority: CertificateAuthority, capsys: Capture
+    authority: CertificateAuthority, run: Cli
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", begins=FUTURE)) as service:
-        message = tls_error(service.url, authority.file, capsys)
+        message = tls_error(run, service.url, "--ca", authority.file)
     assert "is not valid yet; are the clocks" in message
 
 
-def test_https_without_tls_is_reported(service: Service, capsys: Capture) -> None:
-    url = service.url.replace("http:", "https:")
-    message = tls_error(url, None, capsys)
+def test_https_without_tls_is_reported(service: Service, run: Cli) -> None:
+    message = tls_error(run, service.url.replace("http:", "https:"))
     assert f"if the service has no certificate, write {service.url}" in message
 
 
-def test_http_with_tls_is_reported(
-    authority: CertificateAuthority, capsys: Capture
-) -> None:
+def test_http_with_tls_is_reported(authority: CertificateAuthority, run: Cli) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
-        plain = service.url.replace("https:", "http:")
-        message = tls_error(plain, None, capsys)
+        message = tls_error(run, service.url.replace("https:", "http:"))
     assert f"if it has a certificate, write {service.url}" in message
 
 
-def test_unreadable_authority_is_wrong_usage(capsys: Capture) -> None:
-    words = [*SHOW, "--url", "https://127.0.0.1:1", "--ca"]
-    assert main.main([*words, "gone.pem"]) == 2
-    assert "--ca: gone.pem cannot be read" in capsys.readouterr().err
+def test_unreadable_authority_is_wrong_usage(run: Cli) -> None:
+    message = run("clock show --url https://127.0.0.1:1 --ca gone.pem", code=2)
+    assert "--ca: gone.pem cannot be read" in message
 
 
-def test_file_without_a_certificate_is_wrong_usage(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_file_without_a_certificate_is_wrong_usage(tmp_path: Path, run: Cli) -> None:
     (tmp_path / "text").write_text("text")
-    words = [*SHOW, "--url", "https://127.0.0.1:1", "--ca"]
-    assert main.main([*words, str(tmp_path / "text")]) == 2
-    assert "there is no certificate in PEM" in capsys.readouterr().err
+    line = "clock show --url https://127.0.0.1:1 --ca"
+    assert "there is no certificate in PEM" in run(line, tmp_path / "text", code=2)

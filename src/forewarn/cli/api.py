@@ -51,14 +51,6 @@ _CERTIFICATE_PROBLEMS: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiReply:
-    """The response to one request."""
-
-    status: int
-    plain: object  # parsed JSON; None if the body is empty
-
-
 @dataclass(frozen=True, slots=True)
 class ControlApi:
     """The control API at `url`."""
@@ -75,8 +67,8 @@ class ControlApi:
         *,
         timeout: float = _TIMEOUT,
     ) -> object:
-        """Send one request and return the JSON of its response."""
-        return self.send(method, path, body, timeout=timeout).plain
+        """Send one request and return the JSON of its response; None if empty."""
+        return self.send(method, path, body, timeout=timeout)[1]
 
     def send(
         self,
@@ -85,8 +77,11 @@ class ControlApi:
         body: object = None,
         *,
         timeout: float = _TIMEOUT,
-    ) -> ApiReply:
-        """Send one request; retry it once if the connection breaks."""
+    ) -> tuple[int, object]:
+        """Send one request; retry it once if the connection breaks.
+
+        Return the status and the JSON of the response.
+        """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if data is not None:
@@ -159,12 +154,11 @@ class ControlApi:
         response: HTTPResponse = build_opener(*handlers).open(request, timeout=timeout)
         return response
 
-    def _exchange(self, request: Request, timeout: float) -> ApiReply:
+    def _exchange(self, request: Request, timeout: float) -> tuple[int, object]:
         with self._translated_errors(timeout), self._open(request, timeout) as response:
             body = response.read()
         try:
-            plain = json.loads(body) if body else None
-            return ApiReply(status=response.status, plain=plain)
+            return response.status, json.loads(body) if body else None
         except (ValueError, RecursionError) as error:
             raise Misunderstood(
                 f"{self.url} does not answer as forewarn does; is --url right?"

@@ -10,7 +10,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -109,15 +109,24 @@ def add_command(
     summary: str,
     description: str,
     example: str,
-    common: tuple[Option, ...] = SERVICE,
+    options: "Iterable[Option | tuple[Option, ...]]" = (),
+    common: Iterable[Option] = SERVICE,
 ) -> argparse.ArgumentParser:
-    """Add a command that is carried out by `run`."""
+    """Add a command that is carried out by `run`.
+
+    A tuple among the `options` holds those that exclude each other.
+    """
     parser = _parser(subcommands, name, summary, description, example)
     parser.set_defaults(run=run)
     group = parser.add_argument_group("options of every command")
     for option in common:
         _add(group, option)
         _declare(parser, (option,))
+    for item in options:
+        if isinstance(item, tuple):
+            add_one_of(parser, *item)
+        else:
+            add(parser, item)
     return parser
 
 
@@ -178,19 +187,11 @@ def _add(
         parser.add_argument(
             *flags, action="store_const", const=True, default=unset, help=text
         )
-    elif option.repeated:
-        parser.add_argument(
-            *flags,
-            nargs="+",
-            action="extend",
-            type=option.read,
-            metavar=option.metavar,
-            default=unset,
-            help=text,
-        )
     else:
         parser.add_argument(
             *flags,
+            nargs="+" if option.repeated else None,
+            action="extend" if option.repeated else "store",
             type=option.read,
             metavar=option.metavar,
             default=unset,

@@ -1,5 +1,6 @@
 """Terminal output: lines, plain-text tables, times, durations and JSON."""
 
+import argparse
 import json
 import os
 import re
@@ -63,6 +64,21 @@ def write_json(plain: object, *, indent: int | None = 2) -> None:
     text = json.dumps(plain, indent=indent, ensure_ascii=False)
     # JSON has its own escapes, which differ from those of `write`.
     write(text if _can_show(text) else json.dumps(plain, indent=indent))
+
+
+def write_response(
+    args: argparse.Namespace, plain: object, lines: Iterable[str]
+) -> int:
+    """Print `plain` with --json, else `lines`; return the exit code 0.
+
+    `lines` may be a generator, which then runs only if its lines are printed.
+    """
+    if args.json:
+        write_json(plain)
+    else:
+        for line in lines:
+            write(line)
+    return 0
 
 
 def clean(text: str) -> str:

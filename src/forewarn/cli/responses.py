@@ -41,10 +41,10 @@ class JsonObject:
         """Return the items of a list field as objects."""
         return tuple(map(object_from, self.list(name)))
 
-    def part(self, name: str) -> "JsonObject | None":
-        """Return an object field; None if it is absent or of another type."""
+    def part(self, name: str) -> "JsonObject":
+        """Return an object field; empty if it is absent or of another type."""
         value = self.plain.get(name)
-        return JsonObject(value) if isinstance(value, dict) else None
+        return JsonObject(value if isinstance(value, dict) else {})
 
     def list(self, name: str) -> "list[object]":
         """Return a list field; empty if it is absent or of another type."""
@@ -134,6 +134,11 @@ def maintenance_from(plain: object) -> MaintenanceResponse:
         reason=response.text("reason"),
         events=tuple(map(event_from, response.list("events"))),
     )
+
+
+def maintenances_from(plain: object) -> tuple[MaintenanceResponse, ...]:
+    """Parse the maintenance operations of a response that lists them."""
+    return tuple(map(maintenance_from, object_from(plain).list("maintenances")))
 
 
 def event_from(plain: object) -> EventResponse:

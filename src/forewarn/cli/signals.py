@@ -32,10 +32,18 @@ class StopSignal:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopSignal]:
-    """Handle stop signals within the block; restore the old handlers after it."""
+    """Handle stop signals within the block; restore the old handlers after it.
+
+    Unlike with an `Event`, a signal just before the wait is not missed. A second
+    signal cannot deadlock on a lock that the first one holds.
+    """
     read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
-    _install_handlers(write_end)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
     try:
         yield StopSignal(read_end, write_end)
     finally:
@@ -44,22 +52,3 @@ def stop_on_signals() -> Iterator[StopSignal]:
             signal.signal(number, handler)
         os.close(read_end)
         os.close(write_end)
-
-
-def stop_signal_file() -> int:
-    """Return a file descriptor that becomes readable on a stop signal.
-
-    Unlike with an `Event`, a signal just before the wait is not missed. A second
-    signal cannot deadlock on a lock that the first one holds.
-    """
-    read_end, write_end = os.pipe()
-    _install_handlers(write_end)
-    return read_end
-
-
-def _install_handlers(write_end: int) -> None:
-    os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    for signal_number in _STOP_SIGNALS:
-        if signal.getsignal(signal_number) is not signal.SIG_IGN:
-            signal.signal(signal_number, lambda number, frame: None)

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from forewarn.cli.api import ControlApi
@@ -14,14 +13,6 @@ from forewarn.errors import Misunderstood, Refused, Unreachable
 BACKOFF = (0, 1, 2, 5, 10, 30)
 
 _SILENCE = 90.0  # seconds without data; the service sends a comment more often
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamEvent:
-    """One server-sent event."""
-
-    id: str | None  # None if the event has none
-    data: str  # empty if it only reports the journal position
 
 
 def follow(
@@ -36,12 +27,12 @@ def follow(
     while True:
         try:
             with api.stream(path, after=after, timeout=_SILENCE) as lines:
-                for event in read(lines):
-                    position = int(event.id) if event.id and event.id.isdecimal() else 0
+                for id_, data in read(lines):
+                    position = int(id_) if id_ and id_.isdecimal() else 0
                     if position > after:
                         after, attempt = position, 0
-                        if event.data:
-                            yield _entry(event.data)
+                        if data:
+                            yield _entry(data)
         except Refused as refusal:
             if refusal.status < 500:
                 raise
@@ -54,8 +45,12 @@ def follow(
         pause(wait)
 
 
-def read(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
-    """Parse server-sent events; drop an incomplete one at the end."""
+def read(lines: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
+    """Parse server-sent events into id and data; drop an incomplete one at the end.
+
+    The id is None if there was none so far. An event without data only reports the
+    journal position.
+    """
     last: str | None = None
     has_id: bool = False  # whether `last` belongs to this event
     data: list[str] = []
@@ -63,7 +58,7 @@ def read(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if not line:
             if data or has_id:
-                yield StreamEvent(id=last, data="\n".join(data))
+                yield last, "\n".join(data)
             data, has_id = [], False
             continue
         name, _, value = line.partition(":")

@@ -3,24 +3,19 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E2, M1, M2, a_maintenance, an_event
 from tests.cli.support.service import Service
 
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
-
 
 def test_announcement_prints_what_happens_and_what_comes_next(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(
         host="host-a", events=[an_event(), an_event(group="db")]
     )
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
-    assert main.main(["announce", "reboot", "--host", "host-a"]) == 0
-    assert capsys.readouterr().out == (
+    assert run("announce reboot --host host-a") == (
         "announced: Reboot of host-a (web-0, web-1)\n"
         f"  id      {M1}\n"
         "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
@@ -36,42 +31,34 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     )
 
 
-def test_several_maintenances_are_printed_in_order(
-    service: Service, capsys: Capture
-) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
+def test_several_maintenances_are_printed_in_order(service: Service, run: Cli) -> None:
     first, second = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
     service.respond("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
-    assert main.main(["announce", "reboot", "--group", "web"]) == 0
-    out = capsys.readouterr().out
+    out = run("announce reboot --group web")
     assert out.index("announced (1 of 2): Reboot of web-0, web-1") < out.index(
         "announced (2 of 2): Reboot of web-2"
     )
 
 
 def test_immediate_start_is_not_offered_for_approval(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(phase="STARTED", duration_seconds=90)
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
-    words = ["announce", "freeze", "--vm", "web-0", "--emergency", "--reason", "smoke"]
-    assert main.main(words) == 0
-    out = capsys.readouterr().out
+    out = run("announce freeze --vm web-0 --emergency --reason smoke")
     assert "starts  at once, without notice" in out
     assert "lasts   1m 30s" in out
     assert f"forewarn events complete {M1}" in out
     assert "approve" not in out
 
 
-def test_every_option_reaches_the_service(service: Service) -> None:
+def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
-    words = (
+    run(
         "announce FREEZE --vm web-0 web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
         " --duration 9s --description text --source Platform --reason why"
         " --emergency --ignore-gates --json"
     )
-    assert main.main(words.split()) == 0
     assert service.only("POST").body == {
         "type": "Freeze",
         "vms": ["web-0", "web-1", "web-2"],
@@ -85,53 +72,36 @@ def test_every_option_reaches_the_service(service: Service) -> None:
     }
 
 
-def test_omitted_options_are_left_to_the_service(service: Service) -> None:
+def test_omitted_options_are_left_to_the_service(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
-    words = ["announce", "reboot", "--host", "host-a", "--notice", "20m", "--json"]
-    assert main.main(words) == 0
+    run("announce reboot --host host-a --notice 20m --json")
     body = {"type": "Reboot", "host": "host-a", "notice_seconds": 1200}
     assert service.only("POST").body == body
 
 
-def test_a_preview_announces_nothing(service: Service, capsys: Capture) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
+def test_a_preview_announces_nothing(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     service.respond("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
-    assert main.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
-    out = capsys.readouterr().out
+    out = run("announce reboot --vm web-0 --preview")
     assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  when")
     assert "next" not in out
     assert service.only("POST").path == "/v1/maintenances/preview"
 
 
-def test_preview_lists_the_gates_that_will_block(
-    service: Service, capsys: Capture
-) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
+def test_preview_lists_the_gates_that_will_block(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     waits = [{"kind": "time", "what": "its time"}, {"kind": "gate", "what": "others"}]
     preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
     service.respond("POST", "/v1/maintenances/preview", preview)
-    assert main.main(["announce", "reboot", "--vm", "web-0", "--preview"]) == 0
-    out = capsys.readouterr().out
+    out = run("announce reboot --vm web-0 --preview")
     assert "  gate    others\n" in out
     assert "its time" not in out
 
 
-def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:
     answer = {"maintenances": [a_maintenance(events=[an_event(id=E2)])]}
     service.respond("POST", "/v1/maintenances", answer, 201)
-    assert main.main(["announce", "reboot", "--vm", "web-0", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == answer
-
-
-def test_too_little_notice_is_refused_with_the_earliest_time(
-    service: Service, capsys: Capture
-) -> None:
-    sentence = "a Reboot needs 15 minutes; the earliest is 2026-01-01T12:15:00Z"
-    service.refuse("POST", "/v1/maintenances", 422, sentence)
-    assert main.main(["announce", "reboot", "--vm", "web-0", "--notice", "1m"]) == 1
-    assert capsys.readouterr().err == f"forewarn: {sentence}\n"
+    assert json.loads(run("announce reboot --vm web-0 --json")) == answer
 
 
 @pytest.mark.parametrize(
@@ -148,8 +118,7 @@ def test_too_little_notice_is_refused_with_the_earliest_time(
     ],
 )
 def test_wrong_usage_sends_no_request(
-    service: Service, words: str, said: str, capsys: Capture
+    service: Service, words: str, said: str, run: Cli
 ) -> None:
-    assert main.main(["announce", *words.split()]) == 2
-    assert said in capsys.readouterr().err
+    assert said in run(f"announce {words}", code=2)
     assert service.requests == []

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import Json, a_group, a_vm, page
 from tests.cli.support.service import Service
 
@@ -88,37 +89,35 @@ def test_a_fleet_file_is_sent_as_json(
 
 
 def test_unchanged_fleet_changes_nothing(
-    service: Service, tmp_path: Path, capsys: Capture
+    service: Service, tmp_path: Path, run: Cli
 ) -> None:
     service.respond("PUT", "/v1/fleet", a_difference())
-    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
-    assert capsys.readouterr().out == "nothing has changed\n"
+    assert run("fleet apply", a_file(tmp_path, FLEET)) == "nothing has changed\n"
 
 
-def test_many_vms_are_removed_only_on_request(service: Service, tmp_path: Path) -> None:
+def test_many_vms_are_removed_only_on_request(
+    service: Service, tmp_path: Path, run: Cli
+) -> None:
     service.respond("PUT", "/v1/fleet", a_difference())
-    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET), "--remove"]) == 0
+    run("fleet apply", a_file(tmp_path, FLEET), "--remove")
     assert service.only("PUT").query == [("remove", "true")]
 
 
 def test_a_fleet_can_come_from_standard_input(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: Service, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     service.respond("PUT", "/v1/fleet", a_difference())
     stdin = io.TextIOWrapper(io.BytesIO(b'[[hosts]]\nname = "host-a"\n'))
     monkeypatch.setattr("sys.stdin", stdin)
-    assert main.main(["fleet", "apply", "-"]) == 0
+    run("fleet apply -")
     assert service.only("PUT").body == {"hosts": [{"name": "host-a"}]}
 
 
-def test_a_refusal_names_the_file(
-    service: Service, tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_refusal_names_the_file(service: Service, tmp_path: Path, run: Cli) -> None:
     detail = "fleet: [[vms]] 2 (web-1).zone: expected text, not 1"
     service.refuse("PUT", "/v1/fleet", 422, detail)
     file = a_file(tmp_path, FLEET)
-    assert main.main(["fleet", "apply", file]) == 1
-    message = capsys.readouterr().err
+    message = run("fleet apply", file, code=1)
     assert (
         message == f"forewarn: {file}: [[vms]] 2 (web-1).zone: expected text, not 1\n"
     )
@@ -136,27 +135,27 @@ def test_a_refusal_names_the_file(
     ],
 )
 def test_invalid_fleet_file_is_wrong_usage_with_file_and_line(
-    service: Service, text: str, said: str, tmp_path: Path, capsys: Capture
+    service: Service, text: str, said: str, tmp_path: Path, run: Cli
 ) -> None:
     file = a_file(tmp_path, text)
-    assert main.main(["fleet", "apply", file]) == 2
-    err = capsys.readouterr().err
+    err = run("fleet apply", file, code=2)
     assert err.startswith(f"forewarn: {file}{said}")
     assert service.requests == []
 
 
-def test_bytes_that_are_not_utf8_are_reported_by_line(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_bytes_that_are_not_utf8_are_reported_by_line(tmp_path: Path, run: Cli) -> None:
     path = tmp_path / "latin.toml"
     path.write_bytes(b'[[vms]]\nname = "caf\xe9"\n')
-    assert main.main(["fleet", "apply", str(path)]) == 2
-    assert capsys.readouterr().err == f"forewarn: {path}, line 2: not valid UTF-8\n"
+    assert (
+        run("fleet apply", path, code=2)
+        == f"forewarn: {path}, line 2: not valid UTF-8\n"
+    )
 
 
-def test_missing_fleet_file_is_wrong_usage(capsys: Capture) -> None:
-    assert main.main(["fleet", "apply", "/no/such/file"]) == 2
-    assert "/no/such/file cannot be read: no such file" in capsys.readouterr().err
+def test_missing_fleet_file_is_wrong_usage(run: Cli) -> None:
+    assert "/no/such/file cannot be read: no such file" in run(
+        "fleet apply /no/such/file", code=2
+    )
 
 
 # --- show and export ---------------------------------------------------------
@@ -183,39 +182,32 @@ def serve_fleet(service: Service) -> None:
     service.respond("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
     service.respond("GET", "/v1/groups", page(*groups))
     service.respond("GET", "/v1/vms", page(*vms))
-    service.set_clock("2026-01-01T12:00:00Z")
 
 
-def test_a_fleet_is_shown_in_tables(service: Service, capsys: Capture) -> None:
+def test_a_fleet_is_shown_in_tables(service: Service, run: Cli) -> None:
     serve_fleet(service)
-    assert main.main(["fleet", "show"]) == 0
-    assert capsys.readouterr().out == SHOWN
+    assert run("fleet show") == SHOWN
 
 
-def test_empty_fleet_shows_how_to_fill_it(service: Service, capsys: Capture) -> None:
+def test_empty_fleet_shows_how_to_fill_it(service: Service, run: Cli) -> None:
     for noun in ("hosts", "groups", "vms"):
         service.respond("GET", f"/v1/{noun}", page())
-    service.set_clock("2026-01-01T12:00:00Z")
-    assert main.main(["fleet", "show"]) == 0
-    assert "forewarn fleet apply FILE" in capsys.readouterr().out
+    assert "forewarn fleet apply FILE" in run("fleet show")
 
 
-def test_export_omits_defaults(service: Service, capsys: Capture) -> None:
+def test_export_omits_defaults(service: Service, run: Cli) -> None:
     serve_fleet(service)
-    assert main.main(["fleet", "export"]) == 0
-    text = capsys.readouterr().out
+    text = run("fleet export")
     assert text.startswith('[[hosts]]\nname = "host-a"\n\n[[hosts]]\n')
     assert '[[vms]]\nname = "lone"\nzone = "1"\n' in text
     groups = [group["name"] for group in tomllib.loads(text)["groups"]]
     assert groups == ["db-0", "web"]
 
 
-def test_export_describes_the_same_fleet(service: Service, capsys: Capture) -> None:
+def test_export_describes_the_same_fleet(service: Service, run: Cli) -> None:
     serve_fleet(service)
-    assert main.main(["fleet", "show", "--json"]) == 0
-    shown = read_fleet(json.loads(capsys.readouterr().out))
-    assert main.main(["fleet", "export"]) == 0
-    exported = read_fleet(tomllib.loads(capsys.readouterr().out))
+    shown = read_fleet(json.loads(run("fleet show --json")))
+    exported = read_fleet(tomllib.loads(run("fleet export")))
     assert exported.vms == shown.vms
     assert exported.hosts == shown.hosts
     assert {name: group.kind for name, group in exported.groups.items()} == {
@@ -224,20 +216,17 @@ def test_export_describes_the_same_fleet(service: Service, capsys: Capture) -> N
     assert exported.groups["web"] == shown.groups["web"]
 
 
-def test_json_export_is_accepted_by_the_api(service: Service, capsys: Capture) -> None:
+def test_json_export_is_accepted_by_the_api(service: Service, run: Cli) -> None:
     serve_fleet(service)
-    assert main.main(["fleet", "export"]) == 0
-    toml = tomllib.loads(capsys.readouterr().out)
-    assert main.main(["fleet", "export", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == toml
+    toml = tomllib.loads(run("fleet export"))
+    assert json.loads(run("fleet export --json")) == toml
 
 
 def test_standalone_group_without_its_vm_is_exported(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     service.respond("GET", "/v1/hosts", page())
     service.respond("GET", "/v1/groups", page(a_group("waiting")))
     service.respond("GET", "/v1/vms", page())
-    assert main.main(["fleet", "export"]) == 0
-    out = capsys.readouterr().out
+    out = run("fleet export")
     assert out == '[[groups]]\nname = "waiting"\nkind = "standalone"\n'

@@ -3,19 +3,15 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, Json, a_maintenance
 from tests.cli.support.service import Service
-
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
 
 
 def respond_with_maintenance(
     service: Service, command: str, *found: Json, status: int = 200
 ) -> Json:
     """Make the service respond about host-a at noon; status 201 if `found` are new."""
-    service.set_clock("2026-01-01T12:00:00Z")
     answer: Json = {"maintenances": [*found]}
     service.respond("POST", f"/v1/hosts/host-a/{command}", answer, status)
     return answer
@@ -25,18 +21,16 @@ def of_host(**changed: object) -> Json:
     return a_maintenance(**{"host": "host-a", "vms": ["web-0"], **changed})
 
 
-def read_output(capsys: Capture) -> str:
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    return " ".join(" ".join(lines).split())
+def on_one_line(text: str) -> str:
+    assert max(map(len, text.splitlines())) <= 80
+    return " ".join(text.split())
 
 
 def test_planned_maintenance_is_printed_as_an_announcement(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "maintain", of_host(), status=201)
-    assert main.main(["host", "maintain", "host-a", "--type", "reboot"]) == 0
-    out = read_output(capsys)
+    out = on_one_line(run("host maintain host-a --type reboot"))
     assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts when")
     assert f"forewarn events cancel {M1}" in out
 
@@ -45,13 +39,12 @@ def test_planned_maintenance_is_printed_as_an_announcement(
     ("command", "phase"), [("degraded", "SCHEDULED"), ("failed", "STARTED")]
 )
 def test_host_trouble_suggests_recovery_as_the_next_command(
-    service: Service, command: str, phase: str, capsys: Capture
+    service: Service, command: str, phase: str, run: Cli
 ) -> None:
     cause = {"degraded": "degraded", "failed": "host-failure"}[command]
     maintenance = of_host(cause=cause, phase=phase)
     respond_with_maintenance(service, command, maintenance, status=201)
-    assert main.main(["host", command, "host-a"]) == 0
-    out = read_output(capsys)
+    out = on_one_line(run(f"host {command} host-a"))
     assert "next:" in out
     assert "forewarn host recovered host-a" in out
     assert "cancel" not in out
@@ -59,12 +52,9 @@ def test_host_trouble_suggests_recovery_as_the_next_command(
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
-def test_empty_host_notifies_nobody(
-    service: Service, command: str, capsys: Capture
-) -> None:
+def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) -> None:
     respond_with_maintenance(service, command)
-    assert main.main(["host", command, "host-a"]) == 0
-    assert capsys.readouterr().out == "host-a has no VMs; nobody was told\n"
+    assert run(f"host {command} host-a") == "host-a has no VMs; nobody was told\n"
 
 
 @pytest.mark.parametrize(
@@ -111,29 +101,26 @@ def test_empty_host_notifies_nobody(
     ],
 )
 def test_command_without_announcements_reports_existing_maintenance(
-    service: Service, command: str, found: Json, said: str, capsys: Capture
+    service: Service, command: str, found: Json, said: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, command, found)
-    assert main.main(["host", command, "host-a"]) == 0
-    assert read_output(capsys) == said
+    assert on_one_line(run(f"host {command} host-a")) == said
 
 
-def test_recovery_of_a_healthy_host_does_nothing(
-    service: Service, capsys: Capture
-) -> None:
+def test_recovery_of_a_healthy_host_does_nothing(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "recovered")
-    assert main.main(["host", "recovered", "host-a"]) == 0
     message = "nothing to do: host-a is neither degraded nor failed\n"
-    assert capsys.readouterr().out == message
+    assert run("host recovered host-a") == message
 
 
-def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> None:
+def test_every_option_of_a_maintenance_reaches_the_service(
+    service: Service, run: Cli
+) -> None:
     respond_with_maintenance(service, "maintain", status=201)
-    words = (
+    run(
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
         " --description text --reason why --emergency --ignore-gates --json"
     )
-    assert main.main(words.split()) == 0
     assert service.only("POST").body == {
         "type": "Redeploy",
         "notice_seconds": 300,
@@ -160,23 +147,21 @@ def test_every_option_of_a_maintenance_reaches_the_service(service: Service) -> 
     ],
 )  # fmt: skip
 def test_details_of_a_host_reach_the_service(
-    service: Service, words: str, body: Json
+    service: Service, words: str, body: Json, run: Cli
 ) -> None:
     respond_with_maintenance(service, words.split()[0])
-    assert main.main(["host", *words.split()]) == 0
+    run(f"host {words}")
     assert service.only("POST").body == body
 
 
-def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:
     answer = respond_with_maintenance(service, "recovered", of_host(phase="CANCELED"))
-    assert main.main(["host", "recovered", "host-a", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == answer
+    assert json.loads(run("host recovered host-a --json")) == answer
 
 
-def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, run: Cli) -> None:
     service.refuse("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
-    assert main.main(["host", "failed", "host-a"]) == 1
-    assert capsys.readouterr().err == "forewarn: there is no host host-a\n"
+    assert run("host failed host-a", code=1) == "forewarn: there is no host host-a\n"
 
 
 @pytest.mark.parametrize(
@@ -193,15 +178,11 @@ def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
     ],
 )
 def test_wrong_usage_sends_no_request(
-    service: Service, words: str, said: str, capsys: Capture
+    service: Service, words: str, said: str, run: Cli
 ) -> None:
-    assert main.main(["host", *words.split()]) == 2
-    assert said in capsys.readouterr().err
+    assert said in run(f"host {words}", code=2)
     assert service.requests == []
 
 
-def test_time_out_of_range_is_wrong_usage(service: Service, capsys: Capture) -> None:
-    service.set_clock("2026-01-01T12:00:00Z")
-    words = ["host", "degraded", "host-a", "--fails-by", "999999999d"]
-    assert main.main(words) == 2
-    assert "too far away" in capsys.readouterr().err
+def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
+    assert "too far away" in run("host degraded host-a --fails-by 999999999d", code=2)

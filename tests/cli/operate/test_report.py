@@ -1,14 +1,14 @@
 """Tests of `forewarn report`."""
 
 import json
+from collections.abc import Callable
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, M1, Json
 from tests.cli.support.service import Service
 
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
+Report = Callable[..., str]
 
 
 def spread(least: int, median: int, longest: int) -> Json:
@@ -107,54 +107,41 @@ The service was never away.
 """
 
 
-def run_report(
-    service: Service, capsys: Capture, *words: str, **changed: object
-) -> str:
-    """Return the output of `forewarn report` for a report without broken promises."""
-    service.respond("GET", "/v1/report", a_report(**changed))
-    assert main.main(["report", *words]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def report(service: Service, run: Cli) -> Report:
+    """Return a function that prints a report with the given changes."""
+
+    def print_report(line: str = "report", code: int = 0, **changed: object) -> str:
+        service.respond("GET", "/v1/report", a_report(**changed))
+        return run(line, code=code)
+
+    return print_report
 
 
-def test_month_is_printed_on_one_page(service: Service, capsys: Capture) -> None:
-    page = run_report(service, capsys)
-    assert page.splitlines() == PAGE.splitlines()
+def test_month_is_printed_on_one_page(report: Report) -> None:
+    assert report().splitlines() == PAGE.splitlines()
 
 
-def test_no_line_is_wider_than_a_terminal(service: Service, capsys: Capture) -> None:
-    assert max(map(len, run_report(service, capsys).splitlines())) <= 80
-
-
-def test_month_and_group_are_requested(service: Service, capsys: Capture) -> None:
-    run_report(service, capsys, "--month", "2026-01", "--group", "web")
+def test_month_and_group_are_requested(report: Report, service: Service) -> None:
+    report("report --month 2026-01 --group web")
     assert service.only("GET").query == [("month", "2026-01"), ("group", "web")]
 
 
-def test_current_month_is_reported_so_far(service: Service, capsys: Capture) -> None:
-    page = run_report(service, capsys, made_at="2026-01-09T08:00:00Z", group="web")
-    assert page.startswith(
+def test_current_month_is_reported_so_far(report: Report) -> None:
+    assert report(made_at="2026-01-09T08:00:00Z", group="web").startswith(
         "Maintenance in January 2026, group web, so far: until 2026-01-09 08:00:00Z\n"
     )
 
 
-def test_future_month_is_reported_as_not_begun(
-    service: Service, capsys: Capture
-) -> None:
-    early = a_report(made_at="2025-12-31T23:59:59Z")
-    service.respond("GET", "/v1/report", early)
-    main.main(["report", "--month", "2026-01"])
-    title = capsys.readouterr().out.splitlines()[0]
+def test_future_month_is_reported_as_not_begun(report: Report) -> None:
+    title = report(made_at="2025-12-31T23:59:59Z").splitlines()[0]
     assert title == "Maintenance in January 2026, all groups, which has not begun"
 
 
-def test_broken_promise_is_reported_and_exits_with_1(
-    service: Service, capsys: Capture
-) -> None:
+def test_broken_promise_is_reported_and_exits_with_1(report: Report) -> None:
     starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
-    broken = a_report(starts=starts, broken_promises=[BROKEN])
-    service.respond("GET", "/v1/report", broken)
-    assert main.main(["report"]) == 1
-    page = " ".join(capsys.readouterr().out.split())
+    printed = report(code=1, starts=starts, broken_promises=[BROKEN])
+    page = " ".join(printed.split())
     assert "ONE PROMISE OF NOTICE WAS BROKEN" in page
     assert "2 maintenances started: 1 after the whole notice, 1 too soon." in page
     assert (
@@ -162,20 +149,13 @@ def test_broken_promise_is_reported_and_exits_with_1(
     )
 
 
-def test_broken_promise_in_json_exits_with_1(service: Service, capsys: Capture) -> None:
-    broken = a_report(broken_promises=[BROKEN])
-    service.respond("GET", "/v1/report", broken)
-    assert main.main(["report", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == broken
+@pytest.mark.parametrize(("broken", "code"), [([], 0), ([BROKEN], 1)])
+def test_json_has_everything(report: Report, broken: list[Json], code: int) -> None:
+    printed = report("report --json", code, broken_promises=broken)
+    assert json.loads(printed) == a_report(broken_promises=broken)
 
 
-def test_json_has_everything(service: Service, capsys: Capture) -> None:
-    assert json.loads(run_report(service, capsys, "--json")) == a_report()
-
-
-def test_groups_that_never_saw_an_event_are_named(
-    service: Service, capsys: Capture
-) -> None:
+def test_groups_that_never_saw_an_event_are_named(report: Report) -> None:
     event = {
         "event": E1,
         "maintenance": M1,
@@ -183,43 +163,27 @@ def test_groups_that_never_saw_an_event_are_named(
         "group": "web",
         "started_at": "2026-01-05T12:15:00Z",
     }
-    page = run_report(
-        service, capsys, never_shown={"total": 25, "events": [event] * 25}
-    )
+    page = report(never_shown={"total": 25, "events": [event] * 25})
     assert "25 events started before any VM had been shown it" in page
     assert page.count("  2026-01-05 12:15:00Z  Reboot of group web\n") == 20
     assert "  and 5 more\n" in page
 
 
-def test_stuck_maintenance_and_outages_are_reported(
-    service: Service, capsys: Capture
-) -> None:
-    page = run_report(
-        service,
-        capsys,
-        stuck={"maintenances": 1, "seconds": 7200},
-        outages={"total": 2, "seconds": 90},
-    )
+def test_stuck_maintenance_and_outages_are_reported(report: Report) -> None:
+    stuck, outages = {"maintenances": 1, "seconds": 7200}, {"total": 2, "seconds": 90}
+    page = report(stuck=stuck, outages=outages)
     assert "Stuck: 1 maintenance, for 2h in all.\n" in page
     assert "The service was away 2 times, for 1m 30s in all.\n" in page
 
 
-def test_month_without_maintenance_is_short(service: Service, capsys: Capture) -> None:
-    nothing: Json = {
-        "maintenances": [],
-        "starts": {"total": 0},
-        "notice": None,
-        "approvals": {"total": 0},
-    }
-    page = run_report(service, capsys, **nothing)
+def test_month_without_maintenance_is_short(report: Report) -> None:
+    nothing = {"total": 0}
+    page = report(maintenances=[], starts=nothing, notice=None, approvals=nothing)
     assert "Nothing started, so no promise was broken." in page
     assert "APPROVED BY" not in page
 
 
 @pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
-def test_invalid_month_is_wrong_usage(
-    service: Service, month: str, capsys: Capture
-) -> None:
-    assert main.main(["report", "--month", month]) == 2
-    assert "is not a month" in capsys.readouterr().err
+def test_invalid_month_is_wrong_usage(service: Service, month: str, run: Cli) -> None:
+    assert "is not a month" in run(f"report --month {month}", code=2)
     assert service.requests == []

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, M1, Json, a_maintenance, an_event
 from tests.cli.support.service import Service
 
@@ -32,63 +33,53 @@ def a_story(*entries: tuple[str, str], sentences: tuple[str, ...] = ()) -> Json:
 
 
 def test_explanation_is_printed_sentence_by_sentence(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     long = "It waits for an approval: group web has not approved event"
     explanation = an_explanation(
         "Reboot of web-0 is SCHEDULED.", f"{long} {E1} (web-0)."
     )
     service.respond("GET", f"{PATH}/explain", explanation)
-    assert main.main(["events", "explain", M1]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is SCHEDULED.",
         long,
         f"  {E1} (web-0).",
     ]
 
 
-def test_no_line_breaks_within_a_command(service: Service, capsys: Capture) -> None:
+def test_no_line_breaks_within_a_command(service: Service, run: Cli) -> None:
     command = f"`forewarn events approve {E1}`"
     explanation = an_explanation(f"Opened by any VM of group web, or {command}.")
     service.respond("GET", f"{PATH}/explain", explanation)
-    assert main.main(["events", "explain", M1]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert run(f"events explain {M1}").splitlines() == [
         "Opened by any VM of group web, or",
         f"  {command}.",
     ]
 
 
 def test_an_explanation_is_as_wide_as_the_terminal(
-    service: Service, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    service: Service, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     sentence = "word " * 20 + "end."
     service.respond("GET", f"{PATH}/explain", an_explanation(sentence))
-    assert main.main(["events", "explain", M1]) == 0
-    assert capsys.readouterr().out == f"{sentence}\n"
+    assert run(f"events explain {M1}") == f"{sentence}\n"
 
 
 def test_json_of_an_explanation_is_the_response_of_the_service(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     explanation = an_explanation("It waits.")
     service.respond("GET", f"{PATH}/explain", explanation)
-    assert main.main(["events", "explain", M1, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == explanation
+    assert json.loads(run(f"events explain {M1} --json")) == explanation
 
 
-def test_unknown_maintenance_cannot_be_explained(
-    service: Service, capsys: Capture
-) -> None:
+def test_unknown_maintenance_cannot_be_explained(service: Service, run: Cli) -> None:
     service.refuse("GET", f"{PATH}/explain", 404, "there is no maintenance")
-    assert main.main(["events", "explain", M1]) == 1
-    assert capsys.readouterr().err == "forewarn: there is no maintenance\n"
+    assert run(f"events explain {M1}", code=1) == "forewarn: there is no maintenance\n"
 
 
-def test_story_shows_times_and_names_each_day(
-    service: Service, capsys: Capture
-) -> None:
-    service.set_clock("2026-01-01T12:05:00Z")
+def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
     story = a_story(
         ("2026-01-01T23:59:58.500000Z", "announced by ops"),
@@ -97,8 +88,7 @@ def test_story_shows_times_and_names_each_day(
         sentences=("Notice given: 15 min.", "Never approved by web."),
     )
     service.respond("GET", f"{PATH}/story", story)
-    assert main.main(["events", "show", M1]) == 0
-    out = capsys.readouterr().out
+    out = run(f"events show {M1}")
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
     assert out[out.index("story") :].splitlines() == [
         "story of 2026-01-01, in UTC",
@@ -114,31 +104,23 @@ def test_story_shows_times_and_names_each_day(
 
 
 def test_service_without_stories_is_shown_without_one(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:05:00Z")
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 404, "there is nothing here")
-    assert main.main(["events", "show", M1]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.endswith("  seen by    nobody yet\n")
-    assert captured.err == ""
+    assert run(f"events show {M1}").endswith("  seen by    nobody yet\n")
 
 
 def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
-    service.set_clock("2026-01-01T12:05:00Z")
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 503, "the store is away")
     assert main.main(["events", "show", M1]) == 1
     assert capsys.readouterr().err == "forewarn: the store is away\n"
 
 
-def test_json_of_show_is_only_the_maintenance(
-    service: Service, capsys: Capture
-) -> None:
+def test_json_of_show_is_only_the_maintenance(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
-    assert main.main(["events", "show", M1, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == a_maintenance()
+    assert json.loads(run(f"events show {M1} --json")) == a_maintenance()
     assert [request.path for request in service.requests] == [PATH]
 
 
@@ -151,10 +133,8 @@ def test_json_of_show_is_only_the_maintenance(
     ],
 )
 def test_event_without_status_is_withdrawn_while_its_maintenance_lives(
-    service: Service, phase: str, said: str, capsys: Capture
+    service: Service, phase: str, said: str, run: Cli
 ) -> None:
-    service.set_clock("2026-01-01T12:05:00Z")
     maintenance = a_maintenance(phase=phase, events=[an_event(status=None)])
     service.respond("GET", PATH, maintenance)
-    assert main.main(["events", "show", M1]) == 0
-    assert said in capsys.readouterr().out
+    assert said in run(f"events show {M1}")

@@ -3,19 +3,15 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, Json, a_group, a_maintenance, an_event
 from tests.cli.support.service import Service
-
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
 
 
 def respond_with_maintenance(
     service: Service, operation: str, **changed: object
 ) -> Json:
     """Make the service announce `operation` on web-0 at noon."""
-    service.set_clock("2026-01-01T12:00:00Z")
     maintenance = a_maintenance(
         **{"source": "User", "cause": "user-restart", "vms": ["web-0"], **changed}
     )
@@ -24,18 +20,17 @@ def respond_with_maintenance(
     return answer
 
 
-def lines_of(capsys: Capture) -> list[str]:
-    lines = capsys.readouterr().out.splitlines()
+def lines_of(text: str) -> list[str]:
+    lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     return lines
 
 
 def test_announcement_prints_what_happens_and_what_comes_next(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "restart", description="Restart.")
-    assert main.main(["vm", "restart", "web-0"]) == 0
-    assert lines_of(capsys) == [
+    assert lines_of(run("vm restart web-0")) == [
         "announced: Reboot of web-0",
         f"  id      {M1}",
         "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
@@ -83,12 +78,12 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     ],
 )
 def test_immediate_start_is_reported_with_the_reason(
-    service: Service, operation: str, group: Json, said: str, capsys: Capture
+    service: Service, operation: str, group: Json, said: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, operation, phase="STARTED")
     service.respond("GET", "/v1/groups/web", a_group("web", **group))
-    assert main.main(["vm", operation, "web-0"]) == 0
-    assert said in " ".join(" ".join(lines_of(capsys)).split())
+    lines = lines_of(run(f"vm {operation} web-0"))
+    assert said in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize(
@@ -105,50 +100,46 @@ def test_immediate_start_is_reported_with_the_reason(
     ],
 )
 def test_policy_approval_is_reported(
-    service: Service, operation: str, said: str, capsys: Capture
+    service: Service, operation: str, said: str, run: Cli
 ) -> None:
     approved = an_event(approved_via="policy", approved_at="2026-01-01T12:00:00Z")
     respond_with_maintenance(service, operation, phase="STARTED", events=[approved])
-    assert main.main(["vm", operation, "web-0"]) == 0
-    assert said in lines_of(capsys)
+    assert said in lines_of(run(f"vm {operation} web-0"))
 
 
-def test_ignored_notice_is_reported(service: Service, capsys: Capture) -> None:
+def test_ignored_notice_is_reported(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "restart", phase="STARTED")
     service.respond("GET", "/v1/groups/web", a_group("web"))
-    assert main.main(["vm", "restart", "web-0", "--notice", "1h"]) == 0
+    lines = lines_of(run("vm restart web-0 --notice 1h"))
     message = "web-0 is restarted at once, although notice was asked for"
-    assert message in " ".join(" ".join(lines_of(capsys)).split())
+    assert message in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize("phase", ["SCHEDULED", "STARTED"])
 def test_deleted_vm_is_reported_to_leave_the_fleet(
-    service: Service, phase: str, capsys: Capture
+    service: Service, phase: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, "delete", phase=phase)
     service.respond("GET", "/v1/groups/web", a_group("web"))
-    assert main.main(["vm", "delete", "web-0"]) == 0
-    assert "web-0 leaves the fleet when that is done" in lines_of(capsys)
+    shown = lines_of(run("vm delete web-0"))
+    assert "web-0 leaves the fleet when that is done" in shown
 
 
 def test_vm_and_group_may_be_gone_before_the_output_is_complete(
-    service: Service, capsys: Capture
+    service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "delete", phase="STARTED")
     service.refuse("GET", "/v1/groups/web", 404, "there is no group web")
-    assert main.main(["vm", "delete", "web-0"]) == 0
-    assert "only scale sets give terminate notice: web-0 is deleted at once" in (
-        lines_of(capsys)
-    )
+    reason = "only scale sets give terminate notice: web-0 is deleted at once"
+    assert reason in lines_of(run("vm delete web-0"))
 
 
-def test_every_option_reaches_the_service(service: Service) -> None:
+def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "reimage")
-    words = (
+    run(
         "vm reimage web-0 --not-before 2026-01-01T13:00:00Z --duration 90"
         " --description text --reason why --source PLATFORM --json"
     )
-    assert main.main(words.split()) == 0
     assert service.only("POST").body == {
         "not_before": "2026-01-01T13:00:00+00:00",
         "duration_seconds": 90,
@@ -158,27 +149,25 @@ def test_every_option_reaches_the_service(service: Service) -> None:
     }
 
 
-def test_omitted_options_are_left_to_the_service(service: Service) -> None:
+def test_omitted_options_are_left_to_the_service(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "evict")
-    assert main.main(["vm", "evict", "web-0", "--json"]) == 0
+    run("vm evict web-0 --json")
     assert service.only("POST").body == {}
 
 
-def test_json_is_the_response_of_the_service(service: Service, capsys: Capture) -> None:
+def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:
     answer = respond_with_maintenance(service, "restart", phase="STARTED")
-    assert main.main(["vm", "restart", "web-0", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == answer
+    assert json.loads(run("vm restart web-0 --json")) == answer
 
 
-def test_refusal_is_shown(service: Service, capsys: Capture) -> None:
+def test_refusal_is_shown(service: Service, run: Cli) -> None:
     sentence = "web-0 is not a spot VM; only those are evicted"
     service.refuse("POST", "/v1/vms/web-0/evict", 409, sentence)
-    assert main.main(["vm", "evict", "web-0"]) == 1
-    assert capsys.readouterr().err == f"forewarn: {sentence}\n"
+    assert run("vm evict web-0", code=1) == f"forewarn: {sentence}\n"
 
 
-def test_name_is_escaped_in_the_path(service: Service) -> None:
-    assert main.main(["vm", "restart", "../hosts/a"]) == 1
+def test_name_is_escaped_in_the_path(service: Service, run: Cli) -> None:
+    run("vm restart ../hosts/a", code=1)
     assert service.requests[0].path == "/v1/vms/..%2Fhosts%2Fa/restart"
 
 
@@ -193,8 +182,7 @@ def test_name_is_escaped_in_the_path(service: Service) -> None:
     ],
 )
 def test_wrong_usage_sends_no_request(
-    service: Service, words: str, said: str, capsys: Capture
+    service: Service, words: str, said: str, run: Cli
 ) -> None:
-    assert main.main(["vm", *words.split()]) == 2
-    assert said in capsys.readouterr().err
+    assert said in run(f"vm {words}", code=2)
     assert service.requests == []

@@ -17,6 +17,7 @@ ENDS = command_of(ends_while_quiet)
 
 def options(**given: object) -> argparse.Namespace:
     usual = {
+        "program": ENDS,
         "metadata": "127.0.0.1:0",
         "timeout": 300,
         "output": None,
@@ -32,7 +33,7 @@ def options(**given: object) -> argparse.Namespace:
 def test_harmful_program_fails_with_a_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert lint(options(), ENDS) == 1
+    assert lint(options()) == 1
     captured = capsys.readouterr()
     assert [line for line in captured.out.splitlines() if len(line) > 80] == []
     assert "ends-while-quiet" in captured.out
@@ -43,7 +44,7 @@ def test_harmful_program_fails_with_a_reason(
 
 
 def test_ignored_rule_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    assert lint(options(ignore=["ends-while-quiet"], quiet=True), ENDS) == 0
+    assert lint(options(ignore=["ends-while-quiet"], quiet=True)) == 0
     captured = capsys.readouterr()
     assert "ends-while-quiet" not in captured.out
     assert captured.out.startswith("PASSED")
@@ -54,7 +55,7 @@ def test_lint_writes_json_and_junit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     junit = tmp_path / "lint.xml"
-    assert lint(options(json=True, junit=str(junit), quiet=True), ENDS) == 1
+    assert lint(options(json=True, junit=str(junit), quiet=True)) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["passed"] is False
     failed = ElementTree.parse(junit).findall(".//testcase[failure]")
@@ -63,4 +64,4 @@ def test_lint_writes_json_and_junit(
 
 def test_unknown_rule_cannot_be_ignored() -> None:
     with pytest.raises(WrongUsage, match="there is no rule no-hat; there are never-"):
-        lint(options(ignore=["no-hat"]), ENDS)
+        lint(options(ignore=["no-hat"]))

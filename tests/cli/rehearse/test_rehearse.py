@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.cli.support.command_line import Cli
 
 from forewarn.cli import main
 from forewarn.testing.rehearsal.options import fleet_of
@@ -33,7 +34,7 @@ PLAYED = ScenarioResult(
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder of its own, and leave signal handlers alone."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("forewarn.cli.rehearse.rehearse.end_on_signals", lambda: None)
+    monkeypatch.setattr("forewarn.cli.rehearse.rehearse.prepare_process", lambda: None)
 
 
 @pytest.fixture
@@ -52,10 +53,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
 
 def test_every_option_of_a_rehearsal_reaches_it(
     runs: Sequence[player.ScenarioRun],
+    run: Cli,
 ) -> None:
     words = ["--seed=7", "--timeout=2m", "--metadata=127.0.0.1:81", "--output=o"]
     program = ("handler", "--json", "--", "-x")
-    assert main.main(["rehearse", "user-reboot", *words, "--", *program]) == 0
+    run("rehearse user-reboot", *words, "--", *program)
     assert [*runs] == [
         player.ScenarioRun(
             command=[*program],
@@ -81,10 +83,10 @@ def test_results_are_written_as_requested(tmp_path: Path, capsys: Capture) -> No
 
 @pytest.mark.usefixtures("runs")
 def test_result_files_may_be_named_in_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setenv("FOREWARN_JUNIT", "r.xml")
-    assert main.main(["rehearse", "user-reboot", "--", "handler"]) == 0
+    run("rehearse user-reboot -- handler")
     assert (tmp_path / "r.xml").exists()
 
 
@@ -98,15 +100,16 @@ def test_result_files_may_be_named_in_the_environment(
     ],
 )
 def test_rehearsal_that_cannot_start_is_an_error_message(
-    words: Sequence[str], said: str, capsys: Capture
+    words: Sequence[str], said: str, run: Cli
 ) -> None:
-    assert main.main(["rehearse", *words]) == 1
-    message = capsys.readouterr().err
+    message = run("rehearse", *words, code=1)
     assert said in message
     assert "Traceback" not in message
 
 
-def test_rehearsal_that_cannot_start_leaves_no_empty_report(tmp_path: Path) -> None:
+def test_rehearsal_that_cannot_start_leaves_no_empty_report(
+    tmp_path: Path, run: Cli
+) -> None:
     words = ("--junit", "r.xml", "--transcript", "t.jsonl", "--", "no-such")
-    assert main.main(["rehearse", "user-reboot", *words]) == 1
+    run("rehearse user-reboot", *words, code=1)
     assert [*tmp_path.iterdir()] == []

@@ -2,10 +2,10 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.recordings.recordings import (
     GUID,
     a_failure,
@@ -19,7 +19,7 @@ from forewarn.cli import main
 
 Capture = pytest.CaptureFixture[str]
 
-ALL = ("--at-once", "--once", "--metadata", "127.0.0.1:0", "--shown", "0")
+ALL = "--speed 6000 --at-once --once --metadata 127.0.0.1:0 --shown 0"
 
 
 @pytest.fixture
@@ -36,9 +36,8 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
-    assert main.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
-    where, what, *lines, last = capsys.readouterr().out.splitlines()
+def test_recording_is_printed_line_by_line(path: Path, run: Cli) -> None:
+    where, what, *lines, last = run(f"replay {path} {ALL}").splitlines()
     assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
     assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
     assert [line[22:] for line in lines] == [
@@ -51,9 +50,9 @@ def test_recording_is_printed_line_by_line(path: Path, capsys: Capture) -> None:
     assert last == "the tape is over"
 
 
-def test_replay_prints_json(path: Path, capsys: Capture) -> None:
-    assert main.main(["replay", str(path), "--speed", "6000", "--json", *ALL]) == 0
-    first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
+def test_replay_prints_json(path: Path, run: Cli) -> None:
+    printed = run(f"replay {path} --json {ALL}").splitlines()
+    first, *lines, last = map(json.loads, printed)
     assert first["documents"] == 3
     assert first["metadata"][0].startswith("http://127.0.0.1:")
     assert [*lines[0]] == ["at", "document"]
@@ -64,17 +63,15 @@ def test_replay_prints_json(path: Path, capsys: Capture) -> None:
 def test_unapproved_event_is_named_if_approval_was_expected(
     path: Path, capsys: Capture
 ) -> None:
-    words = ["replay", str(path), "--speed", "6000", "--expect-approval", *ALL]
-    assert main.main(words) == 1
-    message = capsys.readouterr().err
-    assert message == (
+    assert main.main(f"replay {path} --expect-approval {ALL}".split()) == 1
+    assert capsys.readouterr().err == (
         f"forewarn: Reboot {GUID} of web-0 was not approved while it was Scheduled\n"
     )
 
 
 def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -> None:
     path.write_text(path.read_text()[:-5])
-    assert main.main(["replay", str(path), "--speed", "6000", *ALL]) == 0
+    assert main.main(f"replay {path} {ALL}".split()) == 0
     captured = capsys.readouterr()
     assert "breaks off" in captured.err
     assert "document 3" not in captured.out
@@ -83,22 +80,21 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["{tape}", "--speed", "0"], 2, "'0' is not a speed"),
-        (["{tape}", "--speed", "nan"], 2, "'nan' is not a speed"),
-        (["{tape}", "--once", "--loop"], 2, "not allowed with"),
-        (["{tape}", "--expect-approval", "--loop"], 2, "one run of the tape"),
-        (["{tape}", "--metadata", "here"], 2, "an address such as 127.0.0.1:8254"),
-        (["{tape}", "--metadata", "192.0.2.1:1"], 1, "cannot be listened on"),
-        (["no.jsonl"], 1, "no.jsonl cannot be read: No such file"),
-        (["/dev/null"], 1, "/dev/null:1: this is not a line of JSON"),
+        ("{tape} --speed 0", 2, "'0' is not a speed"),
+        ("{tape} --speed nan", 2, "'nan' is not a speed"),
+        ("{tape} --once --loop", 2, "not allowed with"),
+        ("{tape} --expect-approval --loop", 2, "one run of the tape"),
+        ("{tape} --metadata here", 2, "an address such as 127.0.0.1:8254"),
+        ("{tape} --metadata 192.0.2.1:1", 1, "cannot be listened on"),
+        ("no.jsonl", 1, "no.jsonl cannot be read: No such file"),
+        ("/dev/null", 1, "/dev/null:1: this is not a line of JSON"),
     ],
 )
 def test_invalid_replay_is_refused(
-    path: Path, words: list[str], code: int, sentence: str, capsys: Capture
+    path: Path, words: str, code: int, sentence: str, run: Cli
 ) -> None:
-    arguments = [word.format(tape=path) for word in words]
-    assert main.main(["replay", *arguments]) == code
-    assert sentence in " ".join(capsys.readouterr().err.split())
+    message = run(f"replay {words.format(tape=path)}", code=code)
+    assert sentence in " ".join(message.split())
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "record-and-replay.md"
@@ -107,8 +103,7 @@ TYPED = re.findall(r"^forewarn (re.+?)(?: &)?$", PAGE.read_text(), re.MULTILINE)
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_commands_of_the_page_are_known_to_the_program(
-    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main.main(shlex.split(typed)) == 1
-    assert "tape.jsonl cannot be read: No such file" in capsys.readouterr().err
+    assert "tape.jsonl cannot be read: No such file" in run(typed, code=1)

@@ -3,11 +3,8 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service
-
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
 
 MADE: dict[str, object] = {
     "id": "f1",
@@ -26,20 +23,21 @@ MADE: dict[str, object] = {
 }
 
 
-def test_a_fault_is_set_by_its_kind(service: Service, capsys: Capture) -> None:
+def test_a_fault_is_set_by_its_kind(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/faults", MADE, 201)
-    assert main.main(["faults", "add", "503"]) == 0
+    shown = "Fault f1: 503 for all VMs, until it is cleared.\n"
+    assert run("faults add 503") == shown
     assert service.only("POST").body == {"kind": "503"}
-    output = capsys.readouterr().out
-    assert output == "Fault f1: 503 for all VMs, until it is cleared.\n"
 
 
-def test_every_option_of_a_fault_is_sent(service: Service, capsys: Capture) -> None:
+def test_every_option_of_a_fault_is_sent(service: Service, run: Cli) -> None:
     limits = {"left": 3, "left_seconds": 90.0, "probability": 0.25}
     service.respond("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
-    words = ["--vm", "web-0", "--on", "READ", "--count", "3", "--probability", ".25"]
-    words += ["--for", "1m30s", "--retry-after", "7"]
-    assert main.main(["faults", "add", "429", *words]) == 0
+    output = run(
+        "faults add 429 --vm web-0 --on READ --count 3 --probability .25 --for 1m30s"
+        " --retry-after 7"
+    )
+    assert "3 times more, for 1m30s, with probability 0.25" in output
     assert service.only("POST").body == {
         "kind": "429",
         "vms": ["web-0"],
@@ -49,85 +47,55 @@ def test_every_option_of_a_fault_is_sent(service: Service, capsys: Capture) -> N
         "for_seconds": 90.0,
         "retry_after_seconds": 7,
     }
-    output = capsys.readouterr().out
-    assert "3 times more, for 1m30s, with probability 0.25" in output
 
 
-def test_a_delay_may_be_less_than_a_second(service: Service) -> None:
+def test_a_delay_may_be_less_than_a_second(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/faults", MADE, 201)
-    assert main.main(["faults", "add", "slow", "--delay", "250ms"]) == 0
+    run("faults add slow --delay 250ms")
     assert service.only("POST").body == {"kind": "slow", "delay_seconds": 0.25}
-
-
-def test_options_come_from_the_environment(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service.respond("POST", "/v1/faults", MADE, 201)
-    monkeypatch.setenv("FOREWARN_FOR", "2s")
-    monkeypatch.setenv("FOREWARN_RETRY_AFTER", "3")
-    assert main.main(["faults", "add", "503"]) == 0
-    body = {"kind": "503", "for_seconds": 2.0, "retry_after_seconds": 3}
-    assert service.only("POST").body == body
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        [],
-        ["404"],
-        ["503", "--probability", "often"],
-        ["503", "--for", "ever"],
-        ["503", "--on", "write"],
-        ["503", "--count", "-1"],
+        "",
+        "404",
+        "503 --probability often",
+        "503 --for ever",
+        "503 --on write",
+        "503 --count -1",
     ],
 )
-def test_invalid_fault_is_wrong_usage(words: list[str], capsys: Capture) -> None:
-    assert main.main(["faults", "add", *words]) == 2
-    assert capsys.readouterr().err
+def test_invalid_fault_is_wrong_usage(words: str, run: Cli) -> None:
+    assert run(f"faults add {words}", code=2)
 
 
-def test_refusal_of_a_fault_is_shown(service: Service, capsys: Capture) -> None:
-    service.refuse("POST", "/v1/faults", 422, "`refused` takes no count")
-    assert main.main(["faults", "add", "refused", "--count", "1"]) == 1
-    assert capsys.readouterr().err == "forewarn: `refused` takes no count\n"
-
-
-def test_faults_are_listed_in_80_columns(service: Service, capsys: Capture) -> None:
+def test_faults_are_listed_in_80_columns(service: Service, run: Cli) -> None:
     many = [f"a-rather-long-name-{number}" for number in range(9)]
     other = {**MADE, "id": "f2", "kind": "slow-first-call", "vms": many, "left": 1}
     service.respond("GET", "/v1/faults", {"items": [MADE, other], "next": None})
-    assert main.main(["faults", "list"]) == 0
-    text = capsys.readouterr().out
+    text = run("faults list")
     assert max(map(len, text.splitlines())) <= 80
     assert "until it is cleared" in text
     assert "once more" in text
 
 
-def test_no_faults_are_reported_as_such(service: Service, capsys: Capture) -> None:
+def test_no_faults_are_reported_as_such(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/faults", {"items": [], "next": None})
-    assert main.main(["faults", "list"]) == 0
-    assert capsys.readouterr().out == "No faults: the service behaves.\n"
+    assert run("faults list") == "No faults: the service behaves.\n"
 
 
-def test_one_fault_is_cleared(service: Service, capsys: Capture) -> None:
+def test_one_fault_or_all_are_cleared(service: Service, run: Cli) -> None:
     service.respond("DELETE", "/v1/faults/f1", None)
-    assert main.main(["faults", "clear", "f1"]) == 0
-    assert capsys.readouterr().out == "Fault f1 is cleared.\n"
-
-
-def test_all_faults_are_cleared(service: Service, capsys: Capture) -> None:
     service.respond("DELETE", "/v1/faults", None)
-    assert main.main(["faults", "clear"]) == 0
-    assert capsys.readouterr().out == "All faults are cleared.\n"
+    assert run("faults clear f1") == "Fault f1 is cleared.\n"
+    assert run("faults clear") == "All faults are cleared.\n"
 
 
-def test_faults_commands_print_json(service: Service, capsys: Capture) -> None:
+def test_faults_commands_print_json(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/faults", MADE, 201)
     service.respond("GET", "/v1/faults", {"items": [MADE], "next": None})
     service.respond("DELETE", "/v1/faults/f1", None)
-    assert main.main(["faults", "add", "503", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == MADE
-    assert main.main(["faults", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [MADE]
-    assert main.main(["faults", "clear", "f1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"cleared": "f1"}
+    assert json.loads(run("faults add 503 --json")) == MADE
+    assert json.loads(run("faults list --json")) == [MADE]
+    assert json.loads(run("faults clear f1 --json")) == {"cleared": "f1"}

@@ -3,96 +3,59 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service, close_connection, text_reply
-
-from forewarn.cli import main
-
-Capture = pytest.CaptureFixture[str]
 
 BEHIND = {"status": "not ready", "reason": "documents are behind the journal, at 7"}
 
 
-def test_ready_service_is_healthy(service: Service, capsys: Capture) -> None:
+def test_ready_service_is_healthy(service: Service, run: Cli) -> None:
     service.respond("GET", "/readyz", {"status": "ready"})
-    assert main.main(["health"]) == 0
-    assert capsys.readouterr().out == "ready\n"
-
-
-def test_health_check_sends_no_token(service: Service) -> None:
-    service.respond("GET", "/readyz", {"status": "ready"})
-    assert main.main(["health"]) == 0
+    assert run("health") == "ready\n"
     assert "Authorization" not in service.only("GET").headers
 
 
-def test_reason_for_not_being_ready_is_shown(service: Service, capsys: Capture) -> None:
+def test_reason_for_not_being_ready_is_shown_at_once(
+    service: Service, run: Cli
+) -> None:
     service.respond("GET", "/readyz", BEHIND, 503)
-    assert main.main(["health"]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == (
-        "forewarn: not ready: documents are behind the journal, at 7\n"
+    message = "forewarn: not ready: documents are behind the journal, at 7\n"
+    assert run("health", code=1) == message
+    assert len(service.requests) == 1
+    assert json.loads(run("health --json", code=1)) == BEHIND
+
+
+def test_unreachable_service_is_not_ready(run: Cli) -> None:
+    assert "not ready: nothing answers at" in run(
+        "health --url http://127.0.0.1:1", code=1
     )
 
 
-def test_health_prints_json(service: Service, capsys: Capture) -> None:
-    service.respond("GET", "/readyz", BEHIND, 503)
-    assert main.main(["health", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == BEHIND
-
-
-def test_unreachable_service_is_not_ready(capsys: Capture) -> None:
-    assert main.main(["health", "--url", "http://127.0.0.1:1"]) == 1
-    assert "not ready: nothing answers at" in capsys.readouterr().err
-
-
-def test_wait_polls_until_the_service_is_ready(
-    service: Service, capsys: Capture
-) -> None:
-    service.reply_with("GET", "/readyz", close_connection)
-    service.reply_with(
-        "GET", "/readyz", close_connection
-    )  # a lost request is repeated once
+def test_wait_polls_until_the_service_is_ready(service: Service, run: Cli) -> None:
+    for _ in range(2):  # a lost request is repeated once
+        service.reply_with("GET", "/readyz", close_connection)
     service.respond("GET", "/readyz", BEHIND, 503)
     service.respond("GET", "/readyz", {"status": "ready"})
-    assert main.main(["health", "--wait", "20s"]) == 0
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("ready\n", "")
+    assert run("health --wait 20s") == "ready\n"
     assert len(service.requests) == 4
 
 
-def test_one_request_without_wait(service: Service) -> None:
-    service.respond("GET", "/readyz", BEHIND, 503)
-    service.respond("GET", "/readyz", {"status": "ready"})
-    assert main.main(["health"]) == 1
-    assert len(service.requests) == 1
-
-
-def test_permanent_refusal_ends_the_wait(service: Service, capsys: Capture) -> None:
+def test_permanent_refusal_ends_the_wait(service: Service, run: Cli) -> None:
     service.refuse("GET", "/readyz", 421, "give --control-host forewarn")
-    assert main.main(["health", "--wait", "1h"]) == 1
-    assert capsys.readouterr().err == (
+    assert run("health --wait 1h", code=1) == (
         "forewarn: not ready: give --control-host forewarn\n"
     )
 
 
 @pytest.mark.parametrize("text", ["<html></html>", "[]", '{"status": "ok"}'])
 def test_response_that_is_not_forewarns_is_not_ready(
-    text: str, service: Service, capsys: Capture
+    text: str, service: Service, run: Cli
 ) -> None:
     service.reply_with("GET", "/readyz", text_reply(text))
-    assert main.main(["health"]) == 1
-    assert "not ready: " in capsys.readouterr().err
+    assert "not ready: " in run("health", code=1)
 
 
-def test_active_faults_are_shown(service: Service, capsys: Capture) -> None:
+def test_active_faults_are_shown(service: Service, run: Cli) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.respond("GET", "/readyz", faults)
-    assert main.main(["health"]) == 0
-    assert capsys.readouterr().out == (
-        "ready, but misbehaving on purpose: 503, slow-answer\n"
-    )
-
-
-def test_a_wrong_duration_is_wrong_usage(capsys: Capture) -> None:
-    assert main.main(["health", "--wait", "a while"]) == 2
-    assert "is not a duration" in capsys.readouterr().err
+    assert run("health") == ("ready, but misbehaving on purpose: 503, slow-answer\n")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.cli.support.service import Service
 
 from forewarn.cli import main
@@ -12,20 +13,18 @@ Capture = pytest.CaptureFixture[str]
 OPS: dict[str, object] = {"name": "ops", "role": "operator", "group": None, "may": []}
 
 
-def test_portal_url_and_token_are_printed(service: Service, capsys: Capture) -> None:
+def test_portal_url_and_token_are_printed(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/session", OPS)
-    assert main.main(["portal"]) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+    assert [line.split() for line in run("portal").splitlines()] == [
         ["portal", f"{service.url}/portal/"],
         ["token", "secret"],
         ["of", "ops,", "operator"],
     ]
 
 
-def test_portal_prints_json(service: Service, capsys: Capture) -> None:
+def test_portal_prints_json(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/session", OPS)
-    assert main.main(["portal", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    assert json.loads(run("portal --json")) == {
         "portal": f"{service.url}/portal/",
         "token": "secret",
         "name": "ops",

@@ -7,15 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.support.command_line import Cli
 from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, put, sqlite_store
 from tests.stores.releases import ADD_RACK, become_newer, largest_file
 
-from forewarn.cli import main
 from forewarn.service.setup import open_store
 from forewarn.stores import sqlite_copy
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -34,26 +32,17 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def output_of(capsys: Capture, *words: object, code: int = 0) -> str:
-    """Run a store command; return what it prints where its exit code says."""
-    assert main.main(["store", *map(str, words)]) == code
-    captured = capsys.readouterr()
-    assert not (captured.err if code == 0 else captured.out)
-    return captured.err if code else captured.out
-
-
-def error_of(capsys: Capture, *words: object) -> str:
+def error_of(run: Cli, line: str, *words: object) -> str:
     """Run a store command that fails; return its one line."""
-    message = output_of(capsys, *words, code=1)
+    message = run(f"store {line}", *words, code=1)
     assert message.count("\n") == 1
     assert "should not have happened" not in message
     return message
 
 
-def checked(capsys: Capture, code: int = 0) -> dict[str, str]:
+def checked(run: Cli, code: int = 0) -> dict[str, str]:
     """Run `store check`; return the values that it prints, by name."""
-    assert main.main(["store", "check"]) == code
-    lines = capsys.readouterr().out.splitlines()
+    lines = run("store check", code=code).splitlines()
     pairs = (line.strip().split("  ", 1) for line in lines)
     return {name: value.strip() for name, value in pairs}
 
@@ -74,11 +63,11 @@ def files(folder: Path) -> list[str]:
 
 
 def test_current_database_passes_the_check_while_it_is_in_use(
-    file: Path, capsys: Capture
+    file: Path, run: Cli
 ) -> None:
     with closing(sqlite_store(file)) as store:
         store.open()
-        assert checked(capsys) == {
+        assert checked(run) == {
             "database": str(file),
             "revision": "0001",
             "newest": "0001",
@@ -88,38 +77,38 @@ def test_current_database_passes_the_check_while_it_is_in_use(
 
 
 def test_older_database_fails_the_check(
-    file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    file: Path, run: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     become_newer(monkeypatch, tmp_path, ADD_RACK)
-    shown = checked(capsys, code=1)
+    shown = checked(run, code=1)
     assert (shown["revision"], shown["newest"]) == ("0001", "0002")
     assert "no: it was made by an older forewarn" in shown["usable"]
 
 
-def test_newer_database_fails_the_check(file: Path, capsys: Capture) -> None:
+def test_newer_database_fails_the_check(file: Path, run: Cli) -> None:
     with closing(sqlite3.connect(file)) as database:
         database.execute("UPDATE alembic_version SET version_num = '9999'")
         database.commit()
-    shown = checked(capsys, code=1)
+    shown = checked(run, code=1)
     assert shown["revision"] == "9999"
     assert "made by a newer forewarn" in shown["usable"]
 
 
-def test_damaged_database_fails_the_check(file: Path, capsys: Capture) -> None:
+def test_damaged_database_fails_the_check(file: Path, run: Cli) -> None:
     damage(file)
-    shown = checked(capsys, code=1)
+    shown = checked(run, code=1)
     assert shown["usable"] == "no: it is damaged; restore a backup"
     assert shown["quick check"] != "ok"
 
 
 def test_postgresql_is_checked_without_its_password(
-    postgres: PostgresServer, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = postgres.url(schema=postgres.new_schema())
     monkeypatch.setenv("FOREWARN_STORE", url)
-    assert "no tables yet" in error_of(capsys, "check")
+    assert "no tables yet" in error_of(run, "check")
     with closing(open_store(url)):
-        assert checked(capsys) == {
+        assert checked(run) == {
             "database": f"postgresql://forewarn@127.0.0.1:{postgres.port}/forewarn",
             "revision": "0001",
             "newest": "0001",
@@ -131,53 +120,51 @@ def test_postgresql_is_checked_without_its_password(
 
 
 @pytest.mark.usefixtures("file")
-def test_current_database_is_not_upgraded(capsys: Capture) -> None:
-    assert "nothing to do" in output_of(capsys, "upgrade")
+def test_current_database_is_not_upgraded(run: Cli) -> None:
+    assert "nothing to do" in run("store upgrade")
 
 
 def test_older_database_is_upgraded_once(
-    file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    file: Path, run: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     become_newer(monkeypatch, tmp_path, ADD_RACK)
-    report = output_of(capsys, "upgrade")
+    report = run("store upgrade")
     assert f"upgraded {file} from revision 0001 to 0002" in report
     assert f"{file}.before-0002" in report
-    assert checked(capsys)["revision"] == "0002"
-    assert "nothing to do" in output_of(capsys, "upgrade")
+    assert checked(run)["revision"] == "0002"
+    assert "nothing to do" in run("store upgrade")
 
 
 def test_older_postgresql_database_is_upgraded(
     postgres: PostgresServer,
-    capsys: Capture,
+    run: Cli,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     url = postgres.url(schema=postgres.new_schema())
     with closing(open_store(url)):
         become_newer(monkeypatch, tmp_path, ADD_RACK)
-        assert "in use" in error_of(capsys, "upgrade", "--store", url)
-    report = output_of(capsys, "upgrade", "--store", url)
+        assert "in use" in error_of(run, "upgrade --store", url)
+    report = run("store upgrade --store", url)
     assert report.endswith("from revision 0001 to 0002\n")
-    assert "nothing to do" in output_of(capsys, "upgrade", "--store", url)
+    assert "nothing to do" in run("store upgrade --store", url)
 
 
 def test_database_in_use_is_not_upgraded(
-    file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    file: Path, run: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with closing(sqlite_store(file)) as store:
         store.open()
         become_newer(monkeypatch, tmp_path, ADD_RACK)
-        assert "in use" in error_of(capsys, "upgrade")
-    assert checked(capsys, code=1)["revision"] == "0001"
+        assert "in use" in error_of(run, "upgrade")
+    assert checked(run, code=1)["revision"] == "0001"
 
 
-def test_upgrade_creates_no_database(tmp_path: Path, capsys: Capture) -> None:
-    assert "does not exist" in error_of(capsys, "upgrade")
+def test_upgrade_creates_no_database(tmp_path: Path, run: Cli) -> None:
+    assert "does not exist" in error_of(run, "upgrade")
     empty = tmp_path / "empty.db"
     empty.touch()
-    assert "no tables yet" in error_of(
-        capsys, "upgrade", "--store", f"sqlite:///{empty}"
-    )
+    assert "no tables yet" in error_of(run, "upgrade --store", f"sqlite:///{empty}")
     assert empty.read_bytes() == b""
 
 
@@ -185,13 +172,13 @@ def test_upgrade_creates_no_database(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_backup_of_a_store_in_use_is_a_private_complete_store(
-    file: Path, tmp_path: Path, capsys: Capture
+    file: Path, tmp_path: Path, run: Cli
 ) -> None:
     copy = tmp_path / "copy.db"
     with closing(sqlite_store(file)) as store:
         store.open()
         put(store, a_seen(1))
-        assert f"copied {file} to {copy}" in output_of(capsys, "backup", copy)
+        assert f"copied {file} to {copy}" in run("store backup", copy)
     assert files(tmp_path) == ["copy.db", "state"]
     assert copy.stat().st_mode & 0o077 == 0
     with closing(sqlite_store(copy)) as store:
@@ -201,7 +188,7 @@ def test_backup_of_a_store_in_use_is_a_private_complete_store(
 
 @pytest.mark.usefixtures("file")
 def test_backup_and_its_folder_are_on_disk_at_the_end(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[tuple[str, bool]] = []
 
@@ -211,63 +198,59 @@ def test_backup_and_its_folder_are_on_disk_at_the_end(
 
     copy = tmp_path / "copy.db"
     monkeypatch.setattr(os, "fsync", record)
-    output_of(capsys, "backup", copy)
+    run("store backup", copy)
     # First the file in the folder, before it gets its name; then the folder.
     assert synced == [(str(tmp_path), False), (str(tmp_path.parent), True)]
 
 
 @pytest.mark.usefixtures("file")
-def test_backup_overwrites_nothing(tmp_path: Path, capsys: Capture) -> None:
+def test_backup_overwrites_nothing(tmp_path: Path, run: Cli) -> None:
     copy = tmp_path / "copy.db"
     copy.write_text("of last year")
-    assert "exists already" in error_of(capsys, "backup", copy)
+    assert "exists already" in error_of(run, "backup", copy)
     assert copy.read_text() == "of last year"
 
 
 @pytest.mark.usefixtures("file")
 def test_interrupted_backup_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def interrupt(_: sqlite3.Connection) -> None:
         assert len(files(tmp_path)) > 1  # the copy has been written
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sqlite_copy, "quick_check", interrupt)
-    assert main.main(["store", "backup", str(tmp_path / "copy.db")]) == 130
+    run("store backup", tmp_path / "copy.db", code=130)
     assert files(tmp_path) == ["state"]
 
 
 @pytest.mark.usefixtures("file")
-def test_backup_that_does_not_fit_leaves_no_file(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_backup_that_does_not_fit_leaves_no_file(tmp_path: Path, run: Cli) -> None:
     with largest_file(64 * 1024):  # SQLite's shared memory needs half of it
-        message = error_of(capsys, "backup", tmp_path / "copy.db")
+        message = error_of(run, "backup", tmp_path / "copy.db")
     assert "copy.db cannot be written" in message
     assert files(tmp_path) == ["state"]
 
 
 def test_damaged_database_is_not_backed_up(
-    file: Path, tmp_path: Path, capsys: Capture
+    file: Path, tmp_path: Path, run: Cli
 ) -> None:
     damage(file)
-    assert "restore a backup" in error_of(capsys, "backup", tmp_path / "copy.db")
+    assert "restore a backup" in error_of(run, "backup", tmp_path / "copy.db")
     assert files(tmp_path) == ["state"]
 
 
 @pytest.mark.usefixtures("file")
-def test_backup_into_a_missing_folder_is_refused(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    message = error_of(capsys, "backup", tmp_path / "missing" / "copy.db")
+def test_backup_into_a_missing_folder_is_refused(tmp_path: Path, run: Cli) -> None:
+    message = error_of(run, "backup", tmp_path / "missing" / "copy.db")
     assert "No such file or directory" in message
 
 
 def test_backup_of_postgresql_shows_the_command_without_the_password(
-    capsys: Capture,
+    run: Cli,
 ) -> None:
     url = "postgresql://me:hush@db:5433/fw?sslmode=require&sslpassword=hush"
-    message = error_of(capsys, "backup", "my copy.dump", "--store", url)
+    message = error_of(run, "backup", "my copy.dump", "--store", url)
     assert (
         "pg_dump --format=custom '--file=my copy.dump' '--dbname=user=me dbname=fw"
         " host=db port=5433 sslmode=require'"
@@ -278,10 +261,10 @@ def test_backup_of_postgresql_shows_the_command_without_the_password(
 # --- every command -----------------------------------------------------------
 
 
-def test_memory_needs_no_care(capsys: Capture) -> None:
-    assert "nothing to check" in output_of(capsys, "check", "--store", "memory")
-    assert "nothing to do" in output_of(capsys, "upgrade", "--store", "memory")
-    message = error_of(capsys, "backup", "copy.db", "--store", "memory")
+def test_memory_needs_no_care(run: Cli) -> None:
+    assert "nothing to check" in run("store check --store memory")
+    assert "nothing to do" in run("store upgrade --store memory")
+    message = error_of(run, "backup copy.db --store memory")
     assert "nothing to back up" in message
 
 
@@ -289,7 +272,7 @@ def test_memory_needs_no_care(capsys: Capture) -> None:
 def test_unusable_files_are_refused_with_one_line(
     words: Sequence[str],
     tmp_path: Path,
-    capsys: Capture,
+    run: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -305,11 +288,11 @@ def test_unusable_files_are_refused_with_one_line(
     }
     before = files(tmp_path)
     for name, reason in expected.items():
-        assert reason in error_of(capsys, *words, "--store", f"sqlite:///{name}")
+        assert reason in error_of(run, "", *words, "--store", f"sqlite:///{name}")
     assert files(tmp_path) == before
 
 
-def test_invalid_store_is_wrong_usage(capsys: Capture) -> None:
-    assert "--store: expected sqlite:///PATH" in output_of(
-        capsys, "check", "--store", "nonsense", code=2
+def test_invalid_store_is_wrong_usage(run: Cli) -> None:
+    assert "--store: expected sqlite:///PATH" in run(
+        "store check --store nonsense", code=2
     )

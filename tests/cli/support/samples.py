@@ -1,5 +1,8 @@
 """Sample response bodies of the service; every argument is optional."""
 
+from forewarn.core.fleet import VM, Group
+from forewarn.core.fleet_file import group_table, vm_table
+
 Json = dict[str, object]
 
 M1 = "0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F"
@@ -64,35 +67,9 @@ def an_entry(position: int, fact: str, **changed: object) -> Json:
 
 
 def a_vm(name: str, **changed: object) -> Json:
-    vm: Json = {
-        "name": name,
-        "group": name,
-        "host": None,
-        "update_domain": None,
-        "fault_domain": None,
-        "zone": None,
-        "addresses": [],
-        "spot": False,
-        "paas": False,
-        "tags": {},
-        "size": None,
-        "location": None,
-        "resource_group": None,
-        "subscription": None,
-        "vm_id": None,
-    }
-    return {**vm, **changed}
+    return {**vm_table(VM(name=name, group=name)), **changed}
 
 
 def a_group(name: str, **changed: object) -> Json:
-    group: Json = {
-        "name": name,
-        "kind": "standalone",
-        "listening": "on-demand",
-        "terminate_notice_seconds": None,
-        "auto_approve": [],
-        "isolated": False,
-        "listening_since": None,
-        "last_request": None,
-    }
-    return {**group, **changed}
+    seen: Json = {"listening_since": None, "last_request": None}
+    return {**group_table(Group(name=name)), **seen, **changed}

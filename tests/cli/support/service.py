@@ -25,7 +25,10 @@ class ReceivedRequest:
 
 @dataclass(slots=True)
 class Service:
-    """The canned replies of the fake service, and the requests it received."""
+    """The canned replies of the fake service, and the requests it received.
+
+    Its clock shows noon until a test sets it.
+    """
 
     url: str
     replies: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
@@ -104,14 +107,7 @@ def a_service(tls: ssl.SSLContext | None = None) -> Iterator[Service]:
         def do_GET(self) -> None:
             _handle(self, service)
 
-        def do_POST(self) -> None:
-            _handle(self, service)
-
-        def do_PUT(self) -> None:
-            _handle(self, service)
-
-        def do_DELETE(self) -> None:
-            _handle(self, service)
+        do_POST = do_PUT = do_DELETE = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
@@ -144,7 +140,9 @@ def _handle(handler: BaseHTTPRequestHandler, service: Service) -> None:
         )
     )
     replies = service.replies.get((method, parts.path))
-    if not replies:
+    if not replies and parts.path == "/v1/clock":
+        json_reply({"clock": "manual", "now": "2026-01-01T12:00:00Z"})(handler)
+    elif not replies:
         refusal = {"status": 404, "detail": f"the test has no {method} {handler.path}"}
         json_reply(refusal, 404)(handler)
     else:

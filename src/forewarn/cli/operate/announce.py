@@ -5,20 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 
-from forewarn.cli.api import api_of
+from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add, add_command, add_one_of
 from forewarn.cli.output import (
     fields,
     format_duration,
     format_when,
     paragraph,
-    write,
-    write_json,
+    write_response,
 )
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
-    maintenance_from,
+    maintenances_from,
     object_from,
 )
 from forewarn.cli.values import read_duration, read_source, read_time, read_type
@@ -120,7 +119,7 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         subcommands,
         "announce",
-        announce,
+        _announce,
         summary="announce maintenance on VMs, a host or a group",
         description=_DESCRIPTION,
         example="forewarn announce reboot --host host-a --notice 20m",
@@ -133,24 +132,21 @@ def register(subcommands: Subcommands) -> None:
     add(parser, *_DETAILS)
 
 
-def announce(args: argparse.Namespace) -> int:
-    """Announce maintenance, or preview it, and print the result."""
+def _announce(args: argparse.Namespace) -> int:
     body = body_of(args)
     api = api_of(args)
     path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
     plain = api.request("POST", path, body)
-    if args.json:
-        write_json(plain)
-        return 0
-    response = object_from(plain)
-    maintenances = [maintenance_from(item) for item in response.list("maintenances")]
-    if args.preview:
-        explained = response.parts("explained")
-        _write("would be announced", maintenances, api.now(), explained)
-    else:
-        write_announced(maintenances, api.now())
-        write_next_steps(maintenances)
-    return 0
+    lines = _preview_lines if args.preview else announcement_lines
+    return write_response(args, plain, lines(plain, api))
+
+
+def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    explained = object_from(plain).parts("explained")
+    maintenances = maintenances_from(plain)
+    yield from announced_lines(
+        maintenances, api.now(), verb="would be announced", explained=explained
+    )
 
 
 # --- shared with `forewarn host` and `forewarn vm` ---------------------------
@@ -170,29 +166,46 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def write_announced(maintenances: Sequence[MaintenanceResponse], now: datetime) -> None:
-    """Print what was announced, one maintenance operation after another."""
-    _write("announced", maintenances, now, [None] * len(maintenances))
+def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    """Describe what was announced, and what is useful next."""
+    maintenances = maintenances_from(plain)
+    yield from announced_lines(maintenances, api.now())
+    yield from next_steps(maintenances)
 
 
-def write_next_steps(maintenances: Sequence[MaintenanceResponse]) -> None:
-    """Print the commands that are useful next for the first operation."""
-    if maintenances:
-        write("\n".join(_next_commands(maintenances[0])))
-
-
-def _write(
-    verb: str,
+def announced_lines(
     maintenances: Sequence[MaintenanceResponse],
     now: datetime,
-    explained: Sequence[JsonObject | None],
-) -> None:
+    *,
+    verb: str = "announced",
+    explained: Sequence[JsonObject] = (),
+) -> Iterator[str]:
+    """Describe what was announced, one maintenance operation after another."""
     for number, (maintenance, waits) in enumerate(
         zip_longest(maintenances, explained), 1
     ):
         place = f" ({number} of {len(maintenances)})" if len(maintenances) > 1 else ""
-        write(paragraph(f"{verb}{place}: {maintenance.title}"))
-        write(fields([*_fields(maintenance, now), *_gate_fields(waits)]))
+        yield paragraph(f"{verb}{place}: {maintenance.title}")
+        yield fields([*_fields(maintenance, now), *_gate_fields(waits)])
+
+
+def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
+    """List the commands that are useful next for the first operation."""
+    if not maintenances:
+        return
+    maintenance = maintenances[0]
+    scheduled = maintenance.phase == "SCHEDULED"
+    yield "next:"
+    yield f"  forewarn events show {maintenance.id}"
+    if scheduled:
+        yield f"  forewarn events explain {maintenance.id}"
+        yield f"  forewarn events approve {maintenance.id}"
+    if maintenance.cause in _HOST_CAUSES:
+        yield f"  forewarn host recovered {maintenance.host}"
+    else:
+        verb = "cancel" if scheduled else "complete"
+        yield f"  forewarn events {verb} {maintenance.id}"
+    yield "  forewarn journal --follow"
 
 
 def _fields(
@@ -220,18 +233,3 @@ def _gate_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None
     for wait in explained.parts("waits") if explained else ():
         if wait.text("kind") == "gate":
             yield "gate", wait.text("what")
-
-
-def _next_commands(maintenance: MaintenanceResponse) -> Iterator[str]:
-    scheduled = maintenance.phase == "SCHEDULED"
-    yield "next:"
-    yield f"  forewarn events show {maintenance.id}"
-    if scheduled:
-        yield f"  forewarn events explain {maintenance.id}"
-        yield f"  forewarn events approve {maintenance.id}"
-    if maintenance.cause in _HOST_CAUSES:
-        yield f"  forewarn host recovered {maintenance.host}"
-    else:
-        verb = "cancel" if scheduled else "complete"
-        yield f"  forewarn events {verb} {maintenance.id}"
-    yield "  forewarn journal --follow"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate.announce import REASON
-from forewarn.cli.options import Option, Run, Subcommands, add, add_command, add_noun
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import (
     fields,
     format_duration,
@@ -17,8 +17,7 @@ from forewarn.cli.output import (
     paragraph,
     table,
     unbroken,
-    write,
-    write_json,
+    write_response,
 )
 from forewarn.cli.responses import (
     EventResponse,
@@ -40,7 +39,7 @@ _MARGIN = len("  12:15:00  ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verb:
-    """A command that changes one maintenance operation."""
+    """A command on one maintenance operation."""
 
     summary: str
     description: str
@@ -48,6 +47,22 @@ class _Verb:
 
 
 _VERBS: Mapping[str, _Verb] = {
+    "show": _Verb(
+        summary="show all about one maintenance",
+        description="Show one maintenance and its events: who is told, who has seen it,"
+        " who has\napproved; and its story, from the announcement on.",
+    ),
+    "explain": _Verb(
+        summary="explain why a maintenance is where it is",
+        description="Explain what a maintenance waits for: since when, until when, and"
+        " who could\nlet it go on.",
+    ),
+    "approve": _Verb(
+        summary="let an event go ahead now",
+        description="Approve an event in the name of its VMs. With the id of a"
+        " maintenance all of\nits events are approved; it starts when nobody is left to"
+        " approve.",
+    ),
     "cancel": _Verb(
         summary="call a maintenance off before it has started",
         description="Call a maintenance off. What has started can only be completed"
@@ -81,139 +96,73 @@ def register(subcommands: Subcommands) -> None:
         summary="see and change what is announced and under way",
         example="forewarn events list",
     )
-    _register_list(commands)
-    _register_one(
-        commands,
-        "show",
-        "show all about one maintenance",
-        "Show one maintenance and its events: who is told, who has seen it, who has"
-        "\napproved; and its story, from the announcement on.",
-    )
-    _register_one(
-        commands,
-        "explain",
-        "explain why a maintenance is where it is",
-        "Explain what a maintenance waits for: since when, until when, and who could"
-        "\nlet it go on.",
-    )
-    _register_one(
-        commands,
-        "approve",
-        "let an event go ahead now",
-        "Approve an event in the name of its VMs. With the id of a maintenance all of"
-        "\nits events are approved; it starts when nobody is left to approve.",
-    )
-    for name, verb in _VERBS.items():
-        _register_one(commands, name, verb.summary, verb.description, verb.options)
-
-
-def _register_list(commands: Subcommands) -> None:
-    parser = add_command(
+    add_command(
         commands,
         "list",
-        list_,
+        _list,
         summary="list what is announced and under way",
         description="List every maintenance that is announced or under way.",
         example="forewarn events list --all",
+        options=(
+            Option(flag="--all", switch=True, help="list also those that are over"),
+        ),
     )
-    add(
-        parser,
-        Option(flag="--all", switch=True, help="list also those that are over"),
-    )
-
-
-def _register_one(
-    commands: Subcommands,
-    name: str,
-    summary: str,
-    description: str,
-    options: tuple[Option, ...] = (),
-) -> None:
-    parser = add_command(
-        commands,
-        name,
-        _RUNS.get(name, change),
-        summary=summary,
-        description=description,
-        example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
-    )
-    parser.add_argument(
-        "id", metavar="ID", help="of the maintenance, or of one of its events"
-    )
-    add(parser, *options)
+    runs = {"show": _show, "explain": _explain, "approve": _approve}
+    for name, verb in _VERBS.items():
+        parser = add_command(
+            commands,
+            name,
+            runs.get(name, _change),
+            summary=verb.summary,
+            description=verb.description,
+            example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
+            options=verb.options,
+        )
+        parser.add_argument(
+            "id", metavar="ID", help="of the maintenance, or of one of its events"
+        )
 
 
 # --- commands ----------------------------------------------------------------
 
 
-def list_(args: argparse.Namespace) -> int:
-    """List maintenance operations; without --all, only the live ones."""
+def _list(args: argparse.Namespace) -> int:
     api = api_of(args)
     phases = () if args.all else [("phase", phase) for phase in _LIVE]
-    items = list(api.items("/v1/maintenances", phases))
-    if args.json:
-        write_json(items)
-        return 0
-    if not items:
-        write("nothing is known" if args.all else "nothing is announced or under way")
-        return 0
-    now = api.now()
-    rows = [_row(maintenance_from(item), now) for item in items]
-    write(table(("ID", "EVENT", "NOT BEFORE", "VMS"), rows))
-    return 0
+    items = [*api.items("/v1/maintenances", phases)]
+    nothing = "nothing is known" if args.all else "nothing is announced or under way"
+    return write_response(args, items, _list_lines(items, nothing, api))
 
 
-def show(args: argparse.Namespace) -> int:
-    """Show one maintenance operation and its story."""
+def _show(args: argparse.Namespace) -> int:
     api = api_of(args)
     plain = api.request("GET", _path(args.id))
-    if args.json:
-        write_json(plain)
-        return 0
-    write(_maintenance_text(maintenance_from(plain), api.now()))
-    _write_story(api, _path(args.id))
-    return 0
+    return write_response(args, plain, _show_lines(plain, _path(args.id), api))
 
 
-def explain(args: argparse.Namespace) -> int:
-    """Explain what a maintenance operation is waiting for."""
+def _explain(args: argparse.Namespace) -> int:
     plain = api_of(args).request("GET", f"{_path(args.id)}/explain")
-    if args.json:
-        write_json(plain)
-    else:
-        _write_sentences(object_from(plain))
-    return 0
+    return write_response(args, plain, _sentences(plain))
 
 
-def approve(args: argparse.Namespace) -> int:
+def _approve(args: argparse.Namespace) -> int:
     """Approve one event, or all events of a maintenance operation."""
     api = api_of(args)
     maintenance = maintenance_from(api.request("GET", _path(args.id)))
-    events = _chosen(maintenance.events, args.id)
-    responses = [_approve(api, event) for event in events]
-    if args.json:
-        write_json(responses)
-        return 0
-    for event in map(event_from, responses):
-        write(paragraph(f"approved: event {event.id} of group {event.group}"))
-    _write_line(maintenance_from(api.request("GET", _path(args.id))))
-    return 0
+    responses = [
+        api.request("POST", f"/v1/events/{segment(event.id or '')}/approve")
+        for event in _chosen(maintenance.events, args.id)
+    ]
+    return write_response(args, responses, _approved_lines(responses, args.id, api))
 
 
-def change(args: argparse.Namespace) -> int:
+def _change(args: argparse.Namespace) -> int:
     """Cancel, complete, retry or close a maintenance operation."""
     verb: str = args.events_command
     reason: str | None = getattr(args, "reason", None)
     body = {} if reason is None else {"reason": reason}
     plain = api_of(args).request("POST", f"{_path(args.id)}/{verb}", body)
-    if args.json:
-        write_json(plain)
-    else:
-        _write_line(maintenance_from(plain))
-    return 0
-
-
-_RUNS: Mapping[str, Run] = {"show": show, "explain": explain, "approve": approve}
+    return write_response(args, plain, _state_lines(plain))
 
 
 def _path(any_id: str) -> str:
@@ -226,23 +175,49 @@ def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventRespo
     return named or [item for item in events if item.status is not None] or events
 
 
-def _approve(api: ControlApi, event: EventResponse) -> object:
-    return api.request("POST", f"/v1/events/{segment(event.id or '')}/approve")
+# --- lines of text -----------------------------------------------------------
 
 
-# --- one line of text --------------------------------------------------------
+def _list_lines(
+    items: Sequence[object], nothing: str, api: ControlApi
+) -> Iterator[str]:
+    if not items:
+        yield nothing
+        return
+    now = api.now()
+    rows = [_row(maintenance_from(item), now) for item in items]
+    yield table(("ID", "EVENT", "NOT BEFORE", "VMS"), rows)
 
 
-def _write_line(maintenance: MaintenanceResponse) -> None:
+def _show_lines(plain: object, path: str, api: ControlApi) -> Iterator[str]:
+    yield from _maintenance_lines(maintenance_from(plain), api.now())
+    try:
+        story = api.request("GET", f"{path}/story")
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return  # the service is older than this command
+    yield from _story_lines(object_from(story))
+    yield from _sentences(story)
+
+
+def _approved_lines(
+    responses: Sequence[object], any_id: str, api: ControlApi
+) -> Iterator[str]:
+    for event in map(event_from, responses):
+        yield paragraph(f"approved: event {event.id} of group {event.group}")
+    yield from _state_lines(api.request("GET", _path(any_id)))
+
+
+def _state_lines(plain: object) -> Iterator[str]:
+    maintenance = maintenance_from(plain)
     left = len(maintenance.events) - maintenance.approved
     waits = maintenance.phase == "SCHEDULED" and left
     still = (
         f"; {left} of {len(maintenance.events)} events not approved" if waits else ""
     )
-    write(
-        paragraph(
-            f"{maintenance.title} is {maintenance.phase}{still} ({maintenance.id})"
-        )
+    yield paragraph(
+        f"{maintenance.title} is {maintenance.phase}{still} ({maintenance.id})"
     )
 
 
@@ -263,16 +238,14 @@ def _row(maintenance: MaintenanceResponse, now: datetime) -> tuple[str, str, str
 # --- all details of a maintenance operation ----------------------------------
 
 
-def _maintenance_text(maintenance: MaintenanceResponse, now: datetime) -> str:
-    """Lay out all details of a maintenance operation."""
-    parts = [
-        paragraph(f"{maintenance.title}, {maintenance.phase}"),
-        fields(_maintenance_fields(maintenance, now)),
-    ]
+def _maintenance_lines(
+    maintenance: MaintenanceResponse, now: datetime
+) -> Iterator[str]:
+    yield paragraph(f"{maintenance.title}, {maintenance.phase}")
+    yield fields(_maintenance_fields(maintenance, now))
     for event in maintenance.events:
-        parts.append(paragraph(f"event {event.id} of group {event.group}"))
-        parts.append(fields(_event_fields(event, maintenance.phase in _LIVE, now)))
-    return "\n".join(parts)
+        yield paragraph(f"event {event.id} of group {event.group}")
+        yield fields(_event_fields(event, maintenance.phase in _LIVE, now))
 
 
 def _maintenance_fields(
@@ -320,19 +293,6 @@ def _approval(event: EventResponse, now: datetime) -> str:
 # --- story and explanation ---------------------------------------------------
 
 
-def _write_story(api: ControlApi, path: str) -> None:
-    """Print the story of the maintenance operation at `path`, if there is one."""
-    try:
-        story = object_from(api.request("GET", f"{path}/story"))
-    except Refused as refusal:
-        if refusal.status != 404:
-            raise
-        return  # the service is older than this command
-    for line in _story_lines(story):
-        write(line)
-    _write_sentences(story)
-
-
 def _story_lines(story: JsonObject) -> Iterator[str]:
     day = None
     for entry in story.parts("entries"):
@@ -344,10 +304,9 @@ def _story_lines(story: JsonObject) -> Iterator[str]:
         yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
 
 
-def _write_sentences(response: JsonObject) -> None:
-    """Print each sentence, wrapped, on a new line."""
-    for sentence in response.names("sentences"):
-        write(_wrapped(sentence))
+def _sentences(plain: object) -> Iterator[str]:
+    for sentence in object_from(plain).names("sentences"):
+        yield _wrapped(sentence)
 
 
 def _wrapped(sentence: str, indent: int = 2) -> str:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
-from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import (
     format_distance,
     paragraph,
     table,
     unbroken,
-    write,
     write_error,
-    write_json,
+    write_response,
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.errors import Refused, WrongUsage
@@ -62,11 +61,20 @@ def register(subcommands: Subcommands) -> None:
         summary="tell the service which machines there are, or see them",
         example="forewarn fleet apply fleet.toml",
     )
-    _register_apply(commands)
+    parser = add_command(
+        commands,
+        "apply",
+        _apply,
+        summary="make a fleet file the truth",
+        description=_APPLY,
+        example="forewarn fleet apply fleet.toml",
+        options=(Option(flag="--remove", switch=True, help="remove however many VMs"),),
+    )
+    parser.add_argument("file", metavar="FILE", help="the fleet file")
     add_command(
         commands,
         "show",
-        show,
+        _show,
         summary="show hosts, groups and VMs",
         description="Show hosts, groups and VMs, and which groups are listening.",
         example="forewarn fleet show",
@@ -74,31 +82,17 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "export",
-        export,
+        _export,
         summary="print the fleet as a fleet file",
         description=_EXPORT,
         example="forewarn fleet export > fleet.toml",
     )
 
 
-def _register_apply(commands: Subcommands) -> None:
-    parser = add_command(
-        commands,
-        "apply",
-        apply,
-        summary="make a fleet file the truth",
-        description=_APPLY,
-        example="forewarn fleet apply fleet.toml",
-    )
-    parser.add_argument("file", metavar="FILE", help="the fleet file")
-    add(parser, Option(flag="--remove", switch=True, help="remove however many VMs"))
-
-
 # --- apply -------------------------------------------------------------------
 
 
-def apply(args: argparse.Namespace) -> int:
-    """Replace the fleet with the contents of a fleet file."""
+def _apply(args: argparse.Namespace) -> int:
     file: str = args.file
     fleet = _read(file)
     api = api_of(args)
@@ -110,11 +104,7 @@ def apply(args: argparse.Namespace) -> int:
         if place or not separator:
             raise
         raise Refused(f"{file}: {rest}", refusal.status) from refusal
-    if args.json:
-        write_json(plain)
-        return 0
-    _write_difference(object_from(plain))
-    return 0
+    return write_response(args, plain, _difference_lines(plain))
 
 
 def _read(file: str) -> object:
@@ -135,10 +125,10 @@ def _refuse(value: object, file: str) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _write_difference(difference: JsonObject) -> None:
-    changed = False
+def _difference_lines(plain: object) -> Iterator[str]:
+    difference, changed = object_from(plain), False
     for verb in ("added", "changed", "removed"):
-        part = difference.part(verb) or JsonObject({})
+        part = difference.part(verb)
         names = {noun: part.names(key) for key, noun in _NOUNS.items()}
         kinds = [
             f"{count(len(listed), noun)} ({join_names(listed)})"
@@ -147,9 +137,9 @@ def _write_difference(difference: JsonObject) -> None:
         ]
         if kinds:
             changed = True
-            write(paragraph(f"{verb}: {', '.join(kinds)}"))
+            yield paragraph(f"{verb}: {', '.join(kinds)}")
     if not changed:
-        write("nothing has changed")
+        yield "nothing has changed"
     for warning in difference.names("warnings"):
         write_error(f"warning: {warning}")
 
@@ -157,43 +147,35 @@ def _write_difference(difference: JsonObject) -> None:
 # --- show --------------------------------------------------------------------
 
 
-def show(args: argparse.Namespace) -> int:
-    """Show hosts, groups and VMs."""
+def _show(args: argparse.Namespace) -> int:
     api = api_of(args)
     fleet = _fleet(api)
-    if args.json:
-        write_json(fleet)
-        return 0
-    text = _fleet_text(fleet, api.now())
-    write(text or "the fleet is empty; `forewarn fleet apply FILE` fills it")
-    return 0
+    return write_response(args, fleet, _fleet_lines(fleet, api))
 
 
-def _fleet(api: ControlApi) -> dict[str, list[Mapping[str, object]]]:
+def _fleet(api: ControlApi) -> Mapping[str, Sequence[Table]]:
     return {
         noun: [object_from(item).plain for item in api.items(f"/v1/{noun}")]
         for noun in _NOUNS
     }
 
 
-def _fleet_text(fleet: Mapping[str, Sequence[Table]], now: datetime) -> str:
-    """Lay out the tables of a fleet, omitting empty ones."""
+def _fleet_lines(
+    fleet: Mapping[str, Sequence[Table]], api: ControlApi
+) -> Iterator[str]:
+    now = api.now()
     vms = [JsonObject(vm) for vm in fleet["vms"]]
     on_host = Counter(vm.text("host") for vm in vms)
     in_group = Counter(vm.text("group") for vm in vms)
     hosts = [host.text("name") or "" for host in map(JsonObject, fleet["hosts"])]
+    groups = map(JsonObject, fleet["groups"])
     tables = (
         (_HOSTS, [(name, str(on_host[name])) for name in hosts]),
-        (
-            _GROUPS,
-            [
-                _group_row(group, in_group, now)
-                for group in map(JsonObject, fleet["groups"])
-            ],
-        ),
+        (_GROUPS, [_group_row(group, in_group, now) for group in groups]),
         (_VMS, [_vm_row(vm) for vm in vms]),
     )
-    return "\n\n".join(table(header, rows) for header, rows in tables if rows)
+    text = "\n\n".join(table(header, rows) for header, rows in tables if rows)
+    yield text or "the fleet is empty; `forewarn fleet apply FILE` fills it"
 
 
 def _group_row(
@@ -240,33 +222,22 @@ def _vm_row(vm: JsonObject) -> tuple[str, ...]:
 # --- export ------------------------------------------------------------------
 
 
-def export(args: argparse.Namespace) -> int:
-    """Print the fleet as a fleet file."""
-    fleet = _fleet(api_of(args))
-    fields = _without_defaults(fleet["hosts"], fleet["groups"], fleet["vms"])
-    if args.json:
-        write_json(fields)
-    else:
-        write(_toml_text(fields))
-    return 0
+def _export(args: argparse.Namespace) -> int:
+    fleet = _without_defaults(_fleet(api_of(args)))
+    return write_response(args, fleet, [_toml_text(fleet)])
 
 
 def _without_defaults(
-    hosts: Sequence[Table], groups: Sequence[Table], vms: Sequence[Table]
-) -> dict[str, list[dict[str, object]]]:
+    fleet: Mapping[str, Sequence[Table]],
+) -> Mapping[str, Sequence[Table]]:
     """Reduce hosts, groups and VMs to what a fleet file must contain.
 
     Default values are omitted, and so are groups that exist implicitly for one VM.
     """
-    alone = {str(vm["name"]).lower() for vm in vms if _is_alone(vm)}
-    fleet = {
-        "hosts": [_explicit(host) for host in hosts],
-        "groups": [
-            _explicit(group) for group in groups if not _is_implied(group, alone)
-        ],
-        "vms": [_explicit(vm) for vm in vms],
-    }
-    return {name: tables for name, tables in fleet.items() if tables}
+    alone = {str(vm["name"]).lower() for vm in fleet["vms"] if _is_alone(vm)}
+    groups = [group for group in fleet["groups"] if not _is_implied(group, alone)]
+    needed = {**fleet, "groups": groups}
+    return {noun: [*map(_explicit, rows)] for noun, rows in needed.items() if rows}
 
 
 def _is_alone(vm: Table) -> bool:
@@ -297,29 +268,23 @@ def _is_default(key: str, value: object) -> bool:
 
 
 def _toml_text(fleet: Mapping[str, Sequence[Table]]) -> str:
-    """Format a fleet as TOML."""
-    blocks = [
-        "\n".join([f"[[{name}]]", *_lines(table)])
-        for name, tables in fleet.items()
-        for table in tables
-    ]
-    return "\n\n".join(blocks)
+    return "\n\n".join(
+        "\n".join([f"[[{name}]]", *_pairs(row)])
+        for name, rows in fleet.items()
+        for row in rows
+    )
 
 
-def _lines(table: Table) -> Iterator[str]:
+def _pairs(table: Table) -> Iterator[str]:
     for key, value in table.items():
-        yield f"{_key(key)} = {_value(value)}"
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _value(key)
+        name = key if _BARE.fullmatch(key) else _value(key)
+        yield f"{name} = {_value(value)}"
 
 
 def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
-        pairs = (f"{_key(str(key))} = {_value(item)}" for key, item in value.items())
-        return f"{{ {', '.join(pairs)} }}"
+        return f"{{ {', '.join(_pairs(value))} }}"
     # For these values JSON and TOML differ only in one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

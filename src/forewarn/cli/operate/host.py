@@ -7,17 +7,9 @@ from datetime import datetime, timedelta
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
-from forewarn.cli.operate.announce import write_announced, write_next_steps
-from forewarn.cli.options import (
-    Option,
-    Subcommands,
-    add,
-    add_command,
-    add_noun,
-    add_one_of,
-)
-from forewarn.cli.output import format_when, paragraph, write, write_json
-from forewarn.cli.responses import MaintenanceResponse, maintenance_from, object_from
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import format_when, paragraph, write_response
+from forewarn.cli.responses import MaintenanceResponse, maintenances_from
 from forewarn.cli.values import read_host_type, read_time_or_duration
 from forewarn.errors import WrongUsage
 
@@ -29,8 +21,7 @@ class _Command:
     summary: str
     description: str
     example: str
-    options: tuple[Option, ...]
-    rivals: tuple[Option, ...] = ()  # mutually exclusive
+    options: tuple[Option | tuple[Option, ...], ...]
 
 
 _TYPE = Option(
@@ -55,13 +46,13 @@ _COMMANDS: Mapping[str, _Command] = {
         " starts when all\nhave approved.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
+            announce.TIMES,
             _TYPE,
             announce.DURATION,
             announce.DESCRIPTION,
             announce.REASON,
             *announce.EMERGENCY,
         ),
-        rivals=announce.TIMES,
     ),
     "degraded": _Command(
         summary="let VMs leave a host that is predicted to fail",
@@ -101,36 +92,31 @@ def register(subcommands: Subcommands) -> None:
         parser = add_command(
             commands,
             name,
-            report,
+            _report,
             summary=command.summary,
             description=command.description,
             example=command.example,
+            options=command.options,
         )
         parser.add_argument("name", metavar="NAME", help="of the host")
-        if command.rivals:
-            add_one_of(parser, *command.rivals)
-        add(parser, *command.options)
 
 
-def report(args: argparse.Namespace) -> int:
-    """Send the command to the service and print the outcome."""
-    command: str = args.host_command
+def _report(args: argparse.Namespace) -> int:
     api = api_of(args)
-    body = _body(args, api)
-    reply = api.send("POST", f"/v1/hosts/{segment(args.name)}/{command}", body)
-    if args.json:
-        write_json(reply.plain)
-        return 0
-    maintenances = [
-        maintenance_from(item) for item in object_from(reply.plain).list("maintenances")
-    ]
-    if reply.status == 201:
-        write_announced(maintenances, api.now())
-        write_next_steps(maintenances)
-        return 0
-    for line in _unannounced(command, args.name, maintenances, api.now()):
-        write(paragraph(line))
-    return 0
+    path = f"/v1/hosts/{segment(args.name)}/{args.host_command}"
+    status, plain = api.send("POST", path, _body(args, api))
+    return write_response(args, plain, _lines(plain, status == 201, args, api))
+
+
+def _lines(
+    plain: object, is_announced: bool, args: argparse.Namespace, api: ControlApi
+) -> Iterator[str]:
+    if is_announced:
+        yield from announce.announcement_lines(plain, api)
+        return
+    maintenances, now = maintenances_from(plain), api.now()
+    for line in _unannounced(args.host_command, args.name, maintenances, now):
+        yield paragraph(line)
 
 
 def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:

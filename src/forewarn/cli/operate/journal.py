@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
-from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.options import Option, Subcommands, add_command
 from forewarn.cli.output import format_time, paragraph, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.stream import follow
@@ -35,7 +35,7 @@ def _read_fact(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-_SEARCH = (
+_OPTIONS = (
     Option(
         flag="--group", metavar="NAME", repeated=True, help="what concerns this group"
     ),
@@ -68,6 +68,20 @@ _SEARCH = (
         " that long ago",
     ),
     Option(flag="--until", metavar="T", read=read_past, help="only before this time"),
+    Option(
+        flag="--last",
+        metavar="N",
+        read=read_number,
+        help="show the last N of them alone",
+    ),
+    Option(
+        flag="--after",
+        metavar="N",
+        read=read_number,
+        default=0,
+        help="begin behind this position",
+    ),
+    Option(flag="--follow", switch=True, help="wait for more when all is shown"),
 )
 
 #: Options that filter by name, and their API field names.
@@ -85,36 +99,18 @@ _SERVICE = "forewarn"  # shown if an entry names nobody
 
 def register(subcommands: Subcommands) -> None:
     """Add `journal`."""
-    parser = add_command(
+    add_command(
         subcommands,
         "journal",
-        journal,
+        _journal,
         summary="show what happened, fact by fact",
         description=_DESCRIPTION,
         example="forewarn journal --group web --since 7d",
-    )
-    add(
-        parser,
-        *_SEARCH,
-        Option(
-            flag="--last",
-            metavar="N",
-            read=read_number,
-            help="show the last N of them alone",
-        ),
-        Option(
-            flag="--after",
-            metavar="N",
-            read=read_number,
-            default=0,
-            help="begin behind this position",
-        ),
-        Option(flag="--follow", switch=True, help="wait for more when all is shown"),
+        options=_OPTIONS,
     )
 
 
-def journal(args: argparse.Namespace) -> int:
-    """Print journal entries; with --follow, also those that are added later."""
+def _journal(args: argparse.Namespace) -> int:
     for plain in _entries(api_of(args), args):
         if args.json:
             write_json(plain, indent=None)
@@ -156,7 +152,7 @@ def _last(api: ControlApi, query: Query, limit: int) -> Iterator[object]:
 
 
 def _newest(api: ControlApi) -> int:
-    for plain in islice(_last(api, [], 1), 1):
+    for plain in _last(api, [], 1):
         return object_from(plain).number("position") or 0
     return 0
 
@@ -179,20 +175,13 @@ def _time_filters(api: ControlApi, args: argparse.Namespace) -> Query:
     A duration is subtracted from the service's time, not this machine's.
     """
     times = {"since": args.since, "until": args.until}
-    if not any(isinstance(time, int) for time in times.values()):
-        return [*_time_pairs(times)]
-    now = api.now()
-    ago = {
-        name: _before(now, time, name) if isinstance(time, int) else time
-        for name, time in times.items()
-    }
-    return [*_time_pairs(ago)]
-
-
-def _time_pairs(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:
-    for name, time in times.items():
-        if time is not None:
-            yield name, time.isoformat()
+    if any(isinstance(time, int) for time in times.values()):
+        now = api.now()
+        times = {
+            name: _before(now, time, name) if isinstance(time, int) else time
+            for name, time in times.items()
+        }
+    return [(name, time.isoformat()) for name, time in times.items() if time]
 
 
 def _before(now: datetime, seconds: int, name: str) -> datetime:

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from forewarn.cli.api import api_of
-from forewarn.cli.options import Option, Subcommands, add, add_command
+from forewarn.cli.options import Option, Subcommands, add_command
 from forewarn.cli.output import (
     format_duration,
     format_time,
     paragraph,
     table,
-    write,
-    write_json,
+    write_response,
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.core.queries.report import month_named
@@ -31,37 +30,39 @@ _TIMEOUT = 600.0  # seconds; a month can have very many maintenance operations
 
 def register(subcommands: Subcommands) -> None:
     """Add `report`."""
-    parser = add_command(
+    add_command(
         subcommands,
         "report",
-        report,
+        _report,
         summary="report on a month, and whether promises were kept",
         description=_DESCRIPTION,
         example="forewarn report --month 2026-11 --group web",
-    )
-    add(
-        parser,
-        Option(
-            flag="--month",
-            metavar="YYYY-MM",
-            read=_read_month,
-            help="the month, in UTC; the present one, if it is not given",
+        options=(
+            Option(
+                flag="--month",
+                metavar="YYYY-MM",
+                read=_read_month,
+                help="the month, in UTC; the present one, if it is not given",
+            ),
+            Option(
+                flag="--group", metavar="NAME", help="only what concerns this group"
+            ),
         ),
-        Option(flag="--group", metavar="NAME", help="only what concerns this group"),
     )
 
 
-def report(args: argparse.Namespace) -> int:
+def _report(args: argparse.Namespace) -> int:
     """Print the report; return 1 if a promise of notice was broken."""
     filters = {"month": args.month, "group": args.group}
     query = urlencode({name: value for name, value in filters.items() if value})
     plain = api_of(args).request("GET", f"/v1/report?{query}", timeout=_TIMEOUT)
     response = object_from(plain)
-    if args.json:
-        write_json(plain)
-    else:
-        write("\n\n".join(_sections(response)))
+    write_response(args, plain, _lines(response))
     return 1 if response.list("broken_promises") else 0
+
+
+def _lines(response: JsonObject) -> Iterator[str]:
+    yield "\n\n".join(_sections(response))
 
 
 def _sections(response: JsonObject) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _title(response: JsonObject) -> str:
 
 
 def _promises(response: JsonObject) -> str:
-    starts = response.part("starts") or response
+    starts = response.part("starts")
     total = _number(starts, "total")
     if not total:
         return "Nothing started, so no promise was broken."
@@ -141,16 +142,15 @@ def _happened(response: JsonObject) -> Iterator[str]:
 
 
 def _notice(response: JsonObject) -> Iterator[str]:
-    notice = response.part("notice")
-    if notice is None:
+    notice, saved = response.part("notice"), response.part("saved_seconds")
+    if not notice.plain:
         return
     rows = [
         [name, *_quantiles(notice.part(name))] for name in ("promised", "given", "used")
     ]
     yield table(["NOTICE", "LEAST", "MEDIAN", "LONGEST"], rows)
-    saved = response.part("saved_seconds")
-    if saved is not None and _number(saved, "total"):
-        by_type = saved.part("by_type") or saved
+    if _number(saved, "total"):
+        by_type = saved.part("by_type")
         parts = [
             f"{kind} {format_duration(_number(by_type, kind))}"
             for kind in by_type.plain
@@ -159,17 +159,17 @@ def _notice(response: JsonObject) -> Iterator[str]:
         yield paragraph(f"Saved by early approval: {total} ({', '.join(parts)}).", 0)
 
 
-def _quantiles(quantiles: JsonObject | None) -> Sequence[str]:
+def _quantiles(quantiles: JsonObject) -> Sequence[str]:
     names = ("least_seconds", "median_seconds", "longest_seconds")
     return [
-        "" if quantiles is None else format_duration(_number(quantiles, name))
+        format_duration(_number(quantiles, name)) if quantiles.plain else ""
         for name in names
     ]
 
 
 def _approvals(response: JsonObject) -> Iterator[str]:
     approvals = response.part("approvals")
-    if approvals is None or not _number(approvals, "total"):
+    if not _number(approvals, "total"):
         return
     rows = [
         [
@@ -180,7 +180,7 @@ def _approvals(response: JsonObject) -> Iterator[str]:
         for approver in approvals.parts("by_whom")
     ]
     yield table(["APPROVED BY", "VIA", "APPROVALS"], rows)
-    by_via = approvals.part("by_via") or approvals
+    by_via = approvals.part("by_via")
     ways = [f"{_number(by_via, via)} via {via}" for via in by_via.plain]
     total = count(_number(approvals, "total"), "approval")
     yield paragraph(f"{total} in all: {', '.join(ways)}.", 0)
@@ -188,8 +188,8 @@ def _approvals(response: JsonObject) -> Iterator[str]:
 
 def _never_shown(response: JsonObject) -> Iterator[str]:
     unseen = response.part("never_shown")
-    number = 0 if unseen is None else _number(unseen, "total")
-    if unseen is None or not number:
+    number = _number(unseen, "total")
+    if not number:
         return
     shown = unseen.parts("events")[:_MAX_UNSEEN]
     lines = [
@@ -207,24 +207,16 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
 
 
 def _disruptions(response: JsonObject) -> str:
-    stuck, away = (
-        response.part("stuck") or response,
-        response.part("outages") or response,
-    )
-    lines = []
+    stuck, away = response.part("stuck"), response.part("outages")
+    lines = ["Nothing was stuck.", "The service was never away."]
     if _number(stuck, "maintenances"):
         many = count(_number(stuck, "maintenances"), "maintenance")
-        lines.append(
-            f"Stuck: {many}, for {format_duration(_number(stuck, 'seconds'))} in all."
-        )
-    else:
-        lines.append("Nothing was stuck.")
+        long = format_duration(_number(stuck, "seconds"))
+        lines[0] = f"Stuck: {many}, for {long} in all."
     if _number(away, "total"):
         times = count(_number(away, "total"), "time")
         long = format_duration(_number(away, "seconds"))
-        lines.append(f"The service was away {times}, for {long} in all.")
-    else:
-        lines.append("The service was never away.")
+        lines[1] = f"The service was away {times}, for {long} in all."
     return "\n".join(lines)
 
 

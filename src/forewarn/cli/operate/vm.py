@@ -7,20 +7,13 @@ from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
-from forewarn.cli.operate.announce import write_announced, write_next_steps
-from forewarn.cli.options import (
-    Option,
-    Subcommands,
-    add,
-    add_command,
-    add_noun,
-    add_one_of,
-)
-from forewarn.cli.output import format_distance, paragraph, write, write_json
+from forewarn.cli.operate.announce import announced_lines, next_steps
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import format_distance, paragraph, write_response
 from forewarn.cli.responses import (
     JsonObject,
     MaintenanceResponse,
-    maintenance_from,
+    maintenances_from,
     object_from,
 )
 from forewarn.errors import Refused
@@ -102,35 +95,30 @@ def register(subcommands: Subcommands) -> None:
         parser = add_command(
             commands,
             name,
-            operate,
+            _operate,
             summary=operation.summary,
             description=operation.description,
             example=f"forewarn vm {name} {operation.example}",
+            options=(announce.TIMES, *_DETAILS, *operation.options),
         )
         parser.add_argument("name", metavar="NAME", help="of the VM")
-        add_one_of(parser, *announce.TIMES)
-        add(parser, *_DETAILS, *operation.options)
 
 
-def operate(args: argparse.Namespace) -> int:
-    """Request the operation and print what was announced, or why it has started."""
-    operation: str = args.vm_command
-    body = announce.body_of(args)
+def _operate(args: argparse.Namespace) -> int:
     api = api_of(args)
-    plain = api.request("POST", f"/v1/vms/{segment(args.name)}/{operation}", body)
-    if args.json:
-        write_json(plain)
-        return 0
-    maintenances = [
-        maintenance_from(item) for item in object_from(plain).list("maintenances")
-    ]
+    path = f"/v1/vms/{segment(args.name)}/{args.vm_command}"
+    plain = api.request("POST", path, announce.body_of(args))
+    return write_response(args, plain, _lines(plain, args, api))
+
+
+def _lines(plain: object, args: argparse.Namespace, api: ControlApi) -> Iterator[str]:
+    maintenances = maintenances_from(plain)
     now = api.now()
-    write_announced(maintenances, now)
+    yield from announced_lines(maintenances, now)
     for maintenance in maintenances:
-        for sentence in _explanations(api, operation, maintenance, body, now):
-            write(paragraph(sentence, indent=2))
-    write_next_steps(maintenances)
-    return 0
+        for sentence in _explanations(api, args, maintenance, now):
+            yield paragraph(sentence, indent=2)
+    yield from next_steps(maintenances)
 
 
 # --- why there was no notice -------------------------------------------------
@@ -138,15 +126,14 @@ def operate(args: argparse.Namespace) -> int:
 
 def _explanations(
     api: ControlApi,
-    operation: str,
+    args: argparse.Namespace,
     maintenance: MaintenanceResponse,
-    body: Mapping[str, object],
     now: datetime,
 ) -> Iterator[str]:
-    vm = maintenance.vms[0]
+    operation, vm = args.vm_command, maintenance.vms[0]
     if maintenance.phase == "STARTED":
         why = _why(api, operation, maintenance, now)
-        wants_notice = "notice_seconds" in body or "not_before" in body
+        wants_notice = args.notice is not None or args.not_before is not None
         anyway = ", although notice was asked for" if wants_notice else ""
         yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
     if operation == "delete":

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.options import Option
-from forewarn.cli.output import clean, paragraph, table, write, write_json
+from forewarn.cli.output import paragraph, table, write, write_json
 from forewarn.cli.rehearse.terminal import (
     ProgressScreen,
-    end_on_signals,
-    mute_service_log,
-    needs_extra,
     open_result_file,
+    prepare_process,
     screen_of,
     write_lines,
+    write_part,
 )
 from forewarn.errors import WrongUsage
 
@@ -34,17 +34,15 @@ _LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
 _LAST_LINES = 20
 
 
-def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
-    """Lint the program `command`; return 1 if it has failed, else 0."""
-    try:
+def lint(args: argparse.Namespace) -> int:
+    """Lint the program of the command line; return 1 if it has failed, else 0."""
+    with server_extra("a rehearsal"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
         from forewarn.testing.lint.runner import has_failed
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
     ignored = _ignored(args)
     trial = runner.LintTrial(
-        command=command,
+        command=args.program,
         metadata=args.metadata,
         timeout=min(float(args.timeout), _LONGEST),
         output=args.output,
@@ -53,8 +51,7 @@ def lint(args: argparse.Namespace, command: Sequence[str]) -> int:
     is_strict = bool(args.strict)
     with ExitStack() as cleanup:
         junit = open_result_file(args.junit, cleanup)  # first, to fail early
-        mute_service_log()
-        end_on_signals()
+        prepare_process()
         with closing(_Parts(screen_of(args, len(CoursePart)))) as parts:
             linted = runner.lint(trial, parts.begin)
         try:
@@ -120,8 +117,6 @@ def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
         write(paragraph(f"  Do: {remedy}", 4))
         write("")
     if linted.evidence.ending is not None and linted.output:
-        write("the program wrote, last:")
-        for line in linted.output.splitlines()[-_LAST_LINES:]:
-            write(f"  {clean(line)}")
+        write_part("the program wrote, last", linted.output.splitlines()[-_LAST_LINES:])
         write("")
     write(paragraph(report.summary(linted, is_strict=is_strict), 0))

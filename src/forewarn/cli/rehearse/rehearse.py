@@ -1,26 +1,24 @@
 """`forewarn rehearse`: play a scenario against a program and print the verdict."""
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
-from forewarn.cli.output import clean, paragraph, table, write, write_json
+from forewarn.cli.extras import server_extra
+from forewarn.cli.options import JSON, Option, Subcommands, add_command
+from forewarn.cli.output import paragraph, table, write, write_json
 from forewarn.cli.rehearse.lint import IGNORE, lint
 from forewarn.cli.rehearse.terminal import (
-    end_on_signals,
-    mute_service_log,
-    needs_extra,
     open_result_file,
+    prepare_process,
     screen_of,
     write_lines,
+    write_part,
 )
 from forewarn.cli.values import read_duration, read_number
 from forewarn.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from forewarn.testing.scenario.model import Scenario
     from forewarn.testing.scenario.results import ScenarioResult
 
 _DESCRIPTION = """\
@@ -31,8 +29,31 @@ code 0: it did; 1: it did not, or could not be played; 2: wrong usage."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
 
-#: Options for playing a scenario and for writing its results.
-_PLAY_OPTIONS = (
+_OPTIONS = (
+    Option(
+        flag="--check",
+        metavar="FILE",
+        repeated=True,
+        help="say whether these scenario files can be played, and play nothing",
+    ),
+    Option(flag="--list", switch=True, help="list the scenarios that come along"),
+    Option(
+        flag="--show",
+        metavar="NAME",
+        help="print a scenario that comes along, to begin one's own with",
+    ),
+    Option(
+        flag="--schema",
+        switch=True,
+        help="print the JSON Schema of scenario files, for editors",
+    ),
+    Option(
+        flag="--lint",
+        switch=True,
+        help="play nothing in particular: report what would hurt on Azure",
+    ),
+    Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
+    IGNORE,
     Option(
         flag="--seed",
         metavar="NUMBER",
@@ -74,48 +95,20 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         subcommands,
         "rehearse",
-        rehearse,
+        _rehearse,
         summary="test how a program takes a reboot, and other scenarios",
         description=_DESCRIPTION,
         example="forewarn rehearse user-reboot -- python3 handler.py",
+        options=_OPTIONS,
         common=(JSON,),
     )
     parser.usage = "forewarn rehearse [options] [SCENARIO] [-- COMMAND...]"
     parser.add_argument(
         "scenario", nargs="?", metavar="SCENARIO", help="a file, or a name of --list"
     )
-    add(
-        parser,
-        Option(
-            flag="--check",
-            metavar="FILE",
-            repeated=True,
-            help="say whether these scenario files can be played, and play nothing",
-        ),
-        Option(flag="--list", switch=True, help="list the scenarios that come along"),
-        Option(
-            flag="--show",
-            metavar="NAME",
-            help="print a scenario that comes along, to begin one's own with",
-        ),
-        Option(
-            flag="--schema",
-            switch=True,
-            help="print the JSON Schema of scenario files, for editors",
-        ),
-        Option(
-            flag="--lint",
-            switch=True,
-            help="play nothing in particular: report what would hurt on Azure",
-        ),
-        Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
-        IGNORE,
-        *_PLAY_OPTIONS,
-    )
 
 
-def rehearse(args: argparse.Namespace) -> int:
-    """Play a scenario, lint a program, or print information about scenarios."""
+def _rehearse(args: argparse.Namespace) -> int:
     modes = [mode for mode in _MODES if getattr(args, mode)]
     if len(modes) > 1:
         names = " and ".join(f"--{mode}" for mode in modes)
@@ -129,19 +122,17 @@ def rehearse(args: argparse.Namespace) -> int:
             "say which program to run: forewarn rehearse SCENARIO -- COMMAND..."
         )
     if args.lint:
-        return lint(args, args.program)
+        return lint(args)
     if args.scenario is None:
         raise WrongUsage(
             "say which scenario to play; `forewarn rehearse --list` names some"
         )
-    return _play(args, _scenario(args.scenario), args.program)
+    return _play(args)
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
-    try:
-        from forewarn.cli.rehearse import scenarios
-    except ImportError as error:  # in the zipapp, which has only the in-VM parts
-        raise needs_extra(error) from error
+    with server_extra("a rehearsal"):  # the zipapp has only the in-VM parts
+        import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
         return scenarios.check(args.check, as_json=bool(args.json))
     if args.list:
@@ -151,24 +142,14 @@ def _show_scenarios(args: argparse.Namespace) -> int:
     return scenarios.show(args.show)
 
 
-def _scenario(name: str) -> "Scenario":
-    try:
+def _play(args: argparse.Namespace) -> int:
+    with server_extra("a rehearsal"):
         from forewarn.testing.scenario.parser import load_scenario
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
-    return load_scenario(name)
-
-
-def _play(
-    args: argparse.Namespace, scenario: "Scenario", command: Sequence[str]
-) -> int:
-    try:
         from forewarn.testing.scenario.player import ScenarioRun, play
         from forewarn.testing.scenario.results import as_junit
-    except ModuleNotFoundError as error:
-        raise needs_extra(error) from error
+    scenario = load_scenario(args.scenario)
     run = ScenarioRun(
-        command=command,
+        command=args.program,
         seed=args.seed,
         metadata=args.metadata,
         timeout=float(args.timeout),
@@ -177,8 +158,7 @@ def _play(
     with ExitStack() as cleanup:
         junit = open_result_file(args.junit, cleanup)  # first, to fail early
         transcript = open_result_file(args.transcript, cleanup)
-        mute_service_log()
-        end_on_signals()
+        prepare_process()
         screen = screen_of(args, len(scenario.steps))
         with closing(screen):
             played = play(scenario, run, screen)
@@ -202,13 +182,6 @@ def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
     for reason in results.reasons(played):
         write(paragraph(reason, indent=2))
     if not played.has_passed:
-        _write_part("what happened", played.timeline)
-        _write_part("the program wrote, last", played.output.splitlines()[-20:])
+        write_part("what happened", played.timeline)
+        write_part("the program wrote, last", played.output.splitlines()[-20:])
     write(results.summary(played))
-
-
-def _write_part(title: str, lines: Sequence[str]) -> None:
-    if lines:
-        write(f"{title}:")
-        for line in lines:
-            write(f"  {clean(line)}")

@@ -8,8 +8,9 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.guest.record import plain_line, recording_line
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_one_of
+from forewarn.cli.options import JSON, Option, Subcommands, add_command
 from forewarn.cli.output import (
     clean,
     drop_output,
@@ -21,7 +22,7 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
-from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.errors import InvalidInput, WrongUsage
 from forewarn.formats import count, join_names
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.recordings.file import read_recording
@@ -85,6 +86,10 @@ _OPTIONS = (
         switch=True,
         help="end with 1 unless every event was approved while it was Scheduled",
     ),
+    (
+        Option(flag="--once", switch=True, help="end with the tape"),
+        Option(flag="--loop", switch=True, help="begin again when it has ended"),
+    ),
 )
 
 
@@ -93,22 +98,17 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         subcommands,
         "replay",
-        replay,
+        _replay,
         summary="serve a tape that was recorded",
         description=_DESCRIPTION,
         example="forewarn replay tape.jsonl --speed 60",
+        options=_OPTIONS,
         common=(JSON,),
     )
     parser.add_argument("tape", metavar="TAPE", help="the tape")
-    add(parser, *_OPTIONS)
-    add_one_of(
-        parser,
-        Option(flag="--once", switch=True, help="end with the tape"),
-        Option(flag="--loop", switch=True, help="begin again when it has ended"),
-    )
 
 
-def replay(args: argparse.Namespace) -> int:
+def _replay(args: argparse.Namespace) -> int:
     """Serve the recording until a signal, or until it ends with --once."""
     if args.loop and args.expect_approval:
         raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
@@ -129,13 +129,8 @@ def replay(args: argparse.Namespace) -> int:
 def _open(
     recording: Recording, args: argparse.Namespace, display: "_Display"
 ) -> "Replay":
-    try:
+    with server_extra("replay"):
         from forewarn.testing.replay.server import Replay
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"replay needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
     try:
         return Replay(
             recording,

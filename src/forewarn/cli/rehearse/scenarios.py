@@ -1,8 +1,7 @@
 """Scenario information of `forewarn rehearse`: --check, --list, --show, --schema."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from forewarn.cli.output import clean, table, write, write_json
 from forewarn.errors import FaultyFile, NotFound
@@ -17,49 +16,28 @@ from forewarn.testing.scenario.model import (
 from forewarn.testing.scenario.schema import schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Checked:
-    file: str
-    scenario: Scenario | None = None
-    wrong: tuple[str, ...] = ()
-
-
 def check(given: Sequence[str], *, as_json: bool) -> int:
     """Validate scenario files or bundled scenarios; return 1 if any is invalid."""
-    checked = [_check(item) for item in given]
+    checked = [_check(file) for file in given]
     if as_json:
-        write_json({"files": [_plain(item) for item in checked]})
+        write_json({"files": [plain for plain, _ in checked]})
     else:
-        for item in checked:
-            _write_checked(item)
-    return 1 if any(item.wrong for item in checked) else 0
+        for _, text in checked:
+            write(text)
+    return 0 if all(plain["ok"] for plain, _ in checked) else 1
 
 
-def _check(given: str) -> _Checked:
+def _check(file: str) -> tuple[Mapping[str, object], str]:
+    """Return the result for one file, as JSON and as text."""
     try:
-        return _Checked(file=given, scenario=parser.load_scenario(given))
+        scenario = parser.load_scenario(file)
     except (FaultyFile, NotFound) as error:
-        return _Checked(file=given, wrong=tuple(str(error).splitlines()))
-
-
-def _write_checked(checked: _Checked) -> None:
-    for sentence in checked.wrong:
-        write(clean(sentence))
-    if checked.scenario is not None:
-        steps = count(len(checked.scenario.steps), "step")
-        expected = count(_count_expectations(checked.scenario), "expectation")
-        write(f"{clean(checked.file)}: ok, {steps}, {expected}")
-
-
-def _plain(checked: _Checked) -> dict[str, object]:
-    plain: dict[str, object] = {
-        "file": checked.file,
-        "ok": not checked.wrong,
-        "wrong": [*checked.wrong],
-    }
-    if checked.scenario is not None:
-        plain |= _summary(checked.scenario)
-    return plain
+        wrong = str(error).splitlines()
+        return {"file": file, "ok": False, "wrong": wrong}, "\n".join(map(clean, wrong))
+    steps = count(len(scenario.steps), "step")
+    expected = count(_count_expectations(scenario), "expectation")
+    plain = {"file": file, "ok": True, "wrong": [], **_summary(scenario)}
+    return plain, f"{clean(file)}: ok, {steps}, {expected}"
 
 
 def _summary(scenario: Scenario) -> dict[str, object]:

@@ -6,14 +6,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event as Bell
 from threading import Thread
-from typing import IO, TYPE_CHECKING, NoReturn, Protocol
+from typing import IO, TYPE_CHECKING, NoReturn
 
-from forewarn.cli.output import clean, columns
+from forewarn.cli.output import clean, columns, write
 from forewarn.errors import CannotStart, Unavailable
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _INTERVAL = 0.5  # seconds between updates
 # --- progress ----------------------------------------------------------------
 
 
-class ProgressScreen(Protocol):
-    """A progress display."""
+class ProgressScreen:
+    """A progress display; this one shows nothing."""
 
     def begin(self, number: int, what: str) -> None:
         """Show that a step begins."""
@@ -40,56 +40,33 @@ class ProgressScreen(Protocol):
 
 def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
     """Return a progress display; with --quiet, one that shows nothing."""
-    return NoProgress() if args.quiet else screen_on(sys.stderr, steps)
+    return ProgressScreen() if args.quiet else screen_on(sys.stderr, steps)
 
 
 def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
     """Show progress on `stream`: a live line on a terminal, else a log."""
-    return (
-        ProgressLine(stream, steps) if stream.isatty() else ProgressLog(stream, steps)
-    )
+    kind = _ProgressLine if stream.isatty() else _ProgressLog
+    return kind(stream, steps)
 
 
-class NoProgress:
-    """Shows nothing."""
-
-    def begin(self, number: int, what: str) -> None:
-        """Ignore the step."""
-
-    def end(self, result: "StepResult") -> None:
-        """Ignore the result."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class ProgressLog:
-    """Writes one line per finished step, as suits a log."""
+class _ProgressLog(ProgressScreen):
+    """Writes one line per finished step that was reached, as suits a log."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
-        """Write to `stream`; `steps` is the total number of steps."""
         self._stream = stream
         self._steps = steps
 
-    def begin(self, number: int, what: str) -> None:
-        """Ignore the step until it ends."""
-
     def end(self, result: "StepResult") -> None:
-        """Show the result of a step, if the step was reached."""
         if result.number is not None and result.verdict != "not reached":
             where = f"step {result.number} of {self._steps}"
             self._stream.write(f"{where}: {result.verdict}: {clean(result.what)}\n")
             self._stream.flush()
 
-    def close(self) -> None:
-        """Do nothing."""
 
-
-class ProgressLine:
+class _ProgressLine(ProgressScreen):
     """One live line: the current step and how long it has been running."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
-        """Write to the terminal `stream`; `steps` is the total number of steps."""
         self._stream = stream
         self._steps = steps
         self._what = ""
@@ -99,16 +76,11 @@ class ProgressLine:
         self._thread.start()
 
     def begin(self, number: int, what: str) -> None:
-        """Show the step that begins."""
         self._what = f"step {number} of {self._steps}: {clean(what)}"
         self._since = time.monotonic()
         self._show()
 
-    def end(self, result: "StepResult") -> None:
-        """Ignore the result, which the final table shows."""
-
     def close(self) -> None:
-        """Erase the line."""
         self._closing.set()
         self._thread.join()
         self._stream.write("\r\x1b[K")
@@ -171,24 +143,27 @@ def _remove_if_empty(path: Path) -> None:
             path.unlink()
 
 
+# --- results -----------------------------------------------------------------
+
+
+def write_part(title: str, lines: Sequence[str]) -> None:
+    """Print `lines` below a title, if there are any."""
+    if lines:
+        write(f"{title}:")
+        for line in lines:
+            write(f"  {clean(line)}")
+
+
 # --- start and end -----------------------------------------------------------
 
 
-def needs_extra(error: ImportError) -> CannotStart:
-    """Return the error for a missing server extra."""
-    return CannotStart(
-        f"a rehearsal needs the server extra ({error.name} is missing):"
-        " pip install 'forewarn[server]'"
-    )
+def prepare_process() -> None:
+    """Keep the service's log off the terminal, and exit cleanly on signals.
 
-
-def mute_service_log() -> None:
-    """Keep the service's log off the terminal; the verdict has what matters."""
+    The verdict has what matters of the log. After SIGTERM and SIGHUP, the program is
+    stopped as well.
+    """
     logging.getLogger("forewarn").addHandler(logging.NullHandler())
-
-
-def end_on_signals() -> None:
-    """Exit cleanly on SIGTERM and SIGHUP, so that the program is stopped as well."""
 
     def leave(number: int, frame: object) -> NoReturn:
         del frame

@@ -1,11 +1,12 @@
 """`forewarn clock`: show the service's clock, or advance a manual clock."""
 
 import argparse
+from collections.abc import Iterator
 from datetime import datetime
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Subcommands, add_command, add_noun
-from forewarn.cli.output import format_time, write, write_json
+from forewarn.cli.output import format_time, write_response
 from forewarn.cli.responses import object_from
 from forewarn.cli.values import read_time_or_duration
 
@@ -29,7 +30,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "show",
-        show,
+        _show,
         summary="show what time it is for the service",
         description="Show the service's clock, which need not be this machine's.",
         example="forewarn clock show",
@@ -37,7 +38,7 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         commands,
         "advance",
-        advance,
+        _advance,
         summary="move a manual clock on",
         description=_ADVANCE,
         example="forewarn clock advance 15m",
@@ -50,29 +51,21 @@ def register(subcommands: Subcommands) -> None:
     )
 
 
-def show(args: argparse.Namespace) -> int:
-    """Print the service's time."""
-    _show(api_of(args).request("GET", "/v1/clock"), json=args.json)
-    return 0
+def _show(args: argparse.Namespace) -> int:
+    plain = api_of(args).request("GET", "/v1/clock")
+    return write_response(args, plain, _lines(plain))
 
 
-def advance(args: argparse.Namespace) -> int:
-    """Advance the service's manual clock."""
+def _advance(args: argparse.Namespace) -> int:
     to: int | datetime = args.to
     body: dict[str, object] = (
         {"seconds": to} if isinstance(to, int) else {"to": to.isoformat()}
     )
     api = api_of(args)
     plain = api.request("POST", "/v1/clock/advance", body, timeout=_TIMEOUT)
-    _show(plain, json=args.json)
-    return 0
+    return write_response(args, plain, _lines(plain))
 
 
-def _show(plain: object, *, json: bool | None) -> None:
-    if json:
-        write_json(plain)
-        return
+def _lines(plain: object) -> Iterator[str]:
     reply = object_from(plain)
-    write(
-        f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
-    )
+    yield f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"

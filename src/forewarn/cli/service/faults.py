@@ -1,12 +1,12 @@
 """`forewarn faults`: fault injection on the metadata plane, for rehearsals."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
-from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import table, write, write_json
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import table, write_response
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.core.faults import FaultKind, FaultOn
@@ -89,19 +89,19 @@ def register(subcommands: Subcommands) -> None:
     adding = add_command(
         commands,
         "add",
-        add_fault,
+        _add_fault,
         summary="let the service misbehave",
         description=_ADD.format(kinds="\n".join(_kinds())),
         example="forewarn faults add slow --delay 2s --for 30s",
+        options=_OPTIONS,
     )
     adding.add_argument(
         "kind", metavar="KIND", type=one_of(*FaultKind), help="what goes wrong"
     )
-    add(adding, *_OPTIONS)
     add_command(
         commands,
         "list",
-        list_faults,
+        _list_faults,
         summary="list the faults in force",
         description="List the faults in force: what goes wrong, for whom, until when.",
         example="forewarn faults list",
@@ -109,7 +109,7 @@ def register(subcommands: Subcommands) -> None:
     clearing = add_command(
         commands,
         "clear",
-        clear,
+        _clear,
         summary="let the service behave again",
         description=_CLEAR,
         example="forewarn faults clear",
@@ -125,44 +125,35 @@ def _kinds() -> Iterator[str]:
         yield f"{kinds:<15}  {text}"
 
 
-def add_fault(args: argparse.Namespace) -> int:
-    """Add a fault."""
+def _add_fault(args: argparse.Namespace) -> int:
     fields = {name: getattr(args, option) for option, name in _FIELDS.items()}
     body = {name: value for name, value in fields.items() if value is not None}
     plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
-    if args.json:
-        write_json(plain)
-        return 0
+    return write_response(args, plain, _describe(plain))
+
+
+def _describe(plain: object) -> Iterator[str]:
     fault = object_from(plain)
     what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_vms(fault)}"
-    write(f"{what}, {_limits(fault)}.")
-    return 0
+    yield f"{what}, {_limits(fault)}."
 
 
-def list_faults(args: argparse.Namespace) -> int:
-    """List the active faults."""
+def _list_faults(args: argparse.Namespace) -> int:
     items = [*api_of(args).items("/v1/faults")]
-    if args.json:
-        write_json(items)
-        return 0
-    if not items:
-        write("No faults: the service behaves.")
-        return 0
+    return write_response(args, items, _lines(items))
+
+
+def _lines(faults: Sequence[object]) -> Iterator[str]:
     header = ("ID", "KIND", "ON", "VMS", "UNTIL", "SET BY")
-    write(table(header, [_row(object_from(item)) for item in items]))
-    return 0
+    rows = [_row(object_from(fault)) for fault in faults]
+    yield table(header, rows) if rows else "No faults: the service behaves."
 
 
-def clear(args: argparse.Namespace) -> int:
-    """Remove one fault, or all of them."""
+def _clear(args: argparse.Namespace) -> int:
     path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
     api_of(args).request("DELETE", path)
-    if args.json:
-        write_json({"cleared": args.id or "all"})
-    else:
-        ended = "All faults are" if args.id is None else f"Fault {args.id} is"
-        write(f"{ended} cleared.")
-    return 0
+    ended = "All faults are" if args.id is None else f"Fault {args.id} is"
+    return write_response(args, {"cleared": args.id or "all"}, [f"{ended} cleared."])
 
 
 def _row(fault: JsonObject) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ import argparse
 import time
 
 from forewarn.cli.api import ControlApi
-from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add, add_command
-from forewarn.cli.output import write, write_error, write_json
+from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add_command
+from forewarn.cli.output import write_error, write_json, write_response
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
 from forewarn.errors import ForewarnError, Misunderstood, Refused, WrongUsage
@@ -32,25 +32,26 @@ _WAIT = Option(
 def register(subcommands: Subcommands) -> None:
     """Add `health`."""
     url, _, ca, _ = SERVICE
-    parser = add_command(
+    add_command(
         subcommands,
         "health",
-        run,
+        _run,
         summary="say whether the service is ready, or wait until it is",
         description=_DESCRIPTION,
         example="forewarn health --wait 30s",
+        options=(_WAIT,),
         common=(url, ca, JSON),
     )
-    add(parser, _WAIT)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Poll until the service is ready or the time is up."""
     api = ControlApi(args.url, None, args.ca)
     until = time.monotonic() + args.wait
     while True:
         try:
-            return _write_ready(_readiness(api, until), as_json=args.json)
+            response = _readiness(api, until)
+            return write_response(args, response.plain, [_describe(response)])
         except WrongUsage:
             raise
         except ForewarnError as error:
@@ -73,15 +74,10 @@ def _is_final(error: ForewarnError) -> bool:
     return isinstance(error, Refused) and error.status < 500
 
 
-def _write_ready(response: JsonObject, *, as_json: bool | None) -> int:
+def _describe(response: JsonObject) -> str:
     faults = response.names("faults")
-    if as_json:
-        write_json(response.plain)
-    elif faults:
-        write(f"ready, but misbehaving on purpose: {join_names(faults)}")
-    else:
-        write("ready")
-    return 0
+    on_purpose = f", but misbehaving on purpose: {join_names(faults)}"
+    return f"ready{on_purpose if faults else ''}"
 
 
 def _write_not_ready(error: ForewarnError, *, as_json: bool | None) -> int:

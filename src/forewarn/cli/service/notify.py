@@ -2,10 +2,11 @@
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
 from forewarn.cli.api import api_of
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command, add_noun
+from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import (
     format_duration,
     format_time,
@@ -13,6 +14,7 @@ from forewarn.cli.output import (
     write,
     write_error,
     write_json,
+    write_response,
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.clocks import SystemClock
@@ -45,7 +47,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "list",
-        list_targets,
+        _list_targets,
         summary="show who is told, and how far each is",
         description="Show each target, how far it is, and what keeps it.",
         example="forewarn notify list",
@@ -53,31 +55,29 @@ def register(subcommands: Subcommands) -> None:
     parser = add_command(
         commands,
         "test",
-        test,
+        _test,
         summary="send a test event to a webhook",
         description=_TEST,
         example="forewarn notify test https://ops.example/hook",
+        options=(_SECRET,),
         common=(JSON,),
     )
     parser.add_argument("to", metavar="URL", help="where the webhook is")
-    add(parser, _SECRET)
 
 
 # --- list --------------------------------------------------------------------
 
 
-def list_targets(args: argparse.Namespace) -> int:
-    """List the notification targets and their delivery state."""
+def _list_targets(args: argparse.Namespace) -> int:
     items = [*api_of(args).items("/v1/notifiers")]
-    if args.json:
-        write_json(items)
-        return 0
-    if not items:
-        write("Nobody is told; `forewarn serve --webhook URL` tells somebody.")
-        return 0
+    return write_response(args, items, _lines(items))
+
+
+def _lines(targets: Sequence[object]) -> Iterator[str]:
     header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
-    write(table(header, map(_row, map(object_from, items))))
-    return 0
+    rows = [_row(object_from(target)) for target in targets]
+    nobody = "Nobody is told; `forewarn serve --webhook URL` tells somebody."
+    yield table(header, rows) if rows else nobody
 
 
 def _row(target: JsonObject) -> tuple[str, ...]:
@@ -111,8 +111,7 @@ def _error(target: JsonObject) -> str:
 # --- test --------------------------------------------------------------------
 
 
-def test(args: argparse.Namespace) -> int:
-    """Send one test event to a webhook and print the response."""
+def _test(args: argparse.Namespace) -> int:
     url, began = _url(args.to), time.monotonic()
     try:
         response: http_post.PostResponse | None = _send(url, args.secret)

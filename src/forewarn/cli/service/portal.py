@@ -4,7 +4,7 @@ import argparse
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import Subcommands, add_command
-from forewarn.cli.output import fields, write, write_json
+from forewarn.cli.output import fields, write_response
 from forewarn.cli.responses import object_from
 
 _DESCRIPTION = """\
@@ -18,22 +18,18 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         subcommands,
         "portal",
-        run,
+        _show,
         summary="say where the portal is, and how to sign in",
         description=_DESCRIPTION,
         example="forewarn portal",
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the portal's address, the token, and the token's name and role."""
+def _show(args: argparse.Namespace) -> int:
     api = api_of(args)
     session = object_from(api.request("GET", "/v1/session"))
     name, role = session.text("name"), session.text("role")
     where = f"{api.url}/portal/"
-    if args.json:
-        write_json({"portal": where, "token": api.token, "name": name, "role": role})
-    else:
-        about = (("portal", where), ("token", api.token), ("of", f"{name}, {role}"))
-        write(fields(about))
-    return 0
+    plain = {"portal": where, "token": api.token, "name": name, "role": role}
+    about = (("portal", where), ("token", api.token), ("of", f"{name}, {role}"))
+    return write_response(args, plain, [fields(about)])

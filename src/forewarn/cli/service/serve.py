@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from forewarn.cli import options
+from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
-from forewarn.cli.signals import stop_signal_file
+from forewarn.cli.signals import stop_on_signals
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
-from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.errors import ForewarnError, InvalidInput
 from forewarn.notifiers.targets import NOTIFICATIONS
 
 _EXAMPLE = """\
@@ -32,9 +33,7 @@ in the file that --config names.
 _log = logging.getLogger(__name__)
 
 
-def register(
-    subcommands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> None:
+def register(subcommands: options.Subcommands) -> None:
     """Add `serve`."""
     parser = subcommands.add_parser(
         "serve",
@@ -58,9 +57,7 @@ def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
     default = setting.shown_default or setting.default
     text = f"{setting.help} [${setting.variable}; default: {default}]"
     if setting.default is False:
-        parser.add_argument(
-            setting.option, action="store_const", const=True, default=None, help=text
-        )
+        parser.add_argument(setting.option, action="store_const", const=True, help=text)
     elif isinstance(setting.default, list):
         parser.add_argument(
             setting.option, action="append", metavar=setting.metavar, help=text
@@ -82,7 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
     except ForewarnError as error:
         sys.stderr.write(f"forewarn: {error}\n")
         return 1
-    return _exit()
 
 
 def _config(arguments: argparse.Namespace) -> Config:
@@ -97,23 +93,19 @@ def _config(arguments: argparse.Namespace) -> Config:
     )
 
 
-def _serve(config: Config, *, as_json: bool) -> None:
-    try:
+def _serve(config: Config, *, as_json: bool) -> NoReturn:
+    with server_extra("serve"):
         from forewarn.server.control.auth.admin_token import admin_token, warn_of_short
         from forewarn.service.service import Service
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"serve needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
-    stop = stop_signal_file()
-    _allow_many_files()
-    token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
-    if not config.control.is_loopback:
-        warn_of_short(token)
-    with Service(config, token) as service:
-        _print_addresses(_addresses(service.metadata, service.control, as_json=as_json))
-        os.read(stop, 1)
+    with stop_on_signals() as stop:
+        _allow_many_files()
+        token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
+        if not config.control.is_loopback:
+            warn_of_short(token)
+        with Service(config, token) as service:
+            _print_addresses(service.metadata, service.control, as_json=as_json)
+            stop.wait()
+        _exit()  # while further signals are still handled
 
 
 def _exit() -> NoReturn:
@@ -130,17 +122,13 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> str:
-    if as_json:
-        return json.dumps({"metadata": [*metadata], "control": control}) + "\n"
-    lines = [f"metadata  {address}" for address in metadata]
-    return "\n".join([*lines, f"control   {control}"]) + "\n"
-
-
-def _print_addresses(text: str) -> None:
-    """Print `text`; serve even if nobody can read it."""
+def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> None:
+    """Print where both planes answer; serve even if nobody can read it."""
+    lines = [*(f"metadata  {address}" for address in metadata), f"control   {control}"]
+    addresses = {"metadata": [*metadata], "control": control}
+    text = json.dumps(addresses) if as_json else "\n".join(lines)
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except OSError as error:
         drop_output()

@@ -6,11 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forewarn.cli.extras import server_extra
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import fields, write
 from forewarn.config.load import default_store
 from forewarn.config.settings import POSTGRES, SQLITE, read_store
-from forewarn.errors import CannotStart, InvalidInput, WrongUsage
+from forewarn.errors import InvalidInput, WrongUsage
 
 if TYPE_CHECKING:
     from forewarn.stores.database import Database
@@ -50,7 +51,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "check",
-        check,
+        _check,
         summary="show whether the database can be used",
         description=_CHECK,
         example="forewarn store check",
@@ -59,7 +60,7 @@ def register(subcommands: Subcommands) -> None:
     add_command(
         commands,
         "upgrade",
-        upgrade,
+        _upgrade,
         summary="upgrade the database of an older forewarn",
         description=_UPGRADE,
         example="forewarn store upgrade --store postgresql://forewarn@db/forewarn",
@@ -68,7 +69,7 @@ def register(subcommands: Subcommands) -> None:
     backup_parser = add_command(
         commands,
         "backup",
-        backup,
+        _backup,
         summary="copy a SQLite database",
         description=_BACKUP,
         example="forewarn store backup /backup/forewarn.db",
@@ -77,8 +78,7 @@ def register(subcommands: Subcommands) -> None:
     backup_parser.add_argument("file", metavar="FILE", help="the file to create")
 
 
-def check(args: argparse.Namespace) -> int:
-    """Print the state of the database."""
+def _check(args: argparse.Namespace) -> int:
     url = _url(args)
     if url == "memory":
         write(f"nothing to check: {_MEMORY}")
@@ -104,8 +104,7 @@ def check(args: argparse.Namespace) -> int:
     return 0 if problem is None else 1
 
 
-def upgrade(args: argparse.Namespace) -> int:
-    """Upgrade the database, unless it is current."""
+def _upgrade(args: argparse.Namespace) -> int:
     url = _url(args)
     if url == "memory":
         write(f"nothing to do: {_MEMORY}")
@@ -122,7 +121,7 @@ def upgrade(args: argparse.Namespace) -> int:
     return 0
 
 
-def backup(args: argparse.Namespace) -> int:
+def _backup(args: argparse.Namespace) -> int:
     """Copy a SQLite database; show the command for any other."""
     url, target = _url(args), Path(args.file)
     if url == "memory":
@@ -150,11 +149,6 @@ def _url(args: argparse.Namespace) -> str:
 
 
 def _database(url: str) -> "Database":
-    try:
+    with server_extra("store"):
         from forewarn.service.setup import database_of
-    except ModuleNotFoundError as error:
-        raise CannotStart(
-            f"store needs the server extra ({error.name} is missing):"
-            " pip install 'forewarn[server]'"
-        ) from error
     return database_of(url)

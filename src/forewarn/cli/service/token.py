@@ -2,16 +2,40 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.options import Option, Subcommands, add, add_command, add_noun
-from forewarn.cli.output import format_when, paragraph, table, write, write_json
+from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.output import (
+    format_when,
+    paragraph,
+    table,
+    write,
+    write_json,
+    write_response,
+)
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_time_or_duration
 from forewarn.errors import WrongUsage
 
 _ROLES = ("viewer", "operator", "admin", "group")
+
+_OPTIONS = (
+    Option(
+        flag="--role",
+        metavar="|".join(_ROLES),
+        read=one_of(*_ROLES, noun="a role"),
+        help="what its holder may do; with --group it is `group`",
+    ),
+    Option(flag="--group", metavar="NAME", help="the group that it is for"),
+    Option(
+        flag="--expires",
+        metavar="DURATION|TIME",
+        read=read_time_or_duration,
+        help="until when it is good; for ever if not given",
+    ),
+)
 
 _CREATE = """\
 Make a token and print it: this once, as only its digest is kept. A viewer
@@ -36,32 +60,17 @@ def register(subcommands: Subcommands) -> None:
     create_parser = add_command(
         commands,
         "create",
-        create,
+        _create,
         summary="make a token, and print it once",
         description=_CREATE,
         example="forewarn token create web-team --group web --expires 90d",
+        options=_OPTIONS,
     )
     create_parser.add_argument("name", metavar="NAME", help="what its holder is called")
-    add(
-        create_parser,
-        Option(
-            flag="--role",
-            metavar="|".join(_ROLES),
-            read=one_of(*_ROLES, noun="a role"),
-            help="what its holder may do; with --group it is `group`",
-        ),
-        Option(flag="--group", metavar="NAME", help="the group that it is for"),
-        Option(
-            flag="--expires",
-            metavar="DURATION|TIME",
-            read=read_time_or_duration,
-            help="until when it is good; for ever if not given",
-        ),
-    )
     add_command(
         commands,
         "list",
-        list_tokens,
+        _list_tokens,
         summary="list the tokens that are not revoked",
         description="List tokens: what they are for, until when, when last used.",
         example="forewarn token list",
@@ -69,7 +78,7 @@ def register(subcommands: Subcommands) -> None:
     revoke_parser = add_command(
         commands,
         "revoke",
-        revoke,
+        _revoke,
         summary="let a token be good for nothing",
         description=_REVOKE,
         example="forewarn token revoke ci",
@@ -77,8 +86,7 @@ def register(subcommands: Subcommands) -> None:
     revoke_parser.add_argument("name", metavar="NAME|ID", help="which token")
 
 
-def create(args: argparse.Namespace) -> int:
-    """Create a token and print it once."""
+def _create(args: argparse.Namespace) -> int:
     api, body = api_of(args), _body(args)
     if args.json:
         write_json(api.request("POST", "/v1/tokens", body))
@@ -93,28 +101,36 @@ def create(args: argparse.Namespace) -> int:
     return 0
 
 
-def list_tokens(args: argparse.Namespace) -> int:
-    """List the tokens."""
+def _list_tokens(args: argparse.Namespace) -> int:
     api = api_of(args)
     items = [*api.items("/v1/tokens")]
-    if args.json:
-        write_json(items)
-        return 0
-    if not items:
-        write("No tokens but admin, which the service was started with.")
-        return 0
-    write(_table([object_from(item) for item in items], api))
-    return 0
+    return write_response(args, items, _lines(items, api))
 
 
-def revoke(args: argparse.Namespace) -> int:
-    """Revoke a token."""
+def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
+    if not tokens:
+        yield "No tokens but admin, which the service was started with."
+        return
+    now = api.now()
+    header = ("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID")
+    yield table(header, [_row(object_from(token), now) for token in tokens])
+
+
+def _row(token: JsonObject, now: datetime) -> Sequence[str]:
+    return (
+        token.text("name") or "?",
+        _role(token),
+        format_when(token.time("expires_at"), now) or "never",
+        format_when(token.time("last_used"), now) or "never",
+        token.text("created_by") or "",
+        token.text("id") or "",
+    )
+
+
+def _revoke(args: argparse.Namespace) -> int:
     api_of(args).request("DELETE", f"/v1/tokens/{segment(args.name)}")
-    if args.json:
-        write_json({"revoked": args.name})
-    else:
-        write(f"Token {args.name} is revoked.")
-    return 0
+    lines = [f"Token {args.name} is revoked."]
+    return write_response(args, {"revoked": args.name}, lines)
 
 
 def _body(args: argparse.Namespace) -> dict[str, object]:
@@ -141,19 +157,3 @@ def _described(token: JsonObject, now: datetime) -> str:
 def _role(token: JsonObject) -> str:
     group = token.text("group")
     return f"group {group}" if group else token.text("role") or "?"
-
-
-def _table(tokens: list[JsonObject], api: ControlApi) -> str:
-    now = api.now()
-    rows = [
-        (
-            token.text("name") or "?",
-            _role(token),
-            format_when(token.time("expires_at"), now) or "never",
-            format_when(token.time("last_used"), now) or "never",
-            token.text("created_by") or "",
-            token.text("id") or "",
-        )
-        for token in tokens
-    ]
-    return table(("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID"), rows)
