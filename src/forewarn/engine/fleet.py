@@ -10,7 +10,7 @@ from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle import fleet_changes
 from forewarn.core.lifecycle.fleet_changes import Difference
 from forewarn.core.lifecycle.model import Phase, Slice
-from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
 from forewarn.engine.lookup import every
@@ -52,21 +52,21 @@ class FleetCommands:
     ) -> FleetApplied:
         """Replace the whole fleet with `desired`; `digest` identifies its file."""
         first = next(iter(desired.vms), "")
-        with self._engine.writing(once) as (transaction, now):
+        with self._engine.writing(by, once) as (transaction, context):
             current = transaction.fleet()
             difference = fleet_changes.difference(current, desired)
             if not remove:
                 fleet_changes.refuse_large_removal(current, difference)
             if difference or digest:
                 transaction.keep(FIRST_VM, first)
-            step = self._change(transaction, current, difference, by)
+            step = self._change(transaction, context, current, difference)
             transaction.keep(_DIGEST, digest)
             warnings = (
                 *fleet_file.warnings(desired),
                 *fleet_changes.consequences(step),
             )
             applied = FleetApplied(difference=difference, warnings=warnings)
-            keep_receipt(transaction, once, applied, now)
+            keep_receipt(transaction, once, applied, context.now)
         return applied
 
     def is_applied(self, digest: str) -> bool:
@@ -189,24 +189,26 @@ class FleetCommands:
         result: Callable[[Fleet], _T],
     ) -> _T:
         """Change a part of the fleet; the rest stays as it is."""
-        with self._engine.writing(once) as (transaction, now):
+        with self._engine.writing(by, once) as (transaction, context):
             current = part(transaction)
             difference = fleet_changes.difference(current, change(current))
-            self._change(transaction, current, difference, by)
+            self._change(transaction, context, current, difference)
             altered = result(part(transaction))
-            keep_receipt(transaction, once, altered, now)
+            keep_receipt(transaction, once, altered, context.now)
         return altered
 
     def _change(
-        self, transaction: Transaction, current: Fleet, changes: Difference, by: str
+        self,
+        transaction: Transaction,
+        context: Context,
+        current: Fleet,
+        changes: Difference,
     ) -> Step:
-        engine = self._engine
-        now, epoch = engine.now(transaction), engine.new_epoch()
-        return engine.decide(
+        return self._engine.decide(
             transaction,
+            context,
             _affected_groups(transaction, changes),
-            partial(fleet_changes.change, changes=changes, by=by, epoch=epoch),
-            now,
+            partial(fleet_changes.change, changes=changes),
             lambda slice_: _with_fleet(slice_, current, changes),
         )
 

@@ -14,7 +14,6 @@ from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import groups_to_settle
 from forewarn.core.queries.explanation import Explanation, explain, explain_preview
 from forewarn.core.queries.phrases import preview_ids
 from forewarn.core.queries.report import (
@@ -27,7 +26,7 @@ from forewarn.core.queries.report import (
 from forewarn.core.queries.search import NAMING, Search, matches
 from forewarn.core.queries.story import Story, story_of
 from forewarn.core.queries.visibility import visible_fact, visible_maintenance
-from forewarn.engine.engine import Engine, announced
+from forewarn.engine.engine import Engine, announced, load_and_decide
 from forewarn.engine.lookup import every, find_maintenance
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot, Store
@@ -119,17 +118,11 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
     """Return what `announce` would do, in the order in which it would run."""
     announcements.check_order(order)
     engine.save_observations()
-    rules = engine.rules
     with engine.store.snapshot() as snapshot:
-        now = engine.now(snapshot)
-        groups, command = engine.announcement(snapshot, order, by, preview_ids())
-        slice_ = snapshot.slice(groups)
-        step = command(slice_, now=now, rules=rules)
-        required = groups_to_settle(slice_, step.slice, now, rules)
-        if not required <= slice_.groups.keys():
-            wider = snapshot.slice(required | slice_.groups.keys())
-            step = command(wider, now=now, rules=rules)
-    near = _neighborhoods(step.slice)
+        context = engine.context(snapshot, by, preview_ids())
+        groups, command = engine.announcement(snapshot, order)
+        _, step = load_and_decide(snapshot, context, groups, command)
+    near, now, rules = _neighborhoods(step.slice), context.now, context.rules
     return [
         Preview(
             maintenance=maintenance,

@@ -139,7 +139,8 @@ class Tokens:
         token_id = secrets.token_hex(_ID_BYTES)
         text = f"{PREFIX}_{token_id}_{secrets.token_urlsafe(32)}"
         self._engine.are_tokens_stale = True  # until the outcome is known
-        with self._engine.writing() as (transaction, now):
+        with self._engine.writing() as (transaction, context):
+            now = context.now
             token = Token(
                 id=token_id,
                 name=name,
@@ -166,12 +167,12 @@ class Tokens:
                 " and restart"
             )
         self._engine.are_tokens_stale = True
-        with self._engine.writing() as (transaction, now):
-            token = core.find_token(transaction.tokens(), name_or_id, now)
+        with self._engine.writing() as (transaction, context):
+            token = core.find_token(transaction.tokens(), name_or_id, context.now)
             if token is None:
                 raise NotFound(f"there is no token {name_or_id}")
             if token.revoked_at is None:
-                revoke(transaction, [token], by, now)
+                revoke(transaction, [token], by, context.now)
         self._reload_if_stale()
         return token
 

@@ -260,10 +260,10 @@ class DriverRunner:
 
     def _begin(self, maintenance_id: str) -> Work | None:
         """Save that a driver call is about to begin; None if nothing is to do."""
-        with self._engine.writing() as (transaction, now):
+        with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(
-                transaction, maintenance, commands.begin_work, now
+                transaction, context, maintenance, commands.begin_work
             )
             if begun.attempt == maintenance.attempt:
                 return None
