@@ -18,6 +18,7 @@ from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.tokens import Role, Token
 from forewarn.engine.engine import Engine
+from forewarn.engine.lookup import declared_name
 from forewarn.engine.observations import record_facts, revoke
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.ports import Transaction
@@ -194,10 +195,7 @@ def _with_declared_group(transaction: Transaction, token: Token) -> Token:
     if token.group is None:
         return token
     names = transaction.part_of_fleet(groups=[token.group]).groups
-    for name in names:
-        if fold_name(name) == fold_name(token.group):
-            return replace(token, group=name)
-    raise NotFound(f"there is no group {token.group}")
+    return replace(token, group=declared_name(token.group, names, "group"))
 
 
 def _expiry(now: datetime, lasts: timedelta) -> datetime:
