@@ -7,8 +7,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime
-from typing import TypeVar
 
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight
 from forewarn.core.lifecycle.model import Slice
@@ -18,17 +18,19 @@ from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
 from forewarn.stores import statements as sql
-from forewarn.stores.database import CompiledStatements, Database, StatementRunner
+from forewarn.stores.database import Database, StatementRunner
 from forewarn.stores.rows import Parameters
 from forewarn.stores.snapshot import SqlSnapshot
 
-_Value = TypeVar("_Value")
+_Named = tuple[Callable[..., Parameters], sql.Statement, sql.Statement, sql.Statement]
 
-_Pair = tuple[sql.Statement, sql.Statement]
-_HOST: _Pair = (sql.ADD_HOST, sql.SET_HOST)
-_GROUP: _Pair = (sql.ADD_GROUP, sql.SET_GROUP)
-_VM: _Pair = (sql.ADD_VM, sql.SET_VM)
-_AUDIENCE: _Pair = (sql.ADD_AUDIENCE, sql.SET_AUDIENCE)
+#: The fields of a slice that are saved by name: row, insert, update and delete.
+_NAMED: Mapping[str, _Named] = {
+    "hosts": (rows.host_row, sql.ADD_HOST, sql.SET_HOST, sql.DROP_HOST),
+    "groups": (rows.group_row, sql.ADD_GROUP, sql.SET_GROUP, sql.DROP_GROUP),
+    "vms": (rows.vm_row, sql.ADD_VM, sql.SET_VM, sql.DROP_VM),
+    "audiences": (asdict, sql.ADD_AUDIENCE, sql.SET_AUDIENCE, sql.DROP_AUDIENCE),
+}
 
 
 class SqlStore:
@@ -37,7 +39,6 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         """Keep everything in `database`; `open` connects."""
         self._database = database
-        self._statements = CompiledStatements(database.dialect)
         self._position = 0  # of the last commit since `open`
 
     def open(self) -> None:
@@ -57,7 +58,9 @@ class SqlStore:
     def transaction(self) -> Iterator[Transaction]:
         """Begin a write transaction; only one runs at a time."""
         with self._database.writing() as cursor:
-            transaction = SqlTransaction(StatementRunner(cursor, self._statements))
+            transaction = SqlTransaction(
+                StatementRunner(cursor, self._database.dialect)
+            )
             self._refuse_the_past(transaction.position())
             yield transaction
             position = transaction.position()
@@ -75,12 +78,12 @@ class SqlStore:
     def snapshot(self) -> Iterator[Snapshot]:
         """Begin a read-only view of one moment."""
         with self._database.reading() as cursor:
-            yield SqlSnapshot(StatementRunner(cursor, self._statements))
+            yield SqlSnapshot(StatementRunner(cursor, self._database.dialect))
 
     def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
         """Return journal entries after position `after`."""
         with self._database.reading() as cursor:
-            session = StatementRunner(cursor, self._statements)
+            session = StatementRunner(cursor, self._database.dialect)
             records = session.rows(sql.FACTS, after=after, most=limit)
         return [rows.entry(row) for row in records]
 
@@ -214,28 +217,8 @@ def _save_slice(
         [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
     )
     session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
-    for drop, old, new in (
-        (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
-        (sql.DROP_AUDIENCE, before.audiences.keys(), after.audiences.keys()),
-        (sql.DROP_GROUP, before.groups.keys(), after.groups.keys()),
-        (sql.DROP_HOST, before.hosts.keys(), after.hosts.keys()),
-    ):
-        session.run_many(drop, [{"of": name} for name in old if name not in new])
-    ordinal = _put(
-        session, before.hosts, after.hosts, rows.host_row, _HOST, ordinal=ordinal
-    )
-    ordinal = _put(
-        session, before.groups, after.groups, rows.group_row, _GROUP, ordinal=ordinal
-    )
-    ordinal = _put(session, before.vms, after.vms, rows.vm_row, _VM, ordinal=ordinal)
-    ordinal = _put(
-        session,
-        before.audiences,
-        after.audiences,
-        rows.audience_row,
-        _AUDIENCE,
-        ordinal=ordinal,
-    )
+    for field in _NAMED:
+        ordinal = _save_named(session, field, before, after, ordinal)
     session.run_many(
         sql.ADD_ADDRESS,
         [
@@ -262,24 +245,20 @@ def _vms_that_changed(before: Slice, after: Slice) -> Sequence[Parameters]:
     ]
 
 
-def _put(
-    session: StatementRunner,
-    before: Mapping[str, _Value],
-    after: Mapping[str, _Value],
-    row: Callable[[_Value], Parameters],
-    pair: _Pair,
-    *,
-    ordinal: int,
+def _save_named(
+    session: StatementRunner, field: str, before: Slice, after: Slice, ordinal: int
 ) -> int:
+    row, add, change, drop = _NAMED[field]
+    old, new = getattr(before, field), getattr(after, field)
     added: list[Parameters] = []
     changed: list[Parameters] = []
-    for name, value in after.items():
-        if name not in before:
+    for name, value in new.items():
+        if name not in old:
             ordinal += 1
             added.append({**row(value), "ordinal": ordinal})
-        elif before[name] is not value:
+        elif old[name] is not value:
             changed.append({**row(value), "of": name})
-    add, change = pair
+    session.run_many(drop, [{"of": name} for name in old if name not in new])
     session.run_many(add, added)
     session.run_many(change, changed)
     return ordinal
