@@ -3,6 +3,7 @@
 1. A step is saved as the difference of two slices, row by row.
 2. A fact's position is assigned in the transaction that appends it; the counter's row
    serializes all writers.
+3. `ports` documents the methods.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,7 +57,6 @@ class SqlStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Begin a write transaction; only one runs at a time."""
         with self._database.writing() as cursor:
             transaction = SqlTransaction(
                 StatementRunner(cursor, self._database.dialect)
@@ -76,12 +76,10 @@ class SqlStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Begin a read-only view of one moment."""
         with self._database.reading() as cursor:
             yield SqlSnapshot(StatementRunner(cursor, self._database.dialect))
 
     def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
-        """Return journal entries after position `after`."""
         with self._database.reading() as cursor:
             session = StatementRunner(cursor, self._database.dialect)
             records = session.rows(sql.FACTS, after=after, most=limit)
@@ -96,7 +94,6 @@ class SqlTransaction(SqlSnapshot):
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        """Save what `step` changed since `before`, and return the new position."""
         position, last_at, ordinal = self._counter
         different = {
             name: moment
@@ -115,7 +112,6 @@ class SqlTransaction(SqlSnapshot):
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save the last request of each group, and which VM was shown which event."""
         self._session.run_many(
             sql.SET_ASKED,
             [{"of": name, "asked": rows.micros(when)} for name, when in polled.items()],
@@ -143,12 +139,10 @@ class SqlTransaction(SqlSnapshot):
         ]
 
     def keep(self, name: str, value: str) -> None:
-        """Store `value` under `name`."""
         self._session.run(sql.DROP_SETTING, of=name)
         self._session.run(sql.ADD_SETTING, name=name, value=value)
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Save `receipt`, and delete those older than `forget_before`."""
         self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
         self._session.run(
             sql.ADD_RECEIPT,
@@ -159,7 +153,6 @@ class SqlTransaction(SqlSnapshot):
         )
 
     def keep_token(self, token: Token) -> None:
-        """Save `token`, replacing its earlier version."""
         row = rows.token_row(token)
         others = {name: row[name] for name in row if name != "id"}
         if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
@@ -167,7 +160,6 @@ class SqlTransaction(SqlSnapshot):
             self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
-        """Save when tokens were last used."""
         self._session.run_many(
             sql.SET_USED,
             [{"of": name, "used": rows.micros(when)} for name, when in used.items()],
