@@ -70,8 +70,8 @@ class Tokens:
                 engine.are_tokens_stale = True
                 raise
 
-    def _reload_if_stale(self) -> None:
-        """Refresh the memory, unless a commit listener has done so."""
+    def reload_if_stale(self) -> None:
+        """Refresh the memory, unless it was done since the last change."""
         if self._engine.are_tokens_stale:
             self.reload()
 
@@ -156,7 +156,7 @@ class Tokens:
             token = _with_declared_group(transaction, token)
             transaction.keep_token(token)
             record_facts(transaction, [_token_created(token, by, now)])
-        self._reload_if_stale()
+        self.reload_if_stale()
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
@@ -174,7 +174,7 @@ class Tokens:
                 raise NotFound(f"there is no token {name_or_id}")
             if token.revoked_at is None:
                 revoke(transaction, [token], by, context.now)
-        self._reload_if_stale()
+        self.reload_if_stale()
         return token
 
 

@@ -92,7 +92,6 @@ class JournalReaders:
         notifications: Notifications,
     ) -> None:
         """Read what `engine` commits."""
-        self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
@@ -118,7 +117,7 @@ class JournalReaders:
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller goes on, and wake all other readers."""
-        self._try("tokens", self._follow_tokens)
+        self._try("tokens", self._tokens.reload_if_stale)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._driver_follower.ring()
         self.timers.ring()
@@ -129,10 +128,6 @@ class JournalReaders:
         self._documents.catch_up()
         restamp()  # VMs get the new time before any driver acts
         self._driver_runner.finish()
-
-    def _follow_tokens(self) -> None:
-        if self._engine.are_tokens_stale:
-            self._tokens.reload()
 
     def _try(self, name: str, catch_up: Callable[[], None]) -> None:
         try:
