@@ -34,10 +34,6 @@ class Batch:
     token_uses: Mapping[str, datetime] = field(default_factory=dict)  # by id
     refused: Sequence[str] = ()  # addresses
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to save."""
-        return bool(self.polls or self.sights or self.token_uses or self.refused)
-
     @property
     def refusals(self) -> tuple[RefusedToken, ...]:
         """The number of rejected tokens by address, most frequent first."""

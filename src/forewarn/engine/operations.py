@@ -76,7 +76,6 @@ class Operations:
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:
         """Announce planned maintenance of the host that `order` names."""
-        announcements.check_order(order)
         return self._on_host(announcements.announce, order, by, once)
 
     def degrade(
@@ -88,7 +87,6 @@ class Operations:
         once: IdempotencyKey[HostResult] | None = None,
     ) -> HostResult:
         """Announce that VMs must leave a host that is predicted to fail."""
-        announcements.check_order(order)
         command = partial(operations.degrade, fails_by=fails_by)
         return self._on_host(command, order, by, once, {Cause.DEGRADED})
 
@@ -96,7 +94,6 @@ class Operations:
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:
         """Record that a host has failed."""
-        announcements.check_order(order)
         return self._on_host(operations.fail, order, by, once, set(Cause))
 
     def recover(
@@ -113,6 +110,7 @@ class Operations:
         once: IdempotencyKey[HostResult] | None,
         concerns: Collection[Cause] = (),
     ) -> HostResult:
+        announcements.check_order(order)
         engine = self._engine
         with engine.writing(by, once) as (transaction, context):
             host, vms = find_host(transaction, order.host or "")

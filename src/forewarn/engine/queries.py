@@ -25,7 +25,11 @@ from forewarn.core.queries.report import (
 )
 from forewarn.core.queries.search import NAMING, Search, matches
 from forewarn.core.queries.story import Story, story_of
-from forewarn.core.queries.visibility import visible_fact, visible_maintenance
+from forewarn.core.queries.visibility import (
+    shown_maintenance,
+    visible_fact,
+    visible_maintenance,
+)
 from forewarn.engine.engine import Engine, announced, load_and_decide
 from forewarn.engine.lookup import every, find_maintenance
 from forewarn.errors import NotFound
@@ -169,11 +173,10 @@ def story_of_maintenance(
     with engine.store.snapshot() as snapshot:
         whole = find_maintenance(snapshot, any_id, group=group)
         facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
-        visible = whole
         if group is not None:
             cut = [visible_fact(fact, group, lambda _: whole) for fact in facts]
             facts = [fact for fact in cut if fact is not None]
-            visible = visible_maintenance(whole, group) or whole
+        visible = shown_maintenance(whole, group)
         outages = snapshot.outages(visible.announced_at)
         is_share = len(visible.events) < len(whole.events)
         sights = _sights(snapshot, visible)

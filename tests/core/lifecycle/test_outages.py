@@ -195,6 +195,11 @@ def test_an_approval_after_the_outage_unblocks_it() -> None:
 # --- facts and documents -----------------------------------------------------
 
 
+def test_an_outage_is_recorded_but_changes_no_document() -> None:
+    slice_ = announced()
+    assert apply_outage(slice_, 1, 30) == replace(slice_, outages=(an_outage(1, 30),))
+
+
 def test_a_delayed_event_is_shown_unchanged() -> None:
     slice_ = apply_outage(announced(), 1, 30)
     assert commands.tick(slice_, a_context(NOON + 43 * MINUTE)).facts == ()

@@ -21,7 +21,7 @@ from forewarn.core.queries.phrases import (
     is_preview_id,
     name_of,
 )
-from forewarn.core.queries.visibility import visible_maintenance
+from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.formats import format_duration, join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
@@ -91,7 +91,7 @@ def explain(
     are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
-    shown = _shown(maintenance, group)
+    shown = shown_maintenance(maintenance, group)
     if maintenance.phase is Phase.SCHEDULED:
         waits = tuple(
             _enough(_before_start(slice_, maintenance, now, rules, group), limit)
@@ -131,12 +131,6 @@ def explain_preview(
 
 
 # --- before the start --------------------------------------------------------
-
-
-def _shown(maintenance: Maintenance, group: str | None) -> Maintenance:
-    """Redact `maintenance` for the group `group`, if given."""
-    share = None if group is None else visible_maintenance(maintenance, group)
-    return maintenance if share is None else share
 
 
 def _before_start(
@@ -234,7 +228,7 @@ def _blocked(
     wait = WaitReason(
         kind=WaitKind.GATE,
         what=f"{_BLOCKED[blocker.kind](blocker.group)}"
-        f" {_named(_shown(holding, group))}",
+        f" {_named(shown_maintenance(holding, group))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=blocker.opens_at,
         opened_by=f"{name_of(holding)}, when it is over",
