@@ -17,8 +17,8 @@ from tests.stores.builders import (
     put,
     whole_state,
 )
-from tests.stores.contract_of_observations import a_receipt
 from tests.stores.relay import relayed
+from tests.stores.test_contract_observations import a_receipt
 
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step

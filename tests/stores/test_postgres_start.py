@@ -115,6 +115,16 @@ def test_password_may_come_from_a_file_or_the_environment(
                 store.facts(0, 1)
 
 
+def test_names_are_not_ordered_by_the_locale_of_the_database(
+    url: str, postgres: PostgresServer
+) -> None:
+    with opened(url):
+        assert postgres.run(
+            "SELECT DISTINCT collation_name FROM information_schema.columns WHERE"
+            " table_name = 'vms' AND data_type = 'character varying'"
+        ) == ["C"]
+
+
 # --- refusals ----------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Contract of a store: outages of the service."""
+"""Contract of every store: outages of the service."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -53,7 +53,7 @@ def outages(store: Store, *groups: str) -> tuple[Outage, ...]:
         return snapshot.slice(groups or None).outages
 
 
-class OutagesContract:
+class TestOutages:
     """Outages, back to the oldest state that needs them."""
 
     def test_outage_is_kept_to_the_microsecond(self, store: Store) -> None:
