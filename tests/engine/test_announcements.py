@@ -166,15 +166,6 @@ def test_a_preview_consumes_no_id(open_store: OpenStore) -> None:
     )
 
 
-def test_a_preview_explains_each_of_several_operations(system: System) -> None:
-    order = Order(type=EventType.REBOOT, group="web")
-    first, second, third = preview(system.engine, order, by="ops")
-    assert first.explanation.starts_at_latest == first.maintenance.not_before
-    assert second.explanation.starts_at_latest is None
-    (gate,) = [wait for wait in third.explanation.waits if wait.kind == "gate"]
-    assert "the one before it, Reboot of web-1, comes first" in gate.what
-
-
 def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:
     held = system.announce(an_emergency("web-1"))
     (seen,) = preview(system.engine, a_reboot("web-0"), by="ops")
