@@ -26,7 +26,7 @@ from forewarn.core.fleet import audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Announced
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import (
     Context,
@@ -246,8 +246,7 @@ class Engine:
                 return False
         with self.writing() as (transaction, context):
             due = transaction.due(context.now)
-            groups = {group for maintenance in due for group in maintenance.groups}
-            step = self.decide(transaction, context, groups, commands.tick)
+            step = self.decide(transaction, context, groups_of(due), commands.tick)
             if not step.facts and (still := transaction.due(context.now)):
                 names = ", ".join(sorted(maintenance.id for maintenance in still))
                 raise RuntimeError(f"time moves {names}, but nothing comes of it")
@@ -424,12 +423,11 @@ def announced(step: Step) -> Sequence[Maintenance]:
 
 def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:
     """Return the groups of those that can still be approved."""
-    return {
-        group
+    return groups_of(
+        maintenance
         for maintenance in maintenances
         if maintenance and maintenance.phase is Phase.SCHEDULED
-        for group in maintenance.groups
-    }
+    )
 
 
 def _next_moments(slice_: Slice, context: Context) -> Mapping[str, datetime | None]:

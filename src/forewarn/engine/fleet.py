@@ -9,7 +9,7 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle import fleet_changes
 from forewarn.core.lifecycle.fleet_changes import Difference
-from forewarn.core.lifecycle.model import Phase, Slice
+from forewarn.core.lifecycle.model import Phase, Slice, groups_of
 from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
@@ -180,7 +180,7 @@ def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
         return changes.groups_touched
     live = every(snapshot, Phase.SCHEDULED, Phase.STARTED)
     bound = [maintenance for maintenance in live if maintenance.host in gone]
-    return changes.groups_touched.union(*(maintenance.groups for maintenance in bound))
+    return changes.groups_touched | groups_of(bound)
 
 
 def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:

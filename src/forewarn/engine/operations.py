@@ -13,7 +13,15 @@ from typing import TypeAlias
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle import announcements, commands, operations
 from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.model import (
+    Cause,
+    Event,
+    Maintenance,
+    Phase,
+    Slice,
+    Via,
+    groups_of,
+)
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine, announced
@@ -114,10 +122,12 @@ class Operations:
         engine = self._engine
         with engine.writing(by, once) as (transaction, context):
             host, vms = find_host(transaction, order.host or "")
-            groups = {vm.group for vm in vms}
-            for maintenance in every(transaction, Phase.STARTED):
-                if maintenance.host == host:  # its VMs may have moved since
-                    groups.update(maintenance.groups)
+            started = [
+                maintenance
+                for maintenance in every(transaction, Phase.STARTED)
+                if maintenance.host == host  # its VMs may have moved since
+            ]
+            groups = groups_of(started).union(vm.group for vm in vms)
             live = transaction.slice(groups).maintenances.values()
             existing = [maintenance for maintenance in live if maintenance.host == host]
             named = replace(order, host=host)
@@ -162,11 +172,7 @@ def approve_each(
             engine.decide(
                 transaction,
                 context,
-                {
-                    group
-                    for maintenance in good.values()
-                    for group in maintenance.groups
-                },
+                groups_of(good.values()),
                 partial(
                     commands.approve,
                     event_ids=[event.upper() for event in good],

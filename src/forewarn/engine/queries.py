@@ -12,7 +12,7 @@ from forewarn.core.lifecycle import announcements
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.queries.explanation import Explanation, explain, explain_preview
 from forewarn.core.queries.phrases import preview_ids
@@ -98,9 +98,7 @@ def explain_all(
         for maintenance in maintenances
         if maintenance.phase is Phase.SCHEDULED
     ]
-    slice_ = snapshot.slice(
-        {group for maintenance in waiting for group in maintenance.groups}
-    )
+    slice_ = snapshot.slice(groups_of(waiting))
     near = _neighborhoods(slice_)
     return {
         maintenance.id: explain(

@@ -155,7 +155,16 @@ class Tokens:
             core.check_token(token, transaction.tokens(), now)
             token = _with_declared_group(transaction, token)
             transaction.keep_token(token)
-            record_facts(transaction, [_token_created(token, by, now)])
+            fact = f.TokenCreated(
+                at=now,
+                by=by,
+                token=token.id,
+                name=token.name,
+                role=token.role,
+                group=token.group,
+                expires_at=token.expires_at,
+            )
+            record_facts(transaction, [fact])
         self.reload_if_stale()
         return token, text
 
@@ -176,18 +185,6 @@ class Tokens:
                 revoke(transaction, [token], by, context.now)
         self.reload_if_stale()
         return token
-
-
-def _token_created(token: Token, by: str, now: datetime) -> f.TokenCreated:
-    return f.TokenCreated(
-        at=now,
-        by=by,
-        token=token.id,
-        name=token.name,
-        role=token.role,
-        group=token.group,
-        expires_at=token.expires_at,
-    )
 
 
 def _with_declared_group(transaction: Transaction, token: Token) -> Token:

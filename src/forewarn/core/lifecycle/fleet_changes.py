@@ -205,12 +205,11 @@ def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:
 
 
 def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
-    live = (
+    bound = [
         maintenance
         for maintenance in slice_.maintenances.values()
-        if maintenance.phase.is_live
-    )
-    bound = [maintenance for maintenance in live if maintenance.host == host.name]
+        if maintenance.phase.is_live and maintenance.host == host.name
+    ]
     _refuse(bound, f"host {host.name} cannot be removed")
 
 

@@ -13,7 +13,7 @@ from forewarn.core.fleet import VM, Audience
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.document import view
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.transitions import apply
 
@@ -66,15 +66,14 @@ class StepBuilder:
 
 def groups_to_settle(before: Slice, after: Slice, context: Context) -> frozenset[str]:
     """Return the groups that must be loaded to settle everything in the slice."""
-    return frozenset(
-        group
+    return groups_of(
+        maintenance
         for maintenance in after.maintenances.values()
         if _is_ready(maintenance, context)
         or (
             maintenance.phase.is_live
             and maintenance is not before.maintenances.get(maintenance.id)
         )
-        for group in maintenance.groups
     )
 
 
@@ -85,11 +84,10 @@ def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
 
 def groups_beyond(slice_: Slice, context: Context) -> frozenset[str]:
     """Return the groups of maintenance that is ready but only partly in the slice."""
-    return frozenset(
-        group
+    return groups_of(
+        maintenance
         for maintenance in slice_.maintenances.values()
         if not is_at_hand(slice_, maintenance) and _is_ready(maintenance, context)
-        for group in maintenance.groups
     )
 
 

@@ -149,7 +149,12 @@ def _before_start(
         for event in own:
             yield _approval(maintenance, event)
         if len(own) < len(maintenance.unapproved):
-            yield _approval_of_others(maintenance)
+            yield WaitReason(
+                kind=WaitKind.APPROVAL,
+                what="others whom it touches have not approved",
+                since=maintenance.announced_at,
+                opens_at=maintenance.not_before,
+            )
         yield WaitReason(
             kind=WaitKind.TIME,
             what="its NotBefore, when it is due without approval",
@@ -161,7 +166,12 @@ def _before_start(
         policy.queue_blockers(slice_, maintenance, now),
     ):
         if group not in (None, blocker.group):
-            yield _blocker_of_others(maintenance, blocker)
+            yield WaitReason(
+                kind=WaitKind.GATE,
+                what="others whom it touches are not ready",
+                since=maintenance.announced_at,
+                opens_at=blocker.opens_at,
+            )
         else:
             yield _blocked(slice_, maintenance, blocker, now, rules, group)
 
@@ -178,24 +188,6 @@ def _enough(waits: Iterable[WaitReason], limit: int | None) -> Iterator[WaitReas
 
 def _is_endless(wait: WaitReason) -> bool:
     return wait.kind is WaitKind.GATE and wait.opens_at is None
-
-
-def _approval_of_others(maintenance: Maintenance) -> WaitReason:
-    return WaitReason(
-        kind=WaitKind.APPROVAL,
-        what="others whom it touches have not approved",
-        since=maintenance.announced_at,
-        opens_at=maintenance.not_before,
-    )
-
-
-def _blocker_of_others(maintenance: Maintenance, blocker: Blocker) -> WaitReason:
-    return WaitReason(
-        kind=WaitKind.GATE,
-        what="others whom it touches are not ready",
-        since=maintenance.announced_at,
-        opens_at=blocker.opens_at,
-    )
 
 
 def _approval(maintenance: Maintenance, event: Event) -> WaitReason:
