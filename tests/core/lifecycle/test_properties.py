@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
 )
 from tests.core.support import model, order_model
-from tests.core.support.builders import HOUR, NOON, SECOND, a_context
+from tests.core.support.builders import HOUR, NOON, SECOND
 from tests.core.support.history import FleetStateMachine
 from tests.core.support.report_model import check_report
 from tests.core.support.strategies import (
@@ -191,28 +191,12 @@ class CommandStateMachine(FleetStateMachine):
         self.take(step)
 
     def commanded(self, what: str, maintenance_id: str) -> Step:
-        slice_, now, rules = self.slice, self.now, self.policy
-        does: Mapping[str, Callable[[], Step]] = {
-            "approve": lambda: commands.approve(
-                slice_,
-                a_context(now, rules=rules),
-                [event.id for event in slice_.maintenance(maintenance_id).events],
-                via=Via.CONTROL,
-            ),
-            "cancel": lambda: commands.cancel(
-                slice_, a_context(now, rules=rules), maintenance_id, reason=None
-            ),
-            "complete": lambda: commands.complete(
-                slice_, a_context(now, rules=rules), maintenance_id
-            ),
-            "retry": lambda: commands.retry(
-                slice_, a_context(now, rules=rules), maintenance_id
-            ),
-            "close": lambda: commands.close(
-                slice_, a_context(now, rules=rules), maintenance_id, reason=None
-            ),
-        }
-        return does[what]()
+        if what == "approve":
+            ids = [event.id for event in self.slice.maintenance(maintenance_id).events]
+            return commands.approve(self.slice, self.context, ids, via=Via.CONTROL)
+        command: Callable[..., Step] = getattr(commands, what)
+        reason = {"reason": None} if what in ("cancel", "close") else {}
+        return command(self.slice, self.context, maintenance_id, **reason)
 
     @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers)
