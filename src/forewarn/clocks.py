@@ -26,11 +26,15 @@ class SystemClock:
         return datetime.now(UTC)  # noqa: TID251  # this is the clock
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` or `until`, at most one minute."""
-        _wait(bell, until, self.now(), self.rate)
+        """Wait for `bell` or `until`, at most one minute of real time."""
+        seconds = _LONGEST_WAIT
+        if until is not None:
+            seconds = min(seconds, (until - self.now()).total_seconds() / self.rate)
+        if seconds > 0:
+            bell.wait(seconds)
 
 
-class FastClock:
+class FastClock(SystemClock):
     """A clock that runs `rate` times as fast as real time."""
 
     def __init__(self, rate: float, start: datetime) -> None:
@@ -45,10 +49,6 @@ class FastClock:
         """Return `start` plus `rate` times the real time elapsed since."""
         elapsed = (time.monotonic() - self._origin) * self.rate
         return self._start + timedelta(seconds=min(elapsed, self._longest))
-
-    def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` or `until`, at most one minute of real time."""
-        _wait(bell, until, self.now(), self.rate)
 
 
 class ManualClock:
@@ -81,14 +81,6 @@ class ManualClock:
         """Wait for `bell`, at most ten real seconds, unless `until` has passed."""
         if until is None or until > self._now:
             bell.wait(_MANUAL_WAIT)
-
-
-def _wait(bell: Bell, until: datetime | None, now: datetime, rate: float) -> None:
-    seconds = _LONGEST_WAIT
-    if until is not None:
-        seconds = min(seconds, (until - now).total_seconds() / rate)
-    if seconds > 0:
-        bell.wait(seconds)
 
 
 def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Clock:

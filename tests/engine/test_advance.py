@@ -32,7 +32,6 @@ from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.drivers.registry import OperatorDriver
 from forewarn.engine.engine import CLOCK, Engine
-from forewarn.engine.heartbeat import HEARTBEAT
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.timers import ClockAdvance
 from forewarn.errors import Conflict, InvalidInput, Unavailable
@@ -159,15 +158,6 @@ def test_after_an_outage_steps_of_any_length_leave_the_same_journal(
     assert journal_after_an_outage("short.db", step) == long
 
 
-def test_everything_in_the_scenario_ends(system: System) -> None:
-    scenario(system)
-    system.advance.by(SPAN)
-    assert {maintenance.phase for maintenance in system.maintenances()} == {
-        Phase.COMPLETED
-    }
-    assert len(system.facts(Completed)) == 11
-
-
 def test_deadlines_are_met_on_time(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     system.advance.by(24 * HOUR)
@@ -228,15 +218,6 @@ def test_the_clock_is_persisted(system: System) -> None:
     assert kept is not None
     clock = make_clock("manual", kept=datetime.fromisoformat(kept), last=None)
     assert clock.now() == NOON + HOUR
-
-
-def test_every_step_has_a_heartbeat(system: System) -> None:
-    maintenance = system.announce(a_reboot("web-0"))
-    system.advance.by(HOUR)
-    with system.store.snapshot() as snapshot:
-        beat = snapshot.setting(HEARTBEAT)
-    assert beat is not None
-    assert datetime.fromisoformat(beat) >= maintenance.not_before + 5 * SECOND
 
 
 def test_documents_are_current_after_an_advance(system: System) -> None:

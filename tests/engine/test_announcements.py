@@ -1,12 +1,11 @@
 """Announcements through the engine: results, refusals and previews."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from tests.engine.support.system import (
     MINUTE,
     NOON,
-    SECOND,
     OpenStore,
     System,
     a_reboot,
@@ -15,19 +14,10 @@ from tests.engine.support.system import (
 )
 
 from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.facts import Announced, Published
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
 from forewarn.engine.queries import preview
 from forewarn.errors import InvalidInput, NotFound, TooSoon
 from forewarn.protocol.types import EventSource, EventStatus, EventType
-
-MINIMUM = {
-    EventType.FREEZE: 15 * MINUTE,
-    EventType.REBOOT: 15 * MINUTE,
-    EventType.REDEPLOY: 10 * MINUTE,
-    EventType.PREEMPT: 30 * SECOND,
-    EventType.TERMINATE: 5 * MINUTE,
-}
 
 
 def test_an_announced_maintenance_is_stored(system: System) -> None:
@@ -37,12 +27,6 @@ def test_an_announced_maintenance_is_stored(system: System) -> None:
     assert (maintenance.announced_by, maintenance.cause) == ("ops", Cause.PLATFORM)
 
 
-def test_an_announcement_is_journaled_once_and_published(system: System) -> None:
-    maintenance = system.announce(a_reboot("web-0"))
-    assert [fact.announced for fact in system.facts(Announced)] == [maintenance]
-    assert [fact.audience for fact in system.facts(Published)] == ["web"]
-
-
 def test_every_vm_of_the_group_sees_it(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     for vm in ("web-0", "web-1", "web-2"):
@@ -50,67 +34,6 @@ def test_every_vm_of_the_group_sees_it(system: System) -> None:
         assert (event.id, event.resources) == (maintenance.events[0].id, ("web-0",))
         assert event.status == EventStatus.SCHEDULED
         assert event.not_before == NOON + 15 * MINUTE
-
-
-def test_no_other_group_sees_it(system: System) -> None:
-    system.announce(a_reboot("web-0"))
-    for vm in ("db-0", "iso-0", "lone"):
-        assert system.plane.document(vm).events == ()
-        assert system.plane.document(vm).incarnation == 0
-
-
-@pytest.mark.parametrize(("kind", "notice"), MINIMUM.items())
-def test_the_minimum_notice_depends_on_the_type(
-    system: System, kind: EventType, notice: timedelta
-) -> None:
-    maintenance = system.announce(Order(type=kind, vms=("lone",)))
-    assert maintenance.not_before == NOON + notice
-
-
-@pytest.mark.parametrize(("kind", "notice"), MINIMUM.items())
-def test_shorter_notice_is_refused_with_the_earliest_time(
-    system: System, kind: EventType, notice: timedelta
-) -> None:
-    with pytest.raises(TooSoon) as refused:
-        system.announce(Order(type=kind, vms=("lone",), notice=notice - SECOND))
-    assert refused.value.earliest == NOON + notice
-    assert not system.maintenances()
-
-
-def test_longer_notice_is_allowed(system: System) -> None:
-    at = NOON + 16 * MINUTE
-    maintenance = system.announce(
-        Order(type=EventType.REBOOT, vms=("lone",), not_before=at)
-    )
-    assert maintenance.not_before == at
-
-
-def test_not_before_is_rounded_up_to_a_whole_second(open_store: OpenStore) -> None:
-    system = a_system(open_store(), at=NOON + timedelta(microseconds=1))
-    maintenance = system.announce(a_reboot("web-0"))
-    assert maintenance.not_before == NOON + 15 * MINUTE + SECOND
-
-
-def test_a_host_gets_one_maintenance_with_one_event_per_group(
-    system: System,
-) -> None:
-    maintenance = system.announce(a_reboot(host="host-a"))
-    assert maintenance.host == "host-a"
-    assert [(event.group, event.resources) for event in maintenance.events] == [
-        ("db", ("db-0",)),
-        ("web", ("web-0",)),
-    ]
-
-
-def test_a_group_gets_one_maintenance_per_update_domain(system: System) -> None:
-    maintenances = system.engine.announce(
-        Order(type=EventType.REBOOT, group="web"), by="ops"
-    )
-    assert [maintenance.vms for maintenance in maintenances] == [
-        ("web-0",),
-        ("web-1",),
-        ("web-2",),
-    ]
 
 
 def test_names_match_in_any_case_and_are_returned_as_declared(
@@ -145,47 +68,12 @@ def test_unknown_names_are_refused_and_nothing_is_announced(
     assert not system.maintenances()
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
-        Order(type=EventType.REBOOT),
-        Order(type=EventType.REBOOT, vms=("web-0",), host="host-a"),
-        Order(
-            type=EventType.REBOOT, vms=("lone",), notice=20 * MINUTE, not_before=NOON
-        ),
-        Order(type=EventType.FREEZE, vms=("web-0",), source=EventSource.USER),
-        Order(type=EventType.REBOOT, vms=("web-0",), emergency=True),
-        Order(type=EventType.REBOOT, vms=("web-0",), ignore_gates=True),
-    ],
-    ids=["nobody", "two targets", "two times", "user freeze", "no reason", "gates"],
-)
-def test_a_contradictory_order_is_refused(system: System, order: Order) -> None:
-    with pytest.raises(InvalidInput):
-        system.engine.announce(order, by="ops")
-    with pytest.raises(InvalidInput):
-        preview(system.engine, order, by="ops")
-
-
 def test_an_empty_host_is_refused(system: System) -> None:
     system.fleets.put_vm(system.fleet().vms["lone"], by="ops")
     for name in ("web-1", "db-1"):
         system.fleets.remove_vm(name, by="ops")
     with pytest.raises(InvalidInput, match="host-b has no VMs"):
         system.announce(a_reboot(host="host-b"))
-
-
-def test_an_emergency_starts_immediately_with_a_blank_not_before(
-    system: System,
-) -> None:
-    maintenance = system.announce(an_emergency("web-0"))
-    (event,) = system.plane.document("web-0").events
-    assert maintenance.phase is Phase.STARTED
-    assert (event.status, event.not_before) == (EventStatus.STARTED, None)
-
-
-def test_an_emergency_waits_for_a_gate(system: System) -> None:
-    system.announce(an_emergency("web-0"))
-    assert system.announce(an_emergency("web-1")).phase is Phase.SCHEDULED
 
 
 def test_several_operations_are_returned_in_the_order_they_will_run(
@@ -251,6 +139,8 @@ def test_a_preview_refuses_what_announce_refuses(system: System) -> None:
         preview(system.engine, a_reboot("web-0", minutes=1), by="ops")
     with pytest.raises(NotFound):
         preview(system.engine, a_reboot("web-9"), by="ops")
+    with pytest.raises(InvalidInput):
+        preview(system.engine, Order(type=EventType.REBOOT), by="ops")
 
 
 def test_a_preview_shows_what_a_gate_blocks(system: System) -> None:
@@ -274,15 +164,6 @@ def test_a_preview_consumes_no_id(open_store: OpenStore) -> None:
     assert (
         previewing.announce(a_reboot("lone")).id == other.announce(a_reboot("lone")).id
     )
-
-
-def test_a_preview_explains_each_of_several_operations(system: System) -> None:
-    order = Order(type=EventType.REBOOT, group="web")
-    first, second, third = preview(system.engine, order, by="ops")
-    assert first.explanation.starts_at_latest == first.maintenance.not_before
-    assert second.explanation.starts_at_latest is None
-    (gate,) = [wait for wait in third.explanation.waits if wait.kind == "gate"]
-    assert "the one before it, Reboot of web-1, comes first" in gate.what
 
 
 def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:

@@ -151,13 +151,9 @@ def test_a_time_in_the_past_is_not_waited_for(clock: Clock) -> None:
 # --- the manual clock --------------------------------------------------------
 
 
-def test_a_manual_clock_stands_still() -> None:
+def test_a_manual_clock_moves_only_when_it_is_moved() -> None:
     clock = ManualClock(NOON)
     assert {clock.now() for _ in range(100)} == {NOON}
-
-
-def test_a_manual_clock_moves_when_it_is_moved() -> None:
-    clock = ManualClock(NOON)
     clock.move_to(NOON + HOUR)
     clock.move_to(NOON + HOUR)
     assert clock.now() == NOON + HOUR

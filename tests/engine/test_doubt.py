@@ -1,13 +1,12 @@
 """Commits that were stored but not confirmed."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from tests.engine.support.system import FLEET, NOON, OpenStore, a_reboot
+from tests.engine.support.system import FLEET, NOON, FailingStore, OpenStore, a_reboot
 
 from forewarn.clocks import ManualClock
-from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.tokens import Role
 from forewarn.engine.engine import Engine
@@ -15,31 +14,20 @@ from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import Conflict, Unavailable
-from forewarn.ports import Snapshot, Store, Transaction
+from forewarn.ports import Transaction
 
 
-class UncertainStore:
+class UncertainStore(FailingStore):
     """Store that may keep a transaction without confirming it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.confirms = True
+    confirms = True
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        with self._store.transaction() as transaction:
+        with super().transaction() as transaction:
             yield transaction
         if not self.confirms:
             raise Unavailable("whether it was kept is unknown")
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        return self._store.snapshot()
-
-    def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
-        return self._store.facts(after, limit)
-
-    def close(self) -> None:
-        self._store.close()
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from tests.engine.support.system import (
     NOON,
     SECOND,
     System,
-    a_reboot,
-    an_emergency,
 )
 
 from forewarn.core.fleet import Group, GroupKind, Listening
@@ -31,39 +29,6 @@ def test_the_first_request_of_a_disabled_group_starts_an_epoch(system: System) -
     assert (fact.group, fact.at) == ("web", NOON)
     web = system.fleet().groups["web"]
     assert (web.listening_since, web.last_request) == (NOON, NOON)
-
-
-def test_the_incarnation_is_one_if_events_are_live(system: System) -> None:
-    for vm in ("web-0", "web-1"):
-        system.announce(a_reboot(vm))
-    assert system.plane.document("web-2").incarnation == 2
-    system.engine.listen(["web"])
-    assert system.plane.document("web-2").incarnation == 1
-    assert len(system.plane.document("web-2").events) == 2
-
-
-def test_an_isolated_vm_without_events_starts_at_zero(system: System) -> None:
-    system.announce(a_reboot("iso-0"))
-    system.engine.listen(["iso"])
-    incarnations = [system.plane.document(vm).incarnation for vm in ("iso-0", "iso-1")]
-    assert incarnations == [1, 0]
-    assert system.plane.epoch("iso-0") == system.facts(ListeningBegan)[0].epoch
-
-
-def test_an_enabled_group_keeps_its_epoch(system: System) -> None:
-    system.engine.listen(["web"])
-    epoch = system.plane.epoch("web-0")
-    system.advance.by(HOUR)
-    system.engine.listen(["web"])
-    assert system.plane.epoch("web-0") == epoch
-    assert len(system.facts(ListeningBegan)) == 1
-
-
-def test_no_other_group_is_enabled(system: System) -> None:
-    before = system.plane.epoch("db-0")
-    system.engine.listen(["web"])
-    assert system.plane.epoch("db-0") == before
-    assert system.fleet().groups["db"].listening_since is None
 
 
 def test_several_groups_can_be_enabled_in_one_transaction(system: System) -> None:
@@ -96,14 +61,6 @@ def test_a_request_in_between_keeps_it_enabled(system: System) -> None:
     assert len(system.facts(ListeningBegan)) == 1
 
 
-def test_incarnations_continue_from_the_start_of_the_epoch(system: System) -> None:
-    system.engine.listen(["web"])
-    system.announce(a_reboot("web-0"))
-    assert system.plane.document("web-0").incarnation == 1
-    system.announce(a_reboot("web-1"))
-    assert system.plane.document("web-0").incarnation == 2
-
-
 ALWAYS = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
 
 
@@ -119,21 +76,6 @@ def test_an_always_enabled_group_starts_no_epoch(
     assert system.plane.epoch("web-0") == epoch
 
 
-def test_an_always_enabled_group_gets_notice_even_without_requests(
-    system: System,
-) -> None:
-    system.fleets.put_group(ALWAYS, by="ops")
-    system.advance.by(25 * HOUR)
-    assert system.announce(USER_RESTART).phase is Phase.SCHEDULED
-
-
-def test_a_user_operation_on_a_disabled_group_starts_immediately(
-    system: System,
-) -> None:
-    maintenance = system.announce(USER_RESTART)
-    assert (maintenance.phase, maintenance.at_once) == (Phase.STARTED, True)
-
-
 def test_a_user_operation_on_an_enabled_group_gets_its_notice(
     system: System,
 ) -> None:
@@ -141,22 +83,3 @@ def test_a_user_operation_on_an_enabled_group_gets_its_notice(
     maintenance = system.announce(USER_RESTART)
     assert maintenance.phase is Phase.SCHEDULED
     assert maintenance.not_before == NOON + 15 * MINUTE
-
-
-def test_planned_maintenance_ignores_the_enabled_state(system: System) -> None:
-    disabled = system.announce(a_reboot("web-0"))
-    system.engine.listen(["db"])
-    enabled = system.announce(a_reboot("db-0"))
-    assert disabled.not_before == enabled.not_before
-    assert disabled.phase is enabled.phase is Phase.SCHEDULED
-
-
-@pytest.mark.parametrize("vm", ["web-0", "iso-1"])
-def test_an_epoch_can_start_while_maintenance_is_running(
-    system: System, vm: str
-) -> None:
-    system.announce(an_emergency(vm))
-    group = system.plane.vms[vm].group
-    system.engine.listen([group])
-    document = system.plane.document(vm)
-    assert (document.incarnation, len(document.events)) == (1, 1)

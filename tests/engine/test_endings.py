@@ -7,21 +7,17 @@ from tests.engine.support.system import (
     HOUR,
     MINUTE,
     NOON,
-    SECOND,
     OpenStore,
     RecordingDriver,
     System,
     a_reboot,
     a_system,
     an_emergency,
-    fail,
 )
 
-from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.facts import Canceled, Closed, Completed, WorkEnded
+from forewarn.core.lifecycle.facts import Canceled, Closed
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.errors import NotFound, TooLate
-from forewarn.protocol.types import EventStatus, EventType
 
 # --- the table ---------------------------------------------------------------
 
@@ -133,21 +129,6 @@ def test_a_command_with_nothing_left_to_do_changes_nothing(
     assert (system.journal(), system.maintenance(maintenance.id)) == (before, was)
 
 
-@pytest.mark.parametrize(
-    ("command", "life", "said"),
-    [
-        (cancel, started, "has started; complete or close it"),
-        (complete, scheduled, "has not started; cancel it"),
-    ],
-)
-def test_a_refusal_says_what_to_do(
-    system: System, command: Command, life: Life, said: str
-) -> None:
-    maintenance = life(system)
-    with pytest.raises(TooLate, match=said):
-        command(system, maintenance)
-
-
 @pytest.mark.parametrize("command", [cancel, complete, retry, close])
 def test_an_unknown_id_is_not_found(system: System, command: Command) -> None:
     maintenance = scheduled(system)
@@ -193,33 +174,7 @@ def test_a_maintenance_may_be_named_by_an_event_id_in_any_case(
     assert (after.id, after.phase) == (maintenance.id, Phase.CANCELED)
 
 
-def test_a_cancellation_unblocks_the_queue(system: System) -> None:
-    system.announce(an_emergency("db-0"))
-    older = system.announce(a_reboot(host="host-b"))
-    younger = system.announce(a_reboot("web-0"))
-    system.clock.move_to(NOON + 15 * MINUTE)
-    system.engine.tick()
-    assert system.phase(older.id) is Phase.SCHEDULED  # blocked: db-0 is not done
-    assert system.phase(younger.id) is Phase.SCHEDULED  # queued after the older one
-    system.engine.cancel(older.id, by="ops")
-    assert system.phase(younger.id) is Phase.STARTED
-
-
 # --- complete ----------------------------------------------------------------
-
-
-def test_complete_ends_it_after_the_minimum_display_time(
-    open_store: OpenStore,
-) -> None:
-    system = a_system(open_store(), driver=RecordingDriver(lambda work: []))
-    maintenance = system.announce(an_emergency("web-0"))
-    system.advance.by(2 * SECOND)
-    after = system.engine.complete(maintenance.id, by="ops")
-    assert after.phase is Phase.STARTED
-    (event,) = system.plane.document("web-0").events
-    assert event.status == EventStatus.STARTED
-    system.advance.by(HOUR)
-    assert system.maintenance(maintenance.id).ended_at == NOON + 5 * SECOND
 
 
 def test_complete_ends_it_now_if_it_was_shown_long_enough(
@@ -231,46 +186,6 @@ def test_complete_ends_it_now_if_it_was_shown_long_enough(
     after = system.engine.complete(maintenance.id, by="ops")
     assert (after.phase, after.ended_at) == (Phase.COMPLETED, NOON + MINUTE)
     assert system.plane.document("web-0").events == ()
-
-
-def test_complete_ends_the_duration_early(system: System) -> None:
-    order = Order(
-        type=EventType.FREEZE,
-        vms=("web-0",),
-        duration=3600,
-        emergency=True,
-        reason="smoke",
-    )
-    maintenance = system.announce(order)
-    system.advance.by(MINUTE)
-    assert system.phase(maintenance.id) is Phase.STARTED
-    assert system.engine.complete(maintenance.id, by="ops").phase is Phase.COMPLETED
-
-
-def test_complete_is_journaled_once(system: System) -> None:
-    maintenance = started(system)
-    for who in ("ops", "another"):
-        system.engine.complete(maintenance.id, by=who)
-    system.advance.by(MINUTE)
-    assert [fact.by for fact in system.facts(WorkEnded)] == ["ops"]
-    assert len(system.facts(Completed)) == 1
-
-
-def test_a_stuck_maintenance_can_be_completed(system: System) -> None:
-    maintenance = stuck(system)
-    after = system.engine.complete(maintenance.id, by="ops")
-    assert after.stuck_since is None
-    system.advance.by(MINUTE)
-    assert system.phase(maintenance.id) is Phase.COMPLETED
-
-
-def test_a_maintenance_lasts_as_long_as_its_duration(system: System) -> None:
-    order = Order(
-        type=EventType.FREEZE, vms=("web-0",), emergency=True, reason="s", duration=9
-    )
-    maintenance = system.announce(order)
-    system.advance.by(MINUTE)
-    assert system.maintenance(maintenance.id).ended_at == NOON + 9 * SECOND
 
 
 # --- close -------------------------------------------------------------------
@@ -292,14 +207,3 @@ def test_closing_starts_the_next(system: System) -> None:
     assert following.phase is Phase.SCHEDULED
     system.engine.close(maintenance.id, by="ops")
     assert system.phase(following.id) is Phase.STARTED
-
-
-def test_a_failed_driver_leaves_the_event_on_the_wire(
-    open_store: OpenStore,
-) -> None:
-    system = a_system(open_store(), driver=RecordingDriver(fail))
-    maintenance = system.announce(an_emergency("web-0"))
-    system.advance.by(24 * HOUR)
-    assert system.maintenance(maintenance.id).stuck_since == NOON
-    (event,) = system.plane.document("web-0").events
-    assert event.status == EventStatus.STARTED

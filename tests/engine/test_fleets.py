@@ -83,7 +83,7 @@ def test_applying_does_not_affect_incarnations_enabled_state_or_events(
     )
 
 
-@pytest.mark.parametrize(("size", "gone"), [(10, 2), (9, 1), (100, 11), (1, 1)])
+@pytest.mark.parametrize(("size", "gone"), [(10, 2), (100, 11)])
 def test_removing_more_than_a_tenth_is_refused(
     open_store: OpenStore, size: int, gone: int
 ) -> None:
@@ -95,16 +95,6 @@ def test_removing_more_than_a_tenth_is_refused(
     assert system.fleet() == large
     system.fleets.apply(less, by="ops", remove=True)
     assert system.fleet() == less
-
-
-@pytest.mark.parametrize(("size", "gone"), [(10, 1), (100, 10), (9, 0)])
-def test_removing_a_tenth_is_accepted(
-    open_store: OpenStore, size: int, gone: int
-) -> None:
-    large = a_large_fleet(size)
-    system = a_system(open_store(), fleet=large)
-    system.fleets.apply(without(*[*large.vms][:gone], fleet=large), by="ops")
-    assert len(system.fleet().vms) == size - gone
 
 
 def test_the_last_applied_file_is_remembered(system: System) -> None:
@@ -266,12 +256,6 @@ def test_a_standalone_vm_that_joins_a_group_leaves_no_group_behind(
     assert set(system.fleet().groups) == {"web", "db", "iso"}
     system.fleets.put_vm(VM(name="lone", group="lone"), by="ops")
     assert system.fleet() == FLEET
-
-
-def test_an_unlisted_vm_may_move_during_a_live_event(system: System) -> None:
-    system.announce(a_reboot("web-0"))
-    system.fleets.put_vm(replace(FLEET.vms["web-2"], group="db"), by="ops")
-    assert system.fleet().vms["web-2"].group == "db"
 
 
 # --- during live events ------------------------------------------------------

@@ -114,7 +114,6 @@ def test_taking_observations_leaves_none() -> None:
     taken = observations.take()
     assert (taken.polls, taken.sights) == ({"web": NOON}, [a_sighting()])
     assert not observations.has_any
-    assert not observations.take()
 
 
 def test_the_latest_request_of_a_group_counts() -> None:

@@ -54,15 +54,6 @@ def test_every_month_has_its_own_facts(open_store: OpenStore) -> None:
     assert (january.starts.total, february.starts.whole_notice) == (0, 2)
 
 
-def test_a_month_without_facts_is_empty(
-    system: System,
-) -> None:
-    system.announce(a_reboot("web-0"))
-    system.advance.by(HOUR)
-    for name in ("2025-12", "2026-02"):
-        assert report_on(system.engine, month_named(name)).maintenances == ()
-
-
 def test_an_approval_counts_in_its_month_even_without_a_start(
     open_store: OpenStore,
 ) -> None:

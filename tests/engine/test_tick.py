@@ -20,11 +20,10 @@ from tests.engine.support.system import (
 from forewarn.clocks import ManualClock
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.facts import Completed, Started
+from forewarn.core.lifecycle.facts import Completed
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.drivers.registry import OperatorDriver
 from forewarn.engine.engine import Engine
 from forewarn.engine.operations import Operations
 from forewarn.protocol.types import EventType
@@ -44,22 +43,6 @@ def test_a_tick_starts_exactly_what_is_due(system: System) -> None:
     system.engine.tick()
     assert system.phase(due.id) is Phase.STARTED
     assert system.phase(later.id) is Phase.SCHEDULED
-
-
-def test_a_tick_before_not_before_starts_nothing(system: System) -> None:
-    maintenance = system.announce(a_reboot("web-0"))
-    system.clock.move_to(maintenance.not_before - SECOND)
-    system.engine.tick()
-    assert system.phase(maintenance.id) is Phase.SCHEDULED
-
-
-def test_a_second_tick_does_nothing(system: System) -> None:
-    maintenance = system.announce(a_reboot("web-0"))
-    system.clock.move_to(maintenance.not_before)
-    system.engine.tick()
-    before = system.journal()
-    system.engine.tick()
-    assert system.journal() == before
 
 
 @pytest.mark.parametrize("minutes", [0, 14, 15, 16, 30, 60, 61, 24 * 60])
@@ -101,30 +84,6 @@ def test_the_next_moment_is_the_next_start_or_end(system: System) -> None:
     assert system.engine.next_moment() == maintenance.not_before + 5 * SECOND
 
 
-def test_pending_work_has_no_next_moment(open_store: OpenStore) -> None:
-    system = a_system(open_store(), driver=OperatorDriver())
-    system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    assert system.engine.next_moment() is None
-
-
-def test_a_late_tick_starts_the_oldest_first(system: System) -> None:
-    younger = system.announce(a_reboot("web-0", minutes=30))
-    older = system.announce(a_reboot("web-1", minutes=20))
-    system.clock.move_to(NOON + HOUR)
-    system.engine.tick()
-    assert system.phase(older.id) is Phase.STARTED
-    assert system.phase(younger.id) is Phase.SCHEDULED
-
-
-def test_the_second_of_a_group_starts_when_the_first_has_ended(system: System) -> None:
-    first, second = (system.announce(a_reboot(vm)) for vm in ("web-0", "web-1"))
-    system.advance.by(HOUR)
-    assert system.maintenance(second.id).started_at == (
-        system.maintenance(first.id).ended_at
-    )
-
-
 def test_an_end_in_one_group_starts_maintenance_of_two_groups(
     system: System,
 ) -> None:
@@ -156,22 +115,6 @@ def test_a_gate_in_either_group_blocks_maintenance_of_both(system: System) -> No
     assert system.phase(held.id) is Phase.SCHEDULED
     system.engine.complete(db.id, by="ops")
     assert system.phase(held.id) is Phase.STARTED
-
-
-def test_a_younger_one_queues_after_a_blocked_older_one(system: System) -> None:
-    busy = system.announce(an_emergency("db-1"))
-    older = system.announce(a_reboot(host="host-a"))
-    younger = system.announce(a_reboot("web-1", minutes=16))
-    system.clock.move_to(NOON + 16 * MINUTE)
-    system.engine.tick()
-    assert system.phase(older.id) is system.phase(younger.id) is Phase.SCHEDULED
-    system.engine.complete(busy.id, by="ops")
-    system.advance.by(HOUR)
-    assert [fact.maintenance for fact in system.facts(Started)] == [
-        busy.id,
-        older.id,
-        younger.id,
-    ]
 
 
 def test_facts_never_go_back_in_time(open_store: OpenStore) -> None:

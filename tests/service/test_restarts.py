@@ -59,37 +59,6 @@ def test_last_observations_are_written_before_the_stop(tmp_path: Path) -> None:
         assert event["seen_by"] == ["web-2"]
 
 
-def test_group_stays_enabled_across_a_restart(tmp_path: Path) -> None:
-    with a_durable_service(tmp_path) as service:
-        tag = service.as_vm("lone").headers["ETag"]
-        service.advance(60)
-    with a_durable_service(tmp_path) as service:
-        assert service.as_vm("lone").headers["ETag"] == tag
-        assert len(service.facts("ListeningBegan")) == 1
-
-
-def test_idempotency_key_survives_a_restart(tmp_path: Path) -> None:
-    body = {"type": "Reboot", "vms": ["web-0"]}
-    answers = []
-    for _ in range(2):
-        with a_durable_service(tmp_path) as service:
-            path = "/v1/maintenances"
-            answers.append(
-                service.request("POST", path, body, Idempotency_Key="k").json
-            )
-    assert answers[0] == answers[1]
-
-
-def test_advance_continues_work_after_a_restart(tmp_path: Path) -> None:
-    with a_durable_service(tmp_path) as service:
-        maintenance = service.announce(vms=["web-0"])
-        service.approve_as("web-0", maintenance["events"][0]["id"])
-    with a_durable_service(tmp_path) as service:
-        service.advance(5)
-        path = f"/v1/maintenances/{maintenance['id']}"
-        assert service.get(path)["phase"] == "COMPLETED"
-
-
 # --- fleet file --------------------------------------------------------------
 
 
@@ -105,17 +74,6 @@ def test_changed_fleet_file_replaces_the_fleet(tmp_path: Path) -> None:
         service.request("PUT", "/v1/vms/lone", {"size": "mine"})
     with a_durable_service(tmp_path, FLEET + "\n") as service:
         assert service.get("/v1/vms/lone")["size"] is None
-
-
-def test_changed_fleet_file_keeps_incarnations_and_events(tmp_path: Path) -> None:
-    with a_durable_service(tmp_path) as service:
-        service.announce(vms=["web-0"])
-        before = service.as_vm("web-1")
-    with a_durable_service(tmp_path, FLEET + '[[vms]]\nname = "more"\n') as service:
-        after = service.as_vm("web-1")
-        assert after.body == before.body
-        assert after.headers["ETag"] == before.headers["ETag"]
-        assert service.as_vm("more").status == 200
 
 
 def test_fleet_file_that_removes_too_much_is_refused(tmp_path: Path) -> None:
@@ -141,15 +99,6 @@ def test_without_a_fleet_file_the_fleet_in_the_store_is_served(tmp_path: Path) -
 # --- clocks ------------------------------------------------------------------
 
 
-def test_fast_clock_starts_where_the_journal_ends(tmp_path: Path) -> None:
-    with a_durable_service(tmp_path) as service:
-        service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
-        service.announce(vms=["web-0"])
-    with a_durable_service(tmp_path, clock="x60") as service:
-        now = datetime.fromisoformat(service.get("/v1/clock")["now"])
-        assert now >= datetime(YEAR, 1, 1, tzinfo=UTC)
-
-
 def test_fast_clock_that_is_ahead_continues_without_an_outage(tmp_path: Path) -> None:
     with a_durable_service(tmp_path) as service:
         service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
@@ -157,16 +106,6 @@ def test_fast_clock_that_is_ahead_continues_without_an_outage(tmp_path: Path) ->
         now = datetime.fromisoformat(service.get("/v1/clock")["now"])
         assert now >= datetime(YEAR, 1, 1, tzinfo=UTC)
         assert service.facts("OutageEnded") == []
-
-
-def test_times_never_go_back_with_a_clock_that_is_behind(tmp_path: Path) -> None:
-    with a_durable_service(tmp_path) as service:
-        service.request("POST", "/v1/clock/advance", {"to": f"{YEAR}-01-01T00:00:00Z"})
-        service.announce(vms=["web-0"])
-    with a_durable_service(tmp_path, clock="system") as service:
-        service.announce(vms=["web-1"])
-        times = [datetime.fromisoformat(fact["at"]) for fact in service.facts()]
-        assert times == sorted(times)
 
 
 # --- addresses ---------------------------------------------------------------

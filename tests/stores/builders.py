@@ -1,6 +1,7 @@
 """Sample facts for stores, and one way to save them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -43,6 +44,14 @@ def sqlite_store(path: object, connect: Connect = connect) -> SqlStore:
 def postgres_store(url: str, limits: PostgresLimits | None = None) -> SqlStore:
     """Return a store in the database at `url`; not yet open."""
     return SqlStore(Postgres(url, limits))
+
+
+@contextmanager
+def opened(store: SqlStore) -> Iterator[SqlStore]:
+    """Open `store`, and close it at the end of the block."""
+    with closing(store):
+        store.open()
+        yield store
 
 
 def a_fleet(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -13,12 +13,13 @@ from tests.stores.builders import (
     NOON,
     a_fleet,
     a_seen,
+    opened,
     postgres_store,
     put,
     whole_state,
 )
-from tests.stores.contract_of_observations import a_receipt
 from tests.stores.relay import relayed
+from tests.stores.test_contract_observations import a_receipt
 
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
@@ -56,17 +57,9 @@ def schema(postgres: PostgresServer) -> TemporarySchema:
     return TemporarySchema(server=postgres, schema=postgres.new_schema())
 
 
-@contextmanager
-def opened(url: str) -> Iterator[Store]:
-    store = postgres_store(url)
-    store.open()
-    with closing(store):
-        yield store
-
-
 @pytest.fixture
 def store(schema: TemporarySchema) -> Iterator[Store]:
-    with opened(schema.url) as store:
+    with opened(postgres_store(schema.url)) as store:
         yield store
 
 
@@ -113,7 +106,7 @@ def test_connection_lost_in_a_snapshot_fails_only_that_snapshot(
 
 
 def test_restarted_server_is_used_again(postgres: PostgresServer) -> None:
-    with opened(postgres.url(schema=postgres.new_schema())) as store:
+    with opened(postgres_store(postgres.url(schema=postgres.new_schema()))) as store:
         put(store, a_fleet())
         with postgres.stopped():
             for _ in range(2):
@@ -135,7 +128,9 @@ def test_commit_without_a_response_is_not_a_success(
     server = schema.server
     with (
         relayed(server.port) as relay,
-        opened(server.url(port=relay.port, schema=schema.schema)) as store,
+        opened(
+            postgres_store(server.url(port=relay.port, schema=schema.schema))
+        ) as store,
     ):
         put(store, a_seen(1))
         relay.lose(b"COMMIT\0", after=after)
@@ -195,7 +190,7 @@ def test_store_that_lost_its_lock_stops_writing_until_it_is_free(
 ) -> None:
     put(store, a_seen(1))
     schema.terminate()
-    with opened(schema.url) as other:
+    with opened(postgres_store(schema.url)) as other:
         assert put(other, a_seen(2)) == 2
         with pytest.raises(Unavailable, match="in use by another forewarn"):
             put(store, a_seen(3))
@@ -224,7 +219,7 @@ def test_store_restored_to_an_older_position_is_not_written(
     with pytest.raises(Unavailable, match="from position 2 to 1"):
         put(store, a_seen(3))
     store.close()
-    with opened(schema.url) as again:
+    with opened(postgres_store(schema.url)) as again:
         assert put(again, a_seen(3)) == 2
 
 

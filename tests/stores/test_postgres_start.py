@@ -3,24 +3,19 @@
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.postgres import PASSWORD, PostgresServer
 from tests.stores.builders import (
-    NOON,
-    a_fleet,
-    a_maintenance,
     a_seen,
-    announced,
+    opened,
     postgres_store,
     put,
-    whole_state,
 )
 
 from forewarn.errors import CannotStart
-from forewarn.ports import Store
 from forewarn.stores.postgres import PostgresLimits
 
 SENTENCE = re.compile(r"[^\n]+")
@@ -29,14 +24,6 @@ SENTENCE = re.compile(r"[^\n]+")
 @pytest.fixture
 def url(postgres: PostgresServer) -> str:
     return postgres.url(schema=postgres.new_schema())
-
-
-@contextmanager
-def opened(url: str) -> Iterator[Store]:
-    store = postgres_store(url)
-    store.open()
-    with closing(store):
-        yield store
 
 
 def refusal(url: str, limits: PostgresLimits | None = None) -> str:
@@ -62,20 +49,10 @@ def altered_role(postgres: PostgresServer, what: str) -> Iterator[None]:
 # --- opening -----------------------------------------------------------------
 
 
-def test_state_is_kept_when_the_database_is_reopened(url: str) -> None:
-    with opened(url) as store:
-        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
-        with store.snapshot() as snapshot:
-            before = whole_state(snapshot)
-    with opened(url) as store, store.snapshot() as snapshot:
-        assert whole_state(snapshot) == before
-        assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
-
-
 def test_a_second_store_on_the_same_database_is_refused(
     url: str, postgres: PostgresServer
 ) -> None:
-    with opened(url):
+    with opened(postgres_store(url)):
         message = refusal(url)
     assert (
         f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in message
@@ -83,21 +60,8 @@ def test_a_second_store_on_the_same_database_is_refused(
     assert "choose another database with --store" in message
 
 
-def test_first_store_is_not_disturbed_by_a_second_one(url: str) -> None:
-    with opened(url) as store:
-        refusal(url)
-        assert put(store, a_seen(1)) == 1
-        refusal(url)  # the first refusal did not release the lock
-
-
-def test_close_releases_the_database(url: str) -> None:
-    for position in (1, 2, 3):
-        with opened(url) as store:
-            assert put(store, a_seen(position)) == position
-
-
 def test_url_may_use_the_postgres_scheme(url: str) -> None:
-    with opened(url.replace("postgresql://", "postgres://")) as store:
+    with opened(postgres_store(url.replace("postgresql://", "postgres://"))) as store:
         assert put(store, a_seen(1)) == 1
 
 
@@ -111,8 +75,20 @@ def test_password_may_come_from_a_file_or_the_environment(
     for name, value in (("PGPASSFILE", str(file)), ("PGPASSWORD", PASSWORD)):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
-            with opened(f"postgresql://forewarn@{host}/{rest}") as store:
+            with opened(
+                postgres_store(f"postgresql://forewarn@{host}/{rest}")
+            ) as store:
                 store.facts(0, 1)
+
+
+def test_names_are_not_ordered_by_the_locale_of_the_database(
+    url: str, postgres: PostgresServer
+) -> None:
+    with opened(postgres_store(url)):
+        assert postgres.run(
+            "SELECT DISTINCT collation_name FROM information_schema.columns WHERE"
+            " table_name = 'vms' AND data_type = 'character varying'"
+        ) == ["C"]
 
 
 # --- refusals ----------------------------------------------------------------
@@ -157,7 +133,7 @@ def test_database_of_another_program_is_refused_and_left_alone(
 def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> None:
     schema = postgres.new_schema()
     url = postgres.url(schema=schema)
-    with opened(url):
+    with opened(postgres_store(url)):
         pass
     postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
     assert "newer forewarn (layout 9999" in refusal(url)
@@ -184,7 +160,7 @@ def test_missing_schema_is_refused(postgres: PostgresServer) -> None:
 def test_refused_database_is_not_locked(postgres: PostgresServer, url: str) -> None:
     with altered_role(postgres, "default_transaction_read_only = on"):
         refusal(url)
-    with opened(url) as store:
+    with opened(postgres_store(url)) as store:
         assert put(store, a_seen(1)) == 1
 
 
@@ -204,7 +180,10 @@ def test_settings_that_could_lose_a_commit_are_overridden(
         f" NEW.value := current_setting('{setting}'); RETURN NEW;"
         " END $$ LANGUAGE plpgsql"
     )
-    with altered_role(postgres, f"{setting} = {other}"), opened(url) as store:
+    with (
+        altered_role(postgres, f"{setting} = {other}"),
+        opened(postgres_store(url)) as store,
+    ):
         schema = url.rpartition("%3D")[2]
         postgres.run(
             f"CREATE TRIGGER told BEFORE INSERT ON {schema}.settings"
@@ -245,7 +224,7 @@ def test_password_is_never_logged(
     url: str, postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "psycopg")
-    with opened(url) as store:
+    with opened(postgres_store(url)) as store:
         put(store, a_seen(1))
     refusal(postgres.url(password=f"not {PASSWORD}"))
     assert caplog.records

@@ -2,27 +2,22 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.stores.builders import (
     MINUTE,
     NOON,
-    a_fleet,
-    a_maintenance,
     a_seen,
-    announced,
+    opened,
     put,
     sqlite_store,
-    whole_state,
 )
 
 from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
-from forewarn.ports import Store
 from forewarn.stores.sqlite import connect
 from forewarn.stores.sqlite_copy import copy_database
 
@@ -34,18 +29,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "forewarn.db"
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Store]:
-    store = sqlite_store(path)
-    store.open()
-    with closing(store):
-        yield store
-
-
 def refusal(path: Path) -> str:
-    """Return the message with which `path` is refused."""
+    """Return the message with which `path` is refused: one line."""
     with pytest.raises(CannotStart) as refused:
         sqlite_store(path).open()
+    assert SENTENCE.fullmatch(str(refused.value))
     return str(refused.value)
 
 
@@ -57,7 +45,7 @@ def a_database_of_another_program(path: Path) -> None:
 
 
 def set_stamp(path: Path, stamp: str) -> None:
-    with opened(path):
+    with opened(sqlite_store(path)):
         pass
     with closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE alembic_version SET version_num = ?", (stamp,))
@@ -67,37 +55,17 @@ def set_stamp(path: Path, stamp: str) -> None:
 # --- opening -----------------------------------------------------------------
 
 
-def test_state_is_kept_when_the_file_is_reopened(path: Path) -> None:
-    with opened(path) as store:
-        put(store, a_fleet(), announced(a_maintenance()), moments={"M0": NOON})
-        with store.snapshot() as snapshot:
-            before = whole_state(snapshot)
-    with opened(path) as store, store.snapshot() as snapshot:
-        assert whole_state(snapshot) == before
-        assert (snapshot.position(), snapshot.next_moment()) == (2, NOON)
-
-
-def test_outages_are_kept_when_the_file_is_reopened(path: Path) -> None:
-    outage = Outage(since=NOON + MINUTE, until=NOON + 30 * MINUTE)
-    with opened(path) as store:
-        put(store, a_fleet(), announced(a_maintenance()))
-        put(store, OutageEnded(at=outage.until, outage=outage))
-    with opened(path) as store, store.snapshot() as snapshot:
-        assert snapshot.slice(["web"]).outages == (outage,)
-
-
 def test_folder_of_the_file_is_created(tmp_path: Path) -> None:
     path = tmp_path / "state" / "forewarn" / "forewarn.db"
-    with opened(path):
+    with opened(sqlite_store(path)):
         assert path.exists()
 
 
 def test_second_store_on_the_same_file_is_refused_with_one_line(
     path: Path,
 ) -> None:
-    with opened(path):
+    with opened(sqlite_store(path)):
         message = refusal(path)
-    assert SENTENCE.fullmatch(message)
     assert str(path) in message
     assert "in use" in message
 
@@ -105,22 +73,9 @@ def test_second_store_on_the_same_file_is_refused_with_one_line(
 def test_second_store_on_the_same_file_through_a_link_is_refused(
     path: Path, tmp_path: Path
 ) -> None:
-    with opened(path):
+    with opened(sqlite_store(path)):
         (tmp_path / "link.db").symlink_to(path)
         assert "in use" in refusal(tmp_path / "link.db")
-
-
-def test_first_store_is_not_disturbed_by_a_second_one(path: Path) -> None:
-    with opened(path) as store:
-        refusal(path)
-        assert put(store, a_seen(1)) == 1
-        refusal(path)  # the first refusal did not release the lock
-
-
-def test_close_releases_the_file(path: Path) -> None:
-    for position in (1, 2, 3):
-        with opened(path) as store:
-            assert put(store, a_seen(position)) == position
 
 
 def test_every_connection_syncs_to_the_disk(path: Path) -> None:
@@ -144,7 +99,7 @@ def test_every_connection_syncs_to_the_disk(path: Path) -> None:
 
 
 def test_commits_do_not_restart_a_copy_or_get_into_it(path: Path) -> None:
-    with opened(path) as store:
+    with opened(sqlite_store(path)) as store:
         put(store, *map(a_seen, range(1, 101)))
         commits: list[int] = []
 
@@ -162,7 +117,7 @@ def test_commits_do_not_restart_a_copy_or_get_into_it(path: Path) -> None:
         ) as source:
             copy_database(source, copy)
     assert len(commits) > 10
-    with opened(copy) as store:
+    with opened(sqlite_store(copy)) as store:
         assert len(store.facts(0, 1000)) == 100
 
 
@@ -173,53 +128,42 @@ def test_file_that_is_not_a_database_is_refused_and_left_alone(path: Path) -> No
     path.write_text("[[vms]]\nname = 'web-0'\n" * 100)
     before = path.read_bytes()
     message = refusal(path)
-    assert SENTENCE.fullmatch(message)
     assert str(path) in message
     assert path.read_bytes() == before
 
 
 def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
-    assert SENTENCE.fullmatch(refusal(tmp_path))
+    refusal(tmp_path)
 
 
 def test_a_database_of_another_program_is_refused(path: Path) -> None:
     a_database_of_another_program(path)
-    message = refusal(path)
-    assert SENTENCE.fullmatch(message)
-    assert "another program" in message
-
-
-def test_database_of_another_program_is_left_alone(path: Path) -> None:
-    a_database_of_another_program(path)
     before = path.read_bytes()
-    refusal(path)
+    assert "another program" in refusal(path)
     assert path.read_bytes() == before
 
 
 def test_a_database_of_a_newer_forewarn_is_refused(path: Path) -> None:
     set_stamp(path, "9999")
     message = refusal(path)
-    assert SENTENCE.fullmatch(message)
     assert "newer" in message
     assert "9999" in message
 
 
 def test_an_empty_file_becomes_a_store(path: Path) -> None:
     path.touch()
-    with opened(path) as store:
+    with opened(sqlite_store(path)) as store:
         assert put(store, a_seen(1)) == 1
 
 
 def test_unwritable_folder_is_refused() -> None:
     message = refusal(Path("/proc/forewarn.db"))  # not even root may write here
-    assert SENTENCE.fullmatch(message)
     assert "--store" in message
 
 
 def test_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     message = refusal(tmp_path / "file" / "forewarn.db")
-    assert SENTENCE.fullmatch(message)
     assert "--store" in message
 
 
@@ -227,16 +171,16 @@ def test_refused_file_is_not_locked(path: Path) -> None:
     path.write_text("no database" * 100)
     refusal(path)
     path.unlink()
-    with opened(path) as store:
+    with opened(sqlite_store(path)) as store:
         assert put(store, a_seen(1)) == 1
 
 
 def test_missing_table_is_created(path: Path) -> None:
-    with opened(path) as store:
+    with opened(sqlite_store(path)) as store:
         put(store, a_seen(1))
     with closing(sqlite3.connect(path)) as older:
         older.execute("DROP TABLE outages")
     away = Outage(since=NOON - MINUTE, until=NOON)
-    with opened(path) as store:
+    with opened(sqlite_store(path)) as store:
         put(store, OutageEnded(at=NOON, outage=away))
         assert len(store.facts(0, 10)) == 2

@@ -158,7 +158,8 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     ),
     (
         lambda fault: (
-            fault.kind.trait is FaultTrait.SERVICE and fault != _without_limits(fault)
+            fault.kind.trait is FaultTrait.SERVICE
+            and fault != Fault(kind=fault.kind, seconds=fault.seconds)
         ),
         "while connections are refused nobody knows who asks for what: `refused` takes"
         " no VMs, no kind of request, no count and no probability; give only how long"
@@ -213,10 +214,6 @@ def fault_of(
             retry_after=_RETRY_AFTER if retry_after is None else retry_after,
         )
     )
-
-
-def _without_limits(fault: Fault) -> Fault:
-    return Fault(kind=fault.kind, seconds=fault.seconds)
 
 
 def _parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:

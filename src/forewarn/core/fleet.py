@@ -149,8 +149,7 @@ def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audien
         yield Audience(name=group.name, group=group.name, epoch=epoch)
         return
     for vm in vms:
-        name = audience_name(group, vm.name)
-        yield Audience(name=name, group=group.name, vm=vm.name, epoch=epoch)
+        yield audience_of(group, vm.name, epoch)
 
 
 def audience_name(group: Group, vm: str) -> str:
@@ -158,7 +157,7 @@ def audience_name(group: Group, vm: str) -> str:
     return f"{group.name}/{vm}" if group.isolated else group.name
 
 
-def audience_of(group: Group, vm: str) -> Audience:
-    """Return the audience that `vm` of `group` belongs to, with an empty epoch."""
-    own = vm if group.isolated else None
-    return Audience(name=audience_name(group, vm), group=group.name, vm=own, epoch="")
+def audience_of(group: Group, vm: str, epoch: str = "") -> Audience:
+    """Create the audience that `vm` of `group` belongs to."""
+    own, name = vm if group.isolated else None, audience_name(group, vm)
+    return Audience(name=name, group=group.name, vm=own, epoch=epoch)

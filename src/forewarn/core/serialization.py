@@ -16,21 +16,28 @@ _T = TypeVar("_T")
 _Read = Callable[[Any], Any]  # Any: plain JSON has no narrower type
 
 
-def to_plain(value: object) -> object:
+#: Types with a form of their own, and the functions that return it.
+Forms = Mapping[type, Callable[..., object]]
+
+_FORMS: Forms = {datetime: datetime.isoformat}
+
+
+def to_plain(value: object, forms: Forms = _FORMS) -> object:
     """Convert `value` to what the json module can write."""
+    if type(value) in forms:
+        return forms[type(value)](value)
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, datetime):
-        return value.isoformat()
     if isinstance(value, tuple):
-        return [to_plain(item) for item in value]
+        return [to_plain(item, forms) for item in value]
     if isinstance(value, Mapping):
-        return {name: to_plain(item) for name, item in value.items()}
+        return {name: to_plain(item, forms) for name, item in value.items()}
     if is_dataclass(value):
         return {
-            field.name: to_plain(getattr(value, field.name)) for field in fields(value)
+            field.name: to_plain(getattr(value, field.name), forms)
+            for field in fields(value)
         }
     raise TypeError(f"{type(value).__name__} has no plain form")
 

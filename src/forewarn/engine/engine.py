@@ -17,23 +17,25 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 from forewarn.core.fleet import audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Announced
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import (
+    Context,
     Step,
     groups_beyond,
     groups_to_settle,
     is_at_hand,
 )
-from forewarn.engine.heartbeat import Heartbeat, warn_of_outage
+from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
 from forewarn.engine.lookup import (
     count_user_operations,
@@ -56,23 +58,14 @@ from forewarn.ports import Clock, Snapshot, Store, Transaction
 #: The stored setting with the time of the manual clock.
 CLOCK = "clock"
 
+#: The name of the service itself, as the author of commands that nobody gave.
+SERVICE = "forewarn"
+
+#: A command of the core, and one on the maintenance with an id; other arguments bound.
+Command: TypeAlias = Callable[[Slice, Context], Step]
+CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
+
 _T = TypeVar("_T")
-
-
-class Command(Protocol):
-    """A command of the core with all its arguments but slice, time and rules."""
-
-    def __call__(self, slice_: Slice, /, *, now: datetime, rules: Rules) -> Step:
-        """Return the step that the command takes in `slice_`."""
-
-
-class CommandOnOne(Protocol):
-    """The same, for a command on one maintenance."""
-
-    def __call__(
-        self, slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
-    ) -> Step:
-        """Return the step that the command takes in `slice_`."""
 
 
 def new_id() -> str:
@@ -104,7 +97,6 @@ class Engine:
         self.rules = rules
         self.observations = observations
         self.new_id = new_id
-        self._heartbeat = Heartbeat(clock)
         self._after_commit = after_commit
         self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -121,14 +113,15 @@ class Engine:
     ) -> Sequence[Maintenance]:
         """Announce `order`; return its maintenance operations in running order."""
         announcements.check_order(order)
-        with self.writing(once) as (transaction, now):
-            groups, command = self.announcement(transaction, order, by, self.new_id)
-            maintenances = announced(self.decide(transaction, groups, command, now))
-            keep_receipt(transaction, once, maintenances, now)
+        with self.writing(by, once) as (transaction, context):
+            groups, command = self.announcement(transaction, order)
+            step = self.decide(transaction, context, groups, command)
+            maintenances = announced(step)
+            keep_receipt(transaction, once, maintenances, context.now)
         return maintenances
 
     def announcement(
-        self, snapshot: Snapshot, order: Order, by: str, new_id: Callable[[], str]
+        self, snapshot: Snapshot, order: Order
     ) -> tuple[Collection[str], Command]:
         """Return the groups that `order` affects, and the command that announces it."""
         order, vms = find_targets(snapshot, order)
@@ -136,8 +129,6 @@ class Engine:
             announcements.announce,
             order=order,
             vms=vms,
-            by=by,
-            new_id=new_id,
             scheduled=count_user_operations(snapshot, self.rules),
         )
         return {vm.group for vm in vms}, command
@@ -146,7 +137,7 @@ class Engine:
 
     def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
         """Approve events visible to a VM: all of them or none."""
-        with self.writing() as (transaction, now):
+        with self.writing(vm_name) as (transaction, context):
             vm = find_vm(transaction, vm_name)
             maintenances = {name: transaction.maintenance(name) for name in event_ids}
             part = transaction.part_of_fleet(vms=[vm.name])
@@ -154,14 +145,9 @@ class Engine:
             commands.check_may_approve(maintenances.items(), audience)
             self.decide(
                 transaction,
+                replace(context, by=vm.name),  # as declared
                 _waiting_groups(maintenances.values()),
-                partial(
-                    commands.approve,
-                    event_ids=event_ids,
-                    by=vm.name,
-                    via=Via.METADATA,
-                ),
-                now,
+                partial(commands.approve, event_ids=event_ids, via=Via.METADATA),
             )
 
     def approve(
@@ -175,17 +161,17 @@ class Engine:
     ) -> Maintenance:
         """Approve one event; if `group` is given, only an event of that group."""
         event_id = event_id.upper()
-        with self.writing(once) as (transaction, now):
+        with self.writing(by, once) as (transaction, context):
             maintenance, _ = find_event(transaction, event_id, group=group)
             commands.check_is_live(maintenance, event_id)
             self.decide(
                 transaction,
+                context,
                 _waiting_groups([maintenance]),
-                partial(commands.approve, event_ids=[event_id], by=by, via=via),
-                now,
+                partial(commands.approve, event_ids=[event_id], via=via),
             )
             after = find_maintenance(transaction, event_id)
-            keep_receipt(transaction, once, after, now)
+            keep_receipt(transaction, once, after, context.now)
         return after
 
     # --- other commands ------------------------------------------------------
@@ -199,20 +185,19 @@ class Engine:
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Cancel a maintenance that has not started."""
-        command = partial(commands.cancel, by=by, reason=reason)
-        return self.on_one(any_id, command, once)
+        return self.on_one(any_id, partial(commands.cancel, reason=reason), by, once)
 
     def complete(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Treat the work as done and the duration as over."""
-        return self.on_one(any_id, partial(commands.complete, by=by), once)
+        return self.on_one(any_id, commands.complete, by, once)
 
     def retry(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
         """Have the driver retry the remaining work of a stuck maintenance."""
-        return self.on_one(any_id, partial(commands.retry, by=by), once)
+        return self.on_one(any_id, commands.retry, by, once)
 
     def close(
         self,
@@ -223,33 +208,31 @@ class Engine:
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Give up on a stuck maintenance."""
-        command = partial(commands.close, by=by, reason=reason)
-        return self.on_one(any_id, command, once)
+        return self.on_one(any_id, partial(commands.close, reason=reason), by, once)
 
     def on_one(
         self,
         any_id: str,
         command: CommandOnOne,
+        by: str = SERVICE,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
         """Run `command` on one maintenance; return what became of it."""
-        with self.writing(once) as (transaction, now):
+        with self.writing(by, once) as (transaction, context):
             maintenance = find_maintenance(transaction, any_id)
-            self.decide_on_one(transaction, maintenance, command, now)
+            self.decide_on_one(transaction, context, maintenance, command)
             after = find_maintenance(transaction, maintenance.id)
-            keep_receipt(transaction, once, after, now)
+            keep_receipt(transaction, once, after, context.now)
         return after
 
     # --- polls and time ------------------------------------------------------
 
     def listen(self, groups: Iterable[str]) -> None:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
-        with self.writing() as (transaction, now):
+        with self.writing() as (transaction, context):
             existing = transaction.part_of_fleet(groups=groups).groups
-            command = partial(
-                commands.listen, groups=[*existing], epoch=self.new_epoch()
-            )
-            self.decide(transaction, existing, command, now)
+            command = partial(commands.listen, groups=existing)
+            self.decide(transaction, context, existing, command)
 
     def tick(self) -> None:
         """Apply everything that is due, until nothing is."""
@@ -261,11 +244,10 @@ class Engine:
         with self.store.snapshot() as snapshot:
             if not snapshot.due(self.now(snapshot)):
                 return False
-        with self.writing() as (transaction, now):
-            due = transaction.due(now)
-            groups = {group for maintenance in due for group in maintenance.groups}
-            step = self.decide(transaction, groups, commands.tick, now)
-            if not step.facts and (still := transaction.due(now)):
+        with self.writing() as (transaction, context):
+            due = transaction.due(context.now)
+            step = self.decide(transaction, context, groups_of(due), commands.tick)
+            if not step.facts and (still := transaction.due(context.now)):
                 names = ", ".join(sorted(maintenance.id for maintenance in still))
                 raise RuntimeError(f"time moves {names}, but nothing comes of it")
         return bool(due)
@@ -277,16 +259,16 @@ class Engine:
 
     def beat(self) -> None:
         """Save the heartbeat and the pending observations."""
-        with self.writing() as (transaction, now):
-            self._heartbeat.beat(transaction, now)
+        with self.writing() as (transaction, context):
+            beat(transaction, context.now)
 
     def keep_clock(
         self, moment: datetime, once: IdempotencyKey[datetime] | None = None
     ) -> None:
         """Save the time of the manual clock."""
-        with self.writing(once) as (transaction, now):
+        with self.writing(once=once) as (transaction, context):
             transaction.keep(CLOCK, moment.isoformat())
-            keep_receipt(transaction, once, moment, now)
+            keep_receipt(transaction, once, moment, context.now)
 
     def refuse_repeated(self, once: IdempotencyKey[_T] | None) -> None:
         """Raise `Repeated` if the request was handled before; change nothing."""
@@ -304,23 +286,24 @@ class Engine:
 
     @contextmanager
     def writing(
-        self, once: IdempotencyKey[_T] | None = None
-    ) -> Iterator[tuple[Transaction, datetime]]:
+        self, by: str = SERVICE, once: IdempotencyKey[_T] | None = None
+    ) -> Iterator[tuple[Transaction, Context]]:
         """Open a transaction with the pending observations; wake readers after it."""
         batch = Batch()
         try:
             with self.store.transaction() as transaction:
                 batch = self.observations.take()
                 before = transaction.position()
-                now = self.now(transaction)
+                context = self.context(transaction, by, self.new_id)
+                now = context.now
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                outage = self._heartbeat.detect_outage(transaction, now)
+                outage = detect_outage(transaction, self.clock, now)
                 is_behind = self.clock.now() < now  # then polls count as now
                 polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
                 transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
-                yield transaction, now
+                yield transaction, context
                 after = transaction.position()
         except BaseException as error:
             self.observations.give_back(batch)
@@ -337,30 +320,30 @@ class Engine:
     def decide(
         self,
         transaction: Transaction,
+        context: Context,
         groups: Iterable[str],
         command: Command,
-        now: datetime,
         extend: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
         """Run `command` over `groups`, save its step, and settle what it unblocks.
 
         `extend` adds to the slice what the command needs besides the groups.
         """
-        step = self._save_step(transaction, groups, command, now, extend)
+        step = self._save_step(transaction, context, groups, command, extend)
         latest = step
         while latest.facts:
-            beyond = groups_beyond(latest.slice, now, self.rules)
+            beyond = groups_beyond(latest.slice, context)
             if not beyond:
                 break
-            latest = self._save_step(transaction, beyond, commands.tick, now)
+            latest = self._save_step(transaction, context, beyond, commands.tick)
         return step
 
     def decide_on_one(
         self,
         transaction: Transaction,
+        context: Context,
         maintenance: Maintenance,
         command: CommandOnOne,
-        now: datetime,
     ) -> Maintenance:
         """Run `command` on `maintenance`, even if it is over; return what became of it.
 
@@ -374,9 +357,9 @@ class Engine:
 
         step = self.decide(
             transaction,
+            context,
             maintenance.groups,
-            partial(command, maintenance_id=maintenance.id),
-            now,
+            lambda slice_, context: command(slice_, context, maintenance.id),
             with_maintenance,
         )
         return step.slice.maintenance(maintenance.id)
@@ -384,33 +367,47 @@ class Engine:
     def _save_step(
         self,
         transaction: Transaction,
+        context: Context,
         groups: Iterable[str],
         command: Command,
-        now: datetime,
         extend: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Load `groups`, widened once to everything due there; decide and save."""
-        slice_ = with_leaving(transaction, extend(transaction.slice(groups)))
-        step = command(slice_, now=now, rules=self.rules)
-        required = groups_to_settle(slice_, step.slice, now, self.rules)
-        if not required <= slice_.groups.keys() | step.slice.groups.keys():
-            wider = transaction.slice(required | slice_.groups.keys())
-            slice_ = with_leaving(transaction, extend(wider))
-            step = command(slice_, now=now, rules=self.rules)
-        transaction.save(slice_, step, _next_moments(step.slice, now, self.rules))
+        slice_, step = load_and_decide(transaction, context, groups, command, extend)
+        transaction.save(slice_, step, _next_moments(step.slice, context))
         removed = removed_groups(step.facts)
-        if removed and revoke_tokens_of(transaction, removed, now):
+        if removed and revoke_tokens_of(transaction, removed, context.now):
             self.are_tokens_stale = True
         return step
 
-    def new_epoch(self) -> str:
-        """Create the opaque name of an epoch."""
-        return self.new_id()[:8].lower()
+    def context(
+        self, snapshot: Snapshot, by: str, new_id: Callable[[], str]
+    ) -> Context:
+        """Return the context of a command that `by` gives now."""
+        now = self.now(snapshot)
+        return Context(now=now, rules=self.rules, by=by, new_id=new_id)
 
     def now(self, snapshot: Snapshot) -> datetime:
         """Return the current time, but never before the last fact."""
         now, last = self.clock.now(), snapshot.last_at()
         return now if last is None else max(now, last)
+
+
+def load_and_decide(
+    snapshot: Snapshot,
+    context: Context,
+    groups: Iterable[str],
+    command: Command,
+    extend: Callable[[Slice], Slice] = lambda slice_: slice_,
+) -> tuple[Slice, Step]:
+    """Load `groups`, widened once to everything due there, and run `command`."""
+    slice_ = with_leaving(snapshot, extend(snapshot.slice(groups)))
+    step = command(slice_, context)
+    required = groups_to_settle(slice_, step.slice, context)
+    if not required <= slice_.groups.keys() | step.slice.groups.keys():
+        wider = snapshot.slice(required | slice_.groups.keys())
+        slice_ = with_leaving(snapshot, extend(wider))
+        step = command(slice_, context)
+    return slice_, step
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
@@ -426,18 +423,16 @@ def announced(step: Step) -> Sequence[Maintenance]:
 
 def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:
     """Return the groups of those that can still be approved."""
-    return {
-        group
+    return groups_of(
+        maintenance
         for maintenance in maintenances
         if maintenance and maintenance.phase is Phase.SCHEDULED
-        for group in maintenance.groups
-    }
+    )
 
 
-def _next_moments(
-    slice_: Slice, now: datetime, rules: Rules
-) -> Mapping[str, datetime | None]:
+def _next_moments(slice_: Slice, context: Context) -> Mapping[str, datetime | None]:
     """Return the next timer of each maintenance; one partly loaded keeps its timer."""
+    now, rules = context.now, context.rules
     return {
         maintenance.id: policy.next_moment(maintenance, now, rules, slice_.outages)
         for maintenance in slice_.maintenances.values()

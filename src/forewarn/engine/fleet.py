@@ -1,6 +1,6 @@
 """Commands that change the fleet."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -9,20 +9,22 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle import fleet_changes
 from forewarn.core.lifecycle.fleet_changes import Difference
-from forewarn.core.lifecycle.model import Phase, Slice
-from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.model import Phase, Slice, groups_of
+from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
-from forewarn.engine.lookup import every
+from forewarn.engine.lookup import declared_name, every
 from forewarn.engine.readers.documents import FIRST_VM
-from forewarn.errors import Conflict, NotFound
+from forewarn.errors import Conflict
 from forewarn.ports import Snapshot, Transaction
 
 #: The stored setting with the digest of the last fleet file applied; empty after any
 #: other change of the whole fleet.
 _DIGEST = "fleet"
 
-_T = TypeVar("_T")
+#: The fields of a `Fleet`, and what each holds.
+_NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
+
 _Named = TypeVar("_Named", VM, Group, Host)
 
 
@@ -52,21 +54,21 @@ class FleetCommands:
     ) -> FleetApplied:
         """Replace the whole fleet with `desired`; `digest` identifies its file."""
         first = next(iter(desired.vms), "")
-        with self._engine.writing(once) as (transaction, now):
+        with self._engine.writing(by, once) as (transaction, context):
             current = transaction.fleet()
             difference = fleet_changes.difference(current, desired)
             if not remove:
                 fleet_changes.refuse_large_removal(current, difference)
             if difference or digest:
                 transaction.keep(FIRST_VM, first)
-            step = self._change(transaction, current, difference, by)
+            step = self._change(transaction, context, current, difference)
             transaction.keep(_DIGEST, digest)
             warnings = (
                 *fleet_file.warnings(desired),
                 *fleet_changes.consequences(step),
             )
             applied = FleetApplied(difference=difference, warnings=warnings)
-            keep_receipt(transaction, once, applied, now)
+            keep_receipt(transaction, once, applied, context.now)
         return applied
 
     def is_applied(self, digest: str) -> bool:
@@ -76,137 +78,97 @@ class FleetCommands:
 
     def put_vm(self, vm: VM, *, by: str, once: IdempotencyKey[VM] | None = None) -> VM:
         """Add or change a VM."""
-
-        def part(snapshot: Snapshot) -> Fleet:
-            return snapshot.part_of_fleet(
-                vms=[vm.name],
-                groups=[vm.group],
-                hosts=[vm.host] if vm.host else [],
-                addresses=vm.addresses,
-            )
-
-        def change(current: Fleet) -> Fleet:
-            vms = _put(current.vms, vm)
-            return _joined(replace(current, vms=vms), f"VM {vm.name}")
-
-        return self._alter(
-            part, change, by, once, lambda after: _find(after.vms, vm.name, "VM")
-        )
+        hosts = [vm.host] if vm.host else []
+        near = {"groups": [vm.group], "hosts": hosts, "addresses": vm.addresses}
+        return self._put("vms", vm, by, once, **near)
 
     def put_group(
         self, group: Group, *, by: str, once: IdempotencyKey[Group] | None = None
     ) -> Group:
         """Add a group, or change its settings."""
-
-        def change(current: Fleet) -> Fleet:
-            groups = _put(current.groups, group)
-            return _joined(replace(current, groups=groups), f"group {group.name}")
-
-        return self._alter(
-            lambda snapshot: snapshot.part_of_fleet(groups=[group.name]),
-            change,
-            by,
-            once,
-            lambda after: _find(after.groups, group.name, "group"),
-        )
+        return self._put("groups", group, by, once)
 
     def put_host(
         self, host: Host, *, by: str, once: IdempotencyKey[Host] | None = None
     ) -> Host:
         """Add a host."""
-        return self._alter(
-            lambda snapshot: snapshot.part_of_fleet(hosts=[host.name]),
-            lambda current: replace(current, hosts=_put(current.hosts, host)),
-            by,
-            once,
-            lambda after: _find(after.hosts, host.name, "host"),
-        )
+        return self._put("hosts", host, by, once)
 
     def remove_vm(
         self, name: str, *, by: str, once: IdempotencyKey[None] | None = None
     ) -> None:
         """Remove a VM from the fleet, without an event."""
-
-        def change(current: Fleet) -> Fleet:
-            gone = _find(current.vms, name, "VM")
-            vms = {other: vm for other, vm in current.vms.items() if other != gone.name}
-            return _joined(replace(current, vms=vms), f"VM {name}")
-
-        self._alter(
-            lambda snapshot: snapshot.part_of_fleet(vms=[name]),
-            change,
-            by,
-            once,
-            lambda after: None,
-        )
+        self._remove("vms", name, by, once)
 
     def remove_group(
         self, name: str, *, by: str, once: IdempotencyKey[None] | None = None
     ) -> None:
         """Remove an empty group from the fleet."""
-
-        def change(current: Fleet) -> Fleet:
-            gone = _find(current.groups, name, "group")
-            members = [vm.name for vm in current.vms.values() if vm.group == gone.name]
-            _refuse_if_used(f"group {gone.name}", members)
-            groups = {n: g for n, g in current.groups.items() if n != gone.name}
-            return replace(current, groups=groups)
-
-        self._alter(
-            lambda snapshot: snapshot.part_of_fleet(groups=[name]),
-            change,
-            by,
-            once,
-            lambda after: None,
-        )
+        self._remove("groups", name, by, once)
 
     def remove_host(
         self, name: str, *, by: str, once: IdempotencyKey[None] | None = None
     ) -> None:
         """Remove an empty host from the fleet."""
+        self._remove("hosts", name, by, once)
 
-        def change(current: Fleet) -> Fleet:
-            gone = _find(current.hosts, name, "host")
-            members = [vm.name for vm in current.vms.values() if vm.host == gone.name]
-            _refuse_if_used(f"host {gone.name}", members)
-            hosts = {n: h for n, h in current.hosts.items() if n != gone.name}
-            return replace(current, hosts=hosts)
-
-        self._alter(
-            lambda snapshot: snapshot.part_of_fleet(hosts=[name]),
-            change,
-            by,
-            once,
-            lambda after: None,
-        )
-
-    def _alter(
+    def _put(
         self,
-        part: Callable[[Snapshot], Fleet],
-        change: Callable[[Fleet], Fleet],
+        kind: str,
+        thing: _Named,
         by: str,
-        once: IdempotencyKey[_T] | None,
-        result: Callable[[Fleet], _T],
-    ) -> _T:
-        """Change a part of the fleet; the rest stays as it is."""
-        with self._engine.writing(once) as (transaction, now):
-            current = part(transaction)
-            difference = fleet_changes.difference(current, change(current))
-            self._change(transaction, current, difference, by)
-            altered = result(part(transaction))
-            keep_receipt(transaction, once, altered, now)
-        return altered
+        once: IdempotencyKey[_Named] | None,
+        **near: Iterable[str],
+    ) -> _Named:
+        """Add or change `thing`; `near` names what it may refer to."""
+        names = {kind: [thing.name], **near}
+        with self._engine.writing(by, once) as (transaction, context):
+            current = transaction.part_of_fleet(**names)
+            named = _put(getattr(current, kind), thing)
+            self._replace(transaction, context, current, kind, named, thing.name)
+            after = getattr(transaction.part_of_fleet(**names), kind)
+            stored: _Named = after[declared_name(thing.name, after, _NOUNS[kind])]
+            keep_receipt(transaction, once, stored, context.now)
+        return stored
+
+    def _remove(
+        self, kind: str, name: str, by: str, once: IdempotencyKey[None] | None
+    ) -> None:
+        with self._engine.writing(by, once) as (transaction, context):
+            current = transaction.part_of_fleet(**{kind: [name]})
+            named = {**getattr(current, kind)}
+            gone = named.pop(declared_name(name, named, _NOUNS[kind]))
+            _refuse_if_used(current, gone)
+            self._replace(transaction, context, current, kind, named, name)
+            keep_receipt(transaction, once, None, context.now)
+
+    def _replace(
+        self,
+        transaction: Transaction,
+        context: Context,
+        current: Fleet,
+        kind: str,
+        named: Mapping[str, _Named],
+        name: str,
+    ) -> None:
+        """Replace all of one kind in a part of the fleet; the rest stays as it is."""
+        changed = replace(current, **{kind: named})  # type: ignore[arg-type]  # a key of _NOUNS
+        desired = _joined(changed, f"{_NOUNS[kind]} {name}")
+        difference = fleet_changes.difference(current, desired)
+        self._change(transaction, context, current, difference)
 
     def _change(
-        self, transaction: Transaction, current: Fleet, changes: Difference, by: str
+        self,
+        transaction: Transaction,
+        context: Context,
+        current: Fleet,
+        changes: Difference,
     ) -> Step:
-        engine = self._engine
-        now, epoch = engine.now(transaction), engine.new_epoch()
-        return engine.decide(
+        return self._engine.decide(
             transaction,
+            context,
             _affected_groups(transaction, changes),
-            partial(fleet_changes.change, changes=changes, by=by, epoch=epoch),
-            now,
+            partial(fleet_changes.change, changes=changes),
             lambda slice_: _with_fleet(slice_, current, changes),
         )
 
@@ -218,7 +180,7 @@ def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
         return changes.groups_touched
     live = every(snapshot, Phase.SCHEDULED, Phase.STARTED)
     bound = [maintenance for maintenance in live if maintenance.host in gone]
-    return changes.groups_touched.union(*(maintenance.groups for maintenance in bound))
+    return changes.groups_touched | groups_of(bound)
 
 
 def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
@@ -251,16 +213,19 @@ def _put(named: Mapping[str, _Named], thing: _Named) -> dict[str, _Named]:
     return {**kept, spelling: replace(thing, name=spelling)}
 
 
-def _find(named: Mapping[str, _Named], name: str, noun: str) -> _Named:
-    for thing in named.values():
-        if fold_name(thing.name) == fold_name(name):
-            return thing
-    raise NotFound(f"there is no {noun} {name}")
-
-
-def _refuse_if_used(what: str, members: list[str]) -> None:
+def _refuse_if_used(fleet: Fleet, gone: VM | Group | Host) -> None:
+    """Raise `Conflict` if `gone` is a group or host that still has VMs."""
+    if isinstance(gone, VM):
+        return
+    is_group = isinstance(gone, Group)
+    members = [
+        vm.name
+        for vm in fleet.vms.values()
+        if (vm.group if is_group else vm.host) == gone.name
+    ]
     if members:
-        shown = ", ".join(sorted(members)[:5])
+        what, shown = "group" if is_group else "host", ", ".join(sorted(members)[:5])
         raise Conflict(
-            f"{what} still has {len(members)} VMs ({shown}); move them first"
+            f"{what} {gone.name} still has {len(members)} VMs ({shown}); move them"
+            " first"
         )

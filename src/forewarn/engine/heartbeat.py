@@ -8,9 +8,9 @@ import logging
 from datetime import datetime, timedelta
 
 from forewarn.clocks import ManualClock
-from forewarn.core.lifecycle import commands
-from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
+from forewarn.engine.observations import record_facts
 from forewarn.ports import Clock, Snapshot, Transaction
 
 #: The stored setting that holds the heartbeat.
@@ -22,36 +22,31 @@ _GAP = timedelta(minutes=1)  # of real time; a longer gap is an outage
 _log = logging.getLogger(__name__)
 
 
-class Heartbeat:
-    """Saves the heartbeat, and detects gaps in it."""
+def beat(transaction: Transaction, now: datetime) -> None:
+    """Save the heartbeat, even if the clock was set back."""
+    if last_heartbeat(transaction) != now:
+        transaction.keep(HEARTBEAT, now.isoformat())
 
-    def __init__(self, clock: Clock) -> None:
-        """Use the time of `clock`."""
-        self._clock = clock
 
-    def beat(self, transaction: Transaction, now: datetime) -> None:
-        """Save the heartbeat, even if the clock was set back."""
-        if last_heartbeat(transaction) != now:
-            transaction.keep(HEARTBEAT, now.isoformat())
+def detect_outage(
+    transaction: Transaction, clock: Clock, now: datetime
+) -> Outage | None:
+    """Detect and record the outage that ends now, if there is one."""
+    last = last_heartbeat(transaction)
+    outage = None if last is None else _outage(clock, last, now)
+    if outage is not None:
+        record_facts(transaction, [OutageEnded(at=now, outage=outage)])
+    if outage is not None or isinstance(clock, ManualClock):
+        beat(transaction, now)
+    return outage
 
-    def detect_outage(self, transaction: Transaction, now: datetime) -> Outage | None:
-        """Detect and record the outage that ends now, if there is one."""
-        last = last_heartbeat(transaction)
-        outage = None if last is None else self._outage(last, now)
-        if outage is not None:
-            before = Slice()
-            transaction.save(before, commands.end_outage(before, outage, now), {})
-        if outage is not None or isinstance(self._clock, ManualClock):
-            self.beat(transaction, now)
-        return outage
 
-    def _outage(self, last: datetime, now: datetime) -> Outage | None:
-        """Moving a manual clock while the service runs is not an outage."""
-        clock = self._clock
-        until = clock.start if isinstance(clock, ManualClock) else now
-        if until - last <= _GAP * clock.rate:
-            return None
-        return Outage(since=last, until=until)
+def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
+    """Moving a manual clock while the service runs is not an outage."""
+    until = clock.start if isinstance(clock, ManualClock) else now
+    if until - last <= _GAP * clock.rate:
+        return None
+    return Outage(since=last, until=until)
 
 
 def warn_of_outage(outage: Outage) -> None:

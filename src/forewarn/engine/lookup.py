@@ -57,7 +57,7 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
         return replace(order, host=host), _not_empty(vms, f"host {host}")
     if order.group is not None:
         part = snapshot.part_of_fleet(groups=[order.group])
-        group = _exact(order.group, part.groups, "group")
+        group = declared_name(order.group, part.groups, "group")
         vms = [vm for vm in part.vms.values() if vm.group == group]
         return replace(order, group=group), _not_empty(vms, f"group {group}")
     named = {vm.name: vm for vm in (find_vm(snapshot, name) for name in order.vms)}
@@ -67,7 +67,7 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
 def find_host(snapshot: Snapshot, name: str) -> tuple[str, Sequence[VM]]:
     """Find the host `name`, as declared, and the VMs on it."""
     part = snapshot.part_of_fleet(hosts=[name])
-    host = _exact(name, part.hosts, "host")
+    host = declared_name(name, part.hosts, "host")
     return host, [vm for vm in part.vms.values() if vm.host == host]
 
 
@@ -87,7 +87,8 @@ def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
     return sum(1 for maintenance in scheduled if is_user_operation(maintenance))
 
 
-def _exact(name: str, names: Iterable[str], noun: str) -> str:
+def declared_name(name: str, names: Iterable[str], noun: str) -> str:
+    """Return the spelling of `name` among `names`, ignoring case."""
     for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate

@@ -14,6 +14,7 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.facts import AccessRefused, Sight
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.transitions import replay
 from forewarn.core.tokens import RefusedToken, Token
 from forewarn.ports import Transaction
 
@@ -32,10 +33,6 @@ class Batch:
     sights: Sequence[Sight] = ()
     token_uses: Mapping[str, datetime] = field(default_factory=dict)  # by id
     refused: Sequence[str] = ()  # addresses
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to save."""
-        return bool(self.polls or self.sights or self.token_uses or self.refused)
 
     @property
     def refusals(self) -> tuple[RefusedToken, ...]:
@@ -158,7 +155,7 @@ def revoke_tokens_of(
 
 def record_facts(transaction: Transaction, facts: Sequence[f.Fact]) -> None:
     """Append `facts` that change neither the fleet nor any maintenance."""
-    transaction.save(Slice(), Step(Slice(), tuple(facts)), {})
+    transaction.save(Slice(), Step(replay(facts), tuple(facts)), {})
 
 
 def _drain(queue: deque[_T]) -> list[_T]:

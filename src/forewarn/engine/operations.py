@@ -8,15 +8,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import TypeAlias
 
 from forewarn.core.fleet import VM
 from forewarn.core.lifecycle import announcements, commands, operations
 from forewarn.core.lifecycle.announcements import Order
-from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice, Via
+from forewarn.core.lifecycle.model import (
+    Cause,
+    Event,
+    Maintenance,
+    Phase,
+    Slice,
+    Via,
+    groups_of,
+)
 from forewarn.core.lifecycle.operations import VmOperation
-from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine, announced
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
 from forewarn.engine.lookup import count_user_operations, every, find_host, find_vm
@@ -32,18 +39,8 @@ class HostResult:
     concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
 
 
-class _Command(Protocol):
-    def __call__(
-        self,
-        slice_: Slice,
-        order: Order,
-        vms: Sequence[VM],
-        *,
-        by: str,
-        new_id: Callable[[], str],
-        now: datetime,
-        rules: Rules,
-    ) -> Step: ...
+#: A command on a host, whose VMs it takes.
+_Command: TypeAlias = Callable[[Slice, Context, Order, Sequence[VM]], Step]
 
 
 class Operations:
@@ -68,27 +65,25 @@ class Operations:
         """
         announcements.check_order(order)
         engine = self._engine
-        with engine.writing(once) as (transaction, now):
+        with engine.writing(by, once) as (transaction, context):
             vms = [find_vm(transaction, name, group=group) for name in order.vms]
             command = partial(
                 operations.operate,
                 operation=operation,
                 order=order,
                 vms=vms,
-                by=by,
-                new_id=engine.new_id,
                 scheduled=count_user_operations(transaction, engine.rules),
             )
             groups = {vm.group for vm in vms}
-            maintenances = announced(engine.decide(transaction, groups, command, now))
-            keep_receipt(transaction, once, maintenances, now)
+            step = engine.decide(transaction, context, groups, command)
+            maintenances = announced(step)
+            keep_receipt(transaction, once, maintenances, context.now)
         return maintenances
 
     def maintain(
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:
         """Announce planned maintenance of the host that `order` names."""
-        announcements.check_order(order)
         return self._on_host(announcements.announce, order, by, once)
 
     def degrade(
@@ -100,7 +95,6 @@ class Operations:
         once: IdempotencyKey[HostResult] | None = None,
     ) -> HostResult:
         """Announce that VMs must leave a host that is predicted to fail."""
-        announcements.check_order(order)
         command = partial(operations.degrade, fails_by=fails_by)
         return self._on_host(command, order, by, once, {Cause.DEGRADED})
 
@@ -108,7 +102,6 @@ class Operations:
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:
         """Record that a host has failed."""
-        announcements.check_order(order)
         return self._on_host(operations.fail, order, by, once, set(Cause))
 
     def recover(
@@ -125,23 +118,25 @@ class Operations:
         once: IdempotencyKey[HostResult] | None,
         concerns: Collection[Cause] = (),
     ) -> HostResult:
+        announcements.check_order(order)
         engine = self._engine
-        with engine.writing(once) as (transaction, now):
+        with engine.writing(by, once) as (transaction, context):
             host, vms = find_host(transaction, order.host or "")
-            groups = {vm.group for vm in vms}
-            for maintenance in every(transaction, Phase.STARTED):
-                if maintenance.host == host:  # its VMs may have moved since
-                    groups.update(maintenance.groups)
+            started = [
+                maintenance
+                for maintenance in every(transaction, Phase.STARTED)
+                if maintenance.host == host  # its VMs may have moved since
+            ]
+            groups = groups_of(started).union(vm.group for vm in vms)
             live = transaction.slice(groups).maintenances.values()
             existing = [maintenance for maintenance in live if maintenance.host == host]
-            bound = partial(
-                command,
-                order=replace(order, host=host),
-                vms=vms,
-                by=by,
-                new_id=engine.new_id,
+            named = replace(order, host=host)
+            step = engine.decide(
+                transaction,
+                context,
+                groups,
+                lambda slice_, context: command(slice_, context, named, vms),
             )
-            step = engine.decide(transaction, groups, bound, now)
             after = [step.slice.maintenance(maintenance.id) for maintenance in existing]
             changed = [
                 new for old, new in zip(existing, after, strict=True) if new != old
@@ -150,7 +145,7 @@ class Operations:
                 maintenance for maintenance in after if maintenance.cause in concerns
             ]
             result = HostResult(announced=announced(step), concerned=changed or same)
-            keep_receipt(transaction, once, result, now)
+            keep_receipt(transaction, once, result, context.now)
         return result
 
 
@@ -166,7 +161,7 @@ def approve_each(
 
     An event for which `is_seen` is false is reported as not found.
     """
-    with engine.writing() as (transaction, now):
+    with engine.writing(by) as (transaction, context):
         results = {name: _find(transaction, name, is_seen) for name in event_ids}
         good = {
             event: result
@@ -176,18 +171,13 @@ def approve_each(
         if good:
             engine.decide(
                 transaction,
-                {
-                    group
-                    for maintenance in good.values()
-                    for group in maintenance.groups
-                },
+                context,
+                groups_of(good.values()),
                 partial(
                     commands.approve,
                     event_ids=[event.upper() for event in good],
-                    by=by,
                     via=via,
                 ),
-                now,
             )
     return {
         event: result if isinstance(result, ForewarnError) else None

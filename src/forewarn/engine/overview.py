@@ -15,7 +15,7 @@ from forewarn.core.lifecycle.commands import PossibleCommand, possible_commands
 from forewarn.core.lifecycle.facts import Canceled, Closed, Completed, Sight
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.queries.explanation import Explanation
-from forewarn.core.queries.visibility import visible_maintenance
+from forewarn.core.queries.visibility import shown_maintenance, visible_maintenance
 from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance
 from forewarn.engine.queries import REACH, explain_all
@@ -168,10 +168,7 @@ def _overview(
     explained = explain_all(
         snapshot, page.maintenances, now, engine.rules, group, WAITS
     )
-    shown = [
-        (visible_maintenance(maintenance, group) if group else None) or maintenance
-        for maintenance in page.maintenances
-    ]
+    shown = [shown_maintenance(maintenance, group) for maintenance in page.maintenances]
     sights = _sights(snapshot, shown)
     return Overview(
         position=snapshot.position(),

@@ -12,9 +12,8 @@ from forewarn.core.lifecycle import announcements
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import groups_to_settle
 from forewarn.core.queries.explanation import Explanation, explain, explain_preview
 from forewarn.core.queries.phrases import preview_ids
 from forewarn.core.queries.report import (
@@ -26,8 +25,12 @@ from forewarn.core.queries.report import (
 )
 from forewarn.core.queries.search import NAMING, Search, matches
 from forewarn.core.queries.story import Story, story_of
-from forewarn.core.queries.visibility import visible_fact, visible_maintenance
-from forewarn.engine.engine import Engine, announced
+from forewarn.core.queries.visibility import (
+    shown_maintenance,
+    visible_fact,
+    visible_maintenance,
+)
+from forewarn.engine.engine import Engine, announced, load_and_decide
 from forewarn.engine.lookup import every, find_maintenance
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot, Store
@@ -95,9 +98,7 @@ def explain_all(
         for maintenance in maintenances
         if maintenance.phase is Phase.SCHEDULED
     ]
-    slice_ = snapshot.slice(
-        {group for maintenance in waiting for group in maintenance.groups}
-    )
+    slice_ = snapshot.slice(groups_of(waiting))
     near = _neighborhoods(slice_)
     return {
         maintenance.id: explain(
@@ -119,17 +120,11 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
     """Return what `announce` would do, in the order in which it would run."""
     announcements.check_order(order)
     engine.save_observations()
-    rules = engine.rules
     with engine.store.snapshot() as snapshot:
-        now = engine.now(snapshot)
-        groups, command = engine.announcement(snapshot, order, by, preview_ids())
-        slice_ = snapshot.slice(groups)
-        step = command(slice_, now=now, rules=rules)
-        required = groups_to_settle(slice_, step.slice, now, rules)
-        if not required <= slice_.groups.keys():
-            wider = snapshot.slice(required | slice_.groups.keys())
-            step = command(wider, now=now, rules=rules)
-    near = _neighborhoods(step.slice)
+        context = engine.context(snapshot, by, preview_ids())
+        groups, command = engine.announcement(snapshot, order)
+        _, step = load_and_decide(snapshot, context, groups, command)
+    near, now, rules = _neighborhoods(step.slice), context.now, context.rules
     return [
         Preview(
             maintenance=maintenance,
@@ -176,11 +171,10 @@ def story_of_maintenance(
     with engine.store.snapshot() as snapshot:
         whole = find_maintenance(snapshot, any_id, group=group)
         facts = [entry.fact for entry in snapshot.facts_of(whole.id)]
-        visible = whole
         if group is not None:
             cut = [visible_fact(fact, group, lambda _: whole) for fact in facts]
             facts = [fact for fact in cut if fact is not None]
-            visible = visible_maintenance(whole, group) or whole
+        visible = shown_maintenance(whole, group)
         outages = snapshot.outages(visible.announced_at)
         is_share = len(visible.events) < len(whole.events)
         sights = _sights(snapshot, visible)

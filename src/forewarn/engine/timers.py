@@ -22,7 +22,7 @@ _MOST_IN_TURN = 20  # each occupies a control-plane thread for as long as a scri
 _TOO_FAR = f"time ends with the year {END.year - 1}"
 
 
-class Timers:
+class Timers(Follower):
     """A thread that applies what is due, and saves the heartbeat.
 
     With a manual clock it only saves the heartbeat; `ClockAdvance` does the rest. A
@@ -32,27 +32,19 @@ class Timers:
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
         """Tick `engine`; call `done` after each tick."""
+        super().__init__("timers", self._turn, self._wait_for_next)
         self._engine = engine
         self._done = done
         self._beaten = float("-inf")
-        self._follower = Follower("timers", self._turn, self._wait)
 
     @property
     def since_heartbeat(self) -> float:
         """The seconds of real time since the last heartbeat."""
         return time.monotonic() - self._beaten
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._follower.start()
-
-    def ring(self) -> None:
-        """Wake the thread, because the next timer may have changed."""
-        self._follower.ring()
-
-    def stop(self) -> None:
+    def stop(self, timeout: float | None = None) -> None:
         """Stop the thread, after a last heartbeat."""
-        self._follower.stop()
+        super().stop(timeout)
         with suppress(Unavailable):
             self._engine.beat()
 
@@ -65,7 +57,7 @@ class Timers:
             self._engine.tick()
             self._done()
 
-    def _wait(self, bell: Bell) -> None:
+    def _wait_for_next(self, bell: Bell) -> None:
         """Wait for the next timer or heartbeat, whichever comes first."""
         clock = self._engine.clock
         until = clock.now() + timedelta(seconds=heartbeat.INTERVAL * clock.rate)

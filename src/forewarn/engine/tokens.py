@@ -18,6 +18,7 @@ from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.tokens import Role, Token
 from forewarn.engine.engine import Engine
+from forewarn.engine.lookup import declared_name
 from forewarn.engine.observations import record_facts, revoke
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.ports import Transaction
@@ -69,8 +70,8 @@ class Tokens:
                 engine.are_tokens_stale = True
                 raise
 
-    def _reload_if_stale(self) -> None:
-        """Refresh the memory, unless a commit listener has done so."""
+    def reload_if_stale(self) -> None:
+        """Refresh the memory, unless it was done since the last change."""
         if self._engine.are_tokens_stale:
             self.reload()
 
@@ -139,7 +140,8 @@ class Tokens:
         token_id = secrets.token_hex(_ID_BYTES)
         text = f"{PREFIX}_{token_id}_{secrets.token_urlsafe(32)}"
         self._engine.are_tokens_stale = True  # until the outcome is known
-        with self._engine.writing() as (transaction, now):
+        with self._engine.writing() as (transaction, context):
+            now = context.now
             token = Token(
                 id=token_id,
                 name=name,
@@ -153,8 +155,17 @@ class Tokens:
             core.check_token(token, transaction.tokens(), now)
             token = _with_declared_group(transaction, token)
             transaction.keep_token(token)
-            record_facts(transaction, [_token_created(token, by, now)])
-        self._reload_if_stale()
+            fact = f.TokenCreated(
+                at=now,
+                by=by,
+                token=token.id,
+                name=token.name,
+                role=token.role,
+                group=token.group,
+                expires_at=token.expires_at,
+            )
+            record_facts(transaction, [fact])
+        self.reload_if_stale()
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
@@ -166,26 +177,14 @@ class Tokens:
                 " and restart"
             )
         self._engine.are_tokens_stale = True
-        with self._engine.writing() as (transaction, now):
-            token = core.find_token(transaction.tokens(), name_or_id, now)
+        with self._engine.writing() as (transaction, context):
+            token = core.find_token(transaction.tokens(), name_or_id, context.now)
             if token is None:
                 raise NotFound(f"there is no token {name_or_id}")
             if token.revoked_at is None:
-                revoke(transaction, [token], by, now)
-        self._reload_if_stale()
+                revoke(transaction, [token], by, context.now)
+        self.reload_if_stale()
         return token
-
-
-def _token_created(token: Token, by: str, now: datetime) -> f.TokenCreated:
-    return f.TokenCreated(
-        at=now,
-        by=by,
-        token=token.id,
-        name=token.name,
-        role=token.role,
-        group=token.group,
-        expires_at=token.expires_at,
-    )
 
 
 def _with_declared_group(transaction: Transaction, token: Token) -> Token:
@@ -193,10 +192,7 @@ def _with_declared_group(transaction: Transaction, token: Token) -> Token:
     if token.group is None:
         return token
     names = transaction.part_of_fleet(groups=[token.group]).groups
-    for name in names:
-        if fold_name(name) == fold_name(token.group):
-            return replace(token, group=name)
-    raise NotFound(f"there is no group {token.group}")
+    return replace(token, group=declared_name(token.group, names, "group"))
 
 
 def _expiry(now: datetime, lasts: timedelta) -> datetime:

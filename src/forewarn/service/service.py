@@ -37,6 +37,7 @@ from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestObserver
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.handler import MetadataHandler
+from forewarn.server.metadata.limits import RateLimit
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metrics.reader import MetricsReader
 from forewarn.service.setup import (
@@ -55,7 +56,6 @@ from forewarn.service.sockets import (
     connection_limits,
     control_connections,
     listen,
-    rate_limit,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ class JournalReaders:
         notifications: Notifications,
     ) -> None:
         """Read what `engine` commits."""
-        self._engine = engine
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
@@ -107,7 +106,7 @@ class JournalReaders:
         self.timers = Timers(engine, self._driver_follower.ring)
 
     @property
-    def threads(self) -> Sequence[Follower | Timers]:
+    def threads(self) -> Sequence[Follower]:
         """Background threads, in the order in which they are started."""
         return (
             self._document_follower,
@@ -118,7 +117,7 @@ class JournalReaders:
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller goes on, and wake all other readers."""
-        self._try("tokens", self._follow_tokens)
+        self._try("tokens", self._tokens.reload_if_stale)
         self._try("documents", lambda: self._documents.catch_up(position))
         self._driver_follower.ring()
         self.timers.ring()
@@ -129,10 +128,6 @@ class JournalReaders:
         self._documents.catch_up()
         restamp()  # VMs get the new time before any driver acts
         self._driver_runner.finish()
-
-    def _follow_tokens(self) -> None:
-        if self._engine.are_tokens_stale:
-            self._tokens.reload()
 
     def _try(self, name: str, catch_up: Callable[[], None]) -> None:
         try:
@@ -209,7 +204,7 @@ class Service:
         self._open_engine(cleanup)
         engine = self.engine
         directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
-        clock = engine.clock
+        clock, per_second = engine.clock, config.requests_per_second
         if self._observer is not None:
             self._observer.opened(clock, directory)
         handler = MetadataHandler(
@@ -217,7 +212,7 @@ class Service:
             engine.observations,
             ResponseHead(clock.now(), clock.name),
             date_form=config.not_before_2017_03_01,
-            rate=rate_limit(config.requests_per_second),
+            rate=RateLimit(per_second) if per_second else None,
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
         )
@@ -280,17 +275,17 @@ class Service:
             apply_fleet(self.fleets, config.fleet)
 
     def _open_readers(self, cleanup: ExitStack) -> None:
-        engine, documents = self.engine, self._documents
+        engine = self.engine
         self._metrics_reader = MetricsReader(engine.store)
-        self._driver_runner = self._open_driver_runner(cleanup, engine, documents)
-        self._notifications = self._open_notifications(cleanup, engine)
+        self._driver_runner = self._open_driver_runner(cleanup)
+        self._notifications = self._open_notifications(cleanup)
         self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
         readers = self._readers = JournalReaders(
             engine,
             tokens=self._tokens,
-            documents=documents,
+            documents=self._documents,
             driver_runner=self._driver_runner,
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
@@ -373,16 +368,14 @@ class Service:
         cleanup.callback(control.stop)
         self.control = f"{'https' if tls else 'http'}://{bound_address(control_socket)}"
 
-    def _open_driver_runner(
-        self, cleanup: ExitStack, engine: Engine, documents: Documents
-    ) -> DriverRunner:
+    def _open_driver_runner(self, cleanup: ExitStack) -> DriverRunner:
         config = self._config
         driver = make_driver(driver_of(config))
         open_plugin(driver, "the driver")
         cleanup.callback(close_plugin, driver, "the driver")
         driver_runner = DriverRunner(
-            engine,
-            documents,
+            self.engine,
+            self._documents,
             driver,
             parallel=0 if config.driver in IN_PLACE else config.driver_parallel,
             retries=RetrySchedule(config.driver_backoff),
@@ -391,8 +384,8 @@ class Service:
         cleanup.callback(driver_runner.stop)
         return driver_runner
 
-    def _open_notifications(self, cleanup: ExitStack, engine: Engine) -> Notifications:
-        config = self._config
+    def _open_notifications(self, cleanup: ExitStack) -> Notifications:
+        config, engine = self._config, self.engine
         draw = Random(config.seed).random  # different every time if there is no seed
         pace = DeliveryPace(longest_backoff=config.notify_longest_backoff, chance=draw)
         deliveries = []

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from forewarn.config.settings import Address, Config
 from forewarn.errors import CannotStart
-from forewarn.server.metadata.limits import ConnectionLimits, RateLimit
+from forewarn.server.metadata.limits import ConnectionLimits
 
 _CONTROL = 512  # connections to the control plane
 _OTHER_FILES = 128  # mostly of the store: two per reading thread
@@ -52,11 +52,6 @@ def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
     listener.bind(chosen.getsockname())
     chosen.close()
     return listener
-
-
-def rate_limit(per_second: float) -> RateLimit | None:
-    """Return the rate limit per VM; None if there is no limit."""
-    return RateLimit(per_second) if per_second else None
 
 
 def connection_limits(config: Config) -> ConnectionLimits:

@@ -63,20 +63,9 @@ class Database(Protocol):
         """Disconnect."""
 
 
-class CompiledStatements:
-    """Statements compiled to the SQL of one dialect, each once."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        """Compile for `dialect`."""
-        self._dialect = dialect
-
-    def __getitem__(self, statement: Executable) -> tuple[str, Parameters]:
-        """Return the SQL of `statement`, and its constant parameters."""
-        return _compiled(self._dialect, statement)
-
-
 @cache  # for all stores of a process: tests open hundreds of them
 def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]:
+    """Return the SQL of `statement`, and its constant parameters."""
     compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
         dialect=dialect, compile_kwargs={"render_postcompile": True}
     )
@@ -87,16 +76,16 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class StatementRunner:
-    """A cursor with the compiled statements to run on it."""
+    """Runs statements on a cursor, each compiled once to the SQL of its dialect."""
 
-    def __init__(self, cursor: Cursor, statements: CompiledStatements) -> None:
+    def __init__(self, cursor: Cursor, dialect: Dialect) -> None:
         """Run on `cursor`."""
         self._cursor = cursor
-        self._statements = statements
+        self._dialect = dialect
 
     def run(self, statement: Executable, **parameters: object) -> int:
         """Run `statement`; return how many rows it changed."""
-        text, fixed = self._statements[statement]
+        text, fixed = _compiled(self._dialect, statement)
         _refuse_nul(parameters)
         try:
             self._cursor.execute(text, {**fixed, **parameters})
@@ -108,7 +97,7 @@ class StatementRunner:
         """Run `statement` for each of `rows`."""
         if not rows:
             return
-        text, fixed = self._statements[statement]
+        text, fixed = _compiled(self._dialect, statement)
         for row in rows:
             _refuse_nul(row)
         try:

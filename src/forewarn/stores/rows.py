@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
@@ -19,6 +19,7 @@ Parameters = Mapping[str, object]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FACTS: Mapping[str, type[Fact]] = {kind.__name__: kind for kind in get_args(Fact)}
+_AUDIENCE = [field.name for field in fields(Audience)]
 
 
 def micros(moment: datetime) -> int:
@@ -132,25 +133,7 @@ def vm_row(value: VM) -> Parameters:
 
 def audience(row: Row) -> Audience:
     """Parse an audience: its fields in order."""
-    name, group_name, vm_name, epoch, incarnation = row
-    return Audience(
-        name=str(name),
-        group=str(group_name),
-        vm=None if vm_name is None else str(vm_name),
-        epoch=str(epoch),
-        incarnation=int(str(incarnation)),
-    )
-
-
-def audience_row(value: Audience) -> Parameters:
-    """Return the row of an audience."""
-    return {
-        "name": value.name,
-        "group": value.group,
-        "vm": value.vm,
-        "epoch": value.epoch,
-        "incarnation": value.incarnation,
-    }
+    return from_plain(Audience, dict(zip(_AUDIENCE, row, strict=True)))
 
 
 def maintenance(row: Row) -> Maintenance:

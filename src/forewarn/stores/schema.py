@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from forewarn.errors import CannotStart
 from forewarn.stores import statements, tables
-from forewarn.stores.database import CompiledStatements, Cursor, StatementRunner
+from forewarn.stores.database import Cursor, StatementRunner
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -53,7 +53,7 @@ def create_or_check(
         raise CannotStart(f"{place} {obstacle(revision)}")
     _create(cursor, dialect, but=names)
     if not names:
-        session = StatementRunner(cursor, CompiledStatements(dialect))
+        session = StatementRunner(cursor, dialect)
         session.run(statements.ADD_STAMP, version_num=tables.STAMP)
         session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
     return None
@@ -71,7 +71,7 @@ def existing_revision(
 
 def read_revision(cursor: Cursor, dialect: Dialect) -> str:
     """Return the revision of a database with our tables."""
-    row = StatementRunner(cursor, CompiledStatements(dialect)).row(statements.STAMP)
+    row = StatementRunner(cursor, dialect).row(statements.STAMP)
     return str(row and row[0])
 
 

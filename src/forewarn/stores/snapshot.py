@@ -1,4 +1,7 @@
-"""Snapshot: every query of the store, the journal included."""
+"""Snapshot: every query of the store, the journal included.
+
+`ports` documents the queries.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,16 +41,12 @@ class SqlSnapshot:
         return int(str(position)), rows.optional_moment(last_at), int(str(ordinal))
 
     def position(self) -> int:
-        """Return the position of the last journal entry."""
         return self._counter[0]
 
     def last_at(self) -> datetime | None:
-        """Return the time of the last fact."""
         return self._counter[1]
 
     def position_before(self, moment: datetime) -> int:
-        """Return the last position before `moment`; journal times never decrease."""
-
         def at(position: int) -> int:
             row = self._session.row(sql.FACT_AT, of=position)
             if row is None:
@@ -65,7 +64,6 @@ class SqlSnapshot:
         kinds: Collection[type[Fact]] = (),
         maintenances: Collection[str] = (),
     ) -> Sequence[JournalEntry]:
-        """Return journal entries after `after`, up to and including `until`."""
         where = {"after": after, "until": until, "most": limit}
         if maintenances:
             entries = [
@@ -85,7 +83,6 @@ class SqlSnapshot:
     def maintenances_in(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
-        """Return the maintenance ids in facts of these kinds, with their positions."""
         records = self._session.rows(
             sql.FACTS_OF_KINDS,
             after=after,
@@ -96,7 +93,6 @@ class SqlSnapshot:
         return [*map(rows.maintenance_position, records)]
 
     def fleet(self) -> Fleet:
-        """Return the whole fleet."""
         hosts = map(rows.host, self._session.rows(sql.HOSTS))
         groups = map(rows.group, self._session.rows(sql.GROUPS))
         vms = map(rows.vm, self._session.rows(sql.VMS))
@@ -110,7 +106,6 @@ class SqlSnapshot:
         hosts: Iterable[str] = (),
         addresses: Iterable[str] = (),
     ) -> Fleet:
-        """Return the part of the fleet with these names or addresses, in any case."""
         found_groups = [*self._named(sql.GROUP, rows.group, groups)]
         found_hosts = [*self._named(sql.HOST, rows.host, hosts)]
         at = [self._session.row(sql.VM_AT, of=address) for address in addresses]
@@ -143,22 +138,18 @@ class SqlSnapshot:
                 yield read(row)
 
     def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
-        """Return hosts sorted by name, starting after the name `after`."""
         page = self._session.rows(sql.HOSTS_PAGE, after=fold_name(after), most=limit)
         return [rows.host(row) for row in page]
 
     def groups(self, *, after: str, limit: int) -> Sequence[Group]:
-        """Return groups sorted by name, starting after the name `after`."""
         page = self._session.rows(sql.GROUPS_PAGE, after=fold_name(after), most=limit)
         return [rows.group(row) for row in page]
 
     def vms(self, *, after: str, limit: int) -> Sequence[VM]:
-        """Return VMs sorted by name, starting after the name `after`."""
         page = self._session.rows(sql.VMS_PAGE, after=fold_name(after), most=limit)
         return [rows.vm(row) for row in page]
 
     def slice(self, groups: Iterable[str] | None) -> Slice:
-        """Return these groups with everything live in them; None means all groups."""
         if groups is None:
             audiences = self._session.rows(sql.AUDIENCES)
             live = self._session.rows(sql.LIVE)
@@ -188,7 +179,6 @@ class SqlSnapshot:
         return read
 
     def maintenance(self, any_id: str) -> Maintenance | None:
-        """Return the maintenance with this id, or with an event of this id."""
         row = self._session.row(sql.MAINTENANCE, of=any_id)
         row = row or self._session.row(sql.MAINTENANCE_OF_EVENT, of=any_id)
         return None if row is None else rows.maintenance(row)
@@ -201,7 +191,6 @@ class SqlSnapshot:
         limit: int,
         group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Return maintenance in order of announcement, each with its cursor."""
         any_phase, in_phase, of_group = (
             (sql.MAINTENANCES, sql.MAINTENANCES_IN_PHASE, {})
             if group is None
@@ -222,7 +211,6 @@ class SqlSnapshot:
         ]
 
     def seen(self, *events: str) -> Sequence[Sight]:
-        """Return which VMs were shown these events and when, in order of time."""
         if len(events) == 1:
             return [*map(rows.sight, self._session.rows(sql.SEEN, of=events[0]))]
         sights: list[Sight] = []
@@ -233,32 +221,26 @@ class SqlSnapshot:
         return sorted(sights, key=lambda sight: (sight.at, sight.vm, sight.event))
 
     def facts_of(self, maintenance: str) -> Sequence[JournalEntry]:
-        """Return the journal entries of one maintenance."""
         records = self._session.rows(sql.FACTS_OF, of=maintenance)
         return [rows.entry(row) for row in records]
 
     def outages(self, after: datetime) -> Sequence[Outage]:
-        """Return the outages that ended after `after`."""
         records = self._session.rows(sql.OUTAGES, after=rows.micros(after))
         return [*map(rows.outage, records)]
 
     def next_moment(self) -> datetime | None:
-        """Return the next time at which a timer fires."""
         row = self._session.row(sql.NEXT_MOMENT)
         return None if row is None else rows.optional_moment(row[0])
 
     def due(self, now: datetime) -> Sequence[Maintenance]:
-        """Return the maintenance whose timers have fired by `now`, oldest first."""
         records = self._session.rows(sql.DUE, until=rows.micros(now))
         return [rows.maintenance(row) for row in records]
 
     def setting(self, name: str) -> str | None:
-        """Return the value stored under `name`."""
         row = self._session.row(sql.SETTING, of=name)
         return None if row is None else str(row[0])
 
     def receipt(self, key: str) -> Receipt | None:
-        """Return the receipt for an idempotency key."""
         row = self._session.row(sql.RECEIPT, of=key)
         if row is None:
             return None
@@ -266,7 +248,6 @@ class SqlSnapshot:
         return Receipt(key=key, digest=digest, answer=answer, at=rows.moment(at))
 
     def tokens(self) -> Sequence[Token]:
-        """Return all tokens, in order of creation."""
         return [*map(rows.token, self._session.rows(sql.TOKENS))]
 
 

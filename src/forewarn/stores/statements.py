@@ -17,7 +17,7 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.sql.expression import Executable, Insert, Update
+from sqlalchemy.sql.expression import ColumnElement, Executable, Insert, Update
 
 from forewarn.core.lifecycle.facts import Fact
 from forewarn.stores import tables as t
@@ -73,34 +73,19 @@ VM_AT = select(t.addresses.c.vm).where(t.addresses.c.address == p("of"))
 VMS_OF_GROUP = VMS.where(t.vms.c.group == p("of"))
 VMS_OF_HOST = VMS.where(t.vms.c.host == p("of"))
 
-HOSTS_PAGE = (
-    select(t.hosts.c.body)
-    .where(t.hosts.c.key > p("after"))
-    .order_by(t.hosts.c.key)
-    .limit(p("most"))
-)
-GROUPS_PAGE = (
-    select(*_GROUP)
-    .where(t.groups.c.key > p("after"))
-    .order_by(t.groups.c.key)
-    .limit(p("most"))
-)
-VMS_PAGE = (
-    select(t.vms.c.body)
-    .where(t.vms.c.key > p("after"))
-    .order_by(t.vms.c.key)
-    .limit(p("most"))
-)
 
-_AUDIENCE = (
-    t.audiences.c.name,
-    t.audiences.c.group,
-    t.audiences.c.vm,
-    t.audiences.c.epoch,
-    t.audiences.c.incarnation,
-)
-AUDIENCES = select(*_AUDIENCE)
-AUDIENCES_OF_GROUP = select(*_AUDIENCE).where(t.audiences.c.group == p("of"))
+def _page(table: Table, *columns: ColumnElement[object]) -> Statement:
+    """Return a query of rows sorted by key, after the key `after`."""
+    key = table.c.key
+    return select(*columns).where(key > p("after")).order_by(key).limit(p("most"))
+
+
+HOSTS_PAGE = _page(t.hosts, t.hosts.c.body)
+GROUPS_PAGE = _page(t.groups, *_GROUP)
+VMS_PAGE = _page(t.vms, t.vms.c.body)
+
+AUDIENCES = select(t.audiences)
+AUDIENCES_OF_GROUP = AUDIENCES.where(t.audiences.c.group == p("of"))
 
 _MAINTENANCE = (
     t.maintenances.c.ordinal,
@@ -144,21 +129,16 @@ DUE = (
     .order_by(t.maintenances.c.moment, t.maintenances.c.ordinal)
 )
 
-_SIGHT = (t.seen.c.event, t.seen.c.vm, t.seen.c.at)
 SEEN = (
-    select(*_SIGHT).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
+    select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
 #: Parameters for event ids: this many per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
-SEEN_OF_MANY = select(*_SIGHT).where(t.seen.c.event.in_([p(event) for event in EVENTS]))
+SEEN_OF_MANY = select(t.seen).where(t.seen.c.event.in_([p(event) for event in EVENTS]))
 OUTAGES = (
-    select(t.outages.c.since, t.outages.c.until)
-    .where(t.outages.c.until > p("after"))
-    .order_by(t.outages.c.until)
+    select(t.outages).where(t.outages.c.until > p("after")).order_by(t.outages.c.until)
 )
-RECEIPT = select(
-    t.receipts.c.key, t.receipts.c.digest, t.receipts.c.answer, t.receipts.c.at
-).where(t.receipts.c.key == p("of"))
+RECEIPT = select(t.receipts).where(t.receipts.c.key == p("of"))
 
 TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
     t.tokens.c.ordinal, t.tokens.c.id

@@ -3,12 +3,13 @@
 1. A step is saved as the difference of two slices, row by row.
 2. A fact's position is assigned in the transaction that appends it; the counter's row
    serializes all writers.
+3. `ports` documents the methods.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime
-from typing import TypeVar
 
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight
 from forewarn.core.lifecycle.model import Slice
@@ -18,17 +19,19 @@ from forewarn.errors import Unavailable
 from forewarn.ports import Receipt, Snapshot, Transaction
 from forewarn.stores import rows
 from forewarn.stores import statements as sql
-from forewarn.stores.database import CompiledStatements, Database, StatementRunner
+from forewarn.stores.database import Database, StatementRunner
 from forewarn.stores.rows import Parameters
 from forewarn.stores.snapshot import SqlSnapshot
 
-_Value = TypeVar("_Value")
+_Named = tuple[Callable[..., Parameters], sql.Statement, sql.Statement, sql.Statement]
 
-_Pair = tuple[sql.Statement, sql.Statement]
-_HOST: _Pair = (sql.ADD_HOST, sql.SET_HOST)
-_GROUP: _Pair = (sql.ADD_GROUP, sql.SET_GROUP)
-_VM: _Pair = (sql.ADD_VM, sql.SET_VM)
-_AUDIENCE: _Pair = (sql.ADD_AUDIENCE, sql.SET_AUDIENCE)
+#: The fields of a slice that are saved by name: row, insert, update and delete.
+_NAMED: Mapping[str, _Named] = {
+    "hosts": (rows.host_row, sql.ADD_HOST, sql.SET_HOST, sql.DROP_HOST),
+    "groups": (rows.group_row, sql.ADD_GROUP, sql.SET_GROUP, sql.DROP_GROUP),
+    "vms": (rows.vm_row, sql.ADD_VM, sql.SET_VM, sql.DROP_VM),
+    "audiences": (asdict, sql.ADD_AUDIENCE, sql.SET_AUDIENCE, sql.DROP_AUDIENCE),
+}
 
 
 class SqlStore:
@@ -37,7 +40,6 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         """Keep everything in `database`; `open` connects."""
         self._database = database
-        self._statements = CompiledStatements(database.dialect)
         self._position = 0  # of the last commit since `open`
 
     def open(self) -> None:
@@ -55,9 +57,10 @@ class SqlStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Begin a write transaction; only one runs at a time."""
         with self._database.writing() as cursor:
-            transaction = SqlTransaction(StatementRunner(cursor, self._statements))
+            transaction = SqlTransaction(
+                StatementRunner(cursor, self._database.dialect)
+            )
             self._refuse_the_past(transaction.position())
             yield transaction
             position = transaction.position()
@@ -73,14 +76,12 @@ class SqlStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Begin a read-only view of one moment."""
         with self._database.reading() as cursor:
-            yield SqlSnapshot(StatementRunner(cursor, self._statements))
+            yield SqlSnapshot(StatementRunner(cursor, self._database.dialect))
 
     def facts(self, after: int, limit: int) -> Sequence[JournalEntry]:
-        """Return journal entries after position `after`."""
         with self._database.reading() as cursor:
-            session = StatementRunner(cursor, self._statements)
+            session = StatementRunner(cursor, self._database.dialect)
             records = session.rows(sql.FACTS, after=after, most=limit)
         return [rows.entry(row) for row in records]
 
@@ -93,7 +94,6 @@ class SqlTransaction(SqlSnapshot):
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        """Save what `step` changed since `before`, and return the new position."""
         position, last_at, ordinal = self._counter
         different = {
             name: moment
@@ -112,7 +112,6 @@ class SqlTransaction(SqlSnapshot):
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save the last request of each group, and which VM was shown which event."""
         self._session.run_many(
             sql.SET_ASKED,
             [{"of": name, "asked": rows.micros(when)} for name, when in polled.items()],
@@ -140,12 +139,10 @@ class SqlTransaction(SqlSnapshot):
         ]
 
     def keep(self, name: str, value: str) -> None:
-        """Store `value` under `name`."""
         self._session.run(sql.DROP_SETTING, of=name)
         self._session.run(sql.ADD_SETTING, name=name, value=value)
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Save `receipt`, and delete those older than `forget_before`."""
         self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
         self._session.run(
             sql.ADD_RECEIPT,
@@ -156,7 +153,6 @@ class SqlTransaction(SqlSnapshot):
         )
 
     def keep_token(self, token: Token) -> None:
-        """Save `token`, replacing its earlier version."""
         row = rows.token_row(token)
         others = {name: row[name] for name in row if name != "id"}
         if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
@@ -164,7 +160,6 @@ class SqlTransaction(SqlSnapshot):
             self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
-        """Save when tokens were last used."""
         self._session.run_many(
             sql.SET_USED,
             [{"of": name, "used": rows.micros(when)} for name, when in used.items()],
@@ -214,28 +209,8 @@ def _save_slice(
         [{"of": name, "to": rows.optional_micros(at)} for name, at in moved.items()],
     )
     session.run_many(sql.DROP_ADDRESSES, _vms_that_changed(before, after))
-    for drop, old, new in (
-        (sql.DROP_VM, before.vms.keys(), after.vms.keys()),
-        (sql.DROP_AUDIENCE, before.audiences.keys(), after.audiences.keys()),
-        (sql.DROP_GROUP, before.groups.keys(), after.groups.keys()),
-        (sql.DROP_HOST, before.hosts.keys(), after.hosts.keys()),
-    ):
-        session.run_many(drop, [{"of": name} for name in old if name not in new])
-    ordinal = _put(
-        session, before.hosts, after.hosts, rows.host_row, _HOST, ordinal=ordinal
-    )
-    ordinal = _put(
-        session, before.groups, after.groups, rows.group_row, _GROUP, ordinal=ordinal
-    )
-    ordinal = _put(session, before.vms, after.vms, rows.vm_row, _VM, ordinal=ordinal)
-    ordinal = _put(
-        session,
-        before.audiences,
-        after.audiences,
-        rows.audience_row,
-        _AUDIENCE,
-        ordinal=ordinal,
-    )
+    for field in _NAMED:
+        ordinal = _save_named(session, field, before, after, ordinal)
     session.run_many(
         sql.ADD_ADDRESS,
         [
@@ -262,24 +237,20 @@ def _vms_that_changed(before: Slice, after: Slice) -> Sequence[Parameters]:
     ]
 
 
-def _put(
-    session: StatementRunner,
-    before: Mapping[str, _Value],
-    after: Mapping[str, _Value],
-    row: Callable[[_Value], Parameters],
-    pair: _Pair,
-    *,
-    ordinal: int,
+def _save_named(
+    session: StatementRunner, field: str, before: Slice, after: Slice, ordinal: int
 ) -> int:
+    row, add, change, drop = _NAMED[field]
+    old, new = getattr(before, field), getattr(after, field)
     added: list[Parameters] = []
     changed: list[Parameters] = []
-    for name, value in after.items():
-        if name not in before:
+    for name, value in new.items():
+        if name not in old:
             ordinal += 1
             added.append({**row(value), "ordinal": ordinal})
-        elif before[name] is not value:
+        elif old[name] is not value:
             changed.append({**row(value), "of": name})
-    add, change = pair
+    session.run_many(drop, [{"of": name} for name in old if name not in new])
     session.run_many(add, added)
     session.run_many(change, changed)
     return ordinal

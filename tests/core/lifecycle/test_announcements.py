@@ -8,15 +8,14 @@ from tests.core.support.builders import (
     HOUR,
     MINUTE,
     NOON,
-    RULES,
     SECOND,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
     a_vm,
     an_event,
     an_order,
-    counting,
 )
 
 from forewarn.core.fleet import VM, AutoApproval, Group, Listening
@@ -39,12 +38,9 @@ def announce(
     machines = vms or (a_vm(),)
     return announcements.announce(
         a_slice(groups=groups, vms=machines, maintenances=maintenances),
+        a_context(now),
         order,
         machines,
-        by="ops",
-        new_id=counting(),
-        now=now,
-        rules=RULES,
     )
 
 

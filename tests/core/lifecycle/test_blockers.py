@@ -6,8 +6,8 @@ import pytest
 from tests.core.support.builders import (
     MINUTE,
     NOON,
-    RULES,
     SECOND,
+    a_context,
     a_maintenance,
     a_slice,
     an_event,
@@ -47,7 +47,7 @@ def due(
 
 
 def tick(*maintenances: Maintenance) -> Step:
-    return commands.tick(a_slice(maintenances=maintenances), NOON, RULES)
+    return commands.tick(a_slice(maintenances=maintenances), a_context())
 
 
 def started(step: Step) -> list[str]:
@@ -166,9 +166,7 @@ def test_an_emergency_waits_unless_it_ignores_gates() -> None:
 def test_an_approval_does_not_unblock_a_gate() -> None:
     waiting = a_maintenance("due", events=[an_event("e1", update_domain=1)])
     slice_ = a_slice(maintenances=[running(), waiting])
-    step = commands.approve(
-        slice_, ["e1"], by="vm0", via=Via.METADATA, now=NOON, rules=RULES
-    )
+    step = commands.approve(slice_, a_context(by="vm0"), ["e1"], via=Via.METADATA)
     assert step.slice.maintenance("due").is_approved
     assert started(step) == []
 
@@ -176,14 +174,14 @@ def test_an_approval_does_not_unblock_a_gate() -> None:
 def test_a_completion_starts_the_next_in_the_same_step() -> None:
     ending = a_maintenance("running", phase=Phase.STARTED, done=("vm0",))
     now = NOON + 5 * SECOND
-    step = commands.tick(a_slice(maintenances=[ending, due()]), now, RULES)
+    step = commands.tick(a_slice(maintenances=[ending, due()]), a_context(now))
     assert [type(fact) for fact in step.facts] == [f.Completed, f.Started, f.Published]
 
 
 def test_closing_a_stuck_maintenance_starts_the_next() -> None:
     stuck = a_maintenance("m0", phase=Phase.STARTED, stuck_since=NOON)
     slice_ = a_slice(maintenances=[stuck, due()])
-    step = commands.close(slice_, "m0", by="ops", reason=None, now=NOON, rules=RULES)
+    step = commands.close(slice_, a_context(), "m0", reason=None)
     assert started(step) == ["due"]
 
 
@@ -282,7 +280,7 @@ def test_nothing_queues_after_unplanned_maintenance() -> None:
         "approved", not_before=later, events=[an_event("e3", approved_at=NOON)]
     )
     slice_ = a_slice(maintenances=[coupled, other, approved])
-    assert started(commands.tick(slice_, now, RULES)) == ["approved"]
+    assert started(commands.tick(slice_, a_context(now))) == ["approved"]
 
 
 def test_one_that_ignores_gates_does_not_queue() -> None:
@@ -306,9 +304,7 @@ def test_one_that_is_not_due_does_not_hold_up_the_queue() -> None:
 def test_canceling_the_first_in_the_queue_starts_the_next() -> None:
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     slice_ = a_slice(maintenances=[*queue(), younger])
-    step = commands.cancel(
-        slice_, "older", by="ops", reason=None, now=NOON, rules=RULES
-    )
+    step = commands.cancel(slice_, a_context(), "older", reason=None)
     assert started(step) == ["younger"]
 
 
@@ -320,9 +316,9 @@ def test_maintenance_waits_while_one_of_its_groups_is_not_loaded() -> None:
         audiences=whole.audiences,
         maintenances=whole.maintenances,
     )
-    assert started(commands.tick(part, NOON, RULES)) == []
-    assert groups_to_settle(part, part, NOON, RULES) == {"group0", "group1"}
-    assert started(commands.tick(whole, NOON, RULES)) == ["due"]
+    assert started(commands.tick(part, a_context())) == []
+    assert groups_to_settle(part, part, a_context()) == {"group0", "group1"}
+    assert started(commands.tick(whole, a_context())) == ["due"]
 
 
 def queue_shares() -> tuple[Event, Event]:

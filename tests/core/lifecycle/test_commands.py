@@ -8,6 +8,7 @@ from tests.core.support.builders import (
     NOON,
     RULES,
     SECOND,
+    a_context,
     a_maintenance,
     a_slice,
     an_event,
@@ -30,9 +31,7 @@ def in_phase(phase: Phase) -> Slice:
 
 
 def approve(slice_: Slice, *event_ids: str, by: str = "vm0") -> Step:
-    return commands.approve(
-        slice_, event_ids, by=by, via=Via.METADATA, now=NOON, rules=RULES
-    )
+    return commands.approve(slice_, a_context(by=by), event_ids, via=Via.METADATA)
 
 
 def of_two_groups() -> Slice:
@@ -69,7 +68,7 @@ def test_an_approval_that_starts_nothing_changes_no_document() -> None:
 
 def test_the_journal_records_who_approved_and_how() -> None:
     step = commands.approve(
-        of_two_groups(), ["e1"], by="alice", via=Via.CONTROL, now=NOON, rules=RULES
+        of_two_groups(), a_context(by="alice"), ["e1"], via=Via.CONTROL
     )
     assert step.facts == (
         f.Approved(
@@ -140,17 +139,17 @@ def test_a_maintenance_id_is_not_an_event_id() -> None:
 def test_unapproved_maintenance_starts_at_not_before() -> None:
     slice_ = in_phase(Phase.SCHEDULED)
     not_before = NOON + 15 * MINUTE
-    early = commands.tick(slice_, not_before - SECOND, RULES)
+    early = commands.tick(slice_, a_context(not_before - SECOND))
     assert early == Step(slice_)
-    step = commands.tick(slice_, not_before, RULES)
+    step = commands.tick(slice_, a_context(not_before))
     started = step.slice.maintenance("m0")
     assert (started.phase, started.started_at) == (Phase.STARTED, not_before)
     assert started.events[0].approved_at is None
 
 
 def test_a_second_tick_at_the_same_time_does_nothing() -> None:
-    once = commands.tick(in_phase(Phase.SCHEDULED), NOON + 15 * MINUTE, RULES)
-    twice = commands.tick(once.slice, NOON + 15 * MINUTE, RULES)
+    once = commands.tick(in_phase(Phase.SCHEDULED), a_context(NOON + 15 * MINUTE))
+    twice = commands.tick(once.slice, a_context(NOON + 15 * MINUTE))
     assert twice == Step(once.slice)
 
 
@@ -177,9 +176,9 @@ def test_it_completes_after_the_minimum_display_time_and_its_duration(
 ) -> None:
     slice_, end = a_finished_slice(duration), NOON + seconds * SECOND
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) == end
-    early = commands.tick(slice_, end - SECOND, RULES)
+    early = commands.tick(slice_, a_context(end - SECOND))
     assert early == Step(slice_)
-    step = commands.tick(slice_, end, RULES)
+    step = commands.tick(slice_, a_context(end))
     completed = step.slice.maintenance("m0")
     assert (completed.phase, completed.ended_at) == (Phase.COMPLETED, end)
     assert [type(fact) for fact in step.facts] == [f.Completed, f.Published]
@@ -195,7 +194,7 @@ def test_the_minimum_display_time_is_configurable_per_type() -> None:
 
 def test_it_does_not_complete_while_work_is_pending() -> None:
     slice_ = in_phase(Phase.STARTED)
-    assert commands.tick(slice_, NOON + 60 * MINUTE, RULES) == Step(slice_)
+    assert commands.tick(slice_, a_context(NOON + 60 * MINUTE)) == Step(slice_)
     assert next_moment(slice_.maintenance("m0"), NOON, RULES) is None
 
 
@@ -218,13 +217,11 @@ def test_finished_maintenance_has_no_next_moment(phase: Phase) -> None:
 
 
 def begin(slice_: Slice, rules: Rules = RULES) -> Step:
-    return commands.begin_work(slice_, "m0", now=NOON, rules=rules)
+    return commands.begin_work(slice_, a_context(rules=rules), "m0")
 
 
 def report(slice_: Slice, *vms: str, failed: bool = False) -> Step:
-    return commands.report_work(
-        slice_, "m0", vms=vms, failed=failed, now=NOON, rules=RULES
-    )
+    return commands.report_work(slice_, a_context(), "m0", vms=vms, failed=failed)
 
 
 def of_two_vms() -> Slice:
@@ -267,7 +264,7 @@ def test_ten_thousand_reports_take_under_a_second() -> None:
     maintenance = a_maintenance(phase=Phase.STARTED, events=[an_event(resources=vms)])
     slice_ = a_slice(maintenances=[maintenance])
     began = process_time()
-    step = commands.report_work(slice_, "m0", vms=vms, now=NOON, rules=RULES)
+    step = commands.report_work(slice_, a_context(), "m0", vms=vms)
     assert process_time() - began < 5  # with a scan for each, far more
     assert not step.slice.maintenances["m0"].to_do
 
@@ -293,7 +290,7 @@ def test_a_report_is_ignored_unless_the_maintenance_has_started(
 
 def test_the_last_report_completes_it_after_the_minimum_display_time() -> None:
     step = commands.report_work(
-        in_phase(Phase.STARTED), "m0", vms=["vm0"], now=NOON + MINUTE, rules=RULES
+        in_phase(Phase.STARTED), a_context(NOON + MINUTE), "m0", vms=["vm0"]
     )
     assert step.slice.maintenance("m0").phase is Phase.COMPLETED
 
@@ -304,14 +301,14 @@ def test_a_driver_failure_leaves_the_maintenance_started_and_stuck() -> None:
     assert (stuck.phase, stuck.stuck_since) == (Phase.STARTED, NOON)
     assert [type(fact) for fact in step.facts] == [f.WorkFailed]
     assert begin(step.slice).facts == ()
-    late = commands.tick(step.slice, NOON + 60 * MINUTE, RULES)
+    late = commands.tick(step.slice, a_context(NOON + 60 * MINUTE))
     assert late.slice.maintenance("m0").phase is Phase.STARTED
 
 
 def test_it_is_stuck_since_the_first_failure() -> None:
     first = report(of_two_vms(), "vm0", failed=True)
     second = commands.report_work(
-        first.slice, "m0", vms=["vm1"], failed=True, now=NOON + MINUTE, rules=RULES
+        first.slice, a_context(NOON + MINUTE), "m0", vms=["vm1"], failed=True
     )
     assert second.slice.maintenance("m0").stuck_since == NOON
 

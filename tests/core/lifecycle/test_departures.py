@@ -7,8 +7,8 @@ import pytest
 from tests.core.support.builders import (
     MINUTE,
     NOON,
-    RULES,
     SECOND,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -51,9 +51,7 @@ def change(slice_: Slice, *vms: VM, groups: Sequence[Group] | None = None) -> St
         vms={item.name: item for item in vms},
     )
     diff = fleet_changes.difference(current, desired)
-    return fleet_changes.change(
-        slice_, diff, by="ops", epoch="epoch1", now=NOON, rules=RULES
-    )
+    return fleet_changes.change(slice_, a_context(), diff)
 
 
 def kinds(step: Step) -> list[str]:
@@ -116,7 +114,7 @@ def test_a_maintenance_without_events_is_canceled() -> None:
 def test_a_withdrawn_event_cannot_be_approved() -> None:
     slice_ = change(of_host(), *VMS[:2]).slice
     via = Via.METADATA
-    step = commands.approve(slice_, ["e-db"], by="db-0", via=via, now=NOON, rules=RULES)
+    step = commands.approve(slice_, a_context(by="db-0"), ["e-db"], via=via)
     assert step.facts == ()
 
 
@@ -170,7 +168,7 @@ def deleting(*others: Maintenance) -> Slice:
 
 
 def test_a_deleted_vm_leaves_the_fleet_together_with_its_own_group() -> None:
-    step = commands.tick(deleting(), NOON + 5 * SECOND, RULES)
+    step = commands.tick(deleting(), a_context(NOON + 5 * SECOND))
     assert kinds(step) == ["Completed", "FleetChanged", "FleetChanged"]
     assert not step.slice.vms
     assert not step.slice.groups
@@ -180,7 +178,7 @@ def test_a_deleted_vm_leaves_the_fleet_together_with_its_own_group() -> None:
 def test_deleting_a_vm_cancels_its_scheduled_maintenance() -> None:
     its = an_event("e1", group="lone", resources=("lone",), update_domain=None)
     step = commands.tick(
-        deleting(a_maintenance("m1", events=[its])), NOON + 5 * SECOND, RULES
+        deleting(a_maintenance("m1", events=[its])), a_context(NOON + 5 * SECOND)
     )
     assert step.slice.maintenances["m1"].phase is Phase.CANCELED
     assert not step.slice.groups
@@ -191,10 +189,10 @@ def test_the_group_of_a_deleted_vm_stays_until_started_maintenance_ends() -> Non
     other = a_maintenance(
         "m1", phase=Phase.STARTED, started_at=NOON + 4 * SECOND, events=[its]
     )
-    step = commands.tick(deleting(other), NOON + 5 * SECOND, RULES)
+    step = commands.tick(deleting(other), a_context(NOON + 5 * SECOND))
     assert not step.slice.vms
     assert step.slice.groups.keys() == {"lone"}
-    step = commands.tick(step.slice, NOON + 9 * SECOND, RULES)
+    step = commands.tick(step.slice, a_context(NOON + 9 * SECOND))
     assert step.slice.maintenances["m1"].phase is Phase.COMPLETED
     assert not step.slice.groups
 
@@ -204,7 +202,7 @@ def test_the_group_of_a_vm_that_returned_stays() -> None:
     other = a_maintenance("m1", phase=Phase.STARTED, events=[its], done=("lone",))
     back = replace(other, left=("lone",))
     slice_ = a_slice(groups=[LONE], maintenances=[back])
-    step = commands.tick(slice_, NOON + 5 * SECOND, RULES)
+    step = commands.tick(slice_, a_context(NOON + 5 * SECOND))
     assert step.slice.maintenances["m1"].phase is Phase.COMPLETED
     assert step.slice.groups.keys() == {"lone"}
 
@@ -213,11 +211,6 @@ def test_a_vm_stays_if_its_deletion_is_closed() -> None:
     slice_ = deleting()
     stuck = replace(slice_.maintenances["del"], done=(), stuck_since=NOON)
     step = commands.close(
-        slice_.with_maintenance(stuck),
-        "del",
-        by="ops",
-        reason=None,
-        now=NOON + MINUTE,
-        rules=RULES,
+        slice_.with_maintenance(stuck), a_context(NOON + MINUTE), "del", reason=None
     )
     assert step.slice.vms.keys() == {"lone"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.core.support.builders import (
     NOON,
-    RULES,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -37,9 +37,7 @@ def a_fleet(
 
 
 def change(slice_: Slice, found: Difference) -> Step:
-    return fleet_changes.change(
-        slice_, found, by="ops", epoch="epoch1", now=NOON, rules=RULES
-    )
+    return fleet_changes.change(slice_, a_context(new_id=lambda: "epoch1"), found)
 
 
 def change_vm(slice_: Slice, old: VM, new: VM | None) -> Step:

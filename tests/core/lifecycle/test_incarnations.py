@@ -7,7 +7,7 @@ from tests.core.support.builders import (
     HOUR,
     MINUTE,
     NOON,
-    RULES,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -25,9 +25,8 @@ SILENT = a_group(listening=Listening.ON_DEMAND)
 
 
 def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> Step:
-    return commands.listen(
-        slice_, groups or ["group0"], epoch="epoch1", now=now, rules=RULES
-    )
+    context = a_context(now, new_id=lambda: "epoch1")
+    return commands.listen(slice_, context, groups or ["group0"])
 
 
 def test_the_first_request_of_a_disabled_group_starts_an_epoch() -> None:
@@ -103,7 +102,7 @@ def test_only_affected_groups_get_a_new_document() -> None:
         groups=[a_group("group0"), a_group("group1")],
         maintenances=[a_maintenance(not_before=NOON)],
     )
-    step = commands.tick(slice_, NOON, RULES)
+    step = commands.tick(slice_, a_context())
     assert step.slice.audiences["group0"].incarnation == 1
     assert step.slice.audiences["group1"].incarnation == 0
 
@@ -115,7 +114,7 @@ def test_several_changes_in_one_step_publish_one_document() -> None:
             a_maintenance("m1", not_before=NOON, events=[an_event("e1")]),
         ]
     )
-    step = commands.tick(slice_, NOON, RULES)
+    step = commands.tick(slice_, a_context())
     published = [fact for fact in step.facts if isinstance(fact, f.Published)]
     assert published == [
         f.Published(
@@ -130,6 +129,6 @@ def test_in_an_isolated_group_only_vms_that_see_the_event_get_a_new_document() -
         vms=[a_vm("vm0"), a_vm("vm1")],
         maintenances=[a_maintenance(not_before=NOON)],
     )
-    audiences = commands.tick(slice_, NOON, RULES).slice.audiences
+    audiences = commands.tick(slice_, a_context()).slice.audiences
     assert audiences["group0/vm0"].incarnation == 1
     assert audiences["group0/vm1"].incarnation == 0

@@ -12,6 +12,7 @@ from tests.core.support.builders import (
     NOON,
     RULES,
     SECOND,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -50,13 +51,10 @@ def operate(
     slice_ = slice_ or a_slice(groups=[group or a_group()], vms=[vm])
     step = operations.operate(
         slice_,
+        a_context(rules=rules),
         operation,
         operations.order_for(operation, "vm0"),
         [vm],
-        by="ops",
-        new_id=counting(),
-        now=NOON,
-        rules=rules,
         scheduled=scheduled,
     )
     return step.slice.maintenances["ID1"]
@@ -68,13 +66,10 @@ def operate(
 def on_both(slice_: Slice, operation: VmOperation, *, rules: Rules = RULES) -> Step:
     return operations.operate(
         slice_,
+        a_context(rules=rules),
         operation,
         operations.order_for(operation, "vm0"),
         [VM_0, VM_1],
-        by="ops",
-        new_id=counting(),
-        now=NOON,
-        rules=rules,
     )
 
 
@@ -87,13 +82,10 @@ def test_an_operation_on_several_vms_is_all_or_nothing() -> None:
     with pytest.raises(Conflict, match="vm1 is not a spot VM"):
         operations.operate(
             SLICE,
+            a_context(),
             VmOperation.EVICT,
             operations.order_for(VmOperation.EVICT, "vm0"),
             [replace(VM_0, spot=True), VM_1],
-            by="ops",
-            new_id=counting(),
-            now=NOON,
-            rules=RULES,
         )
 
 
@@ -113,13 +105,10 @@ def test_a_vm_named_twice_is_not_deleted_twice() -> None:
     with pytest.raises(Conflict, match="being deleted already"):
         operations.operate(
             SLICE,
+            a_context(),
             VmOperation.DELETE,
             operations.order_for(VmOperation.DELETE, "vm0"),
             [VM_0, VM_0],
-            by="ops",
-            new_id=counting(),
-            now=NOON,
-            rules=RULES,
         )
 
 
@@ -159,12 +148,9 @@ def test_a_reimage_by_the_platform_is_planned() -> None:
     order = operations.order_for(VmOperation.REIMAGE, "vm0")
     step = announcements.announce(
         a_slice(groups=[a_group(listening=Listening.ON_DEMAND)], vms=[a_vm()]),
+        a_context(),
         replace(order, source=EventSource.PLATFORM),
         [a_vm()],
-        by="ops",
-        new_id=counting(),
-        now=NOON,
-        rules=RULES,
     )
     assert step.slice.maintenances["ID1"].phase is Phase.SCHEDULED
 
@@ -254,12 +240,13 @@ def run_host_command(
     """Run a host command on host-a."""
     return command(
         slice_,
+        a_context(
+            now,
+            rules=rules,
+            new_id=counting() if slice_ is SLICE else counting_from(slice_),
+        ),
         replace(operations.order_for_host("host-a"), duration=duration),
         [VM_0, VM_1],
-        by="ops",
-        new_id=counting() if slice_ is SLICE else counting_from(slice_),
-        now=now,
-        rules=rules,
     )
 
 
@@ -372,7 +359,7 @@ def test_a_second_failure_right_after_recovery_is_announced_again() -> None:
     assert recovered.maintenances["ID1"].phase is Phase.STARTED  # still shown
     step = run_host_command(operations.fail, recovered, now=NOON + SECOND)
     (maintenance,) = announced(step)
-    later = commands.tick(step.slice, NOON + HOUR, RULES).slice
+    later = commands.tick(step.slice, a_context(NOON + HOUR)).slice
     assert later.maintenances["ID1"].phase is Phase.COMPLETED
     assert later.maintenances[maintenance.id].phase is Phase.STARTED
 
@@ -381,13 +368,13 @@ def test_a_failure_has_no_driver_and_does_not_end_on_its_own() -> None:
     slice_ = run_host_command(operations.fail).slice
     maintenance = slice_.maintenances["ID1"]
     assert not commands.is_work_open(maintenance, NOON + HOUR, RULES)
-    assert commands.tick(slice_, NOON + 30 * DAY, RULES).facts == ()
+    assert commands.tick(slice_, a_context(NOON + 30 * DAY)).facts == ()
 
 
 def test_a_failure_ends_after_its_duration_if_it_has_one() -> None:
     slice_ = run_host_command(operations.fail, duration=60).slice
-    assert commands.tick(slice_, NOON + 59 * SECOND, RULES).facts == ()
-    step = commands.tick(slice_, NOON + 60 * SECOND, RULES)
+    assert commands.tick(slice_, a_context(NOON + 59 * SECOND)).facts == ()
+    step = commands.tick(slice_, a_context(NOON + 60 * SECOND))
     assert step.slice.maintenances["ID1"].phase is Phase.COMPLETED
 
 

@@ -8,6 +8,7 @@ from tests.core.support.builders import (
     NOON,
     RULES,
     SECOND,
+    a_context,
     a_maintenance,
     a_slice,
     an_event,
@@ -24,19 +25,19 @@ Command = Callable[[Slice], Step]
 
 
 def cancel(slice_: Slice) -> Step:
-    return commands.cancel(slice_, "m0", by="ops", reason="rain", now=NOON, rules=RULES)
+    return commands.cancel(slice_, a_context(), "m0", reason="rain")
 
 
 def complete(slice_: Slice) -> Step:
-    return commands.complete(slice_, "m0", by="ops", now=NOON, rules=RULES)
+    return commands.complete(slice_, a_context(), "m0")
 
 
 def retry(slice_: Slice) -> Step:
-    return commands.retry(slice_, "m0", by="ops", now=NOON, rules=RULES)
+    return commands.retry(slice_, a_context(), "m0")
 
 
 def close(slice_: Slice) -> Step:
-    return commands.close(slice_, "m0", by="ops", reason="rain", now=NOON, rules=RULES)
+    return commands.close(slice_, a_context(), "m0", reason="rain")
 
 
 SCHEDULED = a_slice(maintenances=[a_maintenance(phase=Phase.SCHEDULED)])
@@ -130,14 +131,12 @@ def test_complete_ends_the_work_and_the_duration() -> None:
     maintenance = step.slice.maintenance("m0")
     assert maintenance.to_do == ()
     assert next_moment(maintenance, NOON, RULES) == NOON + 5 * SECOND
-    done = commands.tick(step.slice, NOON + 5 * SECOND, RULES)
+    done = commands.tick(step.slice, a_context(NOON + 5 * SECOND))
     assert done.slice.maintenance("m0").phase is Phase.COMPLETED
 
 
 def test_complete_ends_immediately_after_the_minimum_display_time() -> None:
-    step = commands.complete(
-        STARTED, "m0", by="ops", now=NOON + 5 * SECOND, rules=RULES
-    )
+    step = commands.complete(STARTED, a_context(NOON + 5 * SECOND), "m0")
     assert [type(fact) for fact in step.facts] == [
         f.WorkEnded,
         f.Completed,
@@ -153,9 +152,7 @@ def test_a_second_complete_changes_nothing() -> None:
 def test_after_complete_the_driver_is_neither_called_nor_heard() -> None:
     ended = complete(STUCK).slice
     assert not commands.is_work_open(ended.maintenance("m0"), NOON, RULES)
-    late = commands.report_work(
-        ended, "m0", vms=["vm0"], failed=True, now=NOON, rules=RULES
-    )
+    late = commands.report_work(ended, a_context(), "m0", vms=["vm0"], failed=True)
     assert late == Step(ended)
 
 
@@ -177,9 +174,7 @@ def test_a_retry_changes_no_document() -> None:
 
 
 def test_close_gives_up_and_removes_the_event() -> None:
-    step = commands.close(
-        STUCK, "m0", by="ops", reason="rain", now=NOON + MINUTE, rules=RULES
-    )
+    step = commands.close(STUCK, a_context(NOON + MINUTE), "m0", reason="rain")
     closed, published = step.facts
     assert closed == f.Closed(
         at=NOON + MINUTE, by="ops", maintenance="m0", reason="rain"

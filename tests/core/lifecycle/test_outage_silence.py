@@ -8,7 +8,7 @@ from tests.core.support.builders import (
     HOUR,
     MINUTE,
     NOON,
-    RULES,
+    a_context,
     a_group,
     a_slice,
     a_vm,
@@ -54,7 +54,7 @@ def test_a_group_is_disabled_after_a_day_in_which_it_could_have_polled(
 def test_no_new_epoch_starts_after_an_outage() -> None:
     slice_ = apply_outage(a_slice(groups=[a_quiet_group()]), 60, 31 * 60)
     now = NOON + 31 * HOUR
-    step = commands.listen(slice_, ["group0"], epoch="e1", now=now, rules=RULES)
+    step = commands.listen(slice_, a_context(now), ["group0"])
     assert step == Step(slice_)
 
 

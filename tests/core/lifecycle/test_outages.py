@@ -9,8 +9,8 @@ from tests.core.support.builders import (
     HOUR,
     MINUTE,
     NOON,
-    RULES,
     SECOND,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -83,7 +83,7 @@ def test_lost_notice_is_given_after_the_outage(
     vms = [a_vm("vm0", spot=True)]
     slice_ = announced(an_order(type_), slice_=a_slice(vms=vms))
     outage = Outage(since=NOON + 10 * SECOND, until=NOON + 2 * HOUR)
-    back = commands.end_outage(slice_, outage, outage.until).slice
+    back = transitions.apply(slice_, f.OutageEnded(at=outage.until, outage=outage))
     assert starts_at(back, outage.until + PROMISED[type_] - 10 * SECOND)
 
 
@@ -182,9 +182,7 @@ def test_maintenance_approved_before_the_outage_is_not_delayed() -> None:
     held = approve(slice_, "ID2", at=NOON)
     assert held.maintenance("ID1").phase is Phase.SCHEDULED
     back = apply_outage(held, 1, 5)
-    over = commands.complete(
-        back, "running", by="ops", now=NOON + 5 * MINUTE, rules=RULES
-    )
+    over = commands.complete(back, a_context(NOON + 5 * MINUTE), "running")
     assert over.slice.maintenance("ID1").phase is Phase.STARTED
 
 
@@ -198,15 +196,13 @@ def test_an_approval_after_the_outage_unblocks_it() -> None:
 
 
 def test_an_outage_is_recorded_but_changes_no_document() -> None:
-    slice_, outage = announced(), an_outage(1, 30)
-    step = commands.end_outage(slice_, outage, NOON + 31 * MINUTE)
-    assert step.facts == (f.OutageEnded(at=NOON + 31 * MINUTE, outage=outage),)
-    assert step.slice == replace(slice_, outages=(outage,))
+    slice_ = announced()
+    assert apply_outage(slice_, 1, 30) == replace(slice_, outages=(an_outage(1, 30),))
 
 
 def test_a_delayed_event_is_shown_unchanged() -> None:
     slice_ = apply_outage(announced(), 1, 30)
-    assert commands.tick(slice_, NOON + 43 * MINUTE, RULES).facts == ()
+    assert commands.tick(slice_, a_context(NOON + 43 * MINUTE)).facts == ()
 
 
 def test_a_replayed_journal_contains_all_outages() -> None:

@@ -71,15 +71,7 @@ class CommandStateMachine(FleetStateMachine):
         if not vms:
             return
         before = self.slice
-        step = announcements.announce(
-            before,
-            order,
-            vms,
-            by="ops",
-            new_id=self.new_id,
-            now=self.now,
-            rules=self.policy,
-        )
+        step = announcements.announce(before, self.context, order, vms)
         maintenances = [
             fact.announced for fact in step.facts if isinstance(fact, Announced)
         ]
@@ -104,16 +96,7 @@ class CommandStateMachine(FleetStateMachine):
             operation == "delete" and deleted
         )
         try:
-            step = operations.operate(
-                self.slice,
-                operation,
-                order,
-                [vm],
-                by="ops",
-                new_id=self.new_id,
-                now=self.now,
-                rules=self.policy,
-            )
+            step = operations.operate(self.slice, self.context, operation, order, [vm])
         except Conflict:
             assert refused
             return
@@ -134,15 +117,7 @@ class CommandStateMachine(FleetStateMachine):
             fails_by = None if hours is None else self.now + hours * HOUR
             what = partial(operations.degrade, fails_by=fails_by)
         before = self.slice
-        step = what(
-            before,
-            order,
-            vms,
-            by="ops",
-            new_id=self.new_id,
-            now=self.now,
-            rules=self.policy,
-        )
+        step = what(before, self.context, order, vms)
         order_model.check_host_failure(
             before, step.slice, host, what is operations.fail
         )
@@ -183,16 +158,7 @@ class CommandStateMachine(FleetStateMachine):
         for maintenance in self.slice.maintenances.values():
             if maintenance.phase is Phase.SCHEDULED:
                 self.remember_approvals(maintenance, ids)
-        self.take(
-            commands.approve(
-                self.slice,
-                ids,
-                by="somebody",
-                via=Via.METADATA,
-                now=self.now,
-                rules=self.policy,
-            )
-        )
+        self.take(commands.approve(self.slice, self.context, ids, via=Via.METADATA))
 
     def remember_approvals(self, maintenance: Maintenance, ids: list[str]) -> None:
         for event in maintenance.events:
@@ -225,37 +191,19 @@ class CommandStateMachine(FleetStateMachine):
         self.take(step)
 
     def commanded(self, what: str, maintenance_id: str) -> Step:
-        slice_, now, rules = self.slice, self.now, self.policy
-        does: Mapping[str, Callable[[], Step]] = {
-            "approve": lambda: commands.approve(
-                slice_,
-                [event.id for event in slice_.maintenance(maintenance_id).events],
-                by="ops",
-                via=Via.CONTROL,
-                now=now,
-                rules=rules,
-            ),
-            "cancel": lambda: commands.cancel(
-                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
-            ),
-            "complete": lambda: commands.complete(
-                slice_, maintenance_id, by="ops", now=now, rules=rules
-            ),
-            "retry": lambda: commands.retry(
-                slice_, maintenance_id, by="ops", now=now, rules=rules
-            ),
-            "close": lambda: commands.close(
-                slice_, maintenance_id, by="ops", reason=None, now=now, rules=rules
-            ),
-        }
-        return does[what]()
+        if what == "approve":
+            ids = [event.id for event in self.slice.maintenance(maintenance_id).events]
+            return commands.approve(self.slice, self.context, ids, via=Via.CONTROL)
+        command: Callable[..., Step] = getattr(commands, what)
+        reason = {"reason": None} if what in ("cancel", "close") else {}
+        return command(self.slice, self.context, maintenance_id, **reason)
 
     @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers)
     def look_what_can_be_asked(self, number: int) -> None:
         """Check that exactly the available commands have an effect."""
         maintenance = self.pick(number)
-        idle = commands.tick(self.slice, self.now, self.policy)
+        idle = commands.tick(self.slice, self.context)
         for what in ("approve", *DOES):
             try:
                 step = self.commanded(what, maintenance.id)
@@ -269,9 +217,7 @@ class CommandStateMachine(FleetStateMachine):
     def work(self, number: int, part: int, fails: bool) -> None:
         maintenance = self.pick(number)
         is_open = commands.is_work_open(maintenance, self.now, self.policy)
-        step = commands.begin_work(
-            self.slice, maintenance.id, now=self.now, rules=self.policy
-        )
+        step = commands.begin_work(self.slice, self.context, maintenance.id)
         self.take(step)
         if is_open:
             self.report(maintenance, maintenance.to_do[:part], fails)
@@ -279,12 +225,7 @@ class CommandStateMachine(FleetStateMachine):
     def report(self, one: Maintenance, vms: tuple[str, ...], fails: bool) -> None:
         self.take(
             commands.report_work(
-                self.slice,
-                one.id,
-                vms=vms,
-                failed=fails,
-                now=self.now,
-                rules=self.policy,
+                self.slice, self.context, one.id, vms=vms, failed=fails
             )
         )
 
@@ -294,9 +235,7 @@ class CommandStateMachine(FleetStateMachine):
         silent = [
             name for name in groups if self.memory.is_silent(self.slice.groups[name])
         ]
-        step = commands.listen(
-            self.slice, groups, epoch=self.new_id(), now=self.now, rules=self.policy
-        )
+        step = commands.listen(self.slice, self.context, groups)
         began = [fact.group for fact in step.facts if isinstance(fact, ListeningBegan)]
         assert began == silent
         self.memory.last_polls |= dict.fromkeys(silent, self.memory.there)

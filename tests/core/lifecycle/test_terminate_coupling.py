@@ -7,6 +7,7 @@ from tests.core.support.builders import (
     NOON,
     RULES,
     SECOND,
+    a_context,
     a_maintenance,
     a_slice,
     an_event,
@@ -46,7 +47,7 @@ def a_terminate(
 
 def approve(slice_: Slice, *event_ids: str, now: datetime = NOON) -> Step:
     return commands.approve(
-        slice_, event_ids, by="vm0", via=Via.METADATA, now=now, rules=RULES
+        slice_, a_context(now, by="vm0"), event_ids, via=Via.METADATA
     )
 
 
@@ -86,15 +87,18 @@ def test_all_may_be_approved_in_one_step() -> None:
 def test_it_is_released_when_the_other_one_reaches_its_not_before() -> None:
     soon = a_terminate(2, not_before=NOON + MINUTE)
     slice_ = approve(a_slice(maintenances=[a_terminate(1), soon]), "e1").slice
-    early = commands.tick(slice_, NOON + MINUTE - SECOND, RULES)
+    early = commands.tick(slice_, a_context(NOON + MINUTE - SECOND))
     assert started(early) == []
-    assert sorted(started(commands.tick(slice_, NOON + MINUTE, RULES))) == ["t1", "t2"]
+    assert sorted(started(commands.tick(slice_, a_context(NOON + MINUTE)))) == [
+        "t1",
+        "t2",
+    ]
 
 
 def test_it_is_released_when_the_other_one_is_canceled() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2)])
     held = approve(slice_, "e1").slice
-    step = commands.cancel(held, "t2", by="ops", reason=None, now=NOON, rules=RULES)
+    step = commands.cancel(held, a_context(), "t2", reason=None)
     assert started(step) == ["t1"]
 
 
@@ -103,8 +107,8 @@ def test_it_never_waits_beyond_its_own_not_before() -> None:
     held = approve(a_slice(maintenances=[a_terminate(1), late]), "e1").slice
     at = NOON + 5 * MINUTE
     assert policy.next_moment(held.maintenance("t1"), NOON, RULES) == at
-    assert started(commands.tick(held, at - SECOND, RULES)) == []
-    assert started(commands.tick(held, at, RULES)) == ["t1"]
+    assert started(commands.tick(held, a_context(at - SECOND))) == []
+    assert started(commands.tick(held, a_context(at))) == ["t1"]
 
 
 def test_one_announced_after_the_approval_does_not_block_it() -> None:

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 
 import pytest
 from tests.core.support.builders import (
-    NOON,
-    RULES,
+    a_context,
     a_group,
     a_slice,
     a_vm,
     an_order,
-    counting,
 )
 
 from forewarn.core.fleet import VM, Group
@@ -26,13 +24,7 @@ def announce(
 ) -> Step:
     machines = list(vms)
     return announcements.announce(
-        a_slice(groups=groups, vms=machines),
-        order,
-        machines,
-        by="ops",
-        new_id=counting(),
-        now=NOON,
-        rules=RULES,
+        a_slice(groups=groups, vms=machines), a_context(), order, machines
     )
 
 
@@ -217,12 +209,9 @@ def test_in_an_isolated_group_only_listed_vms_get_a_new_document() -> None:
     vms = [a_vm("vm0"), a_vm("vm1"), a_vm("vm2", update_domain=1)]
     step = announcements.announce(
         a_slice(groups=[a_group(isolated=True)], vms=vms),
+        a_context(),
         an_order(vms=("vm0", "vm1")),
         vms[:2],
-        by="ops",
-        new_id=counting(),
-        now=NOON,
-        rules=RULES,
     )
     published = [
         candidate for candidate in step.facts if isinstance(candidate, Published)

@@ -6,6 +6,7 @@ from tests.core.support.builders import (
     MINUTE,
     NOON,
     RULES,
+    a_context,
     a_group,
     a_maintenance,
     a_slice,
@@ -39,13 +40,7 @@ def previews_of(
     names = tuple(vm.name for vm in chosen)
     requested = an_order(vms=names, **order)  # type: ignore[arg-type]  # fields by name
     step = announce(
-        slice_,
-        requested,
-        chosen,
-        by="ops",
-        new_id=new_id or preview_ids(),
-        now=NOON,
-        rules=RULES,
+        slice_, a_context(new_id=new_id or preview_ids()), requested, chosen
     )
     ids = [item.maintenance for item in step.facts if isinstance(item, Announced)]
     return [

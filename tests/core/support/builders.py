@@ -16,6 +16,7 @@ from forewarn.core.fleet import (
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice, Via
 from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Context
 from forewarn.core.outages import Outage
 from forewarn.protocol.types import EventSource, EventType
 
@@ -32,6 +33,16 @@ def counting() -> Callable[[], str]:
     """Return a generator of sequential ids: ID1, ID2 and so on."""
     numbers = count(1)
     return lambda: f"ID{next(numbers)}"
+
+
+def a_context(
+    now: datetime = NOON,
+    *,
+    by: str = "ops",
+    rules: Rules = RULES,
+    new_id: Callable[[], str] | None = None,
+) -> Context:
+    return Context(now=now, rules=rules, by=by, new_id=new_id or counting())
 
 
 def a_vm(

@@ -13,15 +13,15 @@ from hypothesis.stateful import (
     rule,
 )
 from tests.core.support import model
-from tests.core.support.builders import HOUR, MINUTE, NOON, SECOND, counting
+from tests.core.support.builders import HOUR, MINUTE, NOON, SECOND, a_context, counting
 from tests.core.support.strategies import FLEET, VMS, group_names, host_names, vm_names
 
 from forewarn.core.fleet import VM, Fleet
 from forewarn.core.lifecycle import commands, fleet_changes, transitions
-from forewarn.core.lifecycle.facts import Fact, FleetChanged
+from forewarn.core.lifecycle.facts import Fact, FleetChanged, OutageEnded
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Rules, next_moment
-from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.core.outages import Outage
 from forewarn.errors import InUse
 
@@ -39,6 +39,10 @@ class FleetStateMachine(RuleBasedStateMachine):
         self.memory = model.CommandHistory()
         self.new_id = counting()
         self.is_sound = True
+
+    @property
+    def context(self) -> Context:
+        return a_context(self.now, rules=self.policy, new_id=self.new_id)
 
     def take(self, step: Step) -> None:
         """Check a step against the model, then apply it."""
@@ -90,12 +94,7 @@ class FleetStateMachine(RuleBasedStateMachine):
             hosts=self.slice.hosts, groups=self.slice.groups, vms=self.slice.vms
         )
         return fleet_changes.change(
-            self.slice,
-            fleet_changes.difference(current, desired),
-            by="ops",
-            epoch=self.new_id(),
-            now=self.now,
-            rules=self.policy,
+            self.slice, self.context, fleet_changes.difference(current, desired)
         )
 
     def is_listed(self, vm: str) -> bool:
@@ -182,11 +181,12 @@ class FleetStateMachine(RuleBasedStateMachine):
         since = self.now
         self.now += step
         outage = Outage(since=since, until=self.now)
-        self.take(commands.end_outage(self.slice, outage, self.now))
+        fact = OutageEnded(at=self.now, outage=outage)
+        self.take(Step(transitions.apply(self.slice, fact), (fact,)))
 
     @rule()
     def tick(self) -> None:
-        self.take(commands.tick(self.slice, self.now, self.policy))
+        self.take(commands.tick(self.slice, self.context))
         model.check_nothing_is_left(self.slice, self.now, self.memory)
         for maintenance in self.slice.maintenances.values():
             moment = self.moment_of(maintenance)

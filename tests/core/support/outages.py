@@ -4,17 +4,17 @@ from datetime import datetime, timedelta
 
 from tests.core.support.builders import (
     NOON,
-    RULES,
+    a_context,
     a_slice,
     an_order,
     an_outage,
-    counting,
 )
 
 from forewarn.core.lifecycle import announcements, commands
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance, Slice, Via
+from forewarn.core.lifecycle.transitions import apply
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -36,16 +36,14 @@ def announced(
         if vm.name in effective_order.vms
         or (vm.host == effective_order.host and vm.host is not None)
     ]
-    step = announcements.announce(
-        before, effective_order, vms, by="ops", new_id=counting(), now=at, rules=RULES
-    )
+    step = announcements.announce(before, a_context(at), effective_order, vms)
     return step.slice
 
 
 def apply_outage(slice_: Slice, since: int, until: int) -> Slice:
     """Apply an outage from `since` to `until`, in minutes after noon."""
     outage = an_outage(since, until)
-    return commands.end_outage(slice_, outage, outage.until).slice
+    return apply(slice_, f.OutageEnded(at=outage.until, outage=outage))
 
 
 def only(slice_: Slice) -> Maintenance:
@@ -54,15 +52,13 @@ def only(slice_: Slice) -> Maintenance:
 
 
 def approve(slice_: Slice, *events: str, at: datetime) -> Slice:
-    step = commands.approve(
-        slice_, events, by="vm0", via=Via.METADATA, now=at, rules=RULES
-    )
+    step = commands.approve(slice_, a_context(at, by="vm0"), events, via=Via.METADATA)
     return step.slice
 
 
 def started(slice_: Slice, at: datetime) -> list[str]:
     """Return the ids of the maintenance operations that a tick at `at` starts."""
-    step = commands.tick(slice_, at, RULES)
+    step = commands.tick(slice_, a_context(at))
     return [fact.maintenance for fact in step.facts if isinstance(fact, f.Started)]
 
 

@@ -130,15 +130,6 @@ def test_every_incarnation_is_shown_in_order(system: System) -> None:
     ]
 
 
-def test_a_vm_of_an_isolated_group_sees_only_its_own_events(system: System) -> None:
-    maintenance = system.announce(a_reboot("iso-0"))
-    assert [event.id for event in system.plane.document("iso-0").events] == [
-        maintenance.events[0].id
-    ]
-    assert system.plane.document("iso-1").events == ()
-    assert system.plane.document("iso-1").incarnation == 0
-
-
 @pytest.mark.parametrize("was_isolated", [True, False])
 def test_isolation_takes_effect_immediately_and_starts_an_epoch(
     system: System, was_isolated: bool

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from threading import Thread
 
 import pytest
+from tests.engine.support.notified import ManualStopwatch
 from tests.engine.support.slow_driver import LONG, done
 from tests.engine.support.system import (
     HOUR,
     NOON,
     OpenStore,
     RecordingDriver,
+    System,
     a_system,
     an_emergency,
     counted,
@@ -20,19 +22,19 @@ from forewarn.core.lifecycle.facts import WorkBegan, WorkFailed, WorkRetried
 from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.engine.readers.driver_runner import RetrySchedule
-from forewarn.ports import Bell, Report, Work
+from forewarn.ports import Bell, Report, Store, Work
 
 TWICE = Rules(retries=2)
 
 
-class ManualStopwatch:
-    """Real time that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+def failed_once(store: Store) -> tuple[System, RecordingDriver, ManualStopwatch]:
+    """Return a system whose driver has failed, and waits five seconds to retry."""
+    driver, watch = RecordingDriver(fail), ManualStopwatch()
+    retries = RetrySchedule(5.0, watch.monotonic)
+    system = a_system(store, driver=driver, rules=TWICE, retries=retries)
+    system.announce(an_emergency("web-0"))
+    system.works.catch_up()
+    return system, driver, watch
 
 
 @pytest.mark.parametrize("parallel", [0, 4])
@@ -49,14 +51,6 @@ def test_a_failed_driver_is_retried_as_often_as_configured(
     assert system.maintenance(maintenance.id).stuck_since == NOON
 
 
-def test_without_the_setting_it_is_not_retried(open_store: OpenStore) -> None:
-    driver = RecordingDriver(fail)
-    system = a_system(open_store(), driver=driver)
-    system.announce(an_emergency("web-0"))
-    system.works.finish()
-    assert len(driver.works) == 1
-
-
 def test_a_retry_requested_during_the_call_is_carried_out(
     open_store: OpenStore,
 ) -> None:
@@ -70,19 +64,6 @@ def test_a_retry_requested_during_the_call_is_carried_out(
     system.announce(an_emergency("web-0"))
     system.works.finish()
     assert [work.attempt for work in driver.works] == [1, 2]
-
-
-def test_only_the_remaining_work_is_retried(open_store: OpenStore) -> None:
-    def partly(work: Work) -> list[Report]:
-        failed = "web-0" if work.attempt == 1 else ""
-        return [Report(vm=vm.name, failed=vm.name == failed) for vm in work.vms]
-
-    driver = RecordingDriver(partly)
-    system = a_system(open_store(), driver=driver, rules=TWICE)
-    maintenance = system.announce(an_emergency("web-0"))
-    system.works.finish()
-    assert [work.attempt for work in driver.works] == [1, 2]
-    assert system.maintenance(maintenance.id).done == ("web-0",)
 
 
 def test_nothing_is_retried_before_the_call_has_ended(
@@ -115,26 +96,18 @@ def test_an_operator_s_retry_resets_the_automatic_retries(
 
 
 def test_nothing_is_retried_early(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), ManualStopwatch()
-    retries = RetrySchedule(5.0, watch)
-    system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    watch.now = 4.9
+    system, driver, watch = failed_once(open_store())
+    watch.now += 4.9
     system.works.catch_up()
     assert len(driver.works) == 1
-    watch.now = 5.0
+    watch.now += 0.1
     system.works.catch_up()
     assert len(driver.works) == 2
 
 
 def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), ManualStopwatch()
-    retries = RetrySchedule(5.0, watch)
-    system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    watch.now = 5.0
+    system, _, watch = failed_once(open_store())
+    watch.now += 5.0
     thread = Thread(target=system.works.wait, args=(Bell(),), daemon=True)
     thread.start()
     thread.join(LONG)
@@ -142,28 +115,22 @@ def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
 
 
 def test_a_closed_maintenance_is_not_retried(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), ManualStopwatch()
-    retries = RetrySchedule(5.0, watch)
-    system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    maintenance = system.announce(an_emergency("web-0"))
-    system.works.catch_up()
+    system, driver, watch = failed_once(open_store())
+    (maintenance,) = system.maintenances()
     system.engine.close(maintenance.id, by="ops")
-    watch.now = 60.0
+    watch.now += 60.0
     system.works.finish()
     assert len(driver.works) == 1
     assert system.phase(maintenance.id) is Phase.FAILED
 
 
 def test_an_earlier_operator_retry_restarts_the_pause(open_store: OpenStore) -> None:
-    driver, watch = RecordingDriver(fail), ManualStopwatch()
-    retries = RetrySchedule(5.0, watch)
-    system = a_system(open_store(), driver=driver, rules=TWICE, retries=retries)
-    maintenance = system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    watch.now = 4.0
+    system, driver, watch = failed_once(open_store())
+    (maintenance,) = system.maintenances()
+    watch.now += 4.0
     system.engine.retry(maintenance.id, by="ops")
     system.works.catch_up()
-    watch.now = 8.9
+    watch.now += 4.9
     system.works.catch_up()
     assert len(driver.works) == 2
     assert [fact.by for fact in system.facts(WorkRetried)] == ["ops"]

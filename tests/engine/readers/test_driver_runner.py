@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from tests.engine.support.slow_driver import done
 from tests.engine.support.system import (
     FLEET,
     HOUR,
     MINUTE,
     NOON,
-    SECOND,
     FailingStore,
     OpenStore,
     RecordingDriver,
@@ -23,15 +23,10 @@ from tests.engine.support.system import (
 
 from forewarn.core.lifecycle.facts import WorkBegan, WorkDone, WorkFailed, WorkRetried
 from forewarn.core.lifecycle.model import Cause, Phase
-from forewarn.core.lifecycle.policy import Rules
 from forewarn.drivers.registry import OperatorDriver
 from forewarn.errors import Unavailable
 from forewarn.ports import Report, Work
 from forewarn.protocol.types import EventSource, EventStatus, EventType
-
-
-def done(work: Work) -> list[Report]:
-    return [Report(vm=vm.name) for vm in work.vms]
 
 
 def test_the_driver_is_called_once_with_all_its_work(
@@ -54,14 +49,6 @@ def test_the_driver_is_called_once_with_all_its_work(
         description="Host server is undergoing maintenance.",
         attempt=1,
     )
-
-
-def test_nothing_is_done_before_the_start(open_store: OpenStore) -> None:
-    driver = RecordingDriver()
-    system = a_system(open_store(), driver=driver)
-    system.announce(a_reboot("web-0"))
-    system.works.catch_up()
-    assert not driver.works
 
 
 def test_started_is_shown_before_the_driver_acts(open_store: OpenStore) -> None:
@@ -91,17 +78,6 @@ def test_the_beginning_of_work_is_stored_before_the_driver_acts(
     system.announce(an_emergency("web-0"))
     system.works.catch_up()
     assert len(system.facts(WorkDone)) == len(driver.works) == 1
-
-
-def test_the_driver_acts_only_after_the_lead_time(open_store: OpenStore) -> None:
-    driver = RecordingDriver()
-    rules = Rules(lead=2 * SECOND)
-    system = a_system(open_store(), driver=driver, rules=rules)
-    system.announce(an_emergency("web-0"))
-    system.advance.by(SECOND)
-    assert not driver.works
-    system.advance.by(HOUR)
-    assert [fact.at for fact in system.facts(WorkBegan)] == [NOON + 2 * SECOND]
 
 
 # --- failing drivers ---------------------------------------------------------
@@ -181,29 +157,6 @@ def test_a_reported_failure_leaves_only_that_vm(open_store: OpenStore) -> None:
     assert maintenance.stuck_since is not None
     (fact,) = system.facts(WorkFailed)
     assert (fact.vms, fact.detail) == (("web-0",), "no disk")
-
-
-def test_a_driver_that_fails_again_leaves_it_stuck_again(
-    open_store: OpenStore,
-) -> None:
-    driver = RecordingDriver(fail)
-    system = a_system(open_store(), driver=driver)
-    maintenance = system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    system.advance.by(MINUTE)
-    system.engine.retry(maintenance.id, by="ops")
-    system.works.catch_up()
-    assert system.maintenance(maintenance.id).stuck_since == NOON + MINUTE
-    assert [work.attempt for work in driver.works] == [1, 2]
-
-
-def test_reports_on_other_vms_are_ignored(open_store: OpenStore) -> None:
-    driver = RecordingDriver(lambda work: [Report(vm="db-0"), *done(work)])
-    system = a_system(open_store(), driver=driver)
-    system.announce(an_emergency("web-0"))
-    system.works.catch_up()
-    (fact,) = system.facts(WorkDone)
-    assert fact.vms == ("web-0",)
 
 
 def test_a_failure_on_another_vm_is_not_retried_endlessly(

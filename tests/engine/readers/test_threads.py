@@ -2,30 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from threading import Event, get_ident
 
 from tests.engine.support.system import (
-    FLEET,
     HOUR,
-    MINUTE,
     NOON,
     OpenStore,
-    a_reboot,
-    counted,
 )
+from tests.engine.support.system_time import an_engine, announce, read_maintenance
 from tests.patience import PATIENCE
 
 from forewarn.clocks import FastClock, ManualClock
 from forewarn.core.lifecycle.model import Phase
-from forewarn.core.lifecycle.policy import Rules
-from forewarn.engine.engine import Engine
-from forewarn.engine.fleet import FleetCommands
-from forewarn.engine.heartbeat import HEARTBEAT
-from forewarn.engine.observations import PendingObservations
 from forewarn.engine.readers.follower import Follower
 from forewarn.engine.timers import Timers
-from forewarn.ports import Clock, Store
 
 LONG = PATIENCE
 
@@ -37,24 +27,6 @@ def running(thread: Follower | Timers) -> Iterator[None]:
         yield
     finally:
         thread.stop()
-
-
-def an_engine(store: Store, clock: Clock) -> Engine:
-    engine = Engine(
-        store,
-        clock,
-        rules=Rules(),
-        observations=PendingObservations(),
-        new_id=counted(),
-    )
-    FleetCommands(engine).apply(FLEET, by="ops")
-    return engine
-
-
-def beat_of(store: Store) -> datetime | None:
-    with store.snapshot() as snapshot:
-        kept = snapshot.setting(HEARTBEAT)
-    return None if kept is None else datetime.fromisoformat(kept)
 
 
 # --- followers ---------------------------------------------------------------
@@ -141,24 +113,20 @@ def until(is_so: Callable[[], bool], bell: Event) -> bool:
 
 
 def test_timers_start_maintenance_when_it_is_due(open_store: OpenStore) -> None:
-    store, ticked = open_store(), Event()
-    engine = an_engine(store, FastClock(36_000.0, NOON))  # an hour takes 0.1 s
+    ticked = Event()
+    engine = an_engine(open_store(), FastClock(36_000.0, NOON))  # an hour takes 0.1 s
     timers = Timers(engine, ticked.set)
     with running(timers):
-        (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+        maintenance = announce(engine)
         timers.ring()
 
         def has_started() -> bool:
-            with store.snapshot() as snapshot:
-                stored = snapshot.maintenance(maintenance.id)
-            return stored is not None and stored.phase is Phase.STARTED
+            return read_maintenance(engine, maintenance).phase is Phase.STARTED
 
         assert until(has_started, ticked)
-    with store.snapshot() as snapshot:
-        stored = snapshot.maintenance(maintenance.id)
-    assert stored is not None
-    assert stored.started_at is not None
-    assert stored.started_at >= maintenance.not_before
+    started_at = read_maintenance(engine, maintenance).started_at
+    assert started_at is not None
+    assert started_at >= maintenance.not_before
 
 
 def test_timers_report_each_tick(open_store: OpenStore) -> None:
@@ -167,41 +135,17 @@ def test_timers_report_each_tick(open_store: OpenStore) -> None:
         assert ticked.wait(LONG)
 
 
-class WatchedClock(ManualClock):
-    """Manual clock that signals when a thread waits."""
-
-    def __init__(self, start: datetime) -> None:
-        super().__init__(start)
-        self.is_waited_for = Event()
-
-    def wait(self, bell: Event, until: datetime | None) -> None:
-        self.is_waited_for.set()
-        bell.wait(LONG)
-
-
-def test_stopping_timers_writes_the_last_heartbeat(open_store: OpenStore) -> None:
-    store, clock = open_store(), WatchedClock(NOON)
-    with running(Timers(an_engine(store, clock), lambda: None)):
-        assert clock.is_waited_for.wait(LONG)
-        assert beat_of(store) == NOON
-        clock.move_to(NOON + MINUTE)
-    assert beat_of(store) == NOON + MINUTE
-
-
 def test_timers_do_not_act_on_a_manual_clock(
     open_store: OpenStore,
 ) -> None:
-    store, clock = open_store(), ManualClock(NOON)
-    engine = an_engine(store, clock)
-    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    clock = ManualClock(NOON)
+    engine = an_engine(open_store(), clock)
+    maintenance = announce(engine)
     timers = Timers(engine, lambda: None)
     with running(timers):
         clock.move_to(NOON + HOUR)
         timers.ring()
-    with store.snapshot() as snapshot:
-        stored = snapshot.maintenance(maintenance.id)
-    assert stored is not None
-    assert stored.phase is Phase.SCHEDULED
+    assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
 
 
 def test_timers_can_be_stopped_without_being_started(open_store: OpenStore) -> None:

@@ -15,6 +15,7 @@ from random import Random
 
 from tests.engine.support.crashes import Crash, CrashCountdown, CrashingMachine
 from tests.engine.support.invariants import ExpectedFacts, check
+from tests.engine.support.slow_driver import done
 from tests.engine.support.system import (
     FLEET,
     HOUR,
@@ -338,12 +339,12 @@ class RandomHistory:
 
     def _act(self, work: Work) -> Iterable[Report]:
         """Do the work immediately, one by one, by halves, or not at all."""
-        return self._random.choice(
-            (_at_once, _at_once, _one_by_one, _fail_every_other, fail)
-        )(work)
+        return self._random.choice((done, done, _one_by_one, _fail_every_other, fail))(
+            work
+        )
 
     def _let_everything_end(self, system: System) -> None:
-        self._driver.act = _at_once
+        self._driver.act = done
         system.advance.by(HOUR)
         for maintenance in system.maintenances():
             if maintenance.stuck_since is not None:
@@ -357,10 +358,6 @@ class RandomHistory:
 
 def _count(result: object, _: object) -> str:
     return str(len(result)) if isinstance(result, list) else "1"
-
-
-def _at_once(work: Work) -> Iterable[Report]:
-    return [Report(vm=vm.name) for vm in work.vms]
 
 
 def _one_by_one(work: Work) -> Iterator[Report]:

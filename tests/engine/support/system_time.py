@@ -24,11 +24,11 @@ class SystemTime:
 
     name = "system"
 
-    def __init__(self, *, rate: float = 1.0) -> None:
-        """Show noon and stand still."""
+    def __init__(self, at: datetime = NOON, *, rate: float = 1.0) -> None:
+        """Show `at` and stand still."""
         self.rate = rate
         self.is_waited_for = Event()
-        self._now = NOON
+        self._now = at
 
     def now(self) -> datetime:
         """Return the time it was set to."""
@@ -70,7 +70,7 @@ def restarted(engine: Engine, clock: Clock | None = None) -> Engine:
 
 
 def journal(store: Store) -> list[Fact]:
-    return [entry.fact for entry in store.facts(0, 1_000)]
+    return [entry.fact for entry in store.facts(0, 1_000_000)]
 
 
 def outages(engine: Engine) -> list[Outage]:

@@ -6,7 +6,7 @@
 3. User operations, Preempt and Terminate affect one VM each.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -15,8 +15,7 @@ from forewarn.core.fleet import VM, AutoApproval, natural_order
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
-from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder
+from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
 from forewarn.errors import Conflict, InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
@@ -102,48 +101,41 @@ def check_order(order: Order) -> None:
 
 def announce(
     slice_: Slice,
+    context: Context,
     order: Order,
     vms: Sequence[VM],
     *,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-    rules: Rules,
     scheduled: int = 0,
 ) -> Step:
     """Announce `order` for `vms`, the VMs that it names.
 
     `scheduled` is the number of user operations scheduled in the whole fleet.
     """
-    builder = StepBuilder(slice_)
-    announce_into(builder, order, vms, by=by, new_id=new_id, now=now)
-    refuse_beyond_limit(builder, scheduled, rules)
-    return builder.finish(now, rules)
+    builder = StepBuilder(slice_, context)
+    announce_into(builder, order, vms)
+    refuse_beyond_limit(builder, scheduled)
+    return builder.finish()
 
 
-def announce_into(
-    builder: StepBuilder,
-    order: Order,
-    vms: Sequence[VM],
-    *,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-) -> None:
+def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None:
     """Announce `order` as part of `builder`."""
     check_order(order)
+    context = builder.context
     is_one_by_one = order.source is EventSource.USER or order.type in (
         EventType.PREEMPT,
         EventType.TERMINATE,
     )
     for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
-        maintenance = _maintenance(
-            builder.slice, order, unit, new_id=new_id, by=by, now=now
-        )
+        maintenance = _maintenance(builder.slice, context, order, unit)
         builder.record(
-            Announced(at=now, by=by, maintenance=maintenance.id, announced=maintenance)
+            Announced(
+                at=context.now,
+                by=context.by,
+                maintenance=maintenance.id,
+                announced=maintenance,
+            )
         )
-        builder.record(*_approvals_by_policy(builder.slice, maintenance, now))
+        builder.record(*_approvals_by_policy(builder.slice, maintenance, context.now))
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
@@ -153,7 +145,7 @@ def is_user_operation(maintenance: Maintenance) -> bool:
     )
 
 
-def refuse_beyond_limit(builder: StepBuilder, scheduled: int, rules: Rules) -> None:
+def refuse_beyond_limit(builder: StepBuilder, scheduled: int) -> None:
     """Raise `Conflict` if there would be more user operations than the limit."""
     existing = builder.before.maintenances
     created = sum(
@@ -163,7 +155,7 @@ def refuse_beyond_limit(builder: StepBuilder, scheduled: int, rules: Rules) -> N
         and is_user_operation(maintenance)
         and not maintenance.at_once
     )
-    limit = rules.user_operations
+    limit = builder.context.rules.user_operations
     if limit is not None and created and scheduled + created > limit:
         raise Conflict(
             f"{scheduled} user operations are scheduled already, and no more than"
@@ -224,14 +216,9 @@ def _by_host(vms: Sequence[VM]) -> Iterator[_WorkUnit]:
 
 
 def _maintenance(
-    slice_: Slice,
-    order: Order,
-    unit: _WorkUnit,
-    *,
-    new_id: Callable[[], str],
-    by: str,
-    now: datetime,
+    slice_: Slice, context: Context, order: Order, unit: _WorkUnit
 ) -> Maintenance:
+    now, new_id = context.now, context.new_id
     source = order.source or _default_source(order.type)
     cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
     minimum = _minimum(slice_, order, unit)
@@ -253,7 +240,7 @@ def _maintenance(
         emergency=order.emergency,
         ignore_gates=order.ignore_gates,
         announced_at=now,
-        announced_by=by,
+        announced_by=context.by,
         removes=order.removes,
         events=tuple(_event(slice_, new_id(), vms, now) for vms in unit.events),
     )

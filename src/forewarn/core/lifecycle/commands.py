@@ -16,27 +16,20 @@ from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.document import is_shown
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, Via
 from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder
-from forewarn.core.outages import Outage
+from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
 from forewarn.errors import TooLate, UnknownEvent
 
 
-def tick(slice_: Slice, now: datetime, rules: Rules) -> Step:
-    """Apply everything that is due at `now`."""
-    return StepBuilder(slice_).finish(now, rules)
+def tick(slice_: Slice, context: Context) -> Step:
+    """Apply everything that is due."""
+    return StepBuilder(slice_, context).finish()
 
 
 def approve(
-    slice_: Slice,
-    event_ids: Sequence[str],
-    *,
-    by: str,
-    via: Via,
-    now: datetime,
-    rules: Rules,
+    slice_: Slice, context: Context, event_ids: Sequence[str], *, via: Via
 ) -> Step:
     """Approve those of `event_ids` that are not approved yet."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     requested = set(event_ids)
     for maintenance in slice_.maintenances.values():
         if maintenance.phase is not Phase.SCHEDULED:
@@ -45,15 +38,15 @@ def approve(
             if event.id in requested:
                 builder.record(
                     f.Approved(
-                        at=now,
-                        by=by,
+                        at=context.now,
+                        by=context.by,
                         via=via,
                         maintenance=maintenance.id,
                         event=event.id,
                         group=event.group,
                     )
                 )
-    return builder.finish(now, rules)
+    return builder.finish()
 
 
 def check_may_approve(
@@ -77,161 +70,139 @@ def check_is_live(maintenance: Maintenance, event_id: str) -> None:
 
 
 def cancel(
-    slice_: Slice,
-    maintenance_id: str,
-    *,
-    by: str,
-    reason: str | None,
-    now: datetime,
-    rules: Rules,
+    slice_: Slice, context: Context, maintenance_id: str, *, reason: str | None
 ) -> Step:
     """Cancel the maintenance; possible only before it has started."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
-        return tick(slice_, now, rules)
+        return builder.finish()
     if maintenance.phase is Phase.STARTED:
         raise TooLate(f"{maintenance_id} has started; complete or close it")
     _refuse_if_over(maintenance, "canceled")
-    builder.record(f.Canceled(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return builder.finish(now, rules)
+    builder.record(
+        f.Canceled(
+            at=context.now, by=context.by, maintenance=maintenance_id, reason=reason
+        )
+    )
+    return builder.finish()
 
 
-def complete(
-    slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
-) -> Step:
+def complete(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     """Treat the work as done and the duration as over."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
-        return tick(slice_, now, rules)
+        return builder.finish()
     if maintenance.phase is Phase.SCHEDULED:
         raise TooLate(f"{maintenance_id} has not started; cancel it")
     _refuse_if_over(maintenance, "completed")
     if maintenance.completed_by is None:
-        builder.record(f.WorkEnded(at=now, by=by, maintenance=maintenance_id))
-    return builder.finish(now, rules)
+        builder.record(
+            f.WorkEnded(at=context.now, by=context.by, maintenance=maintenance_id)
+        )
+    return builder.finish()
 
 
-def retry(
-    slice_: Slice, maintenance_id: str, *, by: str, now: datetime, rules: Rules
-) -> Step:
+def retry(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     """Have the driver retry the remaining work of a stuck maintenance."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "retry")
-    builder.record(f.WorkRetried(at=now, by=by, maintenance=maintenance_id))
-    return builder.finish(now, rules)
+    builder.record(
+        f.WorkRetried(at=context.now, by=context.by, maintenance=maintenance_id)
+    )
+    return builder.finish()
 
 
 def close(
-    slice_: Slice,
-    maintenance_id: str,
-    *,
-    by: str,
-    reason: str | None,
-    now: datetime,
-    rules: Rules,
+    slice_: Slice, context: Context, maintenance_id: str, *, reason: str | None
 ) -> Step:
     """Give up on a stuck maintenance."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
-    builder.record(f.Closed(at=now, by=by, maintenance=maintenance_id, reason=reason))
-    return builder.finish(now, rules)
+    builder.record(
+        f.Closed(
+            at=context.now, by=context.by, maintenance=maintenance_id, reason=reason
+        )
+    )
+    return builder.finish()
 
 
-# --- polls and outages -------------------------------------------------------
+# --- polls -------------------------------------------------------------------
 
 
-def listen(
-    slice_: Slice, groups: Sequence[str], *, epoch: str, now: datetime, rules: Rules
-) -> Step:
+def listen(slice_: Slice, context: Context, groups: Iterable[str]) -> Step:
     """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
-    builder = StepBuilder(slice_)
+    builder, epoch = StepBuilder(slice_, context), context.new_epoch()
     for name in groups:
-        if slice_.groups[name].is_listening(now, slice_.outages):
-            continue
-        builder.record(f.ListeningBegan(at=now, group=name, epoch=epoch))
-    return builder.finish(now, rules)
-
-
-def end_outage(slice_: Slice, outage: Outage, now: datetime) -> Step:
-    """Record that the service was down.
-
-    Nothing is settled here: everything that reads outages picks it up later.
-    """
-    builder = StepBuilder(slice_)
-    builder.record(f.OutageEnded(at=now, outage=outage))
-    return Step(builder.slice, tuple(builder.facts))
+        if not slice_.groups[name].is_listening(context.now, slice_.outages):
+            builder.record(f.ListeningBegan(at=context.now, group=name, epoch=epoch))
+    return builder.finish()
 
 
 # --- driver work -------------------------------------------------------------
 
 
-def begin_work(
-    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
-) -> Step:
+def begin_work(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     """Record that the driver is about to be called, if there is work left."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
-    if is_work_open(maintenance, now, rules):
+    if is_work_open(maintenance, context.now, context.rules):
         attempt = maintenance.attempt + 1
-        builder.record(f.WorkBegan(at=now, maintenance=maintenance_id, attempt=attempt))
-    return builder.finish(now, rules)
+        builder.record(
+            f.WorkBegan(at=context.now, maintenance=maintenance_id, attempt=attempt)
+        )
+    return builder.finish()
 
 
 def report_work(
     slice_: Slice,
+    context: Context,
     maintenance_id: str,
     *,
     vms: Sequence[str],
     failed: bool = False,
     detail: str = "",
-    now: datetime,
-    rules: Rules,
 ) -> Step:
     """Record what the driver did, or failed to do, on `vms`."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
-    if maintenance.phase is not Phase.STARTED:
-        return tick(slice_, now, rules)
     open_still = {*maintenance.to_do}
     concerned = tuple(vm for vm in vms if vm in open_still)
-    if not concerned:
-        return tick(slice_, now, rules)
-    kind = f.WorkFailed if failed else f.WorkDone
-    builder.record(
-        kind(at=now, maintenance=maintenance_id, vms=concerned, detail=detail)
-    )
-    return builder.finish(now, rules)
+    if maintenance.phase is Phase.STARTED and concerned:
+        kind = f.WorkFailed if failed else f.WorkDone
+        builder.record(
+            kind(
+                at=context.now,
+                maintenance=maintenance_id,
+                vms=concerned,
+                detail=detail,
+            )
+        )
+    return builder.finish()
 
 
 def record_output(
-    slice_: Slice,
-    maintenance_id: str,
-    *,
-    attempt: int,
-    output: str,
-    now: datetime,
-    rules: Rules,
+    slice_: Slice, context: Context, maintenance_id: str, *, attempt: int, output: str
 ) -> Step:
     """Record the output of a driver call."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     builder.record(
         f.WorkPrinted(
-            at=now, maintenance=maintenance_id, attempt=attempt, output=output
+            at=context.now, maintenance=maintenance_id, attempt=attempt, output=output
         )
     )
-    return builder.finish(now, rules)
+    return builder.finish()
 
 
-def retry_automatically(
-    slice_: Slice, maintenance_id: str, *, now: datetime, rules: Rules
-) -> Step:
+def retry_automatically(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     """Have the driver retry automatically, as often as the rules allow."""
-    builder = StepBuilder(slice_)
-    if is_retry_left(slice_.maintenance(maintenance_id), rules):
-        builder.record(f.WorkRetried(at=now, by=None, maintenance=maintenance_id))
-    return builder.finish(now, rules)
+    builder = StepBuilder(slice_, context)
+    if is_retry_left(slice_.maintenance(maintenance_id), context.rules):
+        builder.record(
+            f.WorkRetried(at=context.now, by=None, maintenance=maintenance_id)
+        )
+    return builder.finish()
 
 
 def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle.facts import Canceled, FleetChanged, VmsLeft, Withdrawn
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
-from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder, record_leaving
+from forewarn.core.lifecycle.settlement import (
+    Context,
+    Step,
+    StepBuilder,
+    record_leaving,
+)
 from forewarn.errors import Conflict, InUse
 from forewarn.formats import join_names
 
@@ -89,30 +92,21 @@ def refuse_large_removal(current: Fleet, changes: Difference) -> None:
         )
 
 
-def change(
-    slice_: Slice,
-    changes: Difference,
-    *,
-    by: str,
-    epoch: str,
-    now: datetime,
-    rules: Rules,
-) -> Step:
+def change(slice_: Slice, context: Context, changes: Difference) -> Step:
     """Apply the difference `changes` to the fleet."""
     _refuse_under_events(slice_, changes)
-    builder = StepBuilder(slice_)
-    builder.record(*_facts(_without_busy(slice_, changes), by=by, epoch=epoch, now=now))
+    builder = StepBuilder(slice_, context)
+    builder.record(*_facts(_without_busy(slice_, changes), context))
     record_leaving(
         builder,
         {old.name for old, new in changes.vms if old and not new},
-        now,
         {
             (old.name, old.host)
             for old, new in changes.vms
             if old and new and old.host is not None and old.host != new.host
         },
     )
-    return builder.finish(now, rules)
+    return builder.finish()
 
 
 def consequences(step: Step) -> Iterator[str]:
@@ -146,11 +140,11 @@ def _started_in(slice_: Slice, group: Group) -> list[Maintenance]:
     return [maintenance for maintenance in live if maintenance.phase is Phase.STARTED]
 
 
-def _facts(
-    changes: Difference, *, by: str, epoch: str, now: datetime
-) -> Iterator[FleetChanged]:
+def _facts(changes: Difference, context: Context) -> Iterator[FleetChanged]:
+    at, by, epoch = context.now, context.by, context.new_epoch()
+
     def fact(**parts: tuple[object, ...]) -> FleetChanged:
-        return FleetChanged(at=now, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
+        return FleetChanged(at=at, by=by, epoch=epoch, **parts)  # type: ignore[arg-type]  # the keys below
 
     gone = [old for old, new in changes.vms if old and not new]
     for vms in _chunks(gone):
@@ -211,12 +205,11 @@ def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:
 
 
 def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
-    live = (
+    bound = [
         maintenance
         for maintenance in slice_.maintenances.values()
-        if maintenance.phase.is_live
-    )
-    bound = [maintenance for maintenance in live if maintenance.host == host.name]
+        if maintenance.phase.is_live and maintenance.host == host.name
+    ]
     _refuse(bound, f"host {host.name} cannot be removed")
 
 

@@ -1,6 +1,6 @@
 """Maintenance, its events, and the slice of the state that commands work on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -148,6 +148,13 @@ class Maintenance:
             if event.id == event_id:
                 return event
         raise NotFound(f"maintenance {self.id} has no event {event_id}")
+
+
+def groups_of(maintenances: Iterable[Maintenance]) -> frozenset[str]:
+    """Return the groups that see any of `maintenances`."""
+    return frozenset(
+        group for maintenance in maintenances for group in maintenance.groups
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Users and the platform operate on VMs; hosts degrade, fail and recover. Each ope
 is an order with its own rules; `announcements` does the rest.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,8 +19,7 @@ from forewarn.core.lifecycle.announcements import (
     whole_second,
 )
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
-from forewarn.core.lifecycle.policy import Rules
-from forewarn.core.lifecycle.settlement import Step, StepBuilder
+from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
 from forewarn.errors import Conflict
 from forewarn.protocol.types import EventSource, EventType
 
@@ -77,26 +76,23 @@ def order_for_host(host: str, kind: EventType = EventType.FREEZE) -> Order:
 
 def operate(
     slice_: Slice,
+    context: Context,
     operation: VmOperation,
     order: Order,
     vms: Sequence[VM],
     *,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-    rules: Rules,
     scheduled: int = 0,
 ) -> Step:
     """Announce `operation` for all of `vms` or for none.
 
     `scheduled` is the number of user operations scheduled in the whole fleet.
     """
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     for vm in vms:
         fitted = _fit(builder.slice, operation, order, vm)
-        announce_into(builder, fitted, [vm], by=by, new_id=new_id, now=now)
-    refuse_beyond_limit(builder, scheduled, rules)
-    return builder.finish(now, rules)
+        announce_into(builder, fitted, [vm])
+    refuse_beyond_limit(builder, scheduled)
+    return builder.finish()
 
 
 def _fit(slice_: Slice, operation: VmOperation, order: Order, vm: VM) -> Order:
@@ -128,29 +124,24 @@ def _is_given_terminate_notice(vm: VM, group: Group) -> bool:
 
 def degrade(
     slice_: Slice,
+    context: Context,
     order: Order,
     vms: Sequence[VM],
     *,
     fails_by: datetime | None,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-    rules: Rules,
 ) -> Step:
     """Announce that `vms` must leave a host that is predicted to fail.
 
     An earlier announcement stays, unless the host is now predicted to fail sooner.
     """
-    builder = StepBuilder(slice_)
+    builder, now = StepBuilder(slice_, context), context.now
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
     earliest = now + policy.MINIMUM_NOTICE[EventType.REDEPLOY]
     not_before = whole_second(max(latest, earliest))
     announced = [*_live(slice_, order.host, Cause.DEGRADED)]
     if any(_is_no_later(maintenance, not_before) for maintenance in announced):
-        return builder.finish(now, rules)
-    builder.record(
-        *_canceled(announced, by, now, "announced again, for an earlier time")
-    )
+        return builder.finish()
+    _cancel(builder, announced, "announced again, for an earlier time")
     if vms:
         order = replace(
             order,
@@ -159,28 +150,19 @@ def degrade(
             cause=Cause.DEGRADED,
             not_before=not_before,
         )
-        announce_into(builder, order, vms, by=by, new_id=new_id, now=now)
-    return builder.finish(now, rules)
+        announce_into(builder, order, vms)
+    return builder.finish()
 
 
-def fail(
-    slice_: Slice,
-    order: Order,
-    vms: Sequence[VM],
-    *,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-    rules: Rules,
-) -> Step:
+def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
     """Announce that a host has failed, and cancel what was scheduled for it."""
-    builder = StepBuilder(slice_)
+    builder = StepBuilder(slice_, context)
     live = [*_live(slice_, order.host)]
     scheduled = [
         maintenance for maintenance in live if maintenance.phase is Phase.SCHEDULED
     ]
     reason = order.reason or "its host failed"  # groups may read it: no host name
-    builder.record(*_canceled(scheduled, by, now, reason))
+    _cancel(builder, scheduled, reason)
     listed = {
         vm
         for maintenance in live
@@ -192,43 +174,37 @@ def fail(
     if rest:
         order = replace(
             order,
-            type=rules.host_failure,
+            type=context.rules.host_failure,
             source=EventSource.PLATFORM,
             cause=Cause.HOST_FAILURE,
             at_once=True,
         )
-        announce_into(builder, order, rest, by=by, new_id=new_id, now=now)
-    return builder.finish(now, rules)
+        announce_into(builder, order, rest)
+    return builder.finish()
 
 
-def recover(
-    slice_: Slice,
-    order: Order,
-    vms: Sequence[VM],
-    *,
-    by: str,
-    new_id: Callable[[], str],
-    now: datetime,
-    rules: Rules,
-) -> Step:
+def recover(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
     """Cancel the announcements for a degraded host, and end its failure."""
-    del vms, new_id  # the announced VMs count, not those on the host now
-    builder, host = StepBuilder(slice_), order.host
+    del vms  # the announced VMs count, not those on the host now
+    builder, host = StepBuilder(slice_, context), order.host
     degraded = [
         maintenance
         for maintenance in _live(slice_, host, Cause.DEGRADED)
         if maintenance.phase is Phase.SCHEDULED
     ]
     reason = order.reason or "its host recovered"
-    builder.record(*_canceled(degraded, by, now, reason))
+    _cancel(builder, degraded, reason)
     for maintenance in _live(slice_, host, Cause.HOST_FAILURE):
         if maintenance.phase is Phase.STARTED and maintenance.completed_by is None:
             builder.record(
                 f.WorkEnded(
-                    at=now, by=by, maintenance=maintenance.id, reason=order.reason
+                    at=context.now,
+                    by=context.by,
+                    maintenance=maintenance.id,
+                    reason=order.reason,
                 )
             )
-    return builder.finish(now, rules)
+    return builder.finish()
 
 
 def _live(
@@ -247,8 +223,11 @@ def _is_no_later(maintenance: Maintenance, not_before: datetime) -> bool:
     return maintenance.phase is Phase.STARTED or maintenance.not_before <= not_before
 
 
-def _canceled(
-    maintenances: Sequence[Maintenance], by: str, now: datetime, reason: str
-) -> Iterator[f.Canceled]:
+def _cancel(
+    builder: StepBuilder, maintenances: Sequence[Maintenance], reason: str
+) -> None:
+    at, by = builder.now, builder.context.by
     for maintenance in maintenances:
-        yield f.Canceled(at=now, by=by, maintenance=maintenance.id, reason=reason)
+        builder.record(
+            f.Canceled(at=at, by=by, maintenance=maintenance.id, reason=reason)
+        )

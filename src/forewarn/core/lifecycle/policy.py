@@ -114,24 +114,10 @@ def queue_blockers(
     """Yield earlier maintenance that is due but blocked, and so comes first."""
     if not is_queued(maintenance):
         return
-    own, is_older = maintenance.groups, True
-    for other in slice_.maintenances.values():  # in order of announcement
-        if other.id == maintenance.id:
-            is_older = False
-        elif _comes_first(other, maintenance, now, is_older=is_older):
-            shared = [group for group in own if group in other.groups]
-            if shared:
-                yield Blocker(kind="queue", group=shared[0], held_by=other)
-
-
-def _comes_first(
-    other: Maintenance, maintenance: Maintenance, now: datetime, *, is_older: bool
-) -> bool:
-    if other.not_before == maintenance.not_before:
-        is_first = is_older
-    else:
-        is_first = other.not_before < maintenance.not_before
-    return is_first and is_queued(other) and is_due(other, now)
+    for other in _before(slice_, maintenance):
+        shared = [group for group in maintenance.groups if group in other.groups]
+        if shared and is_queued(other) and is_due(other, now):
+            yield Blocker(kind="queue", group=shared[0], held_by=other)
 
 
 def blockers_ahead(

@@ -5,7 +5,7 @@
 3. Every command ends with both.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,9 +13,23 @@ from forewarn.core.fleet import VM, Audience
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.document import view
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.transitions import apply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The circumstances in which a command is decided."""
+
+    now: datetime
+    rules: Rules
+    by: str  # who gave the command: a VM, a token or the service itself
+    new_id: Callable[[], str]
+
+    def new_epoch(self) -> str:
+        """Create the opaque name of an epoch."""
+        return self.new_id()[:8].lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +43,10 @@ class Step:
 class StepBuilder:
     """A step under construction: its facts, and the slice that results from them."""
 
-    def __init__(self, slice_: Slice) -> None:
+    def __init__(self, slice_: Slice, context: Context) -> None:
         """Start from `slice_`, with no facts."""
+        self.context = context
+        self.now = context.now
         self.before = slice_
         self.slice = slice_
         self.facts: list[f.Fact] = []
@@ -41,27 +57,23 @@ class StepBuilder:
             self.slice = apply(self.slice, fact)
             self.facts.append(fact)
 
-    def finish(self, now: datetime, rules: Rules) -> Step:
+    def finish(self) -> Step:
         """Settle, publish, and return the finished step."""
-        _settle(self, now, rules)
-        _publish(self, now)
+        _settle(self)
+        _publish(self)
         return Step(self.slice, tuple(self.facts))
 
 
-def groups_to_settle(
-    before: Slice, after: Slice, now: datetime, rules: Rules
-) -> frozenset[str]:
+def groups_to_settle(before: Slice, after: Slice, context: Context) -> frozenset[str]:
     """Return the groups that must be loaded to settle everything in the slice."""
-    return frozenset(
-        group
+    return groups_of(
+        maintenance
         for maintenance in after.maintenances.values()
-        if policy.is_due(maintenance, now)
-        or policy.is_ending(maintenance, now, rules)
+        if _is_ready(maintenance, context)
         or (
             maintenance.phase.is_live
             and maintenance is not before.maintenances.get(maintenance.id)
         )
-        for group in maintenance.groups
     )
 
 
@@ -70,16 +82,18 @@ def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
     return slice_.groups.keys() >= set(maintenance.groups)
 
 
-def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
+def groups_beyond(slice_: Slice, context: Context) -> frozenset[str]:
     """Return the groups of maintenance that is ready but only partly in the slice."""
-    return frozenset(
-        group
+    return groups_of(
+        maintenance
         for maintenance in slice_.maintenances.values()
-        if not is_at_hand(slice_, maintenance)
-        and (
-            policy.is_due(maintenance, now) or policy.is_ending(maintenance, now, rules)
-        )
-        for group in maintenance.groups
+        if not is_at_hand(slice_, maintenance) and _is_ready(maintenance, context)
+    )
+
+
+def _is_ready(maintenance: Maintenance, context: Context) -> bool:
+    return policy.is_due(maintenance, context.now) or policy.is_ending(
+        maintenance, context.now, context.rules
     )
 
 
@@ -89,7 +103,6 @@ def groups_beyond(slice_: Slice, now: datetime, rules: Rules) -> frozenset[str]:
 def record_leaving(
     builder: StepBuilder,
     gone: Collection[str],
-    now: datetime,
     moved: Collection[tuple[str, str]] = (),
 ) -> None:
     """Record which live maintenance loses VMs that are `gone`, or `moved` off a host.
@@ -104,11 +117,13 @@ def record_leaving(
             leaving += [vm for vm in maintenance.vms if (vm, maintenance.host) in moved]
         vms = tuple(vm for vm in leaving if vm not in maintenance.left)
         if vms:
-            builder.record(f.VmsLeft(at=now, maintenance=maintenance.id, vms=vms))
-            _withdraw(builder, maintenance.id, now)
+            builder.record(
+                f.VmsLeft(at=builder.now, maintenance=maintenance.id, vms=vms)
+            )
+            _withdraw(builder, maintenance.id)
 
 
-def _withdraw(builder: StepBuilder, maintenance_id: str, now: datetime) -> None:
+def _withdraw(builder: StepBuilder, maintenance_id: str) -> None:
     maintenance = builder.slice.maintenance(maintenance_id)
     if maintenance.phase is not Phase.SCHEDULED:
         return
@@ -116,7 +131,7 @@ def _withdraw(builder: StepBuilder, maintenance_id: str, now: datetime) -> None:
         if set(event.resources) <= set(maintenance.left):
             builder.record(
                 f.Withdrawn(
-                    at=now,
+                    at=builder.now,
                     maintenance=maintenance_id,
                     event=event.id,
                     group=event.group,
@@ -125,7 +140,7 @@ def _withdraw(builder: StepBuilder, maintenance_id: str, now: datetime) -> None:
     if not builder.slice.maintenance(maintenance_id).live_events:
         builder.record(
             f.Canceled(
-                at=now,
+                at=builder.now,
                 by=None,
                 maintenance=maintenance_id,
                 reason="all its VMs have left",
@@ -136,10 +151,11 @@ def _withdraw(builder: StepBuilder, maintenance_id: str, now: datetime) -> None:
 # --- settle ------------------------------------------------------------------
 
 
-def _settle(builder: StepBuilder, now: datetime, rules: Rules) -> None:
-    while _complete(builder, now, rules):
+def _settle(builder: StepBuilder) -> None:
+    now = builder.now
+    while _complete(builder):
         pass
-    _abandon(builder, now)
+    _abandon(builder)
     queued: set[str] = set()  # groups with an older due but blocked one
     for maintenance in _due(builder.slice, now):
         planned = policy.is_queued(maintenance)
@@ -151,20 +167,20 @@ def _settle(builder: StepBuilder, now: datetime, rules: Rules) -> None:
         builder.record(f.Started(at=now, maintenance=maintenance.id))
 
 
-def _complete(builder: StepBuilder, now: datetime, rules: Rules) -> bool:
+def _complete(builder: StepBuilder) -> bool:
     """Complete what is over; return whether VMs left, so that more may be over."""
-    has_left = False
+    now, rules, has_left = builder.now, builder.context.rules, False
     for name in tuple(builder.slice.maintenances):
         maintenance = builder.slice.maintenance(name)  # may have changed in this loop
         if policy.is_ending(maintenance, now, rules) and is_at_hand(
             builder.slice, maintenance
         ):
             builder.record(f.Completed(at=now, maintenance=maintenance.id))
-            has_left |= _remove(builder, maintenance, now)
+            has_left |= _remove(builder, maintenance)
     return has_left
 
 
-def _remove(builder: StepBuilder, maintenance: Maintenance, now: datetime) -> bool:
+def _remove(builder: StepBuilder, maintenance: Maintenance) -> bool:
     """Remove the VMs that it deletes from the fleet; return whether there were any.
 
     VMs in `left` are gone already: a VM that has such a name now is a new one.
@@ -176,12 +192,13 @@ def _remove(builder: StepBuilder, maintenance: Maintenance, now: datetime) -> bo
     ]
     if not maintenance.removes or not gone:
         return False
-    builder.record(_removed(now, vms=[builder.slice.vms[vm] for vm in gone]))
-    record_leaving(builder, gone, now)
+    vms = [builder.slice.vms[vm] for vm in gone]
+    builder.record(_removed(builder.now, vms=vms))
+    record_leaving(builder, gone)
     return True
 
 
-def _abandon(builder: StepBuilder, now: datetime) -> None:
+def _abandon(builder: StepBuilder) -> None:
     """Remove the groups of deleted standalone VMs once their last work is over."""
     inhabited = {vm.group for vm in builder.slice.vms.values()}
     abandoned = [
@@ -192,7 +209,7 @@ def _abandon(builder: StepBuilder, now: datetime) -> None:
         and not builder.slice.live_in(group)
     ]
     if abandoned:
-        builder.record(_removed(now, groups=abandoned))
+        builder.record(_removed(builder.now, groups=abandoned))
 
 
 def _left_alone(builder: StepBuilder) -> Iterator[str]:
@@ -244,7 +261,7 @@ def _is_held(slice_: Slice, maintenance: Maintenance, now: datetime) -> bool:
 # --- publish -----------------------------------------------------------------
 
 
-def _publish(builder: StepBuilder, now: datetime) -> None:
+def _publish(builder: StepBuilder) -> None:
     before = builder.before
     touched = {
         group
@@ -259,7 +276,15 @@ def _publish(builder: StepBuilder, now: datetime) -> None:
             continue
         seen = () if is_new else _view(before, audience)
         if _view(builder.slice, audience) != seen:
-            builder.record(_published(audience, audience.incarnation + 1, now))
+            builder.record(
+                f.Published(
+                    at=builder.now,
+                    audience=audience.name,
+                    group=audience.group,
+                    epoch=audience.epoch,
+                    incarnation=audience.incarnation + 1,
+                )
+            )
 
 
 def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:
@@ -269,13 +294,3 @@ def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:
 
 def _view(slice_: Slice, audience: Audience) -> object:
     return view(audience, slice_.live_in(audience.group))
-
-
-def _published(audience: Audience, incarnation: int, now: datetime) -> f.Published:
-    return f.Published(
-        at=now,
-        audience=audience.name,
-        group=audience.group,
-        epoch=audience.epoch,
-        incarnation=incarnation,
-    )

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from forewarn.core.fleet import Audience, audience_name, audiences_of
+from forewarn.core.fleet import Audience, audience_of, audiences_of
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
 from forewarn.errors import TooLate
 from forewarn.protocol.types import EventType
 
@@ -25,6 +25,16 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
     Phase.FAILED: frozenset(),
 }
 
+_PHASES: Mapping[type[f.Fact], Phase] = {
+    f.Started: Phase.STARTED,
+    f.Completed: Phase.COMPLETED,
+    f.Canceled: Phase.CANCELED,
+    f.Closed: Phase.FAILED,
+}
+
+_Move = f.Started | f.Completed | f.Canceled | f.Closed
+_Work = f.WorkBegan | f.WorkDone | f.WorkFailed | f.WorkRetried | f.WorkEnded
+
 
 def apply(slice_: Slice, fact: f.Fact) -> Slice:
     """Return `slice_` with `fact` applied."""
@@ -35,29 +45,18 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             return _apply_audience(slice_, fact)
         case f.Announced():
             return slice_.with_maintenance(fact.announced)
-        case f.Approved() | f.VmsLeft() | f.Withdrawn():
-            return slice_.with_maintenance(_waited_for(slice_, fact))
-        case f.Started() | f.Completed() | f.Canceled() | f.Closed():
-            return slice_.with_maintenance(_moved(slice_, fact))
-        case (
-            f.WorkBegan()
-            | f.WorkDone()
-            | f.WorkFailed()
-            | f.WorkRetried()
-            | f.WorkEnded()
-        ):
-            return slice_.with_maintenance(_worked(slice_, fact))
+        case f.OutageEnded():
+            return replace(slice_, outages=(*slice_.outages, fact.outage))
         case (
             f.Seen()
-            | f.OutageEnded()
             | f.WorkPrinted()
             | f.TokenCreated()
             | f.TokenRevoked()
             | f.AccessRefused()
         ):
-            return _noted(slice_, fact)
+            return slice_  # kept only in the journal and in other tables
         case _:
-            assert_never(fact)
+            return slice_.with_maintenance(_changed(slice_, fact))
 
 
 def replay(facts: Iterable[f.Fact]) -> Slice:
@@ -68,10 +67,21 @@ def replay(facts: Iterable[f.Fact]) -> Slice:
     return slice_
 
 
-def _noted(slice_: Slice, fact: f.Fact) -> Slice:
-    if not isinstance(fact, f.OutageEnded):
-        return slice_  # kept only in the journal and in other tables
-    return replace(slice_, outages=(*slice_.outages, fact.outage))
+def _changed(
+    slice_: Slice, fact: f.Approved | f.VmsLeft | f.Withdrawn | _Move | _Work
+) -> Maintenance:
+    maintenance = slice_.maintenance(fact.maintenance)
+    match fact:
+        case f.Approved():
+            return _approved(slice_, maintenance, fact)
+        case f.VmsLeft():
+            return replace(maintenance, left=maintenance.left + fact.vms)
+        case f.Withdrawn():
+            return _withdrawn(maintenance, fact)
+        case f.Started() | f.Completed() | f.Canceled() | f.Closed():
+            return _move(maintenance, _PHASES[type(fact)], fact.at)
+        case _:
+            return _worked(maintenance, fact)
 
 
 def _move(maintenance: Maintenance, to: Phase, at: datetime) -> Maintenance:
@@ -82,47 +92,20 @@ def _move(maintenance: Maintenance, to: Phase, at: datetime) -> Maintenance:
     return replace(maintenance, phase=to, ended_at=at, stuck_since=None)
 
 
-def _moved(
-    slice_: Slice, fact: f.Started | f.Completed | f.Canceled | f.Closed
-) -> Maintenance:
-    to = {
-        f.Started: Phase.STARTED,
-        f.Completed: Phase.COMPLETED,
-        f.Canceled: Phase.CANCELED,
-        f.Closed: Phase.FAILED,
-    }[type(fact)]
-    return _move(slice_.maintenance(fact.maintenance), to, fact.at)
-
-
-def _waited_for(
-    slice_: Slice, fact: f.Approved | f.VmsLeft | f.Withdrawn
-) -> Maintenance:
-    if isinstance(fact, f.Approved):
-        return _approved(slice_, fact)
-    return _left(slice_, fact)
-
-
-def _approved(slice_: Slice, fact: f.Approved) -> Maintenance:
-    maintenance = slice_.maintenance(fact.maintenance)
-
-    def mark(event: Event) -> Event:
-        if event.id != fact.event:
-            return event
-        return replace(
-            event, approved_by=fact.by, approved_via=fact.via, approved_at=fact.at
-        )
-
-    events = tuple(mark(event) for event in maintenance.events)
-    coupled = maintenance.coupled
+def _approved(slice_: Slice, maintenance: Maintenance, fact: f.Approved) -> Maintenance:
     if maintenance.type is EventType.TERMINATE:
         coupled = _unapproved_terminates(slice_, fact.group, maintenance.id)
-    return replace(maintenance, events=events, coupled=coupled)
+        maintenance = replace(maintenance, coupled=coupled)
+    events = tuple(
+        replace(event, approved_by=fact.by, approved_via=fact.via, approved_at=fact.at)
+        if event.id == fact.event
+        else event
+        for event in maintenance.events
+    )
+    return replace(maintenance, events=events)
 
 
-def _left(slice_: Slice, fact: f.VmsLeft | f.Withdrawn) -> Maintenance:
-    maintenance = slice_.maintenance(fact.maintenance)
-    if isinstance(fact, f.VmsLeft):
-        return replace(maintenance, left=maintenance.left + fact.vms)
+def _withdrawn(maintenance: Maintenance, fact: f.Withdrawn) -> Maintenance:
     events = tuple(
         replace(event, withdrawn_at=fact.at) if event.id == fact.event else event
         for event in maintenance.events
@@ -141,11 +124,7 @@ def _unapproved_terminates(slice_: Slice, group: str, but: str) -> tuple[str, ..
     )
 
 
-_Work = f.WorkBegan | f.WorkDone | f.WorkFailed | f.WorkRetried | f.WorkEnded
-
-
-def _worked(slice_: Slice, fact: _Work) -> Maintenance:
-    maintenance = slice_.maintenance(fact.maintenance)
+def _worked(maintenance: Maintenance, fact: _Work) -> Maintenance:
     match fact:
         case f.WorkBegan():
             tries = maintenance.tries + 1
@@ -219,10 +198,6 @@ def _audiences(
         for audience in audiences_of(after.groups[name], members, fact.epoch):
             kept[audience.name] = audience
     for vm in fact.vms:
-        group = after.groups[vm.group]
-        name = audience_name(group, vm.name)
-        if name not in kept:
-            only = vm.name if group.isolated else None
-            fresh = Audience(name=name, group=group.name, vm=only, epoch=fact.epoch)
-            kept[name] = before.audiences.get(name, fresh)
+        fresh = audience_of(after.groups[vm.group], vm.name, fact.epoch)
+        kept.setdefault(fresh.name, before.audiences.get(fresh.name, fresh))
     return kept

@@ -21,7 +21,7 @@ from forewarn.core.queries.phrases import (
     is_preview_id,
     name_of,
 )
-from forewarn.core.queries.visibility import visible_maintenance
+from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.formats import format_duration, join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
@@ -91,7 +91,7 @@ def explain(
     are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
-    shown = _shown(maintenance, group)
+    shown = shown_maintenance(maintenance, group)
     if maintenance.phase is Phase.SCHEDULED:
         waits = tuple(
             _enough(_before_start(slice_, maintenance, now, rules, group), limit)
@@ -133,12 +133,6 @@ def explain_preview(
 # --- before the start --------------------------------------------------------
 
 
-def _shown(maintenance: Maintenance, group: str | None) -> Maintenance:
-    """Redact `maintenance` for the group `group`, if given."""
-    share = None if group is None else visible_maintenance(maintenance, group)
-    return maintenance if share is None else share
-
-
 def _before_start(
     slice_: Slice,
     maintenance: Maintenance,
@@ -155,7 +149,12 @@ def _before_start(
         for event in own:
             yield _approval(maintenance, event)
         if len(own) < len(maintenance.unapproved):
-            yield _approval_of_others(maintenance)
+            yield WaitReason(
+                kind=WaitKind.APPROVAL,
+                what="others whom it touches have not approved",
+                since=maintenance.announced_at,
+                opens_at=maintenance.not_before,
+            )
         yield WaitReason(
             kind=WaitKind.TIME,
             what="its NotBefore, when it is due without approval",
@@ -167,7 +166,12 @@ def _before_start(
         policy.queue_blockers(slice_, maintenance, now),
     ):
         if group not in (None, blocker.group):
-            yield _blocker_of_others(maintenance, blocker)
+            yield WaitReason(
+                kind=WaitKind.GATE,
+                what="others whom it touches are not ready",
+                since=maintenance.announced_at,
+                opens_at=blocker.opens_at,
+            )
         else:
             yield _blocked(slice_, maintenance, blocker, now, rules, group)
 
@@ -184,24 +188,6 @@ def _enough(waits: Iterable[WaitReason], limit: int | None) -> Iterator[WaitReas
 
 def _is_endless(wait: WaitReason) -> bool:
     return wait.kind is WaitKind.GATE and wait.opens_at is None
-
-
-def _approval_of_others(maintenance: Maintenance) -> WaitReason:
-    return WaitReason(
-        kind=WaitKind.APPROVAL,
-        what="others whom it touches have not approved",
-        since=maintenance.announced_at,
-        opens_at=maintenance.not_before,
-    )
-
-
-def _blocker_of_others(maintenance: Maintenance, blocker: Blocker) -> WaitReason:
-    return WaitReason(
-        kind=WaitKind.GATE,
-        what="others whom it touches are not ready",
-        since=maintenance.announced_at,
-        opens_at=blocker.opens_at,
-    )
 
 
 def _approval(maintenance: Maintenance, event: Event) -> WaitReason:
@@ -234,7 +220,7 @@ def _blocked(
     wait = WaitReason(
         kind=WaitKind.GATE,
         what=f"{_BLOCKED[blocker.kind](blocker.group)}"
-        f" {_named(_shown(holding, group))}",
+        f" {_named(shown_maintenance(holding, group))}",
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         opens_at=blocker.opens_at,
         opened_by=f"{name_of(holding)}, when it is over",

@@ -1,6 +1,6 @@
 """History of a maintenance, as sentences in chronological order."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -43,9 +43,8 @@ def story_of(
     mentioned.
     """
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
-    started_text = _started_for_all if is_share else _started
     lines = [
-        *_lines(maintenance, facts, sights, started_text),
+        *_lines(maintenance, facts, sights, is_share=is_share),
         *(
             StoryLine(
                 at=outage.until,
@@ -77,7 +76,8 @@ def _lines(
     maintenance: Maintenance,
     facts: Iterable[f.Fact],
     sights: Iterable[f.Sight],
-    started_text: Callable[[Maintenance, f.Started], str],
+    *,
+    is_share: bool,
 ) -> Iterator[StoryLine]:
     """Yield facts, then sights; an approver's own sight precedes its approval."""
     rest = [*sights]
@@ -88,22 +88,17 @@ def _lines(
             ]
             yield from _seen(maintenance, first)
             rest = [sight for sight in rest if sight not in first]
-        if isinstance(fact, f.Started):
-            yield StoryLine(at=fact.at, what=started_text(maintenance, fact))
-        else:
-            yield StoryLine(at=fact.at, what=fact_text(fact))
+        is_start = isinstance(fact, f.Started)
+        what = _started(maintenance, fact, is_share) if is_start else fact_text(fact)
+        yield StoryLine(at=fact.at, what=what)
     yield from _seen(maintenance, rest)
 
 
-def _started_for_all(maintenance: Maintenance, fact: f.Started) -> str:
+def _started(maintenance: Maintenance, fact: f.Fact, is_share: bool) -> str:
     if maintenance.at_once and fact.at == maintenance.announced_at:
         return "started, without notice"
-    return f"started after {format_duration(fact.at - maintenance.announced_at)}"
-
-
-def _started(maintenance: Maintenance, fact: f.Started) -> str:
-    begin = _started_for_all(maintenance, fact)
-    if maintenance.at_once and fact.at == maintenance.announced_at:
+    begin = f"started after {format_duration(fact.at - maintenance.announced_at)}"
+    if is_share:
         return begin
     missing = [
         event.group

@@ -1,9 +1,8 @@
 """JSON views of the core's values, for the API and for notifications."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import datetime
-from enum import Enum
 
 from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Group, Host
@@ -11,6 +10,7 @@ from forewarn.core.lifecycle.document import STATUS
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.core.queries.phrases import fact_text
+from forewarn.core.serialization import Forms, to_plain
 
 Json = dict[str, object]
 SeenBy = Callable[[str], Sequence[str]]
@@ -86,9 +86,6 @@ def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
 def entry_view(entry: JournalEntry) -> Json:
     """Return the JSON view of a journal entry."""
     fact = entry.fact
-    own: Json = {
-        field.name: plain_view(getattr(fact, field.name)) for field in fields(fact)
-    }
     always: Json = {
         "position": entry.position,
         "at": rfc3339(fact.at),
@@ -96,26 +93,16 @@ def entry_view(entry: JournalEntry) -> Json:
         "text": fact_text(fact),
         **dict.fromkeys(_ENTRY),
     }
-    return {**always, **own}
-
-
-def plain_view(value: object) -> object:
-    """Return the JSON view of any value of the core."""
-    views: Mapping[type, Callable[..., object]] = {
-        datetime: rfc3339,
-        Host: fleet_file.host_table,
-        Group: group_view,
-        VM: fleet_file.vm_table,
-        Maintenance: maintenance_view,
+    return always | {
+        field.name: to_plain(getattr(fact, field.name), _FORMS)
+        for field in fields(fact)
     }
-    if type(value) in views:
-        return views[type(value)](value)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple):
-        return [plain_view(part) for part in value]
-    if is_dataclass(value):
-        return {
-            part.name: plain_view(getattr(value, part.name)) for part in fields(value)
-        }
-    return value
+
+
+_FORMS: Forms = {
+    datetime: rfc3339,
+    Host: fleet_file.host_table,
+    Group: group_view,
+    VM: fleet_file.vm_table,
+    Maintenance: maintenance_view,
+}

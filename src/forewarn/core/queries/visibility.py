@@ -33,6 +33,12 @@ def visible_maintenance(maintenance: Maintenance, group: str) -> Maintenance | N
     )
 
 
+def shown_maintenance(maintenance: Maintenance, group: str | None) -> Maintenance:
+    """Redact `maintenance` for `group`, if given and concerned."""
+    share = None if group is None else visible_maintenance(maintenance, group)
+    return share or maintenance
+
+
 def visible_vm(vm: VM, group: str) -> VM | None:
     """Return `vm` without its host, or None if it is not in `group`."""
     return replace(vm, host=None) if vm.group == group else None

@@ -18,7 +18,7 @@ from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.engine.engine import CommandOnOne, Engine
 from forewarn.engine.lookup import every, find_maintenance
 from forewarn.engine.readers.documents import Documents
-from forewarn.engine.readers.follower import LONGEST_WAIT, FailureLog
+from forewarn.engine.readers.follower import LONGEST_WAIT, FailureLog, doubled_pause
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Driver, Printed, Report, Snapshot, Work
 from forewarn.protocol.types import EventType
@@ -28,7 +28,6 @@ MOST_OUTPUT = 64 * 1024
 
 _LONGEST_DETAIL = 1000  # characters
 _LONGEST = 300.0  # seconds between two retries
-_DOUBLINGS = 64  # beyond `_LONGEST` for any practical first pause
 _STOP_TIMEOUT = 2.0  # seconds for calls to end when the service stops
 
 _log = logging.getLogger(__name__)
@@ -71,8 +70,7 @@ class RetrySchedule:
 
     def pause(self, tries: int) -> float:
         """Return the seconds to wait after `tries` attempts."""
-        doubled = 2.0 ** min(max(tries - 1, 0), _DOUBLINGS)
-        return min(self._first * doubled, _LONGEST)
+        return doubled_pause(self._first, tries, _LONGEST)
 
 
 class DriverRunner:
@@ -260,10 +258,10 @@ class DriverRunner:
 
     def _begin(self, maintenance_id: str) -> Work | None:
         """Save that a driver call is about to begin; None if nothing is to do."""
-        with self._engine.writing() as (transaction, now):
+        with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(
-                transaction, maintenance, commands.begin_work, now
+                transaction, context, maintenance, commands.begin_work
             )
             if begun.attempt == maintenance.attempt:
                 return None

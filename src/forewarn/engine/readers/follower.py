@@ -16,7 +16,13 @@ _log = logging.getLogger(__name__)
 
 _RETRY = 1.0  # seconds, after a failure
 _CALM = 5.0  # seconds without a failure until it counts as recovered
+_DOUBLINGS = 64  # beyond any practical pause
 LONGEST_WAIT = 60.0  # seconds; limits the delay after a lost wake-up
+
+
+def doubled_pause(first: float, failures: int, longest: float) -> float:
+    """Return the seconds to wait: `first`, doubled by each further failure."""
+    return min(first * 2.0 ** min(max(failures - 1, 0), _DOUBLINGS), longest)
 
 
 class FailureLog:

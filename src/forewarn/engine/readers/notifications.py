@@ -19,14 +19,13 @@ from threading import Lock
 from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
-from forewarn.engine.readers.follower import LONGEST_WAIT, Follower
+from forewarn.engine.readers.follower import LONGEST_WAIT, Follower, doubled_pause
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.notifiers.targets import Target
 from forewarn.plugins import close_plugin
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
 _FIRST = 2.0  # seconds; the longest backoff after the first failure
-_DOUBLINGS = 30  # beyond any `longest`
 _BATCH = 100  # facts per read
 _SAVE_INTERVAL = 1.0  # seconds between two saves of the position
 _STOP_TIMEOUT = 0.3  # seconds for all targets together when the service stops
@@ -59,8 +58,7 @@ def backoff(failures: int, longest: float, chance: float) -> float:
     The pause doubles each time, from 2 seconds up to `longest`. `chance`, from 0 to 1,
     shortens it by up to half, so that retries are spread out.
     """
-    whole = min(_FIRST * 2.0 ** min(failures - 1, _DOUBLINGS), longest)
-    return whole * (1 + chance) / 2
+    return doubled_pause(_FIRST, failures, longest) * (1 + chance) / 2
 
 
 # --- one target --------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Contract of a store: outages of the service."""
+"""Contract of every store: outages of the service."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,10 +16,11 @@ from tests.stores.builders import (
 )
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.commands import end_outage
 from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
+from forewarn.core.lifecycle.transitions import apply
 from forewarn.core.outages import Outage
-from forewarn.ports import Store
+from forewarn.ports import Store, Transaction
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -52,7 +53,7 @@ def outages(store: Store, *groups: str) -> tuple[Outage, ...]:
         return snapshot.slice(groups or None).outages
 
 
-class OutagesContract:
+class TestOutages:
     """Outages, back to the oldest state that needs them."""
 
     def test_outage_is_kept_to_the_microsecond(self, store: Store) -> None:
@@ -113,8 +114,7 @@ class OutagesContract:
     def test_transaction_sees_its_own_outage(self, store: Store) -> None:
         put(store, a_fleet(), an_announcement())
         with store.transaction() as transaction:
-            step = end_outage(Slice(), an_outage(), NOON + 2 * MINUTE)
-            transaction.save(Slice(), step, {})
+            _note_an_outage(transaction, Slice())
             assert transaction.slice(["web"]).outages == (an_outage(),)
 
     def test_known_outage_is_not_added_again(self, store: Store) -> None:
@@ -134,10 +134,14 @@ class OutagesContract:
         assert outages(store) == (an_outage(),)
 
 
+def _note_an_outage(transaction: Transaction, before: Slice) -> None:
+    fact = ended(an_outage())
+    transaction.save(before, Step(apply(before, fact), (fact,)), {})
+
+
 def _note_an_outage_and_fail(store: Store) -> None:
     with store.transaction() as transaction:
         before = whole_state(transaction)
-        step = end_outage(before, an_outage(), NOON + 2 * MINUTE)
-        transaction.save(before, step, {})
+        _note_an_outage(transaction, before)
         assert transaction.slice(["web"]).outages == (an_outage(),)
         raise ValueError("no")

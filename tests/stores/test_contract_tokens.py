@@ -1,4 +1,4 @@
-"""Contract of a store: access tokens."""
+"""Contract of every store: access tokens."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def stored_tokens(store: Store) -> list[Token]:
         return [*snapshot.tokens()]
 
 
-class TokensContract:
+class TestTokens:
     """Tokens, stored next to the journal."""
 
     def test_tokens_are_ordered_by_creation(self, store: Store) -> None:

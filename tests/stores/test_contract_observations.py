@@ -1,4 +1,4 @@
-"""Contract of a store: sightings, requests, settings and receipts next to the
+"""Contract of every store: sightings, requests, settings and receipts next to the
 journal.
 """
 
@@ -46,7 +46,7 @@ def keep_receipt(store: Store, receipt: Receipt) -> None:
         transaction.keep_receipt(receipt, forget_before=receipt.at - DAY)
 
 
-class NotesContract:
+class TestNotes:
     """Sightings of events, and the time of the last request."""
 
     def test_sighting_is_kept_and_journaled(self, store: Store) -> None:
@@ -122,7 +122,7 @@ class NotesContract:
             assert "gone" not in snapshot.fleet().groups
 
 
-class SettingsContract:
+class TestSettings:
     """Named settings, and receipts of idempotent requests."""
 
     def test_a_setting_is_kept_and_can_change(self, store: Store) -> None:
@@ -168,7 +168,7 @@ class SettingsContract:
             assert snapshot.receipt("K0") == again
 
 
-class RollbackContract:
+class TestRollback:
     """Rollback: a failed block changes nothing."""
 
     @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])

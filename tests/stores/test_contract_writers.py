@@ -1,4 +1,4 @@
-"""Contract of a store: concurrent threads."""
+"""Contract of every store: concurrent threads."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def count(snapshot: Snapshot, name: str) -> int:
     return int(snapshot.setting(name) or 0)
 
 
-class WritersContract:
+class TestWriters:
     """Writers run one after the other."""
 
     def test_no_increment_of_concurrent_writers_is_lost(self, store: Store) -> None:
@@ -122,7 +122,7 @@ class WritersContract:
         assert positions == [*range(1, WRITERS // 2 * ROUNDS + 1)]
 
 
-class ReadersContract:
+class TestReaders:
     """A reader sees one consistent state, whatever writers do."""
 
     def test_snapshot_does_not_change_while_others_write(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Contract of a store: searches in the journal."""
+"""Contract of every store: searches in the journal."""
 
 from typing import get_args
 
@@ -43,7 +43,7 @@ def two_lives(store: Store) -> None:
     )
 
 
-class SearchesContract:
+class TestSearches:
     """Searches by time, position, kind and maintenance."""
 
     @pytest.mark.parametrize(

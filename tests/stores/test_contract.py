@@ -1,7 +1,7 @@
-"""Contract of a store, independent of the database behind it.
+"""Contract of every store, whatever the database behind it.
 
-A module that opens stores defines a fixture `open_store` and derives a class `Test...`
-from each contract here and in the modules `contract_of_...`.
+The fixture `open_store` runs each test here and in the modules `test_contract_...` with
+SQLite in a file, SQLite in memory, and PostgreSQL.
 """
 
 from dataclasses import replace
@@ -14,6 +14,7 @@ from tests.stores.builders import (
     MINUTE,
     NOON,
     WEB,
+    OpenStore,
     a_fleet,
     a_maintenance,
     a_seen,
@@ -31,7 +32,13 @@ from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Store
 
 
-class JournalContract:
+def test_two_stores_are_independent(open_store: OpenStore) -> None:
+    first, second = open_store(), open_store()
+    put(first, a_seen(1))
+    assert second.facts(0, 10) == []
+
+
+class TestJournal:
     """The journal: facts in their order."""
 
     def test_a_new_store_is_empty(self, store: Store) -> None:
@@ -85,7 +92,7 @@ class JournalContract:
             assert snapshot.position() == 2
 
 
-class StateContract:
+class TestState:
     """The fleet and its slices."""
 
     def test_fleet_keeps_its_order(self, store: Store) -> None:
@@ -253,7 +260,7 @@ class StateContract:
             )
 
 
-class TimeContract:
+class TestTime:
     """Timers: what the passing of time alone changes."""
 
     def test_the_next_moment_is_the_earliest(self, store: Store) -> None:

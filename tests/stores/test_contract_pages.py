@@ -1,4 +1,4 @@
-"""Contract of a store: lists, read page by page."""
+"""Contract of every store: lists, read page by page."""
 
 import pytest
 from tests.stores.builders import (
@@ -19,7 +19,7 @@ from forewarn.ports import Store
 NAMES = ("a-b", "A.b", "a0", "A_b", "ab", "B", "c-10", "c-2")
 
 
-class PagesContract:
+class TestPages:
     """Lists are complete and in order, whatever the page size."""
 
     @pytest.mark.parametrize("limit", [1, 3, 100])
