@@ -14,8 +14,7 @@ from forewarn.server.arm.lookup import (
     ArmSet,
     ArmVm,
     choose_member,
-    find_machine,
-    find_member,
+    find_named_vm,
     find_set,
 )
 from forewarn.server.arm.request import ArmRequest
@@ -39,12 +38,6 @@ def act_on_vm(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM."""
     operation = _operation(request, _VM_ACTIONS)
     return _operate(request, operation, [_vm(request)])
-
-
-def act_on_member(request: ArmRequest) -> Response:
-    """Perform the action in the path on a VM of a scale set."""
-    operation = _operation(request, _VM_ACTIONS)
-    return _operate(request, operation, [_member(request)])
 
 
 def act_on_set(request: ArmRequest) -> Response:
@@ -93,12 +86,7 @@ def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOpera
 
 def _vm(request: ArmRequest) -> ArmVm:
     with request.services.engine.store.snapshot() as snapshot:
-        return find_machine(request, snapshot, request.path.vm)
-
-
-def _member(request: ArmRequest) -> ArmVm:
-    with request.services.engine.store.snapshot() as snapshot:
-        return find_member(request, snapshot, request.path.instance)
+        return find_named_vm(request, snapshot)
 
 
 def _set(request: ArmRequest) -> ArmSet:

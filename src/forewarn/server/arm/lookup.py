@@ -66,14 +66,15 @@ def find_set(
     raise _missing(request, f"{TYPES[kind]}/{name}")
 
 
-def find_member(request: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm:
-    """Return the VM of a scale set with an instance id or a full name."""
-    scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
-    machine = choose_member(scale_set, instance)
+def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
+    """Return the VM that the path names, of a scale set or not."""
+    path = request.path
+    if not path.instance:
+        return find_machine(request, snapshot, path.vm)
+    scale_set = find_set(request, snapshot, path.group, GroupKind.SCALE_SET)
+    machine = choose_member(scale_set, path.instance)
     if machine is None:
-        what = (
-            f"virtualMachineScaleSets/{request.path.group}/virtualMachines/{instance}"
-        )
+        what = f"virtualMachineScaleSets/{path.group}/virtualMachines/{path.instance}"
         raise _missing(request, what)
     return machine
 

@@ -14,8 +14,7 @@ from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
     ArmVm,
     every_machine,
-    find_machine,
-    find_member,
+    find_named_vm,
     find_set,
 )
 from forewarn.server.arm.request import ArmRequest
@@ -33,16 +32,17 @@ _PAGE = 500
 
 
 def get_vm(request: ArmRequest) -> Response:
-    """Return a VM."""
-    machine, in_progress = _find(request, find_machine, request.path.vm)
+    """Return a VM, as it is or as a VM of its scale set."""
+    machine, in_progress = _find(request)
+    view = member_view if request.path.instance else vm_view
     return JSONResponse(
-        vm_view(machine, request.path, in_progress, expand=_is_expanded(request))
+        view(machine, request.path, in_progress, expand=_is_expanded(request))
     )
 
 
 def get_vm_view(request: ArmRequest) -> Response:
     """Return the status of a VM."""
-    machine, in_progress = _find(request, find_machine, request.path.vm)
+    machine, in_progress = _find(request)
     return JSONResponse(instance_view(machine.vm, in_progress))
 
 
@@ -65,20 +65,6 @@ def list_vms(request: ArmRequest) -> Response:
     return JSONResponse(
         {"value": views, "nextLink": _next_link(request, machines[_PAGE - 1])}
     )
-
-
-def get_member(request: ArmRequest) -> Response:
-    """Return a VM of a scale set."""
-    machine, in_progress = _find(request, find_member, request.path.instance)
-    return JSONResponse(
-        member_view(machine, request.path, in_progress, expand=_is_expanded(request))
-    )
-
-
-def get_member_view(request: ArmRequest) -> Response:
-    """Return the status of a VM of a scale set."""
-    machine, in_progress = _find(request, find_member, request.path.instance)
-    return JSONResponse(instance_view(machine.vm, in_progress))
 
 
 def list_members(request: ArmRequest) -> Response:
@@ -114,12 +100,10 @@ def _snapshot(request: ArmRequest) -> AbstractContextManager[Snapshot]:
     return request.services.engine.store.snapshot()
 
 
-def _find(
-    request: ArmRequest, find: Callable[[ArmRequest, Snapshot, str], ArmVm], name: str
-) -> tuple[ArmVm, Maintenance | None]:
-    """Return a VM and the maintenance in progress on it, if any."""
+def _find(request: ArmRequest) -> tuple[ArmVm, Maintenance | None]:
+    """Return the VM that the path names, and the maintenance in progress on it."""
     with _snapshot(request) as snapshot:
-        machine = find(request, snapshot, name)
+        machine = find_named_vm(request, snapshot)
         return machine, _maintenance_lookup(snapshot, [machine])(machine)
 
 
