@@ -52,17 +52,13 @@ class Services:
 
 def get_services(request: Request) -> Services:
     """Return the service that handles `request`."""
-    services = request.app.state.services
-    if not isinstance(services, Services):
-        raise TypeError("the application was not put together")
+    services: Services = request.app.state.services
     return services
 
 
 def get_caller(request: Request) -> TokenHolder:
     """Return the caller that the guard has identified."""
-    holder = request.state.caller
-    if not isinstance(holder, TokenHolder):
-        raise TypeError("nobody has looked who asks")
+    holder: TokenHolder = request.state.caller
     return holder
 
 
@@ -95,10 +91,15 @@ class WriteRequest:
 
         return IdempotencyKey(key=self.key, digest=self.digest, render=receipt)
 
-
-def of_result(view: Callable[[_T], Json]) -> Callable[[_T, Snapshot], Json]:
-    """Return `view` in the form that `idempotency_key` takes."""
-    return lambda result, snapshot: view(result)
+    def run(
+        self,
+        command: Callable[..., _T],
+        view: Callable[[_T], Json],
+        status: int | Callable[[_T], int] = 200,
+    ) -> Json:
+        """Run a command of the engine for the caller; return the view of its result."""
+        once = self.idempotency_key(status, lambda result, snapshot: view(result))
+        return view(command(by=self.by, once=once))
 
 
 async def write_request(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
@@ -24,7 +25,6 @@ from forewarn.server.control.context import (
     ServicesDep,
     ViewRoute,
     Write,
-    of_result,
     page,
 )
 from forewarn.server.control.openapi import body_of
@@ -49,9 +49,8 @@ def put_fleet(
 ) -> Json:
     """Make the body the whole truth about hosts, groups and VMs."""
     fleet = fleet_file.read_fleet(_parse(body))
-    once = write.idempotency_key(200, of_result(m.applied_view))
-    applied = services.fleets.apply(fleet, by=write.by, remove=remove, once=once)
-    return m.applied_view(applied)
+    command = partial(services.fleets.apply, fleet, remove=remove)
+    return write.run(command, m.applied_view)
 
 
 # --- VMs ---------------------------------------------------------------------
@@ -79,8 +78,7 @@ def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
 def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a VM, or change it."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
-    once = write.idempotency_key(200, of_result(fleet_file.vm_table))
-    return fleet_file.vm_table(services.fleets.put_vm(vm, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_vm, vm), fleet_file.vm_table)
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
@@ -122,8 +120,7 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
 def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a group, or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
-    once = write.idempotency_key(200, of_result(group_view))
-    return group_view(services.fleets.put_group(group, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_group, group), group_view)
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
@@ -159,8 +156,7 @@ def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
 def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a host."""
     host = fleet_file.read_host(_parse_named(body, name), f"host {name}")
-    once = write.idempotency_key(200, of_result(fleet_file.host_table))
-    return fleet_file.host_table(services.fleets.put_host(host, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_host, host), fleet_file.host_table)
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
