@@ -52,7 +52,7 @@ class ArmApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond, or pass the request to `app`."""
-        if scope["type"] != "http" or not is_arm(scope["path"]):
+        if not is_arm(scope["path"]):
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)

@@ -51,7 +51,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or respond with 401, 403 or 429."""
-        if scope["type"] == "http" and is_guarded(scope["path"]):
+        if is_guarded(scope["path"]):
             result = self._check(scope)
             if isinstance(result, Response):
                 await result(scope, receive, send)
