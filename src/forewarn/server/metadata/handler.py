@@ -20,13 +20,13 @@ from forewarn.server.metadata.directory import (
     EnabledState,
     VmEntry,
 )
+from forewarn.server.metadata.instance import ReadInstance
 from forewarn.server.metadata.limits import RateLimit
 from forewarn.server.metadata.routes import (
     OLDEST,
     ApproveEvents,
     Fixed,
     ReadDocument,
-    ReadInstance,
     Route,
     labels_of,
     route,
