@@ -17,7 +17,8 @@ from forewarn.errors import (
     TooSoon,
     Unavailable,
 )
-from forewarn.server.arm.errors import ArmError, failed
+from forewarn.server.arm.app import failed
+from forewarn.server.arm.request import ArmError
 
 PATHS = [
     f"{VMS}/web-0",

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from forewarn.core.fleet import GroupKind
 from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.server.arm.async_operations import accepted
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
     MAX_AT_ONCE,
     ArmSet,
@@ -17,7 +16,7 @@ from forewarn.server.arm.lookup import (
     find_named_vm,
     find_set,
 )
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.arm.resources import ANYWHERE
 
 _VM_ACTIONS: Mapping[str, VmOperation] = {

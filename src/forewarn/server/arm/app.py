@@ -11,11 +11,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.errors import ForewarnError
 from forewarn.server.arm import actions, approvals, async_operations, paths, reads
-from forewarn.server.arm.errors import ArmError, failed
 from forewarn.server.arm.paths import ArmPath, parse
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.context import Services, get_caller
-from forewarn.server.error_responses import is_arm, new_request_id
+from forewarn.server.error_responses import (
+    FAILED,
+    arm_error,
+    is_arm,
+    new_request_id,
+    status_of,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -115,6 +120,16 @@ def find_route(path: str) -> tuple[ArmPath, Mapping[str, Handler]] | None:
         if parsed is not None:
             return parsed, handlers
     return None
+
+
+def failed(error: Exception) -> Response:
+    """Return the error response for an exception."""
+    if isinstance(error, ArmError):
+        return arm_error(error.status_code, error.detail, error.code, error.headers)
+    status = status_of(error)
+    if status == 500:
+        return arm_error(500, FAILED)
+    return arm_error(400 if status == 422 else status, str(error))  # ARM has no 422
 
 
 def _add_request_ids(request: Request, response: Response) -> None:

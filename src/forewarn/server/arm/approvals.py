@@ -9,9 +9,8 @@ from forewarn.core.lifecycle.document import is_shown
 from forewarn.core.lifecycle.model import Event, Via
 from forewarn.engine.operations import approve_each
 from forewarn.errors import ForewarnError, NotFound, TooLate
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import TYPES, find_machine, find_set
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.error_responses import arm_error_view
 
 _APPROVED = {"value": "Successfully Approved"}

@@ -19,9 +19,8 @@ from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.ports import Clock, Snapshot
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import ID_SEPARATOR, find_operation
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
 from forewarn.server.error_responses import arm_error_view
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from forewarn.core.fleet import NAME, VM, Fleet, Group, GroupKind, fold_name
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.ports import Snapshot
-from forewarn.server.arm.errors import ArmError
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import vm_for, vms_for
 
 #: Kinds of groups that are resources in their own right.

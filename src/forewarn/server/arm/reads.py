@@ -10,14 +10,13 @@ from starlette.responses import JSONResponse, Response
 from forewarn.core.fleet import NAME, GroupKind
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.ports import Snapshot
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
     ArmVm,
     every_machine,
     find_named_vm,
     find_set,
 )
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.arm.resources import (
     availability_set_view,
     instance_view,

@@ -1,13 +1,29 @@
-"""A request to the Azure Resource Manager API: path, caller, query and body."""
+"""A request to the Azure Resource Manager API, and the error that refuses it."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
+
 from forewarn.engine.tokens import TokenHolder
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.paths import ArmPath
 from forewarn.server.control.context import Services
+
+
+class ArmError(HTTPException):
+    """A refused request; `code` is for the program that sent it."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,  # None for the usual code of `status`
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse with `status`."""
+        super().__init__(status, message, dict(headers or {}))
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
