@@ -93,7 +93,7 @@ class NewFault(BaseModel):
 def list_faults(services: ServicesDep, by: Caller) -> Json:
     """List the faults in force, the oldest first."""
     del by
-    return faults_view(services.plane.faults)
+    return {"items": fault_views(services.plane.faults), "next": None}
 
 
 @fault_router.post("/v1/faults", response_model=m.FaultView, status_code=201)
@@ -133,12 +133,9 @@ def clear_fault(services: ServicesDep, by: Caller, id: str) -> None:
     _log.warning("%s has cleared the fault %s", by.name, id)
 
 
-def faults_view(faults: ActiveFaults) -> Json:
+def fault_views(faults: ActiveFaults) -> list[Json]:
     """Return the active faults as JSON, oldest first."""
-    return {
-        "items": [_fault_view(active) for active in faults.all()],
-        "next": None,
-    }
+    return [_fault_view(active) for active in faults.all()]
 
 
 def _fault_view(active: ActiveFault) -> Json:
