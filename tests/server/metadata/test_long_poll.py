@@ -6,6 +6,7 @@ import pytest
 from tests.server.support.connections import ClientConnection, FakePlane, a_poll
 from tests.server.support.dialogs import ParsedResponse
 from tests.server.support.handlers import (
+    HOUR,
     NOON,
     QUIET,
     SECOND,
@@ -205,3 +206,12 @@ def test_first_long_poll_with_any_etag_is_held_after_enabling() -> None:
     assert line.plane.waiters("10.0.0.3") == 1
     line.wait(30)
     assert line.statuses == [304]
+
+
+def test_long_poll_across_a_day_enables_the_group_again() -> None:
+    enabled = replace(QUIET, last_request=NOON)
+    line = ClientConnection(FakePlane(a_harness(shown(enabled))), peer="10.0.0.3")
+    line.send(a_poll("wait=5"))
+    line.plane.reception.set_clock(NOON + 25 * HOUR)
+    line.wait(5)
+    assert line.plane.deferred == [EnableFirst(group="quiet")]
