@@ -138,14 +138,6 @@ def test_invalid_skip_token_gets_400(arm_service: RunningService, token: str) ->
     assert error_of(answer) == (400, "InvalidParameter")
 
 
-def test_oversized_body_gets_413_in_arm_format(
-    arm_service: RunningService,
-) -> None:
-    for path in (f"{VMS}/web-0/restart", f"{VMS}/web-0/restart".upper()):
-        answer = arm(arm_service, "POST", path, raw=b" " * (1024 * 1024 + 1))
-        assert error_of(answer) == (413, "RequestEntityTooLarge")
-
-
 def test_unknown_host_name_gets_421_in_arm_format(
     arm_service: RunningService,
 ) -> None:

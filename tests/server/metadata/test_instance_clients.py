@@ -103,33 +103,3 @@ def test_tree_is_read_as_json(path: str) -> None:
     response = read_metadata(path)
     assert response.status == 200
     assert look(json.loads(response.body)) == expected
-
-
-PROBES = ("instance", "instance/compute/location?format=json", "instance?api-version=1")
-
-
-@pytest.mark.parametrize("path", PROBES)
-def test_request_without_a_version_gets_the_newest_versions(path: str) -> None:
-    response = read_metadata(path)
-    assert response.status == 400
-    assert json.loads(response.body)["newest-versions"] == [
-        "2025-04-07",
-        "2024-07-17",
-        "2024-03-15",
-    ]
-
-
-ELSEWHERE = (
-    "attested/document?api-version=2020-09-01",
-    "identity/oauth2/token?api-version=2018-02-01&resource=x",
-    "identity/info?api-version=2018-02-01",
-    "loadbalancer?api-version=2020-10-01",
-    "reprovisiondata?api-version=2019-06-01",
-)
-
-
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_unsupported_path_gets_404(path: str) -> None:
-    response = read_metadata(path)
-    assert (response.status, response.body) == (404, b'{ "error": "Not found" }')
-    assert response.header(b"content-type") == b"application/json; charset=utf-8"

@@ -1,17 +1,16 @@
-"""Request heads: parsed headers and refused heads."""
+"""Request heads: parsed headers, and refused heads that could smuggle a request."""
 
 import pytest
-from tests.server.support.dialogs import a_post, a_request, byte_by_byte, exchange
+from tests.server.support.dialogs import (
+    a_post,
+    a_request,
+    byte_by_byte,
+    exchange,
+    in_chunks,
+    the_request,
+)
 
-from forewarn.server.metadata.transport.requests import MAX_HEAD, Request
-
-
-def the_request(data: bytes) -> Request:
-    """Parse `data`, which must be one valid request."""
-    requests = exchange(data).echo.requests
-    assert len(requests) == 1, exchange(data).responses
-    return requests[0][0]
-
+from forewarn.server.metadata.transport.requests import MAX_HEAD
 
 # --- headers -----------------------------------------------------------------
 
@@ -39,6 +38,9 @@ def test_repeated_if_none_match_headers_are_joined() -> None:
 
 
 # --- refusals ----------------------------------------------------------------
+
+#: A parser that reads one of these heads in another way would see this request.
+HIDDEN = a_request("/hidden")
 
 BROKEN = {
     "no request at all": b"nonsense\r\n\r\n",
@@ -83,13 +85,33 @@ BROKEN = {
     "an empty length": a_request("/a", "Content-Length:"),
     "a length in hexadecimal": a_request("/a", "Content-Length: 0x1"),
     "an absurd length": a_request("/a", f"Content-Length: {'9' * 40}"),
+    "a length beyond 64 bits": a_request("/a", f"Content-Length: {2**64}"),
     "length and chunks": a_request(
         "/a", "Content-Length: 3", "Transfer-Encoding: chunked"
     ),
     "chunks and length": a_request(
         "/a", "Transfer-Encoding: chunked", "Content-Length: 3"
     ),
+    "a length with an underscore": a_request("/a", "Content-Length: 0_0"),
+    "a length in other digits": a_request("/a", "Content-Length: \xb2"),
+    "a length behind a space": a_request("/a", "Content-Length : 40"),
+    "a length in a folded line": a_request("/a", "A: b", " Content-Length: 40"),
+    "a length behind a line feed": a_request("/a", "A: b\nContent-Length: 40"),
+    "a length behind a carriage return": a_request("/a", "A: b\rContent-Length: 40"),
+    "a length whose name has a NUL": a_request("/a", "Content-Length\0: 40"),
     "an unknown coding": a_request("/a", "Transfer-Encoding: gzip"),
+    "an unknown coding of an old client": a_request(
+        "/a", "Transfer-Encoding: cow", "Content-Length: 4", version="1.0"
+    ),
+    "a coding behind a space": a_request("/a", "Transfer-Encoding : chunked"),
+    "a coding in a folded line": a_request("/a", "Transfer-Encoding:", " chunked"),
+    "a coding behind a vertical tab": a_request("/a", "Transfer-Encoding: \x0bchunked"),
+    "a coding and a NUL": a_request("/a", "Transfer-Encoding: chunked\0"),
+    "a coding in quotes": a_request("/a", 'Transfer-Encoding: "chunked"'),
+    "a coding with a parameter": a_request("/a", "Transfer-Encoding: chunked;a"),
+    "a coding that is not the last": a_request(
+        "/a", "Transfer-Encoding: chunked, identity"
+    ),
     "two codings": a_request("/a", "Transfer-Encoding: gzip, chunked"),
     "a coding twice": a_request(
         "/a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"
@@ -103,17 +125,38 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_malformed_head_gets_400(data: bytes) -> None:
-    broken = exchange(data)
-    assert broken.statuses == [400]
-    assert broken.echo.requests == []
+def test_malformed_head_gets_400_and_hides_no_request(data: bytes) -> None:
+    stream = data + HIDDEN
+    for broken in (exchange(stream), exchange(*byte_by_byte(stream))):
+        (response,) = broken.responses
+        assert response.status == 400
+        assert response.header(b"content-type") == b"application/json; charset=utf-8"
+        assert response.body.startswith(b'{ "error": "Bad request. ')
+        assert broken.echo.requests == []
 
 
-@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_malformed_head_gets_an_error_in_json(data: bytes) -> None:
-    response = exchange(data).responses[0]
-    assert response.header(b"content-type") == b"application/json; charset=utf-8"
-    assert response.body.startswith(b'{ "error": "Bad request. ')
+#: Valid streams that only seem to contain a second request.
+HARMLESS = {
+    "in a body": a_request("/a", f"Content-Length: {len(HIDDEN)}", body=HIDDEN),
+    "in a chunk": in_chunks(b"%x\r\n%s\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)),
+    "behind the last request": a_request("/a", "Connection: close") + HIDDEN,
+    "behind chunks of an old client": a_request(
+        "/a", "Transfer-Encoding: chunked", version="1.0"
+    )
+    + b"0\r\n\r\n"
+    + HIDDEN,
+    "in an offer": a_request(
+        "/a", "Connection: upgrade", "Upgrade: x", f"Content-Length: {len(HIDDEN)}"
+    )
+    + HIDDEN,
+}
+
+
+@pytest.mark.parametrize("stream", HARMLESS.values(), ids=HARMLESS.keys())
+def test_seeming_second_request_is_ignored(stream: bytes) -> None:
+    harmless = exchange(stream)
+    assert harmless.statuses == [200]
+    assert [request.path for request, _ in harmless.echo.requests] == ["/a"]
 
 
 VERSIONS = (

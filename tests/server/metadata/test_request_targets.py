@@ -1,16 +1,7 @@
 """Request targets: parsed paths and queries, and refused targets."""
 
 import pytest
-from tests.server.support.dialogs import a_request, exchange
-
-from forewarn.server.metadata.transport.requests import Request
-
-
-def the_request(data: bytes) -> Request:
-    """Parse `data`, which must be one valid request."""
-    requests = exchange(data).echo.requests
-    assert len(requests) == 1, exchange(data).responses
-    return requests[0][0]
+from tests.server.support.dialogs import a_request, exchange, the_request
 
 
 def test_path_is_percent_decoded() -> None:
