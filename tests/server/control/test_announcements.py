@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.server.support.service import YEAR, RunningService
 
+from forewarn.server.control.models import Announcement
+
 
 @pytest.fixture
 def noon(service: RunningService) -> RunningService:
@@ -98,20 +100,7 @@ def test_announcement_keeps_all_given_values(noon: RunningService) -> None:
 
 
 def test_null_means_absent(noon: RunningService) -> None:
-    nothing = dict.fromkeys(
-        [
-            "host",
-            "group",
-            "notice_seconds",
-            "not_before",
-            "duration_seconds",
-            "description",
-            "source",
-            "reason",
-            "emergency",
-            "ignore_gates",
-        ]
-    )
+    nothing = dict.fromkeys({*Announcement.model_fields} - {"type", "vms"})
     assert noon.announce(vms=["web-0"], **nothing)["source"] == "Platform"
 
 

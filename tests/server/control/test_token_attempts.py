@@ -1,18 +1,9 @@
 """Rate limit of attempts with invalid tokens."""
 
 import pytest
+from tests.server.metadata.test_rate_limit import ManualStopwatch
 
 from forewarn.server.control.auth.credentials import TokenAttempts
-
-
-class ManualStopwatch:
-    """A manually set clock."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_twenty_attempts_are_allowed_then_one_every_three_seconds() -> None:
