@@ -7,7 +7,6 @@ from tests.server.conftest import Serve
 from tests.server.support.arm_client import (
     SETS,
     VMS,
-    a_fleet,
     arm,
     error_of,
     read_resource,
@@ -15,11 +14,6 @@ from tests.server.support.arm_client import (
 from tests.server.support.service import RunningService
 
 MEMBER = f"{SETS}/pool/virtualMachines"
-
-
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
 
 
 def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:

@@ -27,11 +27,6 @@ from forewarn.server.arm.resources import under_way
 ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/RG/providers/Microsoft.Compute"
 
 
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
-
-
 def codes(view: Any) -> list[str]:
     return [status["code"] for status in view["statuses"]]
 

@@ -133,18 +133,6 @@ def test_invalid_fault_gets_422(
     assert shared.get(FAULTS)["items"] == []
 
 
-def test_fault_for_an_unknown_vm_gets_404(shared: RunningService) -> None:
-    answer = set_fault(shared, kind="503", vms=["web-9"])
-    assert answer.status == 404
-    assert "web-9" in answer.detail
-
-
-def test_clearing_an_unknown_fault_gets_404(shared: RunningService) -> None:
-    answer = shared.request("DELETE", f"{FAULTS}/f9")
-    assert answer.status == 404
-    assert "f9" in answer.detail
-
-
 # --- refused connections -----------------------------------------------------
 
 
