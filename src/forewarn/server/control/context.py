@@ -50,8 +50,7 @@ class Services:
     sources: MetricSources
 
 
-def get_services(request: Request) -> Services:
-    """Return the service that handles `request`."""
+def _get_services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
@@ -102,7 +101,7 @@ class WriteRequest:
         return view(command(by=self.by, once=once))
 
 
-async def write_request(
+async def _write_request(
     request: Request,
     holder: Annotated[TokenHolder, Depends(get_caller)],
     idempotency_key: Annotated[
@@ -120,15 +119,14 @@ async def write_request(
     return WriteRequest(holder=holder, key=key, digest=digest.hexdigest())
 
 
-async def raw_body(request: Request) -> bytes:
-    """Return the body; it is parsed outside the event loop."""
+async def _raw_body(request: Request) -> bytes:
     return await request.body()
 
 
-ServicesDep = Annotated[Services, Depends(get_services)]
+ServicesDep = Annotated[Services, Depends(_get_services)]
 Caller = Annotated[TokenHolder, Depends(get_caller)]
-Write = Annotated[WriteRequest, Depends(write_request)]
-Body = Annotated[bytes, Depends(raw_body)]
+Write = Annotated[WriteRequest, Depends(_write_request)]
+Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 
 
 class ViewRoute(APIRoute):

@@ -1,7 +1,7 @@
 """HTTP server of the control plane: uvicorn in a thread, and TLS.
 
 uvicorn learns of a TLS connection only after its handshake. So that connections count
-from the start, `TlsAcceptor` accepts them and does the handshake.
+from the start, `_TlsAcceptor` accepts them and does the handshake.
 """
 
 import asyncio
@@ -105,12 +105,12 @@ class ControlPlane:
             acceptor.close()
         await server.shutdown(sockets=self._sockets)
 
-    def _accept_tls(self) -> "Sequence[TlsAcceptor]":
+    def _accept_tls(self) -> "Sequence[_TlsAcceptor]":
         """Accept connections without uvicorn if there is TLS."""
         if self._tls is None:
             return ()
         return [
-            TlsAcceptor(sock, self._tls, self._connection) for sock in self._sockets
+            _TlsAcceptor(sock, self._tls, self._connection) for sock in self._sockets
         ]
 
     def _connection(self) -> ControlConnection:
@@ -128,8 +128,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-class TlsAcceptor:
-    """Accepts TLS connections on one socket, until it is closed."""
+class _TlsAcceptor:
+    """Accepts TLS connections on one socket, from its creation until it is closed."""
 
     def __init__(
         self,
@@ -137,7 +137,6 @@ class TlsAcceptor:
         tls: ssl.SSLContext,
         connect: Callable[[], ControlConnection],
     ) -> None:
-        """Start accepting, on the running loop."""
         self._tls = tls
         self._connect = connect
         self._loop = asyncio.get_running_loop()
