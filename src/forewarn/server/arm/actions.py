@@ -84,12 +84,12 @@ def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOpera
 
 
 def _vm(request: ArmRequest) -> ArmVm:
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         return find_named_vm(request, snapshot)
 
 
 def _set(request: ArmRequest) -> ArmSet:
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         return find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
 
 

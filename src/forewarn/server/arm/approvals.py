@@ -87,7 +87,7 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
 def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
     """Return a predicate for the events that the resource in the path sees."""
     resource_type, name = fold_name(request.path.type), request.path.resource
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         if resource_type in _KINDS:
             group = find_set(request, snapshot, name, _KINDS[resource_type]).group
             return lambda event: event.group == group.name

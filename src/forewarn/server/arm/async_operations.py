@@ -59,7 +59,7 @@ def accepted(
     request: ArmRequest, maintenances: Sequence[Maintenance], location: str
 ) -> Response:
     """Return a 202 with the addresses at which the operation can be polled."""
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         wait = _retry_after(request, snapshot, maintenances)
     operation = ID_SEPARATOR.join(maintenance.id for maintenance in maintenances)
     return Response(
@@ -74,7 +74,7 @@ def accepted(
 
 def get_operation(request: ArmRequest) -> Response:
     """Return the progress of an operation: as JSON, or as a status if `monitor`."""
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         maintenances = find_operation(request, snapshot)
         state = _State(
             status=_STATUS[_slowest(maintenances).phase],

@@ -1,7 +1,6 @@
 """Read endpoints for VMs and sets: their properties and status."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from urllib.parse import quote, urlencode
 
@@ -50,7 +49,7 @@ def list_vms(request: ArmRequest) -> Response:
     after = request.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
         raise ArmError(400, "$skiptoken is none that was given", "InvalidParameter")
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         machines = [*islice(every_machine(request, snapshot, after), _PAGE + 1)]
         if not machines and vms_for(request.holder, snapshot, after="", limit=1):
             raise _no_such_place(request)
@@ -68,7 +67,7 @@ def list_vms(request: ArmRequest) -> Response:
 
 def list_members(request: ArmRequest) -> Response:
     """Return the VMs of a scale set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
         in_progress = _maintenance_lookup(snapshot, scale_set.machines)
     is_expanded = _is_expanded(request)
@@ -81,27 +80,23 @@ def list_members(request: ArmRequest) -> Response:
 
 def get_scale_set(request: ArmRequest) -> Response:
     """Return a scale set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
     return JSONResponse(scale_set_view(scale_set, request.path))
 
 
 def get_availability_set(request: ArmRequest) -> Response:
     """Return an availability set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         availability_set = find_set(
             request, snapshot, request.path.group, GroupKind.AVAILABILITY_SET
         )
     return JSONResponse(availability_set_view(availability_set, request.path))
 
 
-def _snapshot(request: ArmRequest) -> AbstractContextManager[Snapshot]:
-    return request.services.engine.store.snapshot()
-
-
 def _find(request: ArmRequest) -> tuple[ArmVm, Maintenance | None]:
     """Return the VM that the path names, and the maintenance in progress on it."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         machine = find_named_vm(request, snapshot)
         return machine, _maintenance_lookup(snapshot, [machine])(machine)
 

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
 
 from forewarn.engine.tokens import TokenHolder
+from forewarn.ports import Snapshot
 from forewarn.server.arm.paths import ArmPath
 from forewarn.server.control.context import Services
 
@@ -46,6 +48,10 @@ class ArmRequest:
     def version(self) -> str:
         """The api-version; any value is accepted."""
         return self.query["api-version"]
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Return a snapshot of the store."""
+        return self.services.engine.store.snapshot()
 
     def read_body(self) -> Mapping[str, object]:
         """Parse the body, which must be a JSON object."""
