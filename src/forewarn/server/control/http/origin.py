@@ -57,16 +57,11 @@ class AllowedHosts:
         """Whether `name` is one of them."""
         address = _address(name)
         if address is None:
-            return name in self.given or name in self._own
+            is_machine = not self.is_loopback and name in self.machine
+            return name == _LOCALHOST or name in self.given or is_machine
         if not self.is_loopback:
             return True  # DNS rebinding needs a name
         return address.is_loopback
-
-    @property
-    def _own(self) -> frozenset[str]:
-        return frozenset({_LOCALHOST}) | (
-            frozenset() if self.is_loopback else self.machine
-        )
 
 
 def known_as(bound: str, *given: str) -> AllowedHosts:

@@ -12,6 +12,7 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, group_view
+from forewarn.engine.lookup import find_vm
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput, Malformed, NotFound
 from forewarn.ports import Snapshot
@@ -69,9 +70,9 @@ def list_vms(
 @router.get("/v1/vms/{name}", response_model=m.VmView)
 def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one VM."""
-    vms = _part_of_fleet(services, vms=[name]).vms
-    own = {vm_name: share for vm_name, vm in vms.items() if (share := vm_for(by, vm))}
-    return fleet_file.vm_table(_find(own, name, "VM"))
+    with services.engine.store.snapshot() as snapshot:
+        vm = find_vm(snapshot, name, group=by.group)
+    return fleet_file.vm_table(vm_for(by, vm) or vm)
 
 
 @router.put("/v1/vms/{name}", response_model=m.VmView, openapi_extra=body_of("GivenVm"))

@@ -35,6 +35,8 @@ _MAX_DRAINED = 1024 * 1024  # bytes
 _NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
 _IDLE = ConnectionState.IDLE  # looking it up on the class costs more than comparing
+_INCOMPLETE = (ConnectionState.HEAD, ConnectionState.BODY)
+_OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 _CANNOT_WRITE = error(
     503, "The service cannot write at the moment; try again", Retry_After="5"
@@ -298,16 +300,10 @@ class MetadataConnection(asyncio.Protocol):
         state, waited = self._http.state, second - self._since
         if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
             self.abort()
-        elif self._is_leaving or state in (
-            ConnectionState.DRAIN,
-            ConnectionState.CLOSED,
-        ):
+        elif self._is_leaving or state in _OVER:
             if waited > self._last_wait() and state is not ConnectionState.BUSY:
                 self.abort()
-        elif (
-            state in (ConnectionState.HEAD, ConnectionState.BODY)
-            and waited > _HEAD_TIMEOUT
-        ):
+        elif state in _INCOMPLETE and waited > _HEAD_TIMEOUT:
             self._since = second
             self._write(self._http.fail(_TOO_SLOW))
         elif state is ConnectionState.IDLE and waited > _IDLE_TIMEOUT:
