@@ -1,7 +1,7 @@
 """Endpoints of the fleet: hosts, groups, VMs, and the map of all of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, TypeVar
@@ -15,7 +15,6 @@ from forewarn.core.queries.views import Json, group_view
 from forewarn.engine.lookup import find_vm
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput, Malformed, NotFound
-from forewarn.ports import Snapshot
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import groups_for, vm_for, vms_for
 from forewarn.server.control.context import (
@@ -36,7 +35,7 @@ router = APIRouter(tags=["fleet"], route_class=ViewRoute)
 _T = TypeVar("_T")
 _Named = TypeVar("_Named", Host, Group)
 
-_PAGE = 1000
+_ALL = 10**9  # items; more than any fleet has
 
 
 @router.put(
@@ -178,10 +177,10 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
     entries = services.plane.handler.directory.entries()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
-        hosts = _hosts_for(by, snapshot)
-        groups = _read_all(
-            lambda after: groups_for(by, snapshot, after=after, limit=_PAGE)
+        hosts = _in_order(
+            snapshot.hosts(after="", limit=_ALL) if by.group is None else ()
         )
+        groups = _in_order(groups_for(by, snapshot, after="", limit=_ALL))
         polls = [group.last_request for group in groups if group.last_request]
         outages = snapshot.outages(min(polls)) if polls else ()
     return {
@@ -193,17 +192,7 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
     }
 
 
-def _hosts_for(holder: TokenHolder, snapshot: Snapshot) -> Sequence[Host]:
-    if holder.group is not None:
-        return ()
-    return _read_all(lambda after: snapshot.hosts(after=after, limit=_PAGE))
-
-
-def _read_all(page: Callable[[str], Sequence[_Named]]) -> Sequence[_Named]:
-    """Read a list to its end, page by page, and sort it naturally."""
-    items: list[_Named] = []
-    while more := page(items[-1].name if items else ""):
-        items += more
+def _in_order(items: Iterable[_Named]) -> Sequence[_Named]:
     return sorted(items, key=lambda item: natural_order(item.name))
 
 
