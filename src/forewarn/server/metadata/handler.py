@@ -180,7 +180,7 @@ class MetadataHandler:
         entry = self.directory.find(address, target.vm)
         if entry is None:
             return self.render(request, _unknown_vm(address, target.vm))
-        if is_new and self._rate is not None and not self._rate.admits(entry.vm.name):
+        if is_new and self._rate is not None and self._rate.wait(entry.vm.name):
             return self.render(request, _TOO_MANY)
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
