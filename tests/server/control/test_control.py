@@ -198,17 +198,18 @@ def test_unknown_resource_is_named_in_the_404(
     assert "nobody" in answer.detail
 
 
-@pytest.mark.parametrize("command", ["cancel", "complete", "retry", "close"])
-def test_command_for_an_unknown_maintenance_gets_404(
-    shared: RunningService, command: str
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"maintenances/nobody/{name}" for name in ("cancel", "complete", "retry")),
+        "maintenances/nobody/close",
+        "events/nobody/approve",
+    ],
+)
+def test_command_for_something_unknown_gets_404(
+    shared: RunningService, path: str
 ) -> None:
-    assert shared.request("POST", f"/v1/maintenances/nobody/{command}").status == 404
-
-
-def test_approval_of_an_unknown_event_gets_404(
-    shared: RunningService,
-) -> None:
-    assert shared.request("POST", "/v1/events/nobody/approve").status == 404
+    assert shared.request("POST", f"/v1/{path}").status == 404
 
 
 @pytest.mark.parametrize(

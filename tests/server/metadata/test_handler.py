@@ -161,15 +161,10 @@ def test_other_etags_do_not_match(tags: str) -> None:
     assert a_harness().request(EVENTS, f"If-None-Match: {tags}").status == 200
 
 
-def test_304_has_a_connection_header() -> None:
-    response = a_harness().request(EVENTS, "If-None-Match: *", "Connection: close")
-    assert response.header(b"connection") == b"close"
-
-
-def test_200_has_a_connection_header() -> None:
-    assert a_harness().request(EVENTS, "Connection: close").header(b"connection") == (
-        b"close"
-    )
+@pytest.mark.parametrize("tag", ["*", "other"])
+def test_response_has_a_connection_header(tag: str) -> None:
+    headers = (f"If-None-Match: {tag}", "Connection: close")
+    assert a_harness().request(EVENTS, *headers).header(b"connection") == b"close"
 
 
 # --- paths and parameters ----------------------------------------------------
