@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import struct
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.metadata.directory import EnabledState, normalize_address
@@ -12,17 +12,17 @@ from forewarn.server.metadata.handler import (
     Deferred,
     DelayResponse,
     HoldResponse,
-    MetadataHandler,
 )
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.transport.http1 import (
     ConnectionState,
-    HeadCache,
     Http1Connection,
 )
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
-from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+
+if TYPE_CHECKING:
+    from forewarn.server.metadata.plane import MetadataPlane
 
 _log = logging.getLogger(__name__)
 
@@ -48,27 +48,6 @@ _TOO_MANY_CONNECTIONS = error(
 )
 
 
-class ConnectionPlane(Protocol):
-    """The parts of the metadata plane that a connection uses."""
-
-    handler: MetadataHandler
-    head_cache: HeadCache
-    long_polls: LongPollTimer
-    first_requests: FirstRequestDelay
-    second: int  # counted by the sweep, not by a clock
-
-    def admit(self, connection: "MetadataConnection", caller: str | None) -> Admission:
-        """Track `connection`, unless there are too many."""
-
-    def release(
-        self, connection: "MetadataConnection", caller: str | None, admission: Admission
-    ) -> None:
-        """Forget `connection`, which was given `admission`."""
-
-    def defer(self, connection: "MetadataConnection", deferred: Deferred) -> None:
-        """Do what must be done before the response on `connection`."""
-
-
 class MetadataConnection(asyncio.Protocol):
     """One metadata connection."""
 
@@ -86,7 +65,7 @@ class MetadataConnection(asyncio.Protocol):
         "_transport",
     )
 
-    def __init__(self, plane: ConnectionPlane) -> None:
+    def __init__(self, plane: "MetadataPlane") -> None:
         """Create a connection of `plane`."""
         self._plane = plane
         self._transport: asyncio.Transport | None = None
