@@ -94,24 +94,18 @@ class ControlPlane:
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
-        server = self._server
+        server, tls = self._server, self._tls
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup(sockets=[] if self._tls else self._sockets)
-        acceptors = self._accept_tls()
+        await server.startup(sockets=[] if tls else self._sockets)
+        acceptors = [
+            _TlsAcceptor(sock, tls, self._connection) for sock in self._sockets if tls
+        ]
         self._ready.set()
         await server.main_loop()
         for acceptor in acceptors:
             acceptor.close()
         await server.shutdown(sockets=self._sockets)
-
-    def _accept_tls(self) -> "Sequence[_TlsAcceptor]":
-        """Accept connections without uvicorn if there is TLS."""
-        if self._tls is None:
-            return ()
-        return [
-            _TlsAcceptor(sock, self._tls, self._connection) for sock in self._sockets
-        ]
 
     def _connection(self) -> ControlConnection:
         server = self._server
