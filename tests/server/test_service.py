@@ -12,6 +12,14 @@ def test_announcement_is_visible_immediately(service: RunningService) -> None:
     assert document["Events"][0]["EventId"] == maintenance["events"][0]["id"]
 
 
+def test_one_unknown_id_refuses_the_whole_approval(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = service.approve_as("web-0", maintenance["events"][0]["id"], "NOBODY")
+    assert answer.status == 400
+    assert "NOBODY" in answer.json["error"]
+    assert service.facts("Approved") == []
+
+
 def test_approving_an_id_that_is_not_unicode_gets_400(service: RunningService) -> None:
     body = b'{"StartRequests":[{"EventId":"\\ud800"}]}'
     assert service.as_vm("web-0", body).status == 400

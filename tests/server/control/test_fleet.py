@@ -107,6 +107,73 @@ def test_invalid_resource_gets_422_with_a_reason(
     assert word in answer.detail
 
 
+@pytest.mark.parametrize(
+    ("path", "member"), [("/v1/groups/web", "web-0"), ("/v1/hosts/host-a", "db-0")]
+)
+def test_group_or_host_with_vms_cannot_be_deleted(
+    service: RunningService, path: str, member: str
+) -> None:
+    answer = service.request("DELETE", path)
+    assert answer.status == 409
+    assert member in answer.detail
+
+
+# --- live events -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"group": "db", "host": "host-a", "update_domain": 0},
+        {"group": "web", "host": "host-a", "update_domain": 7},
+        {"group": "web", "host": "host-a"},
+    ],
+)
+def test_vm_with_an_event_keeps_its_group_and_update_domain(
+    service: RunningService, body: dict[str, object]
+) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    answer = service.request("PUT", "/v1/vms/web-0", body)
+    assert answer.status == 409
+    assert maintenance["id"] in answer.detail
+
+
+def test_vm_with_an_event_may_change_in_other_ways(service: RunningService) -> None:
+    service.announce(vms=["web-0"])
+    body = {"group": "web", "update_domain": 0, "host": "host-b", "size": "big"}
+    assert service.request("PUT", "/v1/vms/web-0", body).status == 200
+
+
+def test_host_with_an_event_cannot_be_removed(service: RunningService) -> None:
+    maintenance = service.announce(host="host-b")
+    fleet = the_fleet()
+    fleet["hosts"] = [{"name": "host-a"}]
+    for vm in fleet["vms"]:
+        if vm.get("host") == "host-b":
+            del vm["host"]
+    answer = service.request("PUT", "/v1/fleet", fleet)
+    assert answer.status == 409
+    assert maintenance["id"] in answer.detail
+
+
+def test_vm_with_an_event_can_be_deleted(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    assert service.request("DELETE", "/v1/vms/web-0").status == 204
+    assert service.get(f"/v1/maintenances/{maintenance['id']}")["phase"] == "CANCELED"
+
+
+def test_fleet_that_conflicts_with_a_live_event_gets_409(
+    service: RunningService,
+) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    fleet = the_fleet()
+    for vm in fleet["vms"]:
+        vm.pop("update_domain", None)
+    answer = service.request("PUT", "/v1/fleet", fleet)
+    assert answer.status == 409
+    assert maintenance["id"] in answer.detail
+
+
 # --- the whole fleet ---------------------------------------------------------
 
 

@@ -49,6 +49,17 @@ def test_key_with_another_path_gets_422(service: RunningService) -> None:
     )
 
 
+def test_key_of_a_refused_request_can_be_reused(
+    service: RunningService,
+) -> None:
+    path = "/v1/vms/new"
+    body = {"type": "Reboot", "vms": ["new"]}
+    refused = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    service.request("PUT", path, {})
+    accepted = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    assert (refused.status, accepted.status) == (404, 201)
+
+
 @pytest.mark.parametrize("key", ["", "k" * 256])
 def test_invalid_key_gets_422(shared: RunningService, key: str) -> None:
     answer = shared.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key=key)

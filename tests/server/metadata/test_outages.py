@@ -124,6 +124,28 @@ def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 1
 
 
+def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
+    tmp_path: Path,
+) -> None:
+    with a_durable_service(tmp_path) as service:
+        maintenance = service.announce(vms=["web-0"])
+        service.advance(60)
+        before = service.as_vm("web-0")
+    simulate_outage(tmp_path / STORE, timedelta(minutes=29))
+    with a_durable_service(tmp_path) as service:
+        service.advance(14 * 60 - 1)
+        after = service.as_vm("web-0")
+        assert (after.body, after.headers["ETag"]) == (
+            before.body,
+            before.headers["ETag"],
+        )
+        service.advance(1)
+        path = f"/v1/maintenances/{maintenance['id']}"
+        assert service.get(path)["started_at"] == now(service)
+        (event,) = service.document("web-0")["Events"]
+        assert event["EventStatus"] == "Started"
+
+
 def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
     with a_durable_service(tmp_path) as service:
         service.advance(60)
