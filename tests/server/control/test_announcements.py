@@ -145,7 +145,9 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
 # --- refusals ----------------------------------------------------------------
 
 
-def test_too_little_notice_is_refused_with_the_earliest_time(noon: RunningService) -> None:
+def test_too_little_notice_is_refused_with_the_earliest_time(
+    noon: RunningService,
+) -> None:
     body = {"type": "Reboot", "vms": ["web-0"], "notice_seconds": 1}
     refused = noon.request("POST", "/v1/maintenances", body)
     earliest = refused.json["earliest"]

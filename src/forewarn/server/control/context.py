@@ -94,9 +94,10 @@ class WriteRequest:
         self,
         command: Callable[..., _T],
         view: Callable[[_T], Json],
-        status: int | Callable[[_T], int] = 200,
+        status: int = 200,
     ) -> Json:
         """Run a command of the engine for the caller; return the view of its result."""
+        once: IdempotencyKey[_T] | None
         once = self.idempotency_key(status, lambda result, snapshot: view(result))
         return view(command(by=self.by, once=once))
 
