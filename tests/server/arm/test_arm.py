@@ -85,10 +85,6 @@ def test_scale_set_vm_is_also_a_vm(arm_service: RunningService) -> None:
     }
 
 
-def test_names_and_paths_are_case_insensitive(arm_service: RunningService) -> None:
-    assert read_resource(arm_service, f"{VMS}/web-0".upper())["name"] == "web-0"
-
-
 @pytest.mark.parametrize(
     "path",
     [

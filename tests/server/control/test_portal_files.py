@@ -245,10 +245,3 @@ def test_page_has_no_inline_script_or_style(shared: RunningService) -> None:
     assert "<style" not in page
     assert "style=" not in page
     assert "//" not in page.replace("<!doctype html>", "")
-
-
-def test_openapi_description_omits_portal_files(
-    shared: RunningService,
-) -> None:
-    listed = shared.get("/openapi.json")["paths"]
-    assert [path for path in listed if "portal" in path] == []

@@ -12,7 +12,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_control import GUARDED
-from tests.server.support.service import TOKEN, RunningService, a_service, send_request
+from tests.server.support.service import RunningService, a_service, send_request
 
 #: Routes by the least role they need, beyond any valid token.
 NEEDS_OPERATOR = {
@@ -190,7 +190,7 @@ def test_operator_cannot_manage_fleet_or_tokens(
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
-@pytest.mark.parametrize("path", ["/v1/vms", "/v1/events", "/v1/journal", "/v1/clock"])
+@pytest.mark.parametrize("path", ["/v1/vms", "/v1/events", "/v1/clock", "/metrics"])
 def test_every_role_can_read(
     role_clients: dict[str, RunningService], role: str, path: str
 ) -> None:
@@ -380,14 +380,7 @@ def test_repeated_guesses_get_429(serve: Serve) -> None:
     refused = [answer for answer in answers[20:] if answer.status == 429]
     assert int(refused[0].headers["Retry-After"]) >= 1
     assert "too many wrong tokens" in refused[0].detail
-
-
-def test_valid_token_works_despite_guesses_of_others(serve: Serve) -> None:
-    service = serve()
-    for _ in range(25):
-        try_token(service)
-    assert service.token == TOKEN
-    assert service.request("GET", "/v1/vms").status == 200
+    assert service.request("GET", "/v1/vms").status == 200  # with a valid token
 
 
 def test_missing_token_does_not_count_as_a_guess(serve: Serve) -> None:

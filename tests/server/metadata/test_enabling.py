@@ -171,11 +171,6 @@ def test_304_and_post_are_recorded(method: str, header: str, body: bytes) -> Non
 def test_other_requests_are_not_recorded(target: str) -> None:
     harness = a_harness()
     harness.request(target)
-    assert harness.polled_groups() == {}
-
-
-def test_request_without_the_header_is_not_recorded() -> None:
-    harness = a_harness()
     harness.request(marked=False)
     assert harness.polled_groups() == {}
 
