@@ -1,4 +1,4 @@
-"""Commands for maintenance and events over the control API."""
+"""Commands for maintenance, events and hosts over the control API."""
 
 from typing import Any
 
@@ -76,3 +76,12 @@ def test_invalid_reason_gets_422(
 ) -> None:
     maintenance = service.announce(vms=["web-0"])
     assert command(service, maintenance, name, **body).status == 422
+
+
+@pytest.mark.parametrize("what", ["maintain", "degraded", "failed", "recovered"])
+def test_operation_on_a_host_without_vms_announces_nothing(
+    service: RunningService, what: str
+) -> None:
+    assert service.request("PUT", "/v1/hosts/host-c", {}).status == 200
+    answer = service.request("POST", f"/v1/hosts/host-c/{what}")
+    assert (answer.status, answer.json) == (200, {"maintenances": []})

@@ -1,16 +1,18 @@
-"""Scrape of all metrics while the store is unavailable, and without any writes."""
+"""Scrape of all metrics while the store is unavailable or slow, without any writes."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot
+from tests.patience import PATIENCE
 from tests.server.support.handlers import a_harness
 from tests.server.support.scrapes import Scrape, parse
 
@@ -23,7 +25,7 @@ from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metrics.endpoint import make_registry
 from forewarn.server.metrics.reader import MetricsReader
-from forewarn.server.metrics.sources import MetricSources
+from forewarn.server.metrics.sources import MetricSources, SharedQuery
 
 
 class ReadOnlyStore:
@@ -196,3 +198,43 @@ def test_heartbeat_age_is_omitted_before_the_first_heartbeat(
 ) -> None:
     environment.timers.since_heartbeat = inf
     assert environment.scrape().all("forewarn_heartbeat_age_seconds") == {}
+
+
+def test_result_is_returned() -> None:
+    assert SharedQuery(lambda: 7).run(PATIENCE) == 7
+
+
+def test_finished_query_is_run_again() -> None:
+    answers = iter((1, 2))
+    asking = SharedQuery(lambda: next(answers))
+    assert [asking.run(PATIENCE), asking.run(PATIENCE)] == [1, 2]
+
+
+def test_hanging_query_is_run_once() -> None:
+    calls: list[None] = []
+    goes_on = Event()
+
+    def hang() -> int:
+        calls.append(None)
+        goes_on.wait(PATIENCE)
+        return 7
+
+    asking = SharedQuery(hang)
+    assert [asking.run(0.01), asking.run(0.01)] == [None, None]
+    goes_on.set()
+    assert asking.run(PATIENCE) == 7
+    assert len(calls) == 1
+
+
+def test_unavailable_result_is_none() -> None:
+    def refuse() -> int:
+        raise Unavailable("it is away")
+
+    assert SharedQuery(refuse).run(PATIENCE) is None
+
+
+def test_programming_error_is_raised() -> None:
+    nothing: dict[str, int] = {}
+    asking = SharedQuery(lambda: nothing["x"])
+    with pytest.raises(KeyError):
+        asking.run(PATIENCE)
