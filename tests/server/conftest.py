@@ -5,7 +5,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from tests.server.support.arm_client import a_fleet
 from tests.server.support.service import RunningService, a_service
 
 #: Starts a service with the given flags and stops it after the test.
@@ -48,11 +47,3 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
     """Start a service for tests that do not change its state."""
     with a_service(tmp_path_factory.mktemp("shared")) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def arm_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Start a service with the fleet of `tests.server.arm`, shared by a module."""
-    folder = tmp_path_factory.mktemp("kept")
-    with a_service(folder, fleet=a_fleet(folder)) as service:
-        yield service

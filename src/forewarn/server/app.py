@@ -43,7 +43,10 @@ _DESCRIPTION = (
 def make_app(
     services: Services, streams: JournalStreams, portal_folder: Path = portal.FOLDER
 ) -> FastAPI:
-    """Return the application with all its routes and middleware."""
+    """Return the application with all its routes and middleware.
+
+    It takes HTTP requests only: `ControlPlane` switches everything else off.
+    """
     app = DescribedApp(
         title="forewarn control API",
         version=__version__,

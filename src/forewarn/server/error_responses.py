@@ -5,13 +5,35 @@ programs and a sentence for people. All others get RFC 9457 problems.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
+from forewarn.errors import (
+    Conflict,
+    Forbidden,
+    ForewarnError,
+    InvalidInput,
+    Malformed,
+    NotFound,
+    Unavailable,
+)
+
 ARM_ROOT = "subscriptions"
+
+#: The only detail of an internal error.
+FAILED = "the service failed; its log says why"
+
+_STATUS: Sequence[tuple[type[ForewarnError], int]] = (
+    (Malformed, 400),
+    (InvalidInput, 422),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Unavailable, 503),
+)
 
 _ARM_CODES: Mapping[int, str] = {
     400: "BadRequest",
@@ -44,6 +66,11 @@ def is_arm(path: str) -> bool:
     """Whether `path` lies below /subscriptions, in any spelling."""
     first = next((segment for segment in path.split("/") if segment), "")
     return first.lower() == ARM_ROOT
+
+
+def status_of(error: Exception) -> int:
+    """Return the status code for `error`; 500 if it is not one of the caller's."""
+    return next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
 
 
 def problem(

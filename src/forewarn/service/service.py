@@ -329,7 +329,7 @@ class Service:
         from forewarn.server.control.http.origin import known_as
         from forewarn.server.control.http.server import ControlPlane
         from forewarn.server.control.routes.journal import JournalStreams
-        from forewarn.server.metrics.sources import sources_of
+        from forewarn.server.metrics.sources import MetricSources
 
         streams = self._streams = JournalStreams()
         services = Services(
@@ -342,8 +342,8 @@ class Service:
             documents_position=lambda: self._documents.position,
             notifications=self._notifications,
             plane=self.plane,
-            sources=sources_of(
-                self._metrics_reader,
+            sources=MetricSources(
+                metrics_reader=self._metrics_reader,
                 engine=self.engine,
                 documents=self._documents,
                 driver_runner=self._driver_runner,

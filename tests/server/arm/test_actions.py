@@ -7,7 +7,6 @@ from tests.server.conftest import Serve
 from tests.server.support.arm_client import (
     SETS,
     VMS,
-    a_fleet,
     arm,
     error_of,
     read_resource,
@@ -15,11 +14,6 @@ from tests.server.support.arm_client import (
 from tests.server.support.service import RunningService
 
 MEMBER = f"{SETS}/pool/virtualMachines"
-
-
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
 
 
 def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
@@ -70,12 +64,6 @@ def test_announcement_records_the_token_name(service: RunningService) -> None:
     assert [fact["by"] for fact in service.facts("Announced")] == ["admin"]
 
 
-def test_second_restart_announces_a_second_maintenance(service: RunningService) -> None:
-    for _ in range(2):
-        assert arm(service, "POST", f"{VMS}/web-0/restart").status == 202
-    assert len(announced(service)) == 2
-
-
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -93,12 +81,6 @@ def test_unsupported_operation_gets_409(
     before = announced(arm_service)
     assert error_of(arm(arm_service, method, path)) == (409, "OperationNotAllowed")
     assert announced(arm_service) == before
-
-
-def test_vm_being_deleted_cannot_be_deleted_again(service: RunningService) -> None:
-    assert arm(service, "DELETE", f"{MEMBER}/0").status == 202
-    again = arm(service, "DELETE", f"{VMS}/pool_0")
-    assert error_of(again) == (409, "OperationNotAllowed")
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/nobody", f"{MEMBER}/7"])
@@ -127,13 +109,6 @@ def test_vm_is_not_found_in_another_resource_group(service: RunningService) -> N
 def test_reimage_ignores_its_body(service: RunningService) -> None:
     answer = arm(service, "POST", f"{VMS}/web-0/reimage", {"tempDisk": False})
     assert answer.status == 202
-
-
-def test_deleted_vm_disappears_when_its_event_is_over(service: RunningService) -> None:
-    assert arm(service, "DELETE", f"{MEMBER}/0").status == 202
-    assert read_resource(service, f"{MEMBER}/0")["instanceId"] == "0"
-    service.advance(360)
-    assert arm(service, "GET", f"{MEMBER}/0").status == 404
 
 
 # --- several VMs of a scale set ----------------------------------------------
@@ -186,25 +161,6 @@ def test_several_vms_of_a_scale_set_are_deleted_together(
     assert arm(service, "POST", f"{SETS}/pool/delete", body).status == 202
     service.advance(360)
     assert read_resource(service, f"{SETS}/pool/virtualMachines") == {"value": []}
-
-
-def test_deletion_is_refused_as_a_whole_if_one_vm_cannot_be_deleted(
-    service: RunningService,
-) -> None:
-    assert arm(service, "DELETE", f"{MEMBER}/1").status == 202
-    body = {"instanceIds": ["0", "1"]}
-    both = arm(service, "POST", f"{SETS}/pool/delete", body)
-    assert error_of(both) == (409, "OperationNotAllowed")
-    assert len(announced(service)) == 1
-
-
-def test_exceeding_the_user_operations_limit_refuses_the_whole_request(
-    serve: Serve, tmp_path: Path
-) -> None:
-    service = serve(fleet=a_fleet(tmp_path), user_operations_limit=1)
-    both = arm(service, "POST", f"{SETS}/pool/restart")
-    assert error_of(both) == (409, "OperationNotAllowed")
-    assert announced(service) == []
 
 
 def test_action_on_an_empty_scale_set_gets_200(

@@ -1,21 +1,14 @@
 """Event approvals over the ARM API."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.conftest import Serve
-from tests.server.support.arm_client import COMPUTE, SETS, VMS, a_fleet, arm, error_of
+from tests.server.support.arm_client import COMPUTE, SETS, VMS, arm, error_of
 from tests.server.support.service import RunningService
 
 EVENTS = "providers/Microsoft.Maintenance/scheduledevents"
 APPROVED = {"value": "Successfully Approved"}
 NEVER = "00000000-0000-0000-0000-000000000000"
-
-
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
 
 
 def announced(service: RunningService, vm: str) -> str:

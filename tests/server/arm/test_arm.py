@@ -27,11 +27,6 @@ from forewarn.server.arm.resources import under_way
 ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/RG/providers/Microsoft.Compute"
 
 
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
-
-
 def codes(view: Any) -> list[str]:
     return [status["code"] for status in view["statuses"]]
 
@@ -88,10 +83,6 @@ def test_scale_set_vm_is_also_a_vm(arm_service: RunningService) -> None:
             }
         },
     }
-
-
-def test_names_and_paths_are_case_insensitive(arm_service: RunningService) -> None:
-    assert read_resource(arm_service, f"{VMS}/web-0".upper())["name"] == "web-0"
 
 
 @pytest.mark.parametrize(

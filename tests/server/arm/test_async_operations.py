@@ -28,11 +28,6 @@ from forewarn.server.arm.async_operations import next_poll_at, seconds_to_wait
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def service(serve: Serve, tmp_path: Path) -> RunningService:
-    return serve(fleet=a_fleet(tmp_path))
-
-
 def begun(
     service: RunningService, path: str = f"{VMS}/web-0/restart"
 ) -> ReceivedResponse:

@@ -2,60 +2,59 @@
 
 import pytest
 
-from forewarn.server.arm.paths import ArmPath, ArmResource, parse
+from forewarn.server.arm import paths
+from forewarn.server.arm.app import ROUTES, find_route
+from forewarn.server.arm.paths import ArmPath
 from forewarn.server.error_responses import is_arm
 
 GROUP = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute"
 ALL = "/subscriptions/s/providers/Microsoft.Compute"
 EVENTS = "providers/Microsoft.Maintenance/scheduledevents"
+MEMBERS = f"{GROUP}/virtualMachineScaleSets/n/virtualMachines"
 
 PLACES = {
-    f"{ALL}/virtualMachines": ArmResource.VMS,
-    f"{ALL}/locations/l/operations/o": ArmResource.OPERATION,
-    f"{GROUP}/virtualMachines": ArmResource.VMS,
-    f"{GROUP}/virtualMachines/v": ArmResource.VM,
-    f"{GROUP}/virtualMachines/v/instanceView": ArmResource.VM_VIEW,
-    f"{GROUP}/virtualMachines/v/restart": ArmResource.VM_ACTION,
-    f"{GROUP}/virtualMachines/v/{EVENTS}": ArmResource.EVENTS,
-    f"{GROUP}/virtualMachines/v/{EVENTS}/e/acknowledge": ArmResource.EVENT,
-    f"{GROUP}/virtualMachineScaleSets/n": ArmResource.SCALE_SET,
-    f"{GROUP}/virtualMachineScaleSets/n/restart": ArmResource.SCALE_SET_ACTION,
-    f"{GROUP}/virtualMachineScaleSets/n/virtualMachines": ArmResource.MEMBERS,
-    f"{GROUP}/virtualMachineScaleSets/n/virtualMachines/3": ArmResource.MEMBER,
-    f"{GROUP}/virtualMachineScaleSets/n/virtualMachines/3/reimage": (
-        ArmResource.MEMBER_ACTION
-    ),
-    f"{GROUP}/virtualMachineScaleSets/n/virtualMachines/3/instanceView": (
-        ArmResource.MEMBER_VIEW
-    ),
-    f"{GROUP}/virtualMachineScaleSets/n/{EVENTS}": ArmResource.EVENTS,
-    f"{GROUP}/availabilitySets/n": ArmResource.AVAILABILITY_SET,
-    f"{GROUP}/availabilitySets/n/{EVENTS}/e/acknowledge": ArmResource.EVENT,
+    f"{ALL}/virtualMachines": paths.ALL_VMS,
+    f"{ALL}/locations/l/operations/o": paths.OPERATION,
+    f"{GROUP}/virtualMachines": paths.VMS,
+    f"{GROUP}/virtualMachines/v": paths.VM,
+    f"{GROUP}/virtualMachines/v/instanceView": f"{paths.VM}/instanceview",
+    f"{GROUP}/virtualMachines/v/restart": f"{paths.VM}/{{action}}",
+    f"{GROUP}/virtualMachines/v/{EVENTS}": paths.EVENTS,
+    f"{GROUP}/virtualMachines/v/{EVENTS}/e/acknowledge": paths.EVENT,
+    f"{GROUP}/virtualMachineScaleSets/n": paths.SCALE_SET,
+    f"{GROUP}/virtualMachineScaleSets/n/restart": f"{paths.SCALE_SET}/{{action}}",
+    MEMBERS: f"{paths.SCALE_SET}/virtualmachines",
+    f"{MEMBERS}/3": paths.MEMBER,
+    f"{MEMBERS}/3/reimage": f"{paths.MEMBER}/{{action}}",
+    f"{MEMBERS}/3/instanceView": f"{paths.MEMBER}/instanceview",
+    f"{GROUP}/virtualMachineScaleSets/n/{EVENTS}": paths.EVENTS,
+    f"{GROUP}/availabilitySets/n": paths.AVAILABILITY_SET,
+    f"{GROUP}/availabilitySets/n/{EVENTS}/e/acknowledge": paths.EVENT,
 }
+
+
+def parse(path: str) -> ArmPath | None:
+    route = find_route(path)
+    return None if route is None else route[0]
 
 
 @pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize("written", [str, str.lower, str.upper])
 def test_paths_are_case_insensitive(path: str, written: type[str]) -> None:
-    parsed = parse(written(path))
-    assert parsed is not None
-    assert parsed.target is PLACES[path]
+    route = find_route(written(path))
+    assert route is not None
+    assert route[1] is ROUTES[PLACES[path]]
 
 
 def test_names_keep_their_case() -> None:
     path = "/SUBSCRIPTIONS/Sub/RESOURCEGROUPS/Rg/Providers/microsoft.compute"
     assert parse(f"{path}/virtualmachines/Web-0/ReStart") == ArmPath(
-        target=ArmResource.VM_ACTION,
-        subscription="Sub",
-        resource_group="Rg",
-        vm="Web-0",
-        action="ReStart",
+        subscription="Sub", resource_group="Rg", vm="Web-0", action="ReStart"
     )
 
 
 def test_resource_and_event_of_an_approval_are_parsed() -> None:
     assert parse(f"{GROUP}/availabilitySets/n/{EVENTS}/e/acknowledge") == ArmPath(
-        target=ArmResource.EVENT,
         subscription="s",
         resource_group="g",
         type="availabilitySets",

@@ -1,13 +1,17 @@
-"""Size and time limits of request bodies on the control plane."""
+"""Size and time limits of request bodies, and tokens revoked while they are sent."""
 
 import asyncio
 import json
 import socket
+from contextlib import closing
+from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 from tests.patience import PATIENCE
+from tests.server.control.test_tokens import make
+from tests.server.support.arm_client import VERSION, VMS
 from tests.server.support.service import TOKEN, RunningService
 
 from forewarn.server.control.http.body_limits import (
@@ -162,3 +166,40 @@ def test_oversized_arm_body_gets_413_in_arm_format() -> None:
     sent = sizes("/subscriptions/s", large, body_message(b"", is_last=True))
     assert sent[0]["status"] == 413
     assert json.loads(sent[1]["body"])["error"]["code"] == "RequestEntityTooLarge"
+
+
+def wait_for_continue(connection: HTTPConnection) -> None:
+    """Wait for `100 Continue`, which is sent after the token was accepted."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n"):
+        received += connection.sock.recv(1)
+    assert received.startswith(b"HTTP/1.1 100 ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/vms/lone/restart",
+        f"{VMS}/lone/restart?{VERSION}",
+    ],
+)
+def test_token_revoked_before_the_body_arrives_gets_401(
+    service: RunningService, path: str
+) -> None:
+    token = make(service, "ci", "operator")["token"]
+    where = urlsplit(service.control)
+    connection = HTTPConnection(where.hostname or "", where.port, 10)
+    with closing(connection):
+        connection.putrequest("POST", path)
+        connection.putheader("Authorization", f"Bearer {token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", "2")
+        connection.putheader("Expect", "100-continue")
+        connection.endheaders()
+        wait_for_continue(connection)
+        service.request("DELETE", "/v1/tokens/ci")
+        connection.send(b"{}")
+        answer = connection.getresponse()
+        assert answer.status == 401
+        assert b"revoked" in answer.read()
+    assert service.get("/v1/maintenances")["items"] == []

@@ -18,10 +18,6 @@ def test_clock_has_a_name_and_a_time(service: RunningService) -> None:
     assert clock["now"].endswith("Z")
 
 
-def test_manual_clock_stands_still(service: RunningService) -> None:
-    assert service.get("/v1/clock") == service.get("/v1/clock")
-
-
 def test_advance_returns_the_clock(service: RunningService) -> None:
     answer = service.request("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 200
@@ -38,15 +34,6 @@ def test_time_in_another_zone_is_shown_in_utc(service: RunningService) -> None:
     assert service.get("/v1/clock")["now"] == f"{YEAR}-01-01T12:00:00Z"
 
 
-def test_all_times_are_in_utc_after_advancing_to_another_zone(
-    service: RunningService,
-) -> None:
-    advance_to(service, f"{YEAR}-01-01T14:00:00+02:00")
-    maintenance = service.announce(vms=["web-0"])
-    assert maintenance["announced_at"] == f"{YEAR}-01-01T12:00:00Z"
-    assert maintenance["not_before"] == f"{YEAR}-01-01T12:15:00Z"
-
-
 def test_metadata_responses_carry_the_time_of_the_clock(
     service: RunningService,
 ) -> None:
@@ -55,11 +42,6 @@ def test_metadata_responses_carry_the_time_of_the_clock(
     noon = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
     assert headers["Date"] == format_datetime(noon, usegmt=True)
     assert headers["Forewarn-Clock"] == "manual"
-
-
-def test_clock_may_be_advanced_to_its_current_time(service: RunningService) -> None:
-    assert advance_to(service, service.get("/v1/clock")["now"]) == 200
-    assert service.request("POST", "/v1/clock/advance", {"seconds": 0}).status == 200
 
 
 @pytest.mark.parametrize(
@@ -100,18 +82,3 @@ def test_only_a_manual_clock_can_be_advanced(serve: Serve, clock: str) -> None:
     answer = service.request("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 409
     assert clock in answer.detail
-
-
-def test_one_long_advance_leaves_the_same_journal_as_many_short_ones(
-    serve: Serve,
-) -> None:
-    journals = []
-    for steps in ([1200], [100] * 12):
-        service = serve()
-        advance_to(service, f"{YEAR}-01-01T12:00:00Z")
-        service.request("POST", "/v1/maintenances", {"type": "Reboot", "group": "web"})
-        for step in steps:
-            service.advance(step)
-        journals.append([(fact["at"], fact["fact"]) for fact in service.facts()[3:]])
-    assert journals[0] == journals[1]
-    assert journals[0][-1][1] == "Published"

@@ -151,18 +151,6 @@ def test_unknown_path_is_named_in_the_404(shared: RunningService, path: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/v1/vms"), ("DELETE", "/v1/fleet"), ("PATCH", "/v1/vms/web-0")],
-)
-def test_unsupported_method_gets_405(
-    shared: RunningService, method: str, path: str
-) -> None:
-    answer = shared.request(method, path, {})
-    assert answer.status == 405
-    assert method in answer.detail
-
-
-@pytest.mark.parametrize(
     ("path", "allowed"),
     [
         ("/v1/vms/web-0", "DELETE, GET, PUT"),
@@ -176,7 +164,8 @@ def test_405_names_the_allowed_methods(
     shared: RunningService, path: str, allowed: str
 ) -> None:
     answer = shared.request("PATCH", path, {})
-    assert answer.headers["Allow"] == allowed
+    assert (answer.status, answer.headers["Allow"]) == (405, allowed)
+    assert "PATCH" in answer.detail
     assert allowed in answer.detail
 
 
@@ -198,17 +187,18 @@ def test_unknown_resource_is_named_in_the_404(
     assert "nobody" in answer.detail
 
 
-@pytest.mark.parametrize("command", ["cancel", "complete", "retry", "close"])
-def test_command_for_an_unknown_maintenance_gets_404(
-    shared: RunningService, command: str
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"maintenances/nobody/{name}" for name in ("cancel", "complete", "retry")),
+        "maintenances/nobody/close",
+        "events/nobody/approve",
+    ],
+)
+def test_command_for_something_unknown_gets_404(
+    shared: RunningService, path: str
 ) -> None:
-    assert shared.request("POST", f"/v1/maintenances/nobody/{command}").status == 404
-
-
-def test_approval_of_an_unknown_event_gets_404(
-    shared: RunningService,
-) -> None:
-    assert shared.request("POST", "/v1/events/nobody/approve").status == 404
+    assert shared.request("POST", f"/v1/{path}").status == 404
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,69 @@
-"""Idempotency keys of fleet changes."""
+"""Idempotency keys over the control API."""
 
-from tests.server.support.service import RunningService
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.server.support.service import ReceivedResponse, RunningService
+
+REBOOT = {"type": "Reboot", "vms": ["web-0"]}
+
+
+def test_request_with_a_key_is_carried_out_once(service: RunningService) -> None:
+    first, second = (
+        service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+        for _ in range(2)
+    )
+    assert (second.status, second.json) == (first.status, first.json)
+    assert second.headers.get_content_type() == "application/json"
+    assert len(service.get("/v1/maintenances")["items"]) == 1
+
+
+def test_concurrent_requests_with_one_key_are_carried_out_once(
+    service: RunningService,
+) -> None:
+    def announce(_: int) -> ReceivedResponse:
+        return service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(announce, range(8))]
+    assert {answer.status for answer in answers} == {201}
+    assert all(answer.json == answers[0].json for answer in answers)
+    assert len(service.get("/v1/maintenances")["items"]) == 1
+
+
+def test_key_with_another_body_gets_422(service: RunningService) -> None:
+    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+    other = {**REBOOT, "vms": ["web-1"]}
+    answer = service.request("POST", "/v1/maintenances", other, Idempotency_Key="k")
+    assert answer.status == 422
+    assert "Idempotency-Key" in answer.detail
+    assert len(service.get("/v1/maintenances")["items"]) == 1
+
+
+def test_key_with_another_path_gets_422(service: RunningService) -> None:
+    maintenance = service.announce(vms=["web-0"])
+    path = f"/v1/maintenances/{maintenance['id']}"
+    assert service.request("POST", f"{path}/cancel", Idempotency_Key="k").status == 200
+    assert (
+        service.request("POST", f"{path}/complete", Idempotency_Key="k").status == 422
+    )
+
+
+def test_key_of_a_refused_request_can_be_reused(
+    service: RunningService,
+) -> None:
+    path = "/v1/vms/new"
+    body = {"type": "Reboot", "vms": ["new"]}
+    refused = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    service.request("PUT", path, {})
+    accepted = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
+    assert (refused.status, accepted.status) == (404, 201)
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256])
+def test_invalid_key_gets_422(shared: RunningService, key: str) -> None:
+    answer = shared.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key=key)
+    assert answer.status == 422
 
 
 def test_repeated_fleet_change_gets_the_same_response(

@@ -1,11 +1,10 @@
-"""Paged lists, phase filters and idempotency keys."""
+"""Paged lists and phase filters."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.server.support.service import ReceivedResponse, RunningService, a_service
+from tests.server.support.service import RunningService, a_service
 
 LISTS = ("vms", "groups", "hosts", "maintenances", "events", "journal")
 
@@ -100,11 +99,6 @@ def test_list_can_be_filtered_by_phase(
     assert len(filtered) == expected.get(name, 0)
 
 
-def test_list_of_one_phase_contains_no_other(full: RunningService) -> None:
-    filtered = full.get("/v1/maintenances?phase=CANCELED")["items"]
-    assert {maintenance["phase"] for maintenance in filtered} == {"CANCELED"}
-
-
 @pytest.mark.parametrize("name", ["maintenances", "events"])
 def test_list_of_several_phases_keeps_order_and_pages(
     full: RunningService, name: str
@@ -121,105 +115,3 @@ def test_unknown_phase_gets_422_with_the_known_phases(
     answer = full.request("GET", "/v1/maintenances?phase=OVER")
     assert answer.status == 422
     assert "SCHEDULED" in answer.detail
-
-
-# --- idempotency keys --------------------------------------------------------
-
-REBOOT = {"type": "Reboot", "vms": ["web-0"]}
-
-
-def test_request_with_a_key_is_carried_out_once(service: RunningService) -> None:
-    first, second = (
-        service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
-        for _ in range(2)
-    )
-    assert (second.status, second.json) == (first.status, first.json)
-    assert second.headers.get_content_type() == "application/json"
-    assert len(service.get("/v1/maintenances")["items"]) == 1
-
-
-def test_concurrent_requests_with_one_key_are_carried_out_once(
-    service: RunningService,
-) -> None:
-    def announce(_: int) -> ReceivedResponse:
-        return service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = [*pool.map(announce, range(8))]
-    assert {answer.status for answer in answers} == {201}
-    assert all(answer.json == answers[0].json for answer in answers)
-    assert len(service.get("/v1/maintenances")["items"]) == 1
-
-
-def test_request_without_a_key_is_carried_out_each_time(
-    service: RunningService,
-) -> None:
-    for _ in range(2):
-        service.request("POST", "/v1/maintenances", REBOOT)
-    assert len(service.get("/v1/maintenances")["items"]) == 2
-
-
-def test_key_with_another_body_gets_422(service: RunningService) -> None:
-    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
-    other = {**REBOOT, "vms": ["web-1"]}
-    answer = service.request("POST", "/v1/maintenances", other, Idempotency_Key="k")
-    assert answer.status == 422
-    assert "Idempotency-Key" in answer.detail
-    assert len(service.get("/v1/maintenances")["items"]) == 1
-
-
-def test_key_with_another_path_gets_422(service: RunningService) -> None:
-    maintenance = service.announce(vms=["web-0"])
-    path = f"/v1/maintenances/{maintenance['id']}"
-    assert service.request("POST", f"{path}/cancel", Idempotency_Key="k").status == 200
-    assert (
-        service.request("POST", f"{path}/complete", Idempotency_Key="k").status == 422
-    )
-
-
-@pytest.mark.parametrize(("hours", "times"), [(23, 1), (25, 2)])
-def test_key_is_kept_for_24_hours(
-    service: RunningService, hours: int, times: int
-) -> None:
-    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
-    service.advance(hours * 3600)
-    service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
-    assert len(service.get("/v1/maintenances")["items"]) == times
-
-
-def test_repeated_response_does_not_change_over_time(
-    service: RunningService,
-) -> None:
-    maintenance = service.announce(vms=["web-0"])
-    path = f"/v1/events/{maintenance['events'][0]['id']}/approve"
-    first = service.request("POST", path, Idempotency_Key="k")
-    service.advance(3600)
-    second = service.request("POST", path, Idempotency_Key="k")
-    assert (second.status, second.json) == (200, first.json)
-
-
-def test_clock_is_advanced_once_per_key(service: RunningService) -> None:
-    answers = [
-        service.request(
-            "POST", "/v1/clock/advance", {"seconds": 60}, Idempotency_Key="k"
-        )
-        for _ in range(2)
-    ]
-    assert answers[0].json == answers[1].json == service.get("/v1/clock")
-
-
-def test_key_of_a_refused_request_can_be_reused(
-    service: RunningService,
-) -> None:
-    path = "/v1/vms/new"
-    body = {"type": "Reboot", "vms": ["new"]}
-    refused = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
-    service.request("PUT", path, {})
-    accepted = service.request("POST", "/v1/maintenances", body, Idempotency_Key="k")
-    assert (refused.status, accepted.status) == (404, 201)
-
-
-@pytest.mark.parametrize("key", ["", "k" * 256])
-def test_invalid_key_gets_422(shared: RunningService, key: str) -> None:
-    answer = shared.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key=key)
-    assert answer.status == 422

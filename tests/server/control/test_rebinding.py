@@ -4,15 +4,11 @@ import http.client
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.types import Scope
 from tests.server.conftest import Serve
 from tests.server.support.service import RunningService, send_request
 
-from forewarn.server.control.http.origin import (
-    AllowedHosts,
-    RequestOrigin,
-    known_as,
-    origin_refusal,
-)
+from forewarn.server.control.http.origin import AllowedHosts, known_as, origin_refusal
 
 LOOPBACK = AllowedHosts(bound="127.0.0.1", machine=frozenset({"box"}))
 EVERYWHERE = AllowedHosts(
@@ -23,20 +19,21 @@ ANY = AllowedHosts(bound="0.0.0.0", given=frozenset({"*"}))
 
 
 def a_call(
-    *hosts: str,
-    method: str = "GET",
-    scheme: str = "http",
-    origin: str | None = None,
-    site: str | None = None,
-) -> RequestOrigin:
-    return RequestOrigin(
-        method=method, scheme=scheme, hosts=hosts, origin=origin, site=site
-    )
+    *hosts: str, method: str = "GET", scheme: str = "http", **headers: str
+) -> Scope:
+    fields = [*(("host", host) for host in hosts), *headers.items()]
+    return {
+        "method": method,
+        "scheme": scheme,
+        "headers": [
+            (name.replace("_", "-").encode(), value.encode()) for name, value in fields
+        ],
+    }
 
 
-def status(call: RequestOrigin, names: AllowedHosts) -> int | None:
-    refusal = origin_refusal(call, names)
-    return None if refusal is None else refusal.status
+def status(call: Scope, names: AllowedHosts) -> int | None:
+    refused = origin_refusal(call, names)
+    return None if refused is None else refused[0]
 
 
 # --- Host --------------------------------------------------------------------
@@ -101,9 +98,9 @@ def test_missing_host_is_accepted_only_on_loopback() -> None:
 
 
 def test_refusal_names_the_setting() -> None:
-    refusal = origin_refusal(a_call("evil.example"), LOOPBACK)
-    assert refusal is not None
-    assert "--control-host" in refusal.detail
+    refused = origin_refusal(a_call("evil.example"), LOOPBACK)
+    assert refused is not None
+    assert "--control-host" in refused[1]
 
 
 def test_configured_host_is_case_insensitive() -> None:
@@ -162,7 +159,8 @@ def test_foreign_origin_gets_403(names: AllowedHosts, method: str, origin: str) 
 def test_cross_site_requests_cannot_change_anything(
     site: str, method: str, expected: int | None
 ) -> None:
-    assert status(a_call("localhost", site=site, method=method), LOOPBACK) == expected
+    call = a_call("localhost", sec_fetch_site=site, method=method)
+    assert status(call, LOOPBACK) == expected
 
 
 # --- over HTTP ---------------------------------------------------------------

@@ -54,36 +54,6 @@ def test_report_covers_the_maintenance_of_a_month(service: RunningService) -> No
     assert report["broken_promises"] == []
 
 
-def test_events_that_were_never_shown_are_listed(service: RunningService) -> None:
-    maintenance = service.announce(vms=["lone"])
-    service.advance(3600)
-    (started,) = service.facts("Started")
-    report = service.get(f"/v1/report?month={started['at'][:7]}&group=LONE")
-    assert report["group"] == "lone"
-    assert report["never_shown"]["events"] == [
-        {
-            "event": maintenance["events"][0]["id"],
-            "maintenance": maintenance["id"],
-            "type": "Reboot",
-            "group": "lone",
-            "started_at": started["at"],
-        }
-    ]
-
-
-def test_report_defaults_to_the_current_month(shared: RunningService) -> None:
-    now = shared.get("/v1/clock")["now"]
-    assert shared.get("/v1/report")["month"] == now[:7]
-
-
-def test_report_of_a_month_without_maintenance_is_empty(shared: RunningService) -> None:
-    report = shared.get(f"/v1/report?month={YEAR + 50}-12")
-    assert report["since"] == f"{YEAR + 50}-12-01T00:00:00Z"
-    assert report["until"] == f"{YEAR + 51}-01-01T00:00:00Z"
-    assert report["maintenances"] == []
-    assert report["notice"] is None
-
-
 @pytest.mark.parametrize("month", ["2026-13", "now", "", "2026-11-01"])
 def test_invalid_month_gets_422(shared: RunningService, month: str) -> None:
     answer = shared.request("GET", f"/v1/report?month={month}")

@@ -74,10 +74,6 @@ def test_api_reference_page_allows_only_its_own_style(shared: RunningService) ->
     assert "unsafe" not in policy
 
 
-def test_hsts_is_not_sent_without_tls(shared: RunningService) -> None:
-    assert "Strict-Transport-Security" not in shared.request("GET", "/healthz").headers
-
-
 def test_internal_error_has_security_headers() -> None:
     app = FastAPI()
 

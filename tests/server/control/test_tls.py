@@ -49,11 +49,6 @@ def negotiate_tls(
         return encrypted.version()
 
 
-def test_control_url_is_https(service: RunningService) -> None:
-    assert service.control.startswith("https://127.0.0.1:")
-    assert service.metadata.startswith("http://127.0.0.1:")
-
-
 def test_client_that_trusts_the_authority_is_served(
     service: RunningService, authority: CertificateAuthority
 ) -> None:
@@ -93,12 +88,6 @@ def test_tls_1_1_is_refused(
 ) -> None:
     with pytest.raises(ssl.SSLError):
         negotiate_tls(service, authority, ssl.TLSVersion.TLSv1_1)
-
-
-def test_plain_http_gets_no_response(service: RunningService) -> None:
-    with socket.create_connection(address_of(service), timeout=PATIENCE) as plain:
-        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b"HTTP" not in plain.recv(100)
 
 
 # --- files -------------------------------------------------------------------

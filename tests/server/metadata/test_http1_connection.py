@@ -6,7 +6,6 @@ from tests.server.support.dialogs import (
     a_connection,
     a_post,
     a_request,
-    byte_by_byte,
     exchange,
     in_chunks,
     read,
@@ -37,13 +36,6 @@ STREAMS = {
     "no host": a_request(host=None) + a_request("/b"),
     "a bare line feed": b"GET / HTTP/1.1\nHost: vm\r\n\r\n",
 }
-
-
-@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())
-def test_single_bytes_get_the_same_responses_as_the_whole_stream(stream: bytes) -> None:
-    whole, cut = exchange(stream), exchange(*byte_by_byte(stream))
-    assert cut.final == whole.final
-    assert cut.echo.requests == whole.echo.requests
 
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())

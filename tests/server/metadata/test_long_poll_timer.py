@@ -11,6 +11,9 @@ class CountingWaiter:
     def __init__(self) -> None:
         self.times_stopped = 0
 
+    def wake(self) -> None:
+        raise AssertionError
+
     def stop_waiting(self) -> None:
         self.times_stopped += 1
 

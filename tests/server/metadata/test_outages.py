@@ -124,29 +124,6 @@ def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
         assert len(service.facts("ListeningBegan")) == 1
 
 
-def test_24_hours_without_requests_are_counted_from_the_end_of_an_outage(
-    tmp_path: Path,
-) -> None:
-    with a_durable_service(tmp_path) as service:
-        tag = service.as_vm("lone").headers["ETag"]
-    simulate_outage(tmp_path / STORE, 30 * HOUR)
-    with a_durable_service(tmp_path) as service:
-        service.advance(24 * 3600)
-        assert service.as_vm("lone", If_None_Match=tag).status == 200
-        assert len(service.facts("ListeningBegan")) == 2
-
-
-def test_user_operation_still_gives_notice_after_30_hours_of_outage(
-    tmp_path: Path,
-) -> None:
-    with a_durable_service(tmp_path) as service:
-        service.as_vm("lone")
-    simulate_outage(tmp_path / STORE, 30 * HOUR)
-    with a_durable_service(tmp_path) as service:
-        maintenance = service.announce(vms=["lone"], source="user")
-        assert maintenance["phase"] == "SCHEDULED"
-
-
 def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
     tmp_path: Path,
 ) -> None:
@@ -205,10 +182,3 @@ def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
         assert not is_silent(service)
         service.advance(24 * 3600)
         assert is_silent(service)
-
-
-def test_restart_without_a_gap_is_not_an_outage(tmp_path: Path) -> None:
-    for _ in range(2):
-        with a_durable_service(tmp_path) as service:
-            service.advance(3600)
-            assert service.facts("OutageEnded") == []

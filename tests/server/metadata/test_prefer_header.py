@@ -67,14 +67,6 @@ def test_wait_is_found_among_other_preferences(prefer: str) -> None:
     assert line.responses[0].header(b"preference-applied") == b"wait=7"
 
 
-@pytest.mark.parametrize("tag", ['W/"e0.0"', "e0.0", '"x", "e0.0"', "*"])
-def test_etag_is_accepted_in_any_form(tag: str) -> None:
-    line = ClientConnection()
-    line.send(a_poll(tag=tag))
-    assert line.socket.written == b""
-    assert line.plane.waiters() == 1
-
-
 @pytest.mark.parametrize("tag", ["*", '"e0.0", "e0.1"'])
 def test_client_that_accepts_the_next_etag_gets_304(tag: str) -> None:
     line = ClientConnection()

@@ -1,17 +1,19 @@
-"""Request heads: parsed headers and refused heads."""
+"""Request heads: parsed headers, and refused heads that could smuggle a request."""
 
 import pytest
-from tests.server.support.dialogs import a_post, a_request, byte_by_byte, exchange
+from tests.server.support.dialogs import (
+    a_post,
+    a_request,
+    byte_by_byte,
+    exchange,
+    in_chunks,
+    read,
+    the_request,
+)
 
-from forewarn.server.metadata.transport.requests import MAX_HEAD, Request
-
-
-def the_request(data: bytes) -> Request:
-    """Parse `data`, which must be one valid request."""
-    requests = exchange(data).echo.requests
-    assert len(requests) == 1, exchange(data).responses
-    return requests[0][0]
-
+from forewarn.server.metadata.transport.http1 import ConnectionState
+from forewarn.server.metadata.transport.requests import MAX_HEAD
+from forewarn.server.metadata.transport.responses import error
 
 # --- headers -----------------------------------------------------------------
 
@@ -39,6 +41,9 @@ def test_repeated_if_none_match_headers_are_joined() -> None:
 
 
 # --- refusals ----------------------------------------------------------------
+
+#: A parser that reads one of these heads in another way would see this request.
+HIDDEN = a_request("/hidden")
 
 BROKEN = {
     "no request at all": b"nonsense\r\n\r\n",
@@ -83,13 +88,33 @@ BROKEN = {
     "an empty length": a_request("/a", "Content-Length:"),
     "a length in hexadecimal": a_request("/a", "Content-Length: 0x1"),
     "an absurd length": a_request("/a", f"Content-Length: {'9' * 40}"),
+    "a length beyond 64 bits": a_request("/a", f"Content-Length: {2**64}"),
     "length and chunks": a_request(
         "/a", "Content-Length: 3", "Transfer-Encoding: chunked"
     ),
     "chunks and length": a_request(
         "/a", "Transfer-Encoding: chunked", "Content-Length: 3"
     ),
+    "a length with an underscore": a_request("/a", "Content-Length: 0_0"),
+    "a length in other digits": a_request("/a", "Content-Length: \xb2"),
+    "a length behind a space": a_request("/a", "Content-Length : 40"),
+    "a length in a folded line": a_request("/a", "A: b", " Content-Length: 40"),
+    "a length behind a line feed": a_request("/a", "A: b\nContent-Length: 40"),
+    "a length behind a carriage return": a_request("/a", "A: b\rContent-Length: 40"),
+    "a length whose name has a NUL": a_request("/a", "Content-Length\0: 40"),
     "an unknown coding": a_request("/a", "Transfer-Encoding: gzip"),
+    "an unknown coding of an old client": a_request(
+        "/a", "Transfer-Encoding: cow", "Content-Length: 4", version="1.0"
+    ),
+    "a coding behind a space": a_request("/a", "Transfer-Encoding : chunked"),
+    "a coding in a folded line": a_request("/a", "Transfer-Encoding:", " chunked"),
+    "a coding behind a vertical tab": a_request("/a", "Transfer-Encoding: \x0bchunked"),
+    "a coding and a NUL": a_request("/a", "Transfer-Encoding: chunked\0"),
+    "a coding in quotes": a_request("/a", 'Transfer-Encoding: "chunked"'),
+    "a coding with a parameter": a_request("/a", "Transfer-Encoding: chunked;a"),
+    "a coding that is not the last": a_request(
+        "/a", "Transfer-Encoding: chunked, identity"
+    ),
     "two codings": a_request("/a", "Transfer-Encoding: gzip, chunked"),
     "a coding twice": a_request(
         "/a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"
@@ -103,17 +128,38 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_malformed_head_gets_400(data: bytes) -> None:
-    broken = exchange(data)
-    assert broken.statuses == [400]
-    assert broken.echo.requests == []
+def test_malformed_head_gets_400_and_hides_no_request(data: bytes) -> None:
+    for pieces in ([data], [data + HIDDEN], byte_by_byte(data + HIDDEN)):
+        broken = exchange(*pieces)
+        (response,) = broken.responses
+        assert response.status == 400
+        assert response.header(b"content-type") == b"application/json; charset=utf-8"
+        assert response.body.startswith(b'{ "error": "Bad request. ')
+        assert broken.echo.requests == []
 
 
-@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_malformed_head_gets_an_error_in_json(data: bytes) -> None:
-    response = exchange(data).responses[0]
-    assert response.header(b"content-type") == b"application/json; charset=utf-8"
-    assert response.body.startswith(b'{ "error": "Bad request. ')
+#: Valid streams that only seem to contain a second request.
+HARMLESS = {
+    "in a body": a_request("/a", f"Content-Length: {len(HIDDEN)}", body=HIDDEN),
+    "in a chunk": in_chunks(b"%x\r\n%s\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)),
+    "behind the last request": a_request("/a", "Connection: close") + HIDDEN,
+    "behind chunks of an old client": a_request(
+        "/a", "Transfer-Encoding: chunked", version="1.0"
+    )
+    + b"0\r\n\r\n"
+    + HIDDEN,
+    "in an offer": a_request(
+        "/a", "Connection: upgrade", "Upgrade: x", f"Content-Length: {len(HIDDEN)}"
+    )
+    + HIDDEN,
+}
+
+
+@pytest.mark.parametrize("stream", HARMLESS.values(), ids=HARMLESS.keys())
+def test_seeming_second_request_is_ignored(stream: bytes) -> None:
+    harmless = exchange(stream)
+    assert harmless.statuses == [200]
+    assert [request.path for request, _ in harmless.echo.requests] == ["/a"]
 
 
 VERSIONS = (
@@ -223,3 +269,63 @@ def test_small_request_before_a_large_one_is_served() -> None:
 
 def test_body_does_not_count_toward_the_head_limit() -> None:
     assert exchange(a_post(b"x" * (MAX_HEAD + 100))).statuses == [200]
+
+
+# --- empty lines and wrong line ends -----------------------------------------
+
+
+@pytest.mark.parametrize("part", [b"GET /a HTTP/1.1\nHost", b"GET /a\rHTTP", b"GE\0"])
+def test_wrong_line_end_gets_400_before_the_head_is_complete(
+    part: bytes,
+) -> None:
+    assert exchange(part).statuses == [400]
+    assert exchange(*byte_by_byte(part)).statuses == [400]
+
+
+def test_line_feed_is_not_joined_with_the_previous_body() -> None:
+    assert exchange(a_post(b"\r") + b"\nGET").statuses == [200, 400]
+
+
+def test_up_to_four_empty_lines_before_a_request_are_ignored() -> None:
+    assert exchange(b"\r\n" * 4 + a_request()).statuses == [200]
+    assert exchange(b"\r\n" * 5 + a_request()).statuses == [400]
+
+
+def test_empty_lines_are_counted_however_they_arrive() -> None:
+    assert exchange(*byte_by_byte(b"\r\n" * 4)).statuses == []
+    assert exchange(*byte_by_byte(b"\r\n" * 5)).statuses == [400]
+
+
+def test_each_request_may_have_empty_lines_before_it() -> None:
+    pieces = [b"\r\n\r\n", a_request()] * 5
+    assert exchange(*pieces).statuses == [200] * 5
+    assert exchange(b"".join(pieces)).statuses == [200] * 5
+
+
+def test_connection_is_idle_after_an_empty_line() -> None:
+    assert exchange(a_post(b"abc") + b"\r\n").connection.state is ConnectionState.IDLE
+
+
+def test_bare_line_feed_before_a_request_gets_400() -> None:
+    assert exchange(b"\n" + a_request()).statuses == [400]
+
+
+BROKEN_HEADS = {
+    "broken": a_request(method="HEAD", host=None),
+    "broken at once": b"HEAD /a\nHTTP/1.1",
+    "after empty lines": b"\r\n\r\n" + a_request(method="HEAD", host=None),
+    "too large": a_request(f"/{'a' * 20_000}", method="HEAD"),
+    "not the first": a_request() + a_request(method="HEAD", host=None),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN_HEADS.values(), ids=BROKEN_HEADS.keys())
+def test_invalid_head_request_is_refused_without_a_body(data: bytes) -> None:
+    assert exchange(data).responses[-1].status in (400, 431)
+    assert exchange(data).responses[-1].body == b""
+
+
+def test_slow_head_request_is_refused_without_a_body() -> None:
+    connection = exchange(b"HEAD /a HT").connection
+    (response,) = read(connection.fail(error(408, "too slow")), ["HEAD"])
+    assert response.body == b""

@@ -1,108 +1,61 @@
 """Request targets: parsed paths and queries, and refused targets."""
 
 import pytest
-from tests.server.support.dialogs import a_request, exchange
+from tests.server.support.dialogs import a_request, exchange, the_request
 
-from forewarn.server.metadata.transport.requests import Request
-
-
-def the_request(data: bytes) -> Request:
-    """Parse `data`, which must be one valid request."""
-    requests = exchange(data).echo.requests
-    assert len(requests) == 1, exchange(data).responses
-    return requests[0][0]
-
-
-def test_path_is_percent_decoded() -> None:
-    assert the_request(a_request("/a%20b%2Dc")).path == "/a b-c"
-
-
-def test_path_is_percent_decoded_only_once() -> None:
-    assert the_request(a_request("/a%2520b")).path == "/a%20b"
-
-
-def test_query_is_percent_decoded_only_once() -> None:
-    assert the_request(a_request("/a?b=%2520")).query == (("b", "%20"),)
-
-
-def test_escaped_question_mark_starts_the_query() -> None:
-    request = the_request(a_request("/a%3Fapi-version=2017-08-01"))
-    assert request.path == "/a"
-    assert request.query == (("api-version", "2017-08-01"),)
+PATHS = {
+    "percent-decoded": ("/a%20b%2Dc", "/a b-c"),
+    "percent-decoded only once": ("/a%2520b", "/a%20b"),
+    "with a double-escaped question mark": ("/a%253Fb=1", "/a%3Fb=1"),
+    "with an escaped slash": ("/a%2Fb%2f", "/a/b/"),
+    "with invalid UTF-8, which is replaced": ("/%FF%C3%28", "/\ufffd\ufffd("),
+    "with special characters": ('/a"<>\\^`{|}[]', '/a"<>\\^`{|}[]'),
+    "with two leading slashes": ("//vm/a", "//vm/a"),
+    "with a dot": ("/./a", "/./a"),
+    "with two dots": ("/a/../b", "/a/../b"),
+    "with a double slash": ("/a//b", "/a//b"),
+    "that ends with a dot": ("/a/.", "/a/."),
+    "of an absolute URL": ("http://vm/a", "/a"),
+    "of an absolute URL with a port": ("http://vm:80/a", "/a"),
+    "of an absolute URL with an empty port": ("http://vm:/a", "/a"),
+    "of an absolute URL in capitals": ("HTTP://VM/a", "/a"),
+    "of an absolute URL with an address": ("http://[fd00::1]:80/a", "/a"),
+    "that an absolute URL does not have": ("HTTP://vm:80", "/"),
+}
 
 
-def test_query_after_an_escaped_question_mark_is_decoded_only_once() -> None:
-    assert the_request(a_request("/a%3Fb=%2520")).query == (("b", "%20"),)
+@pytest.mark.parametrize(("target", "path"), PATHS.values(), ids=PATHS.keys())
+def test_path_is_parsed(target: str, path: str) -> None:
+    request = the_request(a_request(target))
+    assert (request.path, request.query) == (path, ())
 
 
-def test_double_escaped_question_mark_is_part_of_the_path() -> None:
-    assert the_request(a_request("/a%253Fb=1")).path == "/a%3Fb=1"
+QUERIES = {
+    "percent-decoded only once": ("/a?b=%2520", "/a", (("b", "%20"),)),
+    "after an escaped question mark": ("/a%3Fb=1", "/a", (("b", "1"),)),
+    "after it, decoded only once": ("/a%3Fb=%2520", "/a", (("b", "%20"),)),
+    "after both question marks": ("/a%3Fb=1?c=2", "/a", (("b", "1"), ("c", "2"))),
+    "without a value": ("/a?b&c=", "/a", (("b", ""), ("c", ""))),
+    "of an absolute URL": ("http://169.254.169.254/a?b=1", "/a", (("b", "1"),)),
+    "of an absolute URL without a path": ("http://vm?b=1", "/", (("b", "1"),)),
+}
 
 
-def test_parameters_after_both_kinds_of_question_mark_are_parsed() -> None:
-    query = the_request(a_request("/a%3Fb=1?c=2")).query
-    assert query == (("b", "1"), ("c", "2"))
-
-
-def test_parameter_without_a_value_is_kept() -> None:
-    assert the_request(a_request("/a?b&c=")).query == (("b", ""), ("c", ""))
+@pytest.mark.parametrize(
+    ("target", "path", "query"), QUERIES.values(), ids=QUERIES.keys()
+)
+def test_query_is_parsed(
+    target: str, path: str, query: tuple[tuple[str, str], ...]
+) -> None:
+    request = the_request(a_request(target))
+    assert (request.path, request.query) == (path, query)
 
 
 def test_query_has_at_most_100_parameters() -> None:
     query = "&".join(f"a{i}=" for i in range(101))
-    assert (
-        len(the_request(a_request(f"/a?{query.removesuffix('&a100=')}")).query) == 100
-    )
+    shorter = query.removesuffix("&a100=")
+    assert len(the_request(a_request(f"/a?{shorter}")).query) == 100
     assert exchange(a_request(f"/a?{query}")).statuses == [400]
-
-
-def test_target_may_be_an_absolute_url() -> None:
-    request = the_request(a_request("http://169.254.169.254/a?b=1"))
-    assert (request.path, request.query) == ("/a", (("b", "1"),))
-
-
-def test_absolute_url_without_a_path_is_the_root() -> None:
-    assert the_request(a_request("HTTP://vm:80")).path == "/"
-
-
-def test_invalid_utf_8_is_replaced() -> None:
-    assert the_request(a_request("/%FF%C3%28")).path == "/��("
-
-
-ADDRESSES = (
-    "http://vm/a",
-    "http://vm:80/a",
-    "http://vm:/a",
-    "HTTP://VM/a",
-    "http://[fd00::1]:80/a",
-)
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_host_of_an_absolute_url_is_ignored(address: str) -> None:
-    assert the_request(a_request(address)).path == "/a"
-
-
-def test_absolute_url_with_only_a_query_is_the_root() -> None:
-    request = the_request(a_request("http://vm?b=1"))
-    assert (request.path, request.query) == ("/", (("b", "1"),))
-
-
-def test_path_with_two_leading_slashes_is_a_path() -> None:
-    assert the_request(a_request("//vm/a")).path == "//vm/a"
-
-
-@pytest.mark.parametrize("path", ["/./a", "/a/../b", "/a//b", "/a/."])
-def test_dots_and_double_slashes_are_kept(path: str) -> None:
-    assert the_request(a_request(path)).path == path
-
-
-def test_escaped_slash_is_a_slash() -> None:
-    assert the_request(a_request("/a%2Fb%2f")).path == "/a/b/"
-
-
-def test_unescaped_special_characters_are_accepted() -> None:
-    assert the_request(a_request('/a"<>\\^`{|}[]')).path == '/a"<>\\^`{|}[]'
 
 
 def test_options_of_the_whole_server_is_accepted() -> None:

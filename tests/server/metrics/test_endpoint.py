@@ -1,9 +1,7 @@
 """Metrics endpoint: /metrics of a complete service after typical operations."""
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,17 +39,6 @@ def test_scrape_is_in_openmetrics_format_on_request(
     text = answer.body.decode()
     families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
     assert "forewarn_metadata_requests" in {family.name for family in families}
-
-
-def test_viewer_may_scrape_and_group_token_may_not(service: RunningService) -> None:
-    for role, more, status in (
-        ("viewer", {}, 200),
-        ("group", {"group": "web"}, 403),
-    ):
-        body = {"name": f"a-{role}", "role": role, **more}
-        token = service.request("POST", "/v1/tokens", body).json["token"]
-        answer = replace(service, token=token).request("GET", "/metrics")
-        assert answer.status == status
 
 
 def test_every_metric_of_the_table_is_scraped(shared: RunningService) -> None:
@@ -302,12 +289,3 @@ def test_store_size_is_exported_only_for_a_file(serve: Serve, tmp_path: Path) ->
     metrics = scrape(serve(store=f"sqlite:///{path}"))
     assert metrics.value("forewarn_store_size_bytes") >= path.stat().st_size > 0
     assert scrape(serve()).all("forewarn_store_size_bytes") == {}
-
-
-def test_scrape_writes_nothing(service: RunningService) -> None:
-    service.announce(vms=["web-0"])
-    service.as_vm("web-0")  # seen, but not yet written to the journal
-    before = scrape(service).value("forewarn_journal_position")
-    for _ in range(3):
-        assert scrape(service).value("forewarn_journal_position") == before
-    assert json.loads(service.request("GET", "/readyz").body) == {"status": "ready"}

@@ -1,15 +1,18 @@
-"""Scrape of all metrics while the store is unavailable, and without any writes."""
+"""Scrape of all metrics while the store is unavailable or slow, without any writes."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 from tests.engine.support.system import MINUTE, NOON, SECOND, System, a_reboot
+from tests.patience import PATIENCE
 from tests.server.support.handlers import a_harness
 from tests.server.support.scrapes import Scrape, parse
 
@@ -20,10 +23,9 @@ from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.metadata.limits import Admission
-from forewarn.server.metadata.stats import presence
 from forewarn.server.metrics.endpoint import make_registry
 from forewarn.server.metrics.reader import MetricsReader
-from forewarn.server.metrics.sources import MetricSources
+from forewarn.server.metrics.sources import MetricSources, SharedQuery
 
 
 class ReadOnlyStore:
@@ -61,26 +63,28 @@ class ScrapeEnvironment:
     def __init__(self, system: System) -> None:
         self.system = system
         self.store = ReadOnlyStore(system.store)
-        self.reached = 0  # position of a slow reader
-        self.heartbeat = 3.5
-        handler = a_harness().handler
+        self.documents = SimpleNamespace(position=0)  # a slow reader
+        self.timers = SimpleNamespace(since_heartbeat=3.5)
+        self.engine = SimpleNamespace(clock=system.clock, store=self.store)
         counting = MetricsReader(self.store)
         counting.open()
-
+        parts: dict[str, Any] = {
+            "engine": self.engine,
+            "documents": self.documents,
+            "driver_runner": SimpleNamespace(calls=4, position=0),
+            "timers": self.timers,
+            "plane": SimpleNamespace(
+                handler=a_harness().handler,
+                limits=SimpleNamespace(
+                    count=7,
+                    not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
+                ),
+                long_polls=SimpleNamespace(count=5),
+                faults=SimpleNamespace(counts=lambda: {FaultKind.SLOW: 6}),
+            ),
+        }
         self.sources = MetricSources(
-            clock=system.clock,
-            store=self.store,
-            store_bytes=lambda: 4096,
-            metrics_reader=counting,
-            readers={"slow": lambda: self.reached},
-            responses=handler.counts.all,
-            presence=lambda now: presence(handler.directory, now),
-            connections=lambda: 7,
-            not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
-            held=lambda: 5,
-            faults=lambda: {FaultKind.SLOW: 6},
-            calls=lambda: 4,
-            since_heartbeat=lambda: self.heartbeat,
+            metrics_reader=counting, store_bytes=lambda: 4096, **parts
         )
 
     def scrape(self, *, patience: float = 10.0, **changes: Any) -> Scrape:
@@ -137,22 +141,23 @@ def test_nothing_is_missed_when_the_store_is_back(
 def test_reader_lag_is_the_age_of_the_first_unread_fact(
     environment: ScrapeEnvironment,
 ) -> None:
-    environment.reached = len(environment.system.journal())
-    assert environment.scrape().value("forewarn_reader_lag_seconds", reader="slow") == 0
+    name, reader = "forewarn_reader_lag_seconds", "documents"
+    environment.documents.position = len(environment.system.journal())
+    assert environment.scrape().value(name, reader=reader) == 0
     environment.system.announce(a_reboot("web-0"))
     environment.system.advance.by(MINUTE)
     environment.system.announce(a_reboot("web-1"))
     environment.system.advance.by(SECOND)
     metrics = environment.scrape()
-    behind = len(environment.system.journal()) - environment.reached
-    assert metrics.value("forewarn_reader_behind_facts", reader="slow") == behind > 1
-    assert metrics.value("forewarn_reader_lag_seconds", reader="slow") == 61
+    behind = len(environment.system.journal()) - environment.documents.position
+    assert metrics.value("forewarn_reader_behind_facts", reader=reader) == behind > 1
+    assert metrics.value(name, reader=reader) == 61
 
 
 def test_lag_is_real_time_whatever_the_clock(environment: ScrapeEnvironment) -> None:
-    clock = FastClock(600, NOON + timedelta(hours=1))
-    metrics = environment.scrape(clock=clock)
-    lag = metrics.value("forewarn_reader_lag_seconds", reader="slow")
+    environment.engine.clock = FastClock(600, NOON + timedelta(hours=1))
+    metrics = environment.scrape()
+    lag = metrics.value("forewarn_reader_lag_seconds", reader="documents")
     assert 6 <= lag < 60
 
 
@@ -191,5 +196,45 @@ def test_notifier_metrics_are_labeled_by_name(environment: ScrapeEnvironment) ->
 def test_heartbeat_age_is_omitted_before_the_first_heartbeat(
     environment: ScrapeEnvironment,
 ) -> None:
-    environment.heartbeat = inf
+    environment.timers.since_heartbeat = inf
     assert environment.scrape().all("forewarn_heartbeat_age_seconds") == {}
+
+
+def test_result_is_returned() -> None:
+    assert SharedQuery(lambda: 7).run(PATIENCE) == 7
+
+
+def test_finished_query_is_run_again() -> None:
+    answers = iter((1, 2))
+    asking = SharedQuery(lambda: next(answers))
+    assert [asking.run(PATIENCE), asking.run(PATIENCE)] == [1, 2]
+
+
+def test_hanging_query_is_run_once() -> None:
+    calls: list[None] = []
+    goes_on = Event()
+
+    def hang() -> int:
+        calls.append(None)
+        goes_on.wait(PATIENCE)
+        return 7
+
+    asking = SharedQuery(hang)
+    assert [asking.run(0.01), asking.run(0.01)] == [None, None]
+    goes_on.set()
+    assert asking.run(PATIENCE) == 7
+    assert len(calls) == 1
+
+
+def test_unavailable_result_is_none() -> None:
+    def refuse() -> int:
+        raise Unavailable("it is away")
+
+    assert SharedQuery(refuse).run(PATIENCE) is None
+
+
+def test_programming_error_is_raised() -> None:
+    nothing: dict[str, int] = {}
+    asking = SharedQuery(lambda: nothing["x"])
+    with pytest.raises(KeyError):
+        asking.run(PATIENCE)

@@ -15,7 +15,10 @@ from forewarn.server.metadata.directory import Waiter
 from forewarn.server.metadata.faults.active import ActiveFaults
 from forewarn.server.metadata.faults.injection import FaultInjector
 from forewarn.server.metadata.faults.observer import RequestObserver
-from forewarn.server.metadata.faults.plane import InstrumentedConnection
+from forewarn.server.metadata.faults.plane import (
+    InstrumentedConnection,
+    InstrumentedPlane,
+)
 from forewarn.server.metadata.handler import Deferred
 from forewarn.server.metadata.limits import Admission, ConnectionLimits
 from forewarn.server.metadata.transport.connection import MetadataConnection
@@ -215,7 +218,7 @@ class ClientConnection:
 
     def __init__(self, plane: FakePlane | None = None, peer: str = "10.0.0.1") -> None:
         self.plane = plane or FakePlane()
-        self.wire = InstrumentedConnection(self.plane)
+        self.wire = InstrumentedConnection(cast(InstrumentedPlane, self.plane))
         self.socket = RecordingTransport(peer, self.wire)
         self.wire.connection_made(self.socket)
 

@@ -79,6 +79,12 @@ def exchange(*pieces: bytes) -> ConnectionResult:
     return ConnectionResult(connection, echo, read(written, echo.methods))
 
 
+def the_request(data: bytes) -> Request:
+    """Parse `data`, which must be one valid request."""
+    ((request, _),) = exchange(data).echo.requests
+    return request
+
+
 def byte_by_byte(data: bytes) -> Iterable[bytes]:
     return (data[i : i + 1] for i in range(len(data)))
 

@@ -4,7 +4,6 @@ import re
 import select
 import socket
 import struct
-from types import TracebackType
 from urllib.parse import urlsplit
 
 from tests.patience import PATIENCE
@@ -30,12 +29,7 @@ class Poller:
     def __enter__(self) -> "Poller":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         self.socket.close()
 
     def request(self, *headers: str) -> ParsedResponse:

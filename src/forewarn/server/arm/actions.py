@@ -8,17 +8,15 @@ from starlette.responses import Response
 from forewarn.core.fleet import GroupKind
 from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.server.arm.async_operations import accepted
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
     MAX_AT_ONCE,
     ArmSet,
     ArmVm,
     choose_member,
-    find_machine,
-    find_member,
+    find_named_vm,
     find_set,
 )
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.arm.resources import ANYWHERE
 
 _VM_ACTIONS: Mapping[str, VmOperation] = {
@@ -39,12 +37,6 @@ def act_on_vm(request: ArmRequest) -> Response:
     """Perform the action in the path on a VM."""
     operation = _operation(request, _VM_ACTIONS)
     return _operate(request, operation, [_vm(request)])
-
-
-def act_on_member(request: ArmRequest) -> Response:
-    """Perform the action in the path on a VM of a scale set."""
-    operation = _operation(request, _VM_ACTIONS)
-    return _operate(request, operation, [_member(request)])
 
 
 def act_on_set(request: ArmRequest) -> Response:
@@ -92,17 +84,12 @@ def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOpera
 
 
 def _vm(request: ArmRequest) -> ArmVm:
-    with request.services.engine.store.snapshot() as snapshot:
-        return find_machine(request, snapshot, request.path.vm)
-
-
-def _member(request: ArmRequest) -> ArmVm:
-    with request.services.engine.store.snapshot() as snapshot:
-        return find_member(request, snapshot, request.path.instance)
+    with request.snapshot() as snapshot:
+        return find_named_vm(request, snapshot)
 
 
 def _set(request: ArmRequest) -> ArmSet:
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         return find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
 
 

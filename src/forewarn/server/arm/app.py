@@ -10,32 +10,40 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.errors import ForewarnError
-from forewarn.server.arm import actions, approvals, async_operations, reads
-from forewarn.server.arm.errors import ArmError, failed
-from forewarn.server.arm.paths import ArmPath, ArmResource, parse
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm import actions, approvals, async_operations, paths, reads
+from forewarn.server.arm.paths import ArmPath, parse
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.context import Services, get_caller
-from forewarn.server.error_responses import is_arm, new_request_id
+from forewarn.server.error_responses import (
+    FAILED,
+    arm_error,
+    is_arm,
+    new_request_id,
+    status_of,
+)
 
 _log = logging.getLogger(__name__)
 
 Handler = Callable[[ArmRequest], Response]
 
-_HANDLERS: Mapping[ArmResource, Mapping[str, Handler]] = {
-    ArmResource.VMS: {"GET": reads.list_vms},
-    ArmResource.VM: {"GET": reads.get_vm, "DELETE": actions.delete_vm},
-    ArmResource.VM_VIEW: {"GET": reads.get_vm_view},
-    ArmResource.VM_ACTION: {"POST": actions.act_on_vm},
-    ArmResource.MEMBERS: {"GET": reads.list_members},
-    ArmResource.MEMBER: {"GET": reads.get_member, "DELETE": actions.delete_member},
-    ArmResource.MEMBER_VIEW: {"GET": reads.get_member_view},
-    ArmResource.MEMBER_ACTION: {"POST": actions.act_on_member},
-    ArmResource.SCALE_SET: {"GET": reads.get_scale_set},
-    ArmResource.SCALE_SET_ACTION: {"POST": actions.act_on_set},
-    ArmResource.AVAILABILITY_SET: {"GET": reads.get_availability_set},
-    ArmResource.OPERATION: {"GET": async_operations.get_operation},
-    ArmResource.EVENT: {"POST": approvals.acknowledge},
-    ArmResource.EVENTS: {"POST": approvals.acknowledge_list},
+#: Patterns of paths and their handlers. The first match applies: fixed segments come
+#: before named ones.
+ROUTES: Mapping[str, Mapping[str, Handler]] = {
+    paths.ALL_VMS: {"GET": reads.list_vms},
+    paths.OPERATION: {"GET": async_operations.get_operation},
+    paths.VMS: {"GET": reads.list_vms},
+    paths.VM: {"GET": reads.get_vm, "DELETE": actions.delete_vm},
+    f"{paths.VM}/instanceview": {"GET": reads.get_vm_view},
+    f"{paths.VM}/{{action}}": {"POST": actions.act_on_vm},
+    paths.SCALE_SET: {"GET": reads.get_scale_set},
+    f"{paths.SCALE_SET}/virtualmachines": {"GET": reads.list_members},
+    f"{paths.SCALE_SET}/{{action}}": {"POST": actions.act_on_set},
+    paths.MEMBER: {"GET": reads.get_vm, "DELETE": actions.delete_member},
+    f"{paths.MEMBER}/instanceview": {"GET": reads.get_vm_view},
+    f"{paths.MEMBER}/{{action}}": {"POST": actions.act_on_vm},
+    paths.AVAILABILITY_SET: {"GET": reads.get_availability_set},
+    paths.EVENTS: {"POST": approvals.acknowledge_list},
+    paths.EVENT: {"POST": approvals.acknowledge},
 }
 
 
@@ -49,7 +57,7 @@ class ArmApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond, or pass the request to `app`."""
-        if scope["type"] != "http" or not is_arm(scope["path"]):
+        if not is_arm(scope["path"]):
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
@@ -82,7 +90,18 @@ class ArmApp:
                 " requests.",
                 "MissingApiVersionParameter",
             )
-        path = _path(request)
+        route = find_route(request.scope["path"])
+        if route is None:
+            raise ArmError(
+                404, f"there is nothing at {request.url.path}", "InvalidResourceType"
+            )
+        path, handlers = route
+        if request.method not in handlers:
+            raise ArmError(
+                405,
+                f"{request.method} is not possible at {request.url.path}",
+                headers={"Allow": ", ".join(handlers)},
+            )
         arm_request = ArmRequest(
             services=self._services,
             holder=get_caller(request),
@@ -91,27 +110,26 @@ class ArmApp:
             body=body,
             origin=str(request.base_url).rstrip("/"),
         )
-        return _handler(request, path)(arm_request)
+        return handlers[request.method](arm_request)
 
 
-def _path(request: Request) -> ArmPath:
-    path = parse(request.scope["path"])
-    if path is None:
-        raise ArmError(
-            404, f"there is nothing at {request.url.path}", "InvalidResourceType"
-        )
-    return path
+def find_route(path: str) -> tuple[ArmPath, Mapping[str, Handler]] | None:
+    """Return the parsed `path` and its handlers, by method; None if there are none."""
+    for pattern, handlers in ROUTES.items():
+        parsed = parse(pattern, path)
+        if parsed is not None:
+            return parsed, handlers
+    return None
 
 
-def _handler(request: Request, path: ArmPath) -> Handler:
-    handlers = _HANDLERS[path.target]
-    if request.method not in handlers:
-        raise ArmError(
-            405,
-            f"{request.method} is not possible at {request.url.path}",
-            headers={"Allow": ", ".join(handlers)},
-        )
-    return handlers[request.method]
+def failed(error: Exception) -> Response:
+    """Return the error response for an exception."""
+    if isinstance(error, ArmError):
+        return arm_error(error.status_code, error.detail, error.code, error.headers)
+    status = status_of(error)
+    if status == 500:
+        return arm_error(500, FAILED)
+    return arm_error(400 if status == 422 else status, str(error))  # ARM has no 422
 
 
 def _add_request_ids(request: Request, response: Response) -> None:

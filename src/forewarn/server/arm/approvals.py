@@ -9,9 +9,8 @@ from forewarn.core.lifecycle.document import is_shown
 from forewarn.core.lifecycle.model import Event, Via
 from forewarn.engine.operations import approve_each
 from forewarn.errors import ForewarnError, NotFound, TooLate
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import TYPES, find_machine, find_set
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.error_responses import arm_error_view
 
 _APPROVED = {"value": "Successfully Approved"}
@@ -88,7 +87,7 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
 def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
     """Return a predicate for the events that the resource in the path sees."""
     resource_type, name = fold_name(request.path.type), request.path.resource
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         if resource_type in _KINDS:
             group = find_set(request, snapshot, name, _KINDS[resource_type]).group
             return lambda event: event.group == group.name

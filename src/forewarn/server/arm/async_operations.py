@@ -19,9 +19,8 @@ from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.ports import Clock, Snapshot
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import ID_SEPARATOR, find_operation
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
 from forewarn.server.error_responses import arm_error_view
 
@@ -60,7 +59,7 @@ def accepted(
     request: ArmRequest, maintenances: Sequence[Maintenance], location: str
 ) -> Response:
     """Return a 202 with the addresses at which the operation can be polled."""
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         wait = _retry_after(request, snapshot, maintenances)
     operation = ID_SEPARATOR.join(maintenance.id for maintenance in maintenances)
     return Response(
@@ -75,7 +74,7 @@ def accepted(
 
 def get_operation(request: ArmRequest) -> Response:
     """Return the progress of an operation: as JSON, or as a status if `monitor`."""
-    with request.services.engine.store.snapshot() as snapshot:
+    with request.snapshot() as snapshot:
         maintenances = find_operation(request, snapshot)
         state = _State(
             status=_STATUS[_slowest(maintenances).phase],

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from forewarn.core.fleet import NAME, VM, Fleet, Group, GroupKind, fold_name
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.ports import Snapshot
-from forewarn.server.arm.errors import ArmError
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import vm_for, vms_for
 
 #: Kinds of groups that are resources in their own right.
@@ -66,14 +65,15 @@ def find_set(
     raise _missing(request, f"{TYPES[kind]}/{name}")
 
 
-def find_member(request: ArmRequest, snapshot: Snapshot, instance: str) -> ArmVm:
-    """Return the VM of a scale set with an instance id or a full name."""
-    scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
-    machine = choose_member(scale_set, instance)
+def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
+    """Return the VM that the path names, of a scale set or not."""
+    path = request.path
+    if not path.instance:
+        return find_machine(request, snapshot, path.vm)
+    scale_set = find_set(request, snapshot, path.group, GroupKind.SCALE_SET)
+    machine = choose_member(scale_set, path.instance)
     if machine is None:
-        what = (
-            f"virtualMachineScaleSets/{request.path.group}/virtualMachines/{instance}"
-        )
+        what = f"virtualMachineScaleSets/{path.group}/virtualMachines/{path.instance}"
         raise _missing(request, what)
     return machine
 

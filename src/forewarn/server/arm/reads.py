@@ -1,7 +1,6 @@
 """Read endpoints for VMs and sets: their properties and status."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from urllib.parse import quote, urlencode
 
@@ -10,15 +9,13 @@ from starlette.responses import JSONResponse, Response
 from forewarn.core.fleet import NAME, GroupKind
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.ports import Snapshot
-from forewarn.server.arm.errors import ArmError
 from forewarn.server.arm.lookup import (
     ArmVm,
     every_machine,
-    find_machine,
-    find_member,
+    find_named_vm,
     find_set,
 )
-from forewarn.server.arm.request import ArmRequest
+from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.arm.resources import (
     availability_set_view,
     instance_view,
@@ -33,16 +30,17 @@ _PAGE = 500
 
 
 def get_vm(request: ArmRequest) -> Response:
-    """Return a VM."""
-    machine, in_progress = _find(request, find_machine, request.path.vm)
+    """Return a VM, as it is or as a VM of its scale set."""
+    machine, in_progress = _find(request)
+    view = member_view if request.path.instance else vm_view
     return JSONResponse(
-        vm_view(machine, request.path, in_progress, expand=_is_expanded(request))
+        view(machine, request.path, in_progress, expand=_is_expanded(request))
     )
 
 
 def get_vm_view(request: ArmRequest) -> Response:
     """Return the status of a VM."""
-    machine, in_progress = _find(request, find_machine, request.path.vm)
+    machine, in_progress = _find(request)
     return JSONResponse(instance_view(machine.vm, in_progress))
 
 
@@ -51,7 +49,7 @@ def list_vms(request: ArmRequest) -> Response:
     after = request.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
         raise ArmError(400, "$skiptoken is none that was given", "InvalidParameter")
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         machines = [*islice(every_machine(request, snapshot, after), _PAGE + 1)]
         if not machines and vms_for(request.holder, snapshot, after="", limit=1):
             raise _no_such_place(request)
@@ -67,23 +65,9 @@ def list_vms(request: ArmRequest) -> Response:
     )
 
 
-def get_member(request: ArmRequest) -> Response:
-    """Return a VM of a scale set."""
-    machine, in_progress = _find(request, find_member, request.path.instance)
-    return JSONResponse(
-        member_view(machine, request.path, in_progress, expand=_is_expanded(request))
-    )
-
-
-def get_member_view(request: ArmRequest) -> Response:
-    """Return the status of a VM of a scale set."""
-    machine, in_progress = _find(request, find_member, request.path.instance)
-    return JSONResponse(instance_view(machine.vm, in_progress))
-
-
 def list_members(request: ArmRequest) -> Response:
     """Return the VMs of a scale set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
         in_progress = _maintenance_lookup(snapshot, scale_set.machines)
     is_expanded = _is_expanded(request)
@@ -96,30 +80,24 @@ def list_members(request: ArmRequest) -> Response:
 
 def get_scale_set(request: ArmRequest) -> Response:
     """Return a scale set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
     return JSONResponse(scale_set_view(scale_set, request.path))
 
 
 def get_availability_set(request: ArmRequest) -> Response:
     """Return an availability set."""
-    with _snapshot(request) as snapshot:
+    with request.snapshot() as snapshot:
         availability_set = find_set(
             request, snapshot, request.path.group, GroupKind.AVAILABILITY_SET
         )
     return JSONResponse(availability_set_view(availability_set, request.path))
 
 
-def _snapshot(request: ArmRequest) -> AbstractContextManager[Snapshot]:
-    return request.services.engine.store.snapshot()
-
-
-def _find(
-    request: ArmRequest, find: Callable[[ArmRequest, Snapshot, str], ArmVm], name: str
-) -> tuple[ArmVm, Maintenance | None]:
-    """Return a VM and the maintenance in progress on it, if any."""
-    with _snapshot(request) as snapshot:
-        machine = find(request, snapshot, name)
+def _find(request: ArmRequest) -> tuple[ArmVm, Maintenance | None]:
+    """Return the VM that the path names, and the maintenance in progress on it."""
+    with request.snapshot() as snapshot:
+        machine = find_named_vm(request, snapshot)
         return machine, _maintenance_lookup(snapshot, [machine])(machine)
 
 

@@ -1,13 +1,31 @@
-"""A request to the Azure Resource Manager API: path, caller, query and body."""
+"""A request to the Azure Resource Manager API, and the error that refuses it."""
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
+
 from forewarn.engine.tokens import TokenHolder
-from forewarn.server.arm.errors import ArmError
+from forewarn.ports import Snapshot
 from forewarn.server.arm.paths import ArmPath
 from forewarn.server.control.context import Services
+
+
+class ArmError(HTTPException):
+    """A refused request; `code` is for the program that sent it."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,  # None for the usual code of `status`
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse with `status`."""
+        super().__init__(status, message, dict(headers or {}))
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +48,10 @@ class ArmRequest:
     def version(self) -> str:
         """The api-version; any value is accepted."""
         return self.query["api-version"]
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Return a snapshot of the store."""
+        return self.services.engine.store.snapshot()
 
     def read_body(self) -> Mapping[str, object]:
         """Parse the body, which must be a JSON object."""

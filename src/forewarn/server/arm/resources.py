@@ -12,7 +12,7 @@ from forewarn.protocol.types import EventType
 from forewarn.server.arm.lookup import TYPES, ArmSet, ArmVm, instance_id
 from forewarn.server.arm.paths import ArmPath
 
-SUCCEEDED = "Succeeded"
+_SUCCEEDED = "Succeeded"
 _PROVISIONING: Mapping[EventType, str] = {
     EventType.FREEZE: "Updating",
     EventType.REBOOT: "Updating",
@@ -59,7 +59,7 @@ def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
 
 def instance_view(vm: VM, in_progress: Maintenance | None) -> Json:
     """Return the instance view of `vm` as JSON."""
-    provisioning, power = provisioning_of(in_progress), _power(vm, in_progress)
+    provisioning, power = _provisioning(in_progress), _power(vm, in_progress)
     domains = {
         "platformUpdateDomain": vm.update_domain,
         "platformFaultDomain": vm.fault_domain,
@@ -78,9 +78,8 @@ def instance_view(vm: VM, in_progress: Maintenance | None) -> Json:
     }
 
 
-def provisioning_of(in_progress: Maintenance | None) -> str:
-    """Return the provisioning state of a VM."""
-    return SUCCEEDED if in_progress is None else _PROVISIONING[in_progress.type]
+def _provisioning(in_progress: Maintenance | None) -> str:
+    return _SUCCEEDED if in_progress is None else _PROVISIONING[in_progress.type]
 
 
 def _power(vm: VM, in_progress: Maintenance | None) -> str:
@@ -154,7 +153,7 @@ def _properties(vm: VM, in_progress: Maintenance | None) -> Json:
     return {
         **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
         **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
-        "provisioningState": provisioning_of(in_progress),
+        "provisioningState": _provisioning(in_progress),
     }
 
 
@@ -184,7 +183,7 @@ def scale_set_view(arm_set: ArmSet, path: ArmPath) -> Json:
         "sku": {**sku, "capacity": len(vms)},
         **({"zones": zones} if zones else {}),
         "properties": {
-            "provisioningState": SUCCEEDED,
+            "provisioningState": _SUCCEEDED,
             "singlePlacementGroup": True,
             "virtualMachineProfile": {
                 "priority": "Spot" if is_spot else "Regular",

@@ -50,19 +50,14 @@ class Services:
     sources: MetricSources
 
 
-def get_services(request: Request) -> Services:
-    """Return the service that handles `request`."""
-    services = request.app.state.services
-    if not isinstance(services, Services):
-        raise TypeError("the application was not put together")
+def _get_services(request: Request) -> Services:
+    services: Services = request.app.state.services
     return services
 
 
 def get_caller(request: Request) -> TokenHolder:
     """Return the caller that the guard has identified."""
-    holder = request.state.caller
-    if not isinstance(holder, TokenHolder):
-        raise TypeError("nobody has looked who asks")
+    holder: TokenHolder = request.state.caller
     return holder
 
 
@@ -95,13 +90,19 @@ class WriteRequest:
 
         return IdempotencyKey(key=self.key, digest=self.digest, render=receipt)
 
+    def run(
+        self,
+        command: Callable[..., _T],
+        view: Callable[[_T], Json],
+        status: int = 200,
+    ) -> Json:
+        """Run a command of the engine for the caller; return the view of its result."""
+        once: IdempotencyKey[_T] | None
+        once = self.idempotency_key(status, lambda result, snapshot: view(result))
+        return view(command(by=self.by, once=once))
 
-def of_result(view: Callable[[_T], Json]) -> Callable[[_T, Snapshot], Json]:
-    """Return `view` in the form that `idempotency_key` takes."""
-    return lambda result, snapshot: view(result)
 
-
-async def write_request(
+async def _write_request(
     request: Request,
     holder: Annotated[TokenHolder, Depends(get_caller)],
     idempotency_key: Annotated[
@@ -119,15 +120,14 @@ async def write_request(
     return WriteRequest(holder=holder, key=key, digest=digest.hexdigest())
 
 
-async def raw_body(request: Request) -> bytes:
-    """Return the body; it is parsed outside the event loop."""
+async def _raw_body(request: Request) -> bytes:
     return await request.body()
 
 
-ServicesDep = Annotated[Services, Depends(get_services)]
+ServicesDep = Annotated[Services, Depends(_get_services)]
 Caller = Annotated[TokenHolder, Depends(get_caller)]
-Write = Annotated[WriteRequest, Depends(write_request)]
-Body = Annotated[bytes, Depends(raw_body)]
+Write = Annotated[WriteRequest, Depends(_write_request)]
+Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 
 
 class ViewRoute(APIRoute):

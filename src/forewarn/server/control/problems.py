@@ -10,32 +10,10 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from forewarn.core.queries.views import rfc3339
-from forewarn.errors import (
-    CannotStart,
-    Conflict,
-    Forbidden,
-    ForewarnError,
-    InvalidInput,
-    Malformed,
-    NotFound,
-    Repeated,
-    TooSoon,
-    Unavailable,
-)
-from forewarn.server.error_responses import problem
+from forewarn.errors import ForewarnError, Repeated, TooSoon
+from forewarn.server.error_responses import FAILED, problem, status_of
 
 _log = logging.getLogger(__name__)
-
-_STATUS: Sequence[tuple[type[ForewarnError], int]] = (
-    (Malformed, 400),
-    (InvalidInput, 422),
-    (Forbidden, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (Unavailable, 503),
-    (CannotStart, 500),
-)
-_FAILED = "the service failed; its log says why"
 
 
 def install(app: FastAPI) -> None:
@@ -50,7 +28,7 @@ def _refused(request: Request, error: Exception) -> Response:
     del request
     if isinstance(error, Repeated):
         return _replayed(error.answer)
-    status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+    status = status_of(error)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
     headers = {"Retry-After": "5"} if status == 503 else {}
     return problem(status, str(error), headers, **more)
@@ -67,7 +45,7 @@ def _replayed(receipt: str) -> Response:
 def _invalid(request: Request, error: Exception) -> Response:
     del request
     if not isinstance(error, RequestValidationError):
-        return problem(500, _FAILED)
+        return problem(500, FAILED)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem(400, "the body is not valid JSON")
@@ -82,7 +60,7 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 def _http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
-        return problem(500, _FAILED)
+        return problem(500, FAILED)
     detail = str(error.detail)
     if error.status_code == 404 and detail == "Not Found":
         detail = f"there is nothing at {request.url.path}; /docs lists what there is"
@@ -109,4 +87,4 @@ def _allowed_methods(request: Request, allow: str) -> Sequence[str]:
 
 def _failed(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, _FAILED)
+    return problem(500, FAILED)

@@ -34,6 +34,9 @@ class Waiter(Protocol):
     def wake(self) -> None:
         """Check again: the document may have changed."""
 
+    def stop_waiting(self) -> None:
+        """Send the response now."""
+
 
 class EnabledState:
     """Whether Scheduled Events is enabled for one group, and its last request."""

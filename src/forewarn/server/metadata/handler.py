@@ -20,13 +20,13 @@ from forewarn.server.metadata.directory import (
     EnabledState,
     VmEntry,
 )
+from forewarn.server.metadata.instance import ReadInstance
 from forewarn.server.metadata.limits import RateLimit
 from forewarn.server.metadata.routes import (
     OLDEST,
     ApproveEvents,
     Fixed,
     ReadDocument,
-    ReadInstance,
     Route,
     labels_of,
     route,
@@ -180,7 +180,7 @@ class MetadataHandler:
         entry = self.directory.find(address, target.vm)
         if entry is None:
             return self.render(request, _unknown_vm(address, target.vm))
-        if is_new and self._rate is not None and not self._rate.admits(entry.vm.name):
+        if is_new and self._rate is not None and self._rate.wait(entry.vm.name):
             return self.render(request, _TOO_MANY)
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from forewarn.core.fleet import VM, Group, GroupKind
 from forewarn.protocol.instance import Node, compute
@@ -17,20 +17,14 @@ _UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
 _FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
 
 
-class InstanceQuery(Protocol):
-    """A request for instance metadata."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInstance:
+    """Read instance metadata at `path`."""
 
-    @property
-    def path(self) -> Sequence[str]:
-        """The path from the root of the tree."""
-
-    @property
-    def version(self) -> str:
-        """The api-version."""
-
-    @property
-    def form(self) -> str:
-        """`json` or `text`."""
+    vm: str | None  # None for the VM at the caller's address
+    path: tuple[str, ...]
+    version: str
+    form: str  # `json` or `text`
 
 
 def versions() -> Response:
@@ -38,7 +32,7 @@ def versions() -> Response:
     return _json({"apiVersions": [*INSTANCE_VERSIONS]})
 
 
-def read_instance(vm: VM, group: Group, query: InstanceQuery) -> Response:
+def read_instance(vm: VM, group: Group, query: ReadInstance) -> Response:
     """Return the tree of `vm`, or the node at the requested path."""
     if query.form not in ("json", "text"):
         return error(400, "Bad request. format must be json or text")

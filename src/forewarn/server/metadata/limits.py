@@ -1,4 +1,4 @@
-"""Limits per VM on the metadata plane: connections, and the request rate."""
+"""Limits of connections, and of the request rate per caller."""
 
 import logging
 import time
@@ -11,25 +11,34 @@ _MAX_REFUSED = 64  # at once; further connections are closed without a response
 
 
 class RateLimit:
-    """Rate limit per VM; an idle VM may burst one second's quota."""
+    """Rate limit per caller; an idle one may burst, by default one second's quota."""
 
     def __init__(
-        self, per_second: float, monotonic: Callable[[], float] = time.monotonic
+        self,
+        per_second: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        burst: float | None = None,
+        max_callers: int | None = None,  # those that are remembered; None for all
     ) -> None:
-        """Allow each VM `per_second` requests, by the time of `monotonic`."""
+        """Allow each caller `per_second` requests, by the time of `monotonic`."""
         self._per_second = per_second
-        self._burst = max(per_second, 1.0)
+        self._burst = max(per_second, 1.0) if burst is None else burst
+        self._max_callers = max_callers
         self._monotonic = monotonic
-        self._left: dict[str, tuple[float, float]] = {}  # requests left, and when
+        # Requests left, and when; the callers that came last are last.
+        self._left: dict[str, tuple[float, float]] = {}
 
-    def admits(self, vm: str) -> bool:
-        """Count a request of `vm`; return False if it exceeds the rate."""
+    def wait(self, caller: str) -> float:
+        """Count a request; return the seconds to wait, 0 if within the limit."""
         now = self._monotonic()
-        left, at = self._left.get(vm, (self._burst, now))
+        left, at = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._per_second)
         is_admitted = left >= 1
-        self._left[vm] = (left - 1 if is_admitted else left, now)
-        return is_admitted
+        self._left[caller] = (left - 1 if is_admitted else left, now)
+        if self._max_callers is not None and len(self._left) > self._max_callers:
+            del self._left[next(iter(self._left))]
+        return 0.0 if is_admitted else (1 - left) / self._per_second
 
 
 class Admission(Enum):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from forewarn.protocol.versions import INSTANCE_VERSIONS, VERSIONS, ApiVersion
 from forewarn.server.metadata import instance
+from forewarn.server.metadata.instance import ReadInstance
 from forewarn.server.metadata.stats import DocumentCount
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
@@ -58,16 +59,6 @@ class ApproveEvents:
     """Approve the events named in the body."""
 
     vm: str | None  # None for the VM at the caller's address
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadInstance:
-    """Read instance metadata at `path`."""
-
-    vm: str | None  # None for the VM at the caller's address
-    path: tuple[str, ...]
-    version: str
-    form: str
 
 
 Route: TypeAlias = Fixed | ReadDocument | ApproveEvents | ReadInstance

@@ -21,7 +21,7 @@ from forewarn.server.metadata.directory import Directory, EnabledState
 UNREAD = ("other", "none")
 
 #: Seconds without a request after which VMs count as unseen.
-LIMITS = (60, 300, 900, 3600, 86_400)
+_LIMITS = (60, 300, 900, 3600, 86_400)
 
 _AT_ONCE = 2000  # items, before other threads get their turn
 _PAUSE = 0.000_05  # seconds
@@ -94,7 +94,7 @@ def presence(directory: Directory, now: datetime) -> Presence:
     return Presence(
         vms=len(entries),
         never=times[None],
-        unseen={limit: _count_older(times, now, limit) for limit in LIMITS},
+        unseen={limit: _count_older(times, now, limit) for limit in _LIMITS},
         enabled=len(group_states) - disabled,
         disabled=disabled,
     )

@@ -16,13 +16,6 @@ from forewarn.server.metadata.handler import MetadataHandler
 _AT_ONCE = 500  # released per turn of the loop, so that other work gets its turn
 
 
-class HeldRequest(Protocol):
-    """A held request, which waits only for a limited time."""
-
-    def stop_waiting(self) -> None:
-        """Send the response now."""
-
-
 class TimerLoop(Protocol):
     """The part of an event loop that is used here.
 
@@ -44,7 +37,7 @@ class LongPollTimer:
         self._loop = loop
         # By length of the wait. Waits of the same length end in the order in which
         # they began, so the first of each length is the next to end.
-        self._until: dict[int, dict[HeldRequest, float]] = {}
+        self._until: dict[int, dict[Waiter, float]] = {}
         self._timer: TimerHandle | None = None
         self._fires_at = inf
 
@@ -53,13 +46,13 @@ class LongPollTimer:
         """The number of held requests. Safe to read from any thread."""
         return sum(len(waiters) for waiters in [*self._until.values()])
 
-    def hold(self, waiter: HeldRequest, seconds: int) -> None:
+    def hold(self, waiter: Waiter, seconds: int) -> None:
         """Hold `waiter` for `seconds` from now."""
         until = self._loop.time() + seconds
         self._until.setdefault(seconds, {})[waiter] = until
         self._set_timer(until)
 
-    def forget(self, waiter: HeldRequest, seconds: int) -> None:
+    def forget(self, waiter: Waiter, seconds: int) -> None:
         """Forget `waiter`, which was held for `seconds`."""
         self._until[seconds].pop(waiter, None)
 
@@ -82,9 +75,9 @@ class LongPollTimer:
             waiter.stop_waiting()
         self._set_timer(min(self._next_ends(), default=inf))
 
-    def _pop_expired(self, now: float) -> Sequence[HeldRequest]:
+    def _pop_expired(self, now: float) -> Sequence[Waiter]:
         """Remove and return waiters whose time is up, `_AT_ONCE` at most."""
-        popped: list[HeldRequest] = []
+        popped: list[Waiter] = []
         for waiters in self._until.values():
             expired = [*islice(_expired(waiters, now), _AT_ONCE - len(popped))]
             for waiter in expired:
@@ -134,5 +127,5 @@ class FirstRequestDelay:
         self._wake(waiters)
 
 
-def _expired(waiters: Mapping[HeldRequest, float], now: float) -> Iterator[HeldRequest]:
+def _expired(waiters: Mapping[Waiter, float], now: float) -> Iterator[Waiter]:
     return takewhile(lambda waiter: waiters[waiter] <= now, waiters)

@@ -22,6 +22,7 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Phase, Via
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.protocol.types import EventType
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metrics.sources import ReaderLag, Scrape
 
@@ -313,7 +314,7 @@ class ServiceMetrics:
         self._read(
             "forewarn_driver_calls_running",
             "Calls of the driver that are under way.",
-            lambda scrape: scrape.sources.calls(),
+            lambda scrape: scrape.sources.driver_runner.calls,
         )
         self.driver_calls = self._count(
             "forewarn_driver_calls",
@@ -340,7 +341,7 @@ class ServiceMetrics:
             " none or other.",
             lambda scrape: {
                 (kind.route, kind.version, str(kind.status)): count
-                for kind, count in scrape.sources.responses().items()
+                for kind, count in _plane(scrape).handler.counts.all().items()
             },
             labels=("route", "api_version", "status"),
             kind="counter",
@@ -348,19 +349,19 @@ class ServiceMetrics:
         self._read(
             "forewarn_metadata_requests_held",
             "Requests that wait for a change of the document.",
-            lambda scrape: scrape.sources.held(),
+            lambda scrape: _plane(scrape).long_polls.count,
         )
         self._read(
             "forewarn_metadata_connections",
             "Connections of VMs.",
-            lambda scrape: scrape.sources.connections(),
+            lambda scrape: _plane(scrape).limits.count,
         )
         self._read(
             "forewarn_metadata_connections_refused",
             "Connections beyond a limit: `told` so by a 503, or `dropped` without a"
             " word.",
             lambda scrape: {
-                (how,): scrape.sources.not_admitted[verdict]
+                (how,): _plane(scrape).limits.not_admitted[verdict]
                 for verdict, how in _NOT_ADMITTED.items()
             },
             labels=("how",),
@@ -430,13 +431,17 @@ def _lags(scrape: Scrape) -> Iterable[tuple[str, ReaderLag]]:
     return () if scrape.journal is None else scrape.journal.lags.items()
 
 
+def _plane(scrape: Scrape) -> InstrumentedPlane:
+    return scrape.sources.plane
+
+
 def _rate(scrape: Scrape) -> float:
-    clock = scrape.sources.clock
+    clock = scrape.sources.engine.clock
     return 0 if isinstance(clock, ManualClock) else clock.rate
 
 
 def _heartbeat(scrape: Scrape) -> float | None:
-    since = scrape.sources.since_heartbeat()
+    since = scrape.sources.timers.since_heartbeat
     return since if isfinite(since) else None
 
 
@@ -463,5 +468,5 @@ def _stuck(scrape: Scrape) -> Sequence[float]:
 
 
 def _faults(scrape: Scrape) -> Values:
-    counts = scrape.sources.faults()
+    counts = _plane(scrape).faults.counts()
     return {(kind.value,): counts.get(kind, 0) for kind in FaultKind}

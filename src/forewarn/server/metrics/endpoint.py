@@ -102,9 +102,6 @@ class TrafficCounter:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count a request when its response starts; a failure is a 500."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         began, has_started = time.monotonic(), False
 
         async def send_and_count(message: Message) -> None:

@@ -7,7 +7,6 @@ from datetime import datetime
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from forewarn.core.faults import FaultKind
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.engine.engine import Engine
 from forewarn.engine.readers.documents import Documents
@@ -15,10 +14,8 @@ from forewarn.engine.readers.driver_runner import DriverRunner
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
-from forewarn.ports import Clock, Store
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
-from forewarn.server.metadata.limits import Admission
-from forewarn.server.metadata.stats import Presence, ResponseLabels, presence
+from forewarn.server.metadata.stats import Presence, presence
 
 if TYPE_CHECKING:
     from forewarn.server.metrics.reader import MetricsReader
@@ -28,26 +25,19 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSources:
-    """Callables that metrics are read from; each is safe from any thread.
+    """The parts of the service that metrics are read from, from any thread.
 
-    Only `store`, `metrics_reader` and `targets` need the store, and fail while it is
-    unavailable.
+    Only `metrics_reader`, `targets` and the engine's store need the store, and fail
+    while it is unavailable.
     """
 
-    clock: Clock
-    store: Store
-    store_bytes: Callable[[], int | None]  # None if the store is not a file
+    engine: Engine
     metrics_reader: "MetricsReader"
-    #: Readers of the journal, each with its position.
-    readers: Mapping[str, Callable[[], int]]
-    responses: Callable[[], Mapping[ResponseLabels, int]]
-    presence: Callable[[datetime], Presence]
-    connections: Callable[[], int]
-    not_admitted: Mapping[Admission, int]
-    held: Callable[[], int]
-    faults: Callable[[], Mapping[FaultKind, int]]
-    calls: Callable[[], int]
-    since_heartbeat: Callable[[], float]
+    documents: Documents
+    driver_runner: DriverRunner
+    timers: Timers
+    plane: InstrumentedPlane
+    store_bytes: Callable[[], int | None]  # None if the store is not a file
     targets: Callable[[], Sequence[TargetStatus]] = tuple
 
 
@@ -79,48 +69,14 @@ class Scrape:
     live: Sequence[Maintenance]
 
 
-def sources_of(
-    metrics_reader: "MetricsReader",
-    *,
-    engine: Engine,
-    documents: Documents,
-    driver_runner: DriverRunner,
-    timers: Timers,
-    plane: InstrumentedPlane,
-    store_bytes: Callable[[], int | None],
-    targets: Callable[[], Sequence[TargetStatus]] = tuple,
-) -> MetricSources:
-    """Return the sources of a running service."""
-    handler, limits = plane.handler, plane.limits
-    return MetricSources(
-        clock=engine.clock,
-        store=engine.store,
-        store_bytes=store_bytes,
-        metrics_reader=metrics_reader,
-        readers={
-            "documents": lambda: documents.position,
-            "works": lambda: driver_runner.position,
-        },
-        responses=handler.counts.all,
-        presence=lambda now: presence(handler.directory, now),
-        connections=lambda: limits.count,
-        not_admitted=limits.not_admitted,
-        held=lambda: plane.long_polls.count,
-        faults=plane.faults.counts,
-        calls=lambda: driver_runner.calls,
-        since_heartbeat=lambda: timers.since_heartbeat,
-        targets=targets,
-    )
-
-
 def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
     """Read everything except `journal`, which was read from the store before."""
-    now = sources.clock.now()
+    now = sources.engine.clock.now()
     return Scrape(
         sources=sources,
         now=now,
         journal=journal,
-        presence=sources.presence(now),
+        presence=presence(sources.plane.handler.directory, now),
         live=sources.metrics_reader.live(),
     )
 
@@ -129,27 +85,29 @@ def query_store(sources: MetricSources) -> JournalState:
     """Count up to the end of the journal, and read what only the store has."""
     sources.metrics_reader.catch_up()
     # Before the journal's own position, so that no reader seems to be ahead of it.
-    reached = {name: position_of() for name, position_of in sources.readers.items()}
-    with sources.store.snapshot() as snapshot:
+    reached = {
+        "documents": sources.documents.position,
+        "works": sources.driver_runner.position,
+    }
+    engine = sources.engine
+    with engine.store.snapshot() as snapshot:
         position = snapshot.position()
-    now = sources.clock.now()
+    now = engine.clock.now()
     return JournalState(
         position=position,
-        lags={name: _lag(sources, at, position, now) for name, at in reached.items()},
+        lags={name: _lag(engine, at, position, now) for name, at in reached.items()},
         targets=sources.targets(),
     )
 
 
-def _lag(
-    sources: MetricSources, reached: int, position: int, now: datetime
-) -> ReaderLag:
+def _lag(engine: Engine, reached: int, position: int, now: datetime) -> ReaderLag:
     if reached >= position:
         return ReaderLag(positions=0, seconds=0.0)
-    unread = sources.store.facts(reached, 1)
+    unread = engine.store.facts(reached, 1)
     waited = (now - unread[0].fact.at).total_seconds() if unread else 0.0
     return ReaderLag(
         positions=position - reached,
-        seconds=max(waited, 0.0) / sources.clock.rate,
+        seconds=max(waited, 0.0) / engine.clock.rate,
     )
 
 

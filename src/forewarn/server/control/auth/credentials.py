@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers
@@ -11,6 +10,7 @@ from starlette.types import Scope
 
 from forewarn.engine.sessions import LASTS
 from forewarn.server.control.http.origin import READ_METHODS, port_of
+from forewarn.server.metadata.limits import RateLimit
 
 _log = logging.getLogger(__name__)
 
@@ -25,27 +25,12 @@ _SAME_ORIGIN = "same-origin"
 _BY_USER = "none"  # sent by the user, not by a page
 
 
-class TokenAttempts:
-    """Counts rejected tokens per address, to slow down guessing.
+def token_attempts(monotonic: Callable[[], float] = time.monotonic) -> RateLimit:
+    """Return the limit of rejected tokens per address, which slows down guessing.
 
     A client with a valid token is never refused because others guess.
     """
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Measure time with `monotonic`, in seconds."""
-        self._monotonic = monotonic
-        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def add(self, address: str) -> float:
-        """Count a rejected token; return the seconds to wait, 0 if within the limit."""
-        now = self._monotonic()
-        spent, since = self._spent.pop(address, (0.0, now))
-        left = max(spent - (now - since) / _REFILL, 0.0)
-        is_too_many = left + 1 > _ALLOWED
-        self._spent[address] = (left if is_too_many else left + 1, now)
-        while len(self._spent) > _MAX_ADDRESSES:
-            self._spent.popitem(last=False)
-        return (left + 1 - _ALLOWED) * _REFILL if is_too_many else 0.0
+    return RateLimit(1 / _REFILL, monotonic, burst=_ALLOWED, max_callers=_MAX_ADDRESSES)
 
 
 def session_in(scope: Scope) -> str | None:

@@ -14,7 +14,6 @@ from forewarn.core.tokens import Role
 from forewarn.engine.sessions import Lapsed
 from forewarn.engine.tokens import TokenHolder, UnknownToken
 from forewarn.server.control.auth import credentials
-from forewarn.server.control.auth.credentials import TokenAttempts
 from forewarn.server.control.auth.permissions import (
     Permission,
     is_guarded,
@@ -47,11 +46,11 @@ class Guard:
         """Pass requests with a valid token to `app`; record rejected tokens."""
         self._app = app
         self._services = services
-        self._attempts = TokenAttempts()
+        self._attempts = credentials.token_attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or respond with 401, 403 or 429."""
-        if scope["type"] == "http" and is_guarded(scope["path"]):
+        if is_guarded(scope["path"]):
             result = self._check(scope)
             if isinstance(result, Response):
                 await result(scope, receive, send)
@@ -114,7 +113,7 @@ class Guard:
     def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
         address = _address_of(scope)
         self._services.engine.observations.add_refusal(address)
-        wait = self._attempts.add(address)
+        wait = self._attempts.wait(address)
         if not wait:
             return _unknown(scope, unknown.value)
         seconds = ceil(wait)

@@ -35,7 +35,7 @@ def _allow(methods: str, path: str, least: Role, *, groups: bool = False) -> Per
 _VM_OPERATIONS = "restart|redeploy|reimage|evict|delete"
 
 #: The first line that matches applies.
-PERMISSIONS: Sequence[Permission] = (
+_PERMISSIONS: Sequence[Permission] = (
     _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
@@ -57,7 +57,7 @@ _ADMIN_ONLY = Permission(frozenset(), re.compile(""), Role.ADMIN)
 
 def permission_for(method: str, path: str) -> Permission:
     """Return the permission needed for `method` at `path`."""
-    for permission in PERMISSIONS:
+    for permission in _PERMISSIONS:
         if method in permission.methods and permission.path.fullmatch(path):
             return permission
     return _ADMIN_ONLY

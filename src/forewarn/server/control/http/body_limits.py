@@ -60,9 +60,6 @@ class BodyLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its body, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         limit = self._limits.of(scope)
         try:
             read = await _read(scope, receive, limit)

@@ -57,35 +57,11 @@ class AllowedHosts:
         """Whether `name` is one of them."""
         address = _address(name)
         if address is None:
-            return name in self.given or name in self._own
+            is_machine = not self.is_loopback and name in self.machine
+            return name == _LOCALHOST or name in self.given or is_machine
         if not self.is_loopback:
             return True  # DNS rebinding needs a name
         return address.is_loopback
-
-    @property
-    def _own(self) -> frozenset[str]:
-        return frozenset({_LOCALHOST}) | (
-            frozenset() if self.is_loopback else self.machine
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OriginRefusal:
-    """Why a request is refused."""
-
-    status: int
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestOrigin:
-    """Where a request comes from, according to its headers."""
-
-    method: str
-    scheme: str
-    hosts: Sequence[str]  # its Host headers
-    origin: str | None  # None if not sent
-    site: str | None  # Sec-Fetch-Site; None if not sent
 
 
 def known_as(bound: str, *given: str) -> AllowedHosts:
@@ -98,24 +74,22 @@ def known_as(bound: str, *given: str) -> AllowedHosts:
     )
 
 
-def origin_refusal(call: RequestOrigin, names: AllowedHosts) -> OriginRefusal | None:
-    """Return why `call` is refused; None if it is allowed."""
-    if not _is_known(call.hosts, names):
-        host = call.hosts[0] if call.hosts else "no name"
-        return OriginRefusal(
-            status=421,
-            detail=f"the control plane is not known as {host[:100]}; if it should be,"
+def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
+    """Return status and reason of a refusal; None if the request is allowed."""
+    headers = Headers(scope=scope)
+    hosts, origin = headers.getlist("host"), headers.get("origin")
+    if not _is_known(hosts, names):
+        host = hosts[0] if hosts else "no name"
+        return (
+            421,
+            f"the control plane is not known as {host[:100]}; if it should be,"
             " start it with --control-host NAME ([control] hosts)",
         )
-    if call.origin is not None and not _is_own(call):
-        return OriginRefusal(
-            status=403,
-            detail=f"pages of {call.origin[:100]} may not ask the control plane",
-        )
-    if call.site == "cross-site" and call.method not in READ_METHODS:
-        return OriginRefusal(
-            status=403, detail="pages of other sites may not ask the control plane"
-        )
+    if origin is not None and not _is_own(scope["scheme"], hosts, origin):
+        return 403, f"pages of {origin[:100]} may not ask the control plane"
+    is_write = scope["method"] not in READ_METHODS
+    if is_write and headers.get("sec-fetch-site") == "cross-site":
+        return 403, "pages of other sites may not ask the control plane"
     return None
 
 
@@ -129,13 +103,9 @@ class OriginCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] == "http":
-            refused = origin_refusal(_request_origin(scope), self._names)
-            if refused is not None:
-                response = refusal(scope, refused.status, refused.detail)
-                await response(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        refused = origin_refusal(scope, self._names)
+        app = self._app if refused is None else refusal(scope, *refused)
+        await app(scope, receive, send)
 
 
 class SecurityHeaders:
@@ -155,8 +125,7 @@ class SecurityHeaders:
                     headers.setdefault(name, value)
             await send(message)
 
-        is_http = scope["type"] == "http"
-        await self._app(scope, receive, send_with_headers if is_http else send)
+        await self._app(scope, receive, send_with_headers)
 
 
 def port_of(scope: Scope) -> int:
@@ -164,17 +133,6 @@ def port_of(scope: Scope) -> int:
     host = Headers(scope=scope).get("host", "")
     origin = _split_origin(f"{scope['scheme']}://{host}")
     return 0 if origin is None else origin[2]
-
-
-def _request_origin(scope: Scope) -> RequestOrigin:
-    headers = Headers(scope=scope)
-    return RequestOrigin(
-        method=scope["method"],
-        scheme=scope["scheme"],
-        hosts=headers.getlist("host"),
-        origin=headers.get("origin"),
-        site=headers.get("sec-fetch-site"),
-    )
 
 
 def _is_known(hosts: Sequence[str], names: AllowedHosts) -> bool:
@@ -186,11 +144,9 @@ def _is_known(hosts: Sequence[str], names: AllowedHosts) -> bool:
     return len(hosts) == 1 and origin is not None and names.has(origin[1])
 
 
-def _is_own(call: RequestOrigin) -> bool:
-    if len(call.hosts) != 1 or call.origin is None:
-        return False
-    own = _split_origin(f"{call.scheme}://{call.hosts[0]}")
-    return own is not None and _split_origin(call.origin) == own
+def _is_own(scheme: str, hosts: Sequence[str], origin: str) -> bool:
+    own = _split_origin(f"{scheme}://{hosts[0]}") if len(hosts) == 1 else None
+    return own is not None and _split_origin(origin) == own
 
 
 def _split_origin(text: str) -> tuple[str, str, int] | None:

@@ -1,7 +1,7 @@
 """HTTP server of the control plane: uvicorn in a thread, and TLS.
 
 uvicorn learns of a TLS connection only after its handshake. So that connections count
-from the start, `TlsAcceptor` accepts them and does the handshake.
+from the start, `_TlsAcceptor` accepts them and does the handshake.
 """
 
 import asyncio
@@ -94,24 +94,18 @@ class ControlPlane:
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
-        server = self._server
+        server, tls = self._server, self._tls
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup(sockets=[] if self._tls else self._sockets)
-        acceptors = self._accept_tls()
+        await server.startup(sockets=[] if tls else self._sockets)
+        acceptors = [
+            _TlsAcceptor(sock, tls, self._connection) for sock in self._sockets if tls
+        ]
         self._ready.set()
         await server.main_loop()
         for acceptor in acceptors:
             acceptor.close()
         await server.shutdown(sockets=self._sockets)
-
-    def _accept_tls(self) -> "Sequence[TlsAcceptor]":
-        """Accept connections without uvicorn if there is TLS."""
-        if self._tls is None:
-            return ()
-        return [
-            TlsAcceptor(sock, self._tls, self._connection) for sock in self._sockets
-        ]
 
     def _connection(self) -> ControlConnection:
         server = self._server
@@ -128,8 +122,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-class TlsAcceptor:
-    """Accepts TLS connections on one socket, until it is closed."""
+class _TlsAcceptor:
+    """Accepts TLS connections on one socket, from its creation until it is closed."""
 
     def __init__(
         self,
@@ -137,7 +131,6 @@ class TlsAcceptor:
         tls: ssl.SSLContext,
         connect: Callable[[], ControlConnection],
     ) -> None:
-        """Start accepting, on the running loop."""
         self._tls = tls
         self._connect = connect
         self._loop = asyncio.get_running_loop()

@@ -31,7 +31,7 @@ session_router = APIRouter(tags=["session"], route_class=ViewRoute)
 _MAX_LIFETIME = 100 * 365 * 86_400  # seconds
 
 #: User actions, each with a path that needs the same permission.
-ACTIONS: Mapping[str, str] = {
+_ACTIONS: Mapping[str, str] = {
     "announce": "/v1/maintenances",
     "approve": "/v1/events/id/approve",
     "cancel": "/v1/maintenances/id/cancel",
@@ -150,6 +150,6 @@ def _actions_of(role: Role) -> list[str]:
     """Return the actions that `role` may perform."""
     return [
         action
-        for action, path in ACTIONS.items()
+        for action, path in _ACTIONS.items()
         if may(role, permission_for("POST", path))
     ]

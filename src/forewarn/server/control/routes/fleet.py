@@ -1,8 +1,9 @@
 """Endpoints of the fleet: hosts, groups, VMs, and the map of all of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
@@ -11,9 +12,9 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, group_view
+from forewarn.engine.lookup import find_vm
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput, Malformed, NotFound
-from forewarn.ports import Snapshot
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import groups_for, vm_for, vms_for
 from forewarn.server.control.context import (
@@ -24,7 +25,6 @@ from forewarn.server.control.context import (
     ServicesDep,
     ViewRoute,
     Write,
-    of_result,
     page,
 )
 from forewarn.server.control.openapi import body_of
@@ -35,7 +35,7 @@ router = APIRouter(tags=["fleet"], route_class=ViewRoute)
 _T = TypeVar("_T")
 _Named = TypeVar("_Named", Host, Group)
 
-_PAGE = 1000
+_ALL = 10**9  # items; more than any fleet has
 
 
 @router.put(
@@ -49,9 +49,8 @@ def put_fleet(
 ) -> Json:
     """Make the body the whole truth about hosts, groups and VMs."""
     fleet = fleet_file.read_fleet(_parse(body))
-    once = write.idempotency_key(200, of_result(m.applied_view))
-    applied = services.fleets.apply(fleet, by=write.by, remove=remove, once=once)
-    return m.applied_view(applied)
+    command = partial(services.fleets.apply, fleet, remove=remove)
+    return write.run(command, m.applied_view)
 
 
 # --- VMs ---------------------------------------------------------------------
@@ -70,17 +69,16 @@ def list_vms(
 @router.get("/v1/vms/{name}", response_model=m.VmView)
 def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one VM."""
-    vms = _part_of_fleet(services, vms=[name]).vms
-    own = {vm_name: share for vm_name, vm in vms.items() if (share := vm_for(by, vm))}
-    return fleet_file.vm_table(_find(own, name, "VM"))
+    with services.engine.store.snapshot() as snapshot:
+        vm = find_vm(snapshot, name, group=by.group)
+    return fleet_file.vm_table(vm_for(by, vm) or vm)
 
 
 @router.put("/v1/vms/{name}", response_model=m.VmView, openapi_extra=body_of("GivenVm"))
 def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a VM, or change it."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
-    once = write.idempotency_key(200, of_result(fleet_file.vm_table))
-    return fleet_file.vm_table(services.fleets.put_vm(vm, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_vm, vm), fleet_file.vm_table)
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
@@ -122,8 +120,7 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
 def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a group, or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
-    once = write.idempotency_key(200, of_result(group_view))
-    return group_view(services.fleets.put_group(group, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_group, group), group_view)
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
@@ -159,8 +156,7 @@ def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
 def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a host."""
     host = fleet_file.read_host(_parse_named(body, name), f"host {name}")
-    once = write.idempotency_key(200, of_result(fleet_file.host_table))
-    return fleet_file.host_table(services.fleets.put_host(host, by=write.by, once=once))
+    return write.run(partial(services.fleets.put_host, host), fleet_file.host_table)
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
@@ -181,10 +177,10 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
     entries = services.plane.handler.directory.entries()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
-        hosts = _hosts_for(by, snapshot)
-        groups = _read_all(
-            lambda after: groups_for(by, snapshot, after=after, limit=_PAGE)
+        hosts = _in_order(
+            snapshot.hosts(after="", limit=_ALL) if by.group is None else ()
         )
+        groups = _in_order(groups_for(by, snapshot, after="", limit=_ALL))
         polls = [group.last_request for group in groups if group.last_request]
         outages = snapshot.outages(min(polls)) if polls else ()
     return {
@@ -196,17 +192,7 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
     }
 
 
-def _hosts_for(holder: TokenHolder, snapshot: Snapshot) -> Sequence[Host]:
-    if holder.group is not None:
-        return ()
-    return _read_all(lambda after: snapshot.hosts(after=after, limit=_PAGE))
-
-
-def _read_all(page: Callable[[str], Sequence[_Named]]) -> Sequence[_Named]:
-    """Read a list to its end, page by page, and sort it naturally."""
-    items: list[_Named] = []
-    while more := page(items[-1].name if items else ""):
-        items += more
+def _in_order(items: Iterable[_Named]) -> Sequence[_Named]:
     return sorted(items, key=lambda item: natural_order(item.name))
 
 

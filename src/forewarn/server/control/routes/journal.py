@@ -6,9 +6,9 @@ so these events have no id: a client that reconnects receives them again.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -17,7 +17,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field, WithJsonSchema
 
-from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
 from forewarn.core.queries.views import Json, entry_view
@@ -40,7 +39,7 @@ from forewarn.server.control.context import (
     parse_number,
 )
 from forewarn.server.control.openapi import text_in
-from forewarn.server.control.routes.rehearsal import clock_view, faults_view
+from forewarn.server.control.routes.rehearsal import clock_view, fault_views
 
 router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
@@ -233,54 +232,33 @@ class SideEvents:
         self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
     ) -> None:
         """Send `holder` the side events that `also` lists."""
-        subjects = _subjects(services, holder)
-        self._subjects = {name: subjects[name] for name in dict.fromkeys(also)}
+        self._clock = services.engine.clock
+        self._faults = services.plane.faults
+        self._sees_faults = holder.group is None
+        self._also = [*dict.fromkeys(also)]
         self._sent: dict[SideEvent, object] = {}
 
     def changed(self) -> Iterator[str]:
         """Yield the events that have changed since they were sent; at first, all."""
-        for name, subject in self._subjects.items():
-            view = subject.view()
-            identity = subject.identity(view)
+        for name in self._also:
+            view, identity = self._view(name)
             if name not in self._sent or self._sent[name] != identity:
                 self._sent[name] = identity
                 yield _side_event_text(name, view)
 
     def periodic(self) -> Iterator[str]:
         """Yield the events that are sent with each keep-alive."""
-        for name, subject in self._subjects.items():
-            if subject.is_periodic:
-                yield _side_event_text(name, subject.view())
+        if SideEvent.CLOCK in self._also:
+            yield _side_event_text(SideEvent.CLOCK, clock_view(self._clock))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Subject:
-    view: Callable[[], Json]
-    identity: Callable[[Json], object]  # the event is sent again when this changes
-    is_periodic: bool = False  # whether it is sent with each keep-alive
-
-
-def _subjects(services: Services, holder: TokenHolder) -> Mapping[SideEvent, _Subject]:
-    def faults() -> Json:
-        if holder.group is not None:
-            return {"items": []}
-        return {"items": faults_view(services.plane.faults)["items"]}
-
-    return {
-        SideEvent.CLOCK: _Subject(
-            view=lambda: clock_view(services.engine.clock),
-            identity=lambda view: view["now"] if view["clock"] == "manual" else None,
-            is_periodic=True,
-        ),
-        SideEvent.FAULTS: _Subject(view=faults, identity=_without_time_left),
-    }
-
-
-def _without_time_left(faults: Json) -> object:
-    """Return the faults without their remaining time, which changes by itself."""
-    items = faults["items"]
-    assert isinstance(items, list)
-    return [{**item, "left_seconds": None} for item in items]
+    def _view(self, name: SideEvent) -> tuple[Json, object]:
+        """Return an event, and the part of it that is sent again when it changes."""
+        if name is SideEvent.CLOCK:
+            view = clock_view(self._clock)
+            return view, view["now"] if view["clock"] == "manual" else None
+        faults = fault_views(self._faults) if self._sees_faults else []
+        # The remaining time changes by itself.
+        return {"items": faults}, [{**fault, "left_seconds": None} for fault in faults]
 
 
 def _side_event_text(name: SideEvent, view: Json) -> str:
@@ -355,17 +333,8 @@ async def _follow(
 def _texts(page: SearchPage, position: int, side_events: SideEvents) -> Iterator[str]:
     """Yield the entries after a position, and the side events that have changed."""
     for entry in page.entries:
-        yield _entry_text(entry)
-    if page.position > max(position, _last_position(page)):
+        view, position = entry_view(entry), entry.position
+        yield f"id: {position}\nevent: {view['fact']}\ndata: {json.dumps(view)}\n\n"
+    if page.position > position:
         yield f"id: {page.position}\n\n"  # clients resume from here
     yield from side_events.changed()
-
-
-def _last_position(page: SearchPage) -> int:
-    return page.entries[-1].position if page.entries else 0
-
-
-def _entry_text(entry: JournalEntry) -> str:
-    view = entry_view(entry)
-    head = f"id: {entry.position}\nevent: {view['fact']}\n"
-    return f"{head}data: {json.dumps(view)}\n\n"

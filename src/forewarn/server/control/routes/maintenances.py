@@ -1,6 +1,7 @@
 """Endpoints for maintenance operations and their events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -24,7 +25,7 @@ from forewarn.server.control.context import (
     ServicesDep,
     ViewRoute,
     Write,
-    of_result,
+    WriteRequest,
     page,
     parse_number,
 )
@@ -43,10 +44,8 @@ _Phases = Annotated[
 @router.post("/v1/maintenances", response_model=m.AnnouncedView, status_code=201)
 def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Json:
     """Announce maintenance; several acts are several maintenances."""
-    once = write.idempotency_key(201, of_result(m.announced_view))
-    return m.announced_view(
-        services.engine.announce(m.order_of(body), by=write.by, once=once)
-    )
+    command = partial(services.engine.announce, m.order_of(body))
+    return write.run(command, m.announced_view, 201)
 
 
 @router.post("/v1/maintenances/preview", response_model=m.PreviewView)
@@ -110,23 +109,19 @@ def cancel(
 ) -> Json:
     """Call a maintenance off; only possible before it has started."""
     reason = body.reason if body else None
-    once = write.idempotency_key(200, _view)
-    maintenance = services.engine.cancel(id, by=write.by, reason=reason, once=once)
-    return _current_view(services, maintenance)
+    return _run(services, write, partial(services.engine.cancel, id, reason=reason))
 
 
 @router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
     """Say that the work is done and the duration over."""
-    once = write.idempotency_key(200, _view)
-    return _current_view(services, services.engine.complete(id, by=write.by, once=once))
+    return _run(services, write, partial(services.engine.complete, id))
 
 
 @router.post("/v1/maintenances/{id}/retry", response_model=m.MaintenanceView)
 def retry(services: ServicesDep, write: Write, id: str) -> Json:
     """Let the driver try again what is still to do of a stuck maintenance."""
-    once = write.idempotency_key(200, _view)
-    return _current_view(services, services.engine.retry(id, by=write.by, once=once))
+    return _run(services, write, partial(services.engine.retry, id))
 
 
 @router.post("/v1/maintenances/{id}/close", response_model=m.MaintenanceView)
@@ -135,9 +130,7 @@ def close(
 ) -> Json:
     """Give a stuck maintenance up."""
     reason = body.reason if body else None
-    once = write.idempotency_key(200, _view)
-    maintenance = services.engine.close(id, by=write.by, reason=reason, once=once)
-    return _current_view(services, maintenance)
+    return _run(services, write, partial(services.engine.close, id, reason=reason))
 
 
 # --- events ------------------------------------------------------------------
@@ -182,12 +175,8 @@ def approve(services: ServicesDep, write: Write, id: str) -> Json:
             maintenance, maintenance.event(id.upper()), _seen_by(snapshot)
         )
 
-    once = write.idempotency_key(200, view)
-    approved = services.engine.approve(
-        id, by=write.by, group=write.holder.group, once=once
-    )
-    with services.engine.store.snapshot() as snapshot:
-        return view(approved, snapshot)
+    command = partial(services.engine.approve, id, group=write.holder.group)
+    return _run(services, write, command, view)
 
 
 # --- reading and showing -----------------------------------------------------
@@ -201,9 +190,16 @@ def _view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
     return maintenance_view(maintenance, _seen_by(snapshot))
 
 
-def _current_view(services: ServicesDep, maintenance: Maintenance) -> Json:
+def _run(
+    services: ServicesDep,
+    write: WriteRequest,
+    command: Callable[..., Maintenance],
+    view: Callable[[Maintenance, Snapshot], Json] = _view,
+) -> Json:
+    """Run a command of the engine for the caller; return the view of its result."""
+    maintenance = command(by=write.by, once=write.idempotency_key(200, view))
     with services.engine.store.snapshot() as snapshot:
-        return _view(maintenance, snapshot)
+        return view(maintenance, snapshot)
 
 
 def _events_page(

@@ -1,17 +1,16 @@
 """Endpoints for operations on one VM or one host: restart, evict, maintain, ..."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
 from forewarn.core.queries.views import Json
-from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.operations import HostResult
 from forewarn.errors import Forbidden, InvalidInput
 from forewarn.protocol.types import EventSource, EventType
@@ -23,7 +22,6 @@ from forewarn.server.control.context import (
     Write,
     WriteRequest,
     json_response,
-    of_result,
 )
 
 router = APIRouter(tags=["causes"], route_class=ViewRoute)
@@ -64,9 +62,7 @@ def reimage(
     source = None if body is None else m.source_of(body.source)
     if source is EventSource.PLATFORM and write.holder.group is not None:
         raise Forbidden("source: a group's token asks as a user; leave it out")
-    order = order_for(VmOperation.REIMAGE, name)
-    order = replace(order, source=source or order.source)
-    return _announce(services, write, VmOperation.REIMAGE, m.with_times(order, body))
+    return _operate(services, write, VmOperation.REIMAGE, name, body, source)
 
 
 @router.post("/v1/vms/{name}/evict", response_model=m.AnnouncedView, status_code=201)
@@ -93,26 +89,18 @@ def _operate(
     operation: VmOperation,
     name: str,
     body: m.Timed | None,
+    source: EventSource | None = None,  # None for the usual one
 ) -> Json:
-    order = m.with_times(order_for(operation, name), body)
-    return _announce(services, write, operation, order)
-
-
-def _announce(
-    services: ServicesDep, write: WriteRequest, operation: VmOperation, order: Order
-) -> Json:
-    holder = write.holder
+    holder, order = write.holder, m.with_times(order_for(operation, name), body)
+    order = replace(order, source=source or order.source)
 
     def view(announced: Sequence[Maintenance]) -> Json:
         return m.announced_view(
             [shown_to(holder, maintenance) for maintenance in announced]
         )
 
-    once = write.idempotency_key(201, of_result(view))
-    announced = services.operations.operate(
-        operation, order, by=write.by, group=holder.group, once=once
-    )
-    return view(announced)
+    operate = partial(services.operations.operate, operation, order, group=holder.group)
+    return write.run(operate, view, 201)
 
 
 # --- hosts -------------------------------------------------------------------
@@ -130,15 +118,14 @@ def maintain(
     if body is not None and body.type is not None:
         kind = m.parse_choice(EventType, body.type, "type")
     if kind not in _HOST_TYPES:
-        raise InvalidInput(f"type: a host is maintained by {_host_types()}, not {kind}")
+        types = ", ".join(_HOST_TYPES)
+        raise InvalidInput(f"type: a host is maintained by {types}, not {kind}")
     order = replace(
         m.with_times(order_for_host(name, kind), body),
         emergency=bool(body and body.emergency),
         ignore_gates=bool(body and body.ignore_gates),
     )
-    once = _once(write)
-    result = services.operations.maintain(order, by=write.by, once=once)
-    return _respond(result)
+    return _respond(write, partial(services.operations.maintain, order))
 
 
 @router.post("/v1/hosts/{name}/degraded", **_HOST)
@@ -152,13 +139,10 @@ def degraded(
     `fails_by`.
     """
     text = None if body is None else body.fails_by
-    result = services.operations.degrade(
-        m.with_details(order_for_host(name), body),
-        fails_by=None if text is None else m.parse_time(text, "fails_by"),
-        by=write.by,
-        once=_once(write),
-    )
-    return _respond(result)
+    order = m.with_details(order_for_host(name), body)
+    fails_by = None if text is None else m.parse_time(text, "fails_by")
+    degrade = partial(services.operations.degrade, order, fails_by=fails_by)
+    return _respond(write, degrade)
 
 
 @router.post("/v1/hosts/{name}/failed", **_HOST)
@@ -170,8 +154,7 @@ def failed(
 ) -> Response:
     """Tell that a host has failed: what was planned for it is off, its VMs are told."""
     order = m.with_details(order_for_host(name), body)
-    once = _once(write)
-    return _respond(services.operations.fail(order, by=write.by, once=once))
+    return _respond(write, partial(services.operations.fail, order))
 
 
 @router.post("/v1/hosts/{name}/recovered", **_HOST)
@@ -183,12 +166,14 @@ def recovered(
 ) -> Response:
     """Tell that a host is well: not degraded any more, its failure over."""
     order = replace(order_for_host(name), reason=None if body is None else body.reason)
-    once = _once(write)
-    return _respond(services.operations.recover(order, by=write.by, once=once))
+    return _respond(write, partial(services.operations.recover, order))
 
 
-def _host_types() -> str:
-    return ", ".join(kind.value for kind in _HOST_TYPES)
+def _respond(write: WriteRequest, command: Callable[..., HostResult]) -> Response:
+    """Run a command of the engine for the caller; return the response."""
+    once = write.idempotency_key(_status, lambda result, snapshot: _view(result))
+    result = command(by=write.by, once=once)
+    return json_response(_view(result), _status(result))
 
 
 def _status(result: HostResult) -> int:
@@ -197,11 +182,3 @@ def _status(result: HostResult) -> int:
 
 def _view(result: HostResult) -> Json:
     return m.announced_view(result.announced or result.concerned)
-
-
-def _once(write: WriteRequest) -> IdempotencyKey[HostResult] | None:
-    return write.idempotency_key(_status, of_result(_view))
-
-
-def _respond(result: HostResult) -> Response:
-    return json_response(_view(result), _status(result))

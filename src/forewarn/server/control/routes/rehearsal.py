@@ -11,15 +11,9 @@ from forewarn.core.faults import FaultKind, FaultOn, FaultTrait, fault_of, taker
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
-from forewarn.ports import Clock
+from forewarn.ports import Clock, Snapshot
 from forewarn.server.control import models as m
-from forewarn.server.control.context import (
-    Caller,
-    ServicesDep,
-    ViewRoute,
-    Write,
-    of_result,
-)
+from forewarn.server.control.context import Caller, ServicesDep, ViewRoute, Write
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
 
 _log = logging.getLogger(__name__)
@@ -51,14 +45,14 @@ def show_clock(services: ServicesDep, by: Caller) -> Json:
 @clock_router.post("/v1/clock/advance", response_model=m.ClockView)
 def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
     """Move a manual clock, deadline by deadline."""
-    once = write.idempotency_key(200, of_result(_advanced_view))
+    once = write.idempotency_key(200, _advanced_view)
     if (body.seconds is None) == (body.to is None):
         raise InvalidInput("give either seconds or to")
     if body.seconds is not None:
-        return _advanced_view(
-            services.advance.by(timedelta(seconds=body.seconds), once)
-        )
-    return _advanced_view(services.advance.to(m.parse_time(body.to or "", "to"), once))
+        now = services.advance.by(timedelta(seconds=body.seconds), once)
+    else:
+        now = services.advance.to(m.parse_time(body.to or "", "to"), once)
+    return _advanced_view(now)
 
 
 def clock_view(clock: Clock) -> Json:
@@ -66,7 +60,8 @@ def clock_view(clock: Clock) -> Json:
     return {"clock": clock.name, "now": rfc3339(clock.now())}
 
 
-def _advanced_view(now: datetime) -> Json:
+def _advanced_view(now: datetime, snapshot: Snapshot | None = None) -> Json:
+    del snapshot
     return {"clock": "manual", "now": rfc3339(now)}
 
 
@@ -98,7 +93,7 @@ class NewFault(BaseModel):
 def list_faults(services: ServicesDep, by: Caller) -> Json:
     """List the faults in force, the oldest first."""
     del by
-    return faults_view(services.plane.faults)
+    return {"items": fault_views(services.plane.faults), "next": None}
 
 
 @fault_router.post("/v1/faults", response_model=m.FaultView, status_code=201)
@@ -138,12 +133,9 @@ def clear_fault(services: ServicesDep, by: Caller, id: str) -> None:
     _log.warning("%s has cleared the fault %s", by.name, id)
 
 
-def faults_view(faults: ActiveFaults) -> Json:
+def fault_views(faults: ActiveFaults) -> list[Json]:
     """Return the active faults as JSON, oldest first."""
-    return {
-        "items": [_fault_view(active) for active in faults.all()],
-        "next": None,
-    }
+    return [_fault_view(active) for active in faults.all()]
 
 
 def _fault_view(active: ActiveFault) -> Json:

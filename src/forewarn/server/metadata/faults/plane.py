@@ -7,7 +7,6 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from random import random
-from typing import Protocol
 
 from forewarn.core.faults import Fault, FaultKind
 from forewarn.ports import Clock
@@ -22,10 +21,7 @@ from forewarn.server.metadata.faults.observer import RequestObserver, request_re
 from forewarn.server.metadata.handler import Deferred, MetadataHandler
 from forewarn.server.metadata.limits import ConnectionLimits
 from forewarn.server.metadata.plane import EngineCommands, MetadataPlane
-from forewarn.server.metadata.transport.connection import (
-    ConnectionPlane,
-    MetadataConnection,
-)
+from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, ResponseHead
 
@@ -52,9 +48,9 @@ class InstrumentedPlane(MetadataPlane):
         `on_faults` is called when the active faults have changed.
         """
         super().__init__(sockets, handler, commands, clock, limits)
-        self.observer = observer
+        self.observer = observer  # None if nothing observes
         self.faults = ActiveFaults(chance)
-        self.is_instrumented = observer is not None
+        self.is_instrumented = observer is not None  # or a fault is active
         self._on_faults = on_faults
 
     # --- from other threads --------------------------------------------------
@@ -100,22 +96,14 @@ class InstrumentedPlane(MetadataPlane):
         self._on_faults()
 
 
-class InstrumentedConnectionPlane(ConnectionPlane, Protocol):
-    """The parts of the plane that an instrumented connection uses."""
-
-    injector: FaultInjector
-    is_instrumented: bool  # whether a fault or an observer is active
-    observer: RequestObserver | None  # None if nothing observes
-
-
 class InstrumentedConnection(MetadataConnection):
     """A metadata connection whose requests can be faulted and observed."""
 
     __slots__ = ("_observed",)
 
-    _plane: InstrumentedConnectionPlane
+    _plane: InstrumentedPlane
 
-    def __init__(self, plane: InstrumentedConnectionPlane) -> None:
+    def __init__(self, plane: InstrumentedPlane) -> None:
         """Create a connection of `plane`."""
         super().__init__(plane)
         # None if the current request is neither observed nor faulted.

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import struct
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.server.metadata.directory import EnabledState, normalize_address
@@ -12,17 +12,17 @@ from forewarn.server.metadata.handler import (
     Deferred,
     DelayResponse,
     HoldResponse,
-    MetadataHandler,
 )
 from forewarn.server.metadata.limits import Admission
 from forewarn.server.metadata.transport.http1 import (
     ConnectionState,
-    HeadCache,
     Http1Connection,
 )
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
-from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+
+if TYPE_CHECKING:
+    from forewarn.server.metadata.plane import MetadataPlane
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ _MAX_DRAINED = 1024 * 1024  # bytes
 _NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
 _IDLE = ConnectionState.IDLE  # looking it up on the class costs more than comparing
+_INCOMPLETE = (ConnectionState.HEAD, ConnectionState.BODY)
+_OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 _CANNOT_WRITE = error(
     503, "The service cannot write at the moment; try again", Retry_After="5"
@@ -44,27 +46,6 @@ _TOO_SLOW = error(408, "The request took too long to arrive")
 _TOO_MANY_CONNECTIONS = error(
     503, "This VM has too many connections; close some first", Retry_After="1"
 )
-
-
-class ConnectionPlane(Protocol):
-    """The parts of the metadata plane that a connection uses."""
-
-    handler: MetadataHandler
-    head_cache: HeadCache
-    long_polls: LongPollTimer
-    first_requests: FirstRequestDelay
-    second: int  # counted by the sweep, not by a clock
-
-    def admit(self, connection: "MetadataConnection", caller: str | None) -> Admission:
-        """Track `connection`, unless there are too many."""
-
-    def release(
-        self, connection: "MetadataConnection", caller: str | None, admission: Admission
-    ) -> None:
-        """Forget `connection`, which was given `admission`."""
-
-    def defer(self, connection: "MetadataConnection", deferred: Deferred) -> None:
-        """Do what must be done before the response on `connection`."""
 
 
 class MetadataConnection(asyncio.Protocol):
@@ -84,7 +65,7 @@ class MetadataConnection(asyncio.Protocol):
         "_transport",
     )
 
-    def __init__(self, plane: ConnectionPlane) -> None:
+    def __init__(self, plane: "MetadataPlane") -> None:
         """Create a connection of `plane`."""
         self._plane = plane
         self._transport: asyncio.Transport | None = None
@@ -298,16 +279,10 @@ class MetadataConnection(asyncio.Protocol):
         state, waited = self._http.state, second - self._since
         if self._stalled is not None and second - self._stalled > _WRITE_TIMEOUT:
             self.abort()
-        elif self._is_leaving or state in (
-            ConnectionState.DRAIN,
-            ConnectionState.CLOSED,
-        ):
+        elif self._is_leaving or state in _OVER:
             if waited > self._last_wait() and state is not ConnectionState.BUSY:
                 self.abort()
-        elif (
-            state in (ConnectionState.HEAD, ConnectionState.BODY)
-            and waited > _HEAD_TIMEOUT
-        ):
+        elif state in _INCOMPLETE and waited > _HEAD_TIMEOUT:
             self._since = second
             self._write(self._http.fail(_TOO_SLOW))
         elif state is ConnectionState.IDLE and waited > _IDLE_TIMEOUT:

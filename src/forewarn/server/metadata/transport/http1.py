@@ -135,7 +135,7 @@ class Http1Connection(Generic[_Deferred]):
         self._at = 0  # bytes of it consumed so far by `proceed`
         self._searched = 0  # bytes of it known to hold no end of a head
         self._request: Request | None = None
-        self._chunks: ChunkedBody | None = None
+        self._chunks: _ChunkedBody | None = None
 
     @property
     def request(self) -> Request:
@@ -242,7 +242,7 @@ class Http1Connection(Generic[_Deferred]):
             self._body = b""
             return self._finish(self._application.handle(request, b""))
         self.state = ConnectionState.BODY
-        self._chunks = ChunkedBody() if request.is_chunked else None
+        self._chunks = _ChunkedBody() if request.is_chunked else None
         should_continue = request.expects_continue and len(buffer) == self._at
         return CONTINUE if should_continue else b""
 
@@ -295,11 +295,10 @@ class Http1Connection(Generic[_Deferred]):
         return result
 
 
-class ChunkedBody:
+class _ChunkedBody:
     """Assembles a body from chunks as they arrive."""
 
     def __init__(self) -> None:
-        """Start before the first chunk."""
         self.is_whole = False
         self._body = bytearray()
         self._left = 0  # bytes still to come of this chunk and its line end

@@ -1,0 +1,120 @@
+"""The metadata plane with commands that take their time: enabling groups, stopping."""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event, Thread
+
+from tests.end_to_end.program import until
+from tests.patience import PATIENCE
+from tests.server.support.dialogs import a_request
+from tests.server.support.handlers import NOON, QUIET, a_harness, shown
+from tests.server.support.pollers import Poller
+
+from forewarn.clocks import ManualClock
+from forewarn.core.fleet import VM
+from forewarn.engine.readers.documents import DocumentUpdate
+from forewarn.server.metadata.limits import ConnectionLimits
+from forewarn.server.metadata.plane import MetadataPlane
+
+GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
+VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
+POST = (
+    b"POST /vm/a/metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\n"
+    b"Host: vm\r\nMetadata: true\r\nContent-Length: 38\r\n\r\n"
+    b'{"StartRequests":[{"EventId":"ABCD"}]}'
+)
+
+
+class SlowCommands:
+    """Commands that block until `let_go` is set."""
+
+    def __init__(self) -> None:
+        self.begun = Event()
+        self.let_go = Event()
+        self.approved = 0
+        self.turns: list[set[str]] = []  # groups enabled together
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        handler = a_harness(is_open=True, vms=VMS, groups=GROUPS).handler
+        limit = ConnectionLimits(per_vm=1000, total=1000)
+        clock = ManualClock(NOON)
+        self.plane = MetadataPlane([self.listening], handler, self, clock, limit)
+
+    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
+        self.begun.set()
+        self.let_go.wait(PATIENCE)
+        self.approved += 1
+
+    def listen(self, groups: Sequence[str]) -> None:
+        self.turns.append({*groups})
+        self.begun.set()
+        self.let_go.wait(PATIENCE)
+        self.enable(*groups)
+
+    def enable(self, *groups: str) -> None:
+        enabled = [replace(group, last_request=NOON) for group in GROUPS]
+        documents = [
+            shown(group, epoch="e1") for group in enabled if group.name in groups
+        ]
+        self.plane.apply_update(DocumentUpdate(position=1, shown=documents))
+
+
+def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None:
+    commands = SlowCommands()
+    commands.plane.start()
+    host, port = commands.listening.getsockname()
+    pollers = {vm.name: Poller(f"http://{host}:{port}", vm.name) for vm in VMS}
+    for name, poller in pollers.items():
+        target = f"/vm/{name}/metadata/scheduledevents?api-version=2020-07-01"
+        versions = f"/vm/{name}/metadata/versions"
+        first = a_request(versions, "Metadata: true")
+        poller.socket.sendall(first + a_request(target, "Metadata: true"))
+        assert poller.answer().status == 200  # so the second request is being processed
+        assert commands.begun.wait(PATIENCE)
+    commands.let_go.set()
+    for poller in pollers.values():
+        with poller:
+            assert poller.answer().status == 200
+    commands.plane.stop()
+    assert commands.turns == [{"a"}, {"b", "c"}]
+
+
+def test_hand_over_during_a_stop_does_not_block() -> None:
+    for _ in range(20):
+        plane = SlowCommands().plane
+        plane.start()
+        ends = Event()
+
+        def hand_over(plane: MetadataPlane = plane, ends: Event = ends) -> None:
+            while not ends.is_set():
+                plane.apply_update(DocumentUpdate(position=1))
+
+        threads = [Thread(target=hand_over, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        plane.stop()
+        ends.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert not any(thread.is_alive() for thread in threads)
+
+
+def test_waiting_approvals_are_dropped_by_a_stop() -> None:
+    commands = SlowCommands()
+    plane = commands.plane
+    commands.enable("a")
+    plane.start()
+    address = commands.listening.getsockname()
+    clients = [socket.create_connection(address) for _ in range(30)]
+    for client in clients:
+        client.sendall(POST)
+    assert commands.begun.wait(PATIENCE)
+    stopper = Thread(target=plane.stop)
+    stopper.start()
+    until(lambda: plane._pool._shutdown)  # responses in progress have been waited for
+    commands.let_go.set()
+    stopper.join(PATIENCE)
+    assert not stopper.is_alive()
+    assert commands.approved < len(clients)
+    for client in clients:
+        client.close()
