@@ -165,8 +165,10 @@ class MetadataConnection(asyncio.Protocol):
             return
         if before is ConnectionState.DRAIN:
             self._drained += len(data)
-            if self._drained > _MAX_DRAINED and self._transport is not None:
-                self._transport.pause_reading()  # the sweep closes it
+            if self._transport is not None:
+                self._transport.pause_reading()
+                if self._drained <= _MAX_DRAINED:  # else the sweep closes it
+                    self._plane.turns.add(self, self._caller or self._address)
             return
         self._write_after(before, http.receive(data))
 
@@ -214,9 +216,10 @@ class MetadataConnection(asyncio.Protocol):
             transport.close()
 
     def take_turn(self) -> None:
-        """Process requests that have arrived, after those of other callers."""
-        if self._http.is_behind and self._stalled is None:
-            self._write_after(self._http.state, self._http.proceed())
+        """Process what has arrived, after other callers were served, and read on."""
+        if self._stalled is None:
+            if self._http.is_behind:
+                self._write_after(self._http.state, self._http.proceed())
             self._continue()
 
     def _continue(self) -> None:
