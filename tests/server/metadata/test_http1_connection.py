@@ -101,6 +101,7 @@ def test_responses_keep_their_order_if_one_is_deferred() -> None:
     written = connection.receive(a_request("/a") + a_request("/later"))
     written += connection.receive(a_request("/b"))
     written += connection.resume(echo.render(connection.request, b"now"))
+    written += connection.proceed()
     bodies = [response.body for response in read(written, ["GET"] * 3)]
     assert bodies == [b"GET /a ", b"GET /later now", b"GET /b "]
 
@@ -110,6 +111,8 @@ def test_two_deferred_responses_are_sent_in_order() -> None:
     connection = a_connection(echo)
     connection.receive(a_request("/later") + a_request("/later"))
     first = connection.resume(echo.render(connection.request, b"1"))
+    assert connection.is_behind
+    assert connection.proceed() == b""
     assert connection.state is ConnectionState.BUSY
     second = connection.resume(echo.render(connection.request, b"2"))
     bodies = [response.body for response in read(first + second, ["GET"] * 2)]
@@ -133,6 +136,33 @@ def test_many_pipelined_requests_are_processed_in_batches() -> None:
     assert [len(response.body) for response in read(written, ["POST"] * 10)] == [
         20_008
     ] * 10
+
+
+def test_one_turn_parses_a_bounded_number_of_requests() -> None:
+    echo = EchoHandler()
+    connection = a_connection(echo)
+    connection.receive(a_request() * 100)
+    assert len(echo.requests) == 16
+    connection.receive(a_request())  # waits behind the others
+    assert len(echo.requests) == 16
+    connection.proceed()
+    assert len(echo.requests) == 32
+
+
+def test_connection_that_waits_for_its_turn_buffers_a_bounded_amount() -> None:
+    connection = a_connection(EchoHandler())
+    connection.receive(a_request() * 100)
+    for _ in range(5):
+        connection.receive(b"x" * 64 * 1024)
+    assert connection.state is ConnectionState.CLOSED
+    assert not connection.is_behind
+
+
+def test_body_has_a_bounded_number_of_chunks() -> None:
+    allowed = exchange(in_chunks(b"1\r\nx\r\n" * 1000 + b"0\r\n\r\n"))
+    assert [response.status for response in allowed.responses] == [200]
+    refused = exchange(in_chunks(b"1\r\nx\r\n" * 1001))
+    assert [response.status for response in refused.responses] == [413]
 
 
 def test_unexpected_response_is_dropped() -> None:

@@ -58,3 +58,14 @@ def test_closed_listener_is_not_reopened() -> None:
             connect_and_close(address)
 
     with_a_door(play)
+
+
+def test_connections_inherit_a_small_receive_buffer() -> None:
+    with ExitStack() as cleanup:
+        own = listen(ANY_PORT, cleanup)
+        Listener([own], asyncio.Protocol)
+        client = socket.create_connection(own.getsockname(), timeout=PATIENCE)
+        cleanup.callback(client.close)
+        accepted, _ = own.accept()
+        cleanup.callback(accepted.close)
+        assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) <= 64 * 1024

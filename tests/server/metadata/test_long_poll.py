@@ -254,7 +254,7 @@ def test_half_closed_client_gets_all_its_responses(count: int) -> None:
         line.send(a_poll())
     assert line.wire.eof_received() is True
     assert line.statuses == [304] * count
-    assert line.socket.done == ["close"]
+    assert line.socket.done[-1] == "close"
 
 
 def test_half_closed_client_is_not_held_after_enabling() -> None:

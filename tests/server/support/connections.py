@@ -20,7 +20,7 @@ from forewarn.server.metadata.faults.plane import (
     InstrumentedPlane,
 )
 from forewarn.server.metadata.handler import Deferred
-from forewarn.server.metadata.limits import Admission, ConnectionLimits
+from forewarn.server.metadata.limits import Admission, ConnectionLimits, TurnQueue
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.responses import ResponseHead
@@ -50,6 +50,7 @@ class RecordingTransport(asyncio.Transport):
             {"peername": (peer, 12345), "socket": SocketOptions(self.done)}
         )
         self.is_read = True
+        self.is_paused = False
         self.unread = 0  # bytes
         self._wire = wire
 
@@ -84,11 +85,18 @@ class RecordingTransport(asyncio.Transport):
     def abort(self) -> None:
         self.done.append("abort")
 
+    def is_closing(self) -> bool:
+        return not {"close", "abort"}.isdisjoint(self.done)
+
     def pause_reading(self) -> None:
-        self.done.append("pause")
+        if not self.is_paused:
+            self.is_paused = True
+            self.done.append("pause")
 
     def resume_reading(self) -> None:
-        self.done.append("resume")
+        if self.is_paused:
+            self.is_paused = False
+            self.done.append("resume")
 
 
 class ManualLoop:
@@ -97,6 +105,17 @@ class ManualLoop:
     def __init__(self) -> None:
         self.now = 1000.0
         self._calls: list[tuple[float, Callable[[], None]]] = []
+        self._soon: list[Callable[[], None]] = []
+        self._is_running = False
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call `callback` now, or after the one that is running."""
+        self._soon.append(callback)
+        if not self._is_running:
+            self._is_running = True
+            while self._soon:
+                self._soon.pop(0)()
+            self._is_running = False
 
     def time(self) -> float:
         return self.now
@@ -153,6 +172,7 @@ class FakePlane:
         self.handler = self.reception.handler
         self.head_cache = HeadCache()
         self.loop = ManualLoop()
+        self.turns = TurnQueue(self.loop.call_soon)
         self.long_polls = LongPollTimer(self.loop)
         self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
         self.observer = observer

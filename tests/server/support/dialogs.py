@@ -32,6 +32,9 @@ class EchoHandler:
         response = Response(200, text)
         return STAMP.render(response, request.connection, is_head=request.is_head)
 
+    def may_proceed(self) -> bool:
+        return True
+
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         self.methods.append("HEAD" if is_head else "GET")
         return STAMP.render(response, CLOSE, is_head=is_head)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from forewarn.cli.rehearse.terminal import NoProgress
+from forewarn.cli.rehearse.terminal import ProgressScreen
 from forewarn.testing.scenario.model import ExpectStep, Scenario, Step
 from forewarn.testing.scenario.player import ScenarioRun, play
 from forewarn.testing.scenario.results import ScenarioResult
@@ -17,7 +17,7 @@ _SHORT = 6.0  # seconds, for handlers that poll ten times a second
 def rehearse(scenario: Scenario, command: Sequence[str]) -> ScenarioResult:
     """Play `scenario` to `command`."""
     run = ScenarioRun(command=command, seed=1, timeout=100)
-    return play(scenario, run, NoProgress())
+    return play(scenario, run, ProgressScreen())
 
 
 def shortened(scenario: Scenario) -> Scenario:

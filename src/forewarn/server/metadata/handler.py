@@ -160,8 +160,9 @@ class MetadataHandler:
         self.counts.add(request.labels, response.status)
         return self.head.render(response, request.connection, is_head=request.is_head)
 
-    def refuse(self, response: Response, *, is_head: bool) -> bytes:
+    def refuse(self, response: Response, address: str, *, is_head: bool) -> bytes:
         """Render the last response of a connection, and count it."""
+        self._admits(self.directory.find(address, None))
         self.counts.add(UNREAD, response.status)
         return self.head.render(response, CLOSE, is_head=is_head)
 
@@ -175,13 +176,14 @@ class MetadataHandler:
         may_wait: bool = True,
     ) -> bytes | Deferred:
         target = self._route(request)
+        vm = None if isinstance(target, Fixed) else target.vm
+        entry = self.directory.find(address, vm)
+        if is_new and not self._admits(entry):
+            return self.render(request, _TOO_MANY)
         if isinstance(target, Fixed):
             return self.render(request, target.response)
-        entry = self.directory.find(address, target.vm)
         if entry is None:
-            return self.render(request, _unknown_vm(address, target.vm))
-        if is_new and self._rate is not None and self._rate.wait(entry.vm.name):
-            return self.render(request, _TOO_MANY)
+            return self.render(request, _unknown_vm(address, vm))
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
             response = instance.read_instance(entry.vm, group_state.group, target)
@@ -199,6 +201,12 @@ class MetadataHandler:
                 else DelayResponse(group_state=delay)
             )
         return self._approve(request, entry, body, delay)
+
+    def _admits(self, entry: VmEntry | None) -> bool:
+        """Count a request of a VM; return False if it exceeds the rate."""
+        if self._rate is None or entry is None:
+            return True
+        return not self._rate.wait(entry.vm.name)
 
     def _route(self, request: Request) -> Route:
         if request.route is None:

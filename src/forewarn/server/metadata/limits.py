@@ -1,13 +1,19 @@
-"""Limits of connections, and of the request rate per caller."""
+"""Limits per caller: connections, request rate, and turns."""
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum, auto
+from itertools import islice
+from typing import Protocol
 
 _log = logging.getLogger(__name__)
 
 _MAX_REFUSED = 64  # at once; further connections are closed without a response
+_OUT_OF_TURN = 4  # reads per caller and round
+_TURNS = 32  # callers per round
+_MAX_COUNTED = 10_000  # callers
 
 
 class RateLimit:
@@ -39,6 +45,58 @@ class RateLimit:
         if self._max_callers is not None and len(self._left) > self._max_callers:
             del self._left[next(iter(self._left))]
         return 0.0 if is_admitted else (1 - left) / self._per_second
+
+
+class TurnTaker(Protocol):
+    """A connection on which more has arrived than is processed at once."""
+
+    def take_turn(self) -> None:
+        """Process a bounded part of it; call `TurnQueue.add` again if some is left."""
+
+
+class TurnQueue:
+    """Turns of connections that are behind: in each round one per caller.
+
+    Between two rounds the event loop serves everybody else, and a caller is served a
+    few requests out of turn. So the work that one caller can cause until others are
+    served is bounded, however many connections it has.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        """Start each round with `call_soon`, in the next turn of the event loop."""
+        self._call_soon = call_soon
+        self._waiting: dict[str, dict[TurnTaker, None]] = {}  # by caller, in order
+        self._admitted: Counter[str] = Counter()  # since the last round
+        self._is_scheduled = False
+
+    def admits(self, caller: str) -> bool:
+        """Count a read from `caller`; return False if it must wait for its turn."""
+        self._admitted[caller] += 1
+        if len(self._admitted) > _MAX_COUNTED:
+            self._admitted.clear()
+        return self._admitted[caller] <= _OUT_OF_TURN and caller not in self._waiting
+
+    def add(self, connection: TurnTaker, caller: str) -> None:
+        """Give `connection` a turn, after those of `caller` that wait already."""
+        self._waiting.setdefault(caller, {})[connection] = None
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_soon(self._serve)
+
+    def _serve(self) -> None:
+        """Serve one connection of each caller, longest wait first."""
+        self._is_scheduled = False
+        self._admitted.clear()
+        for caller in [*islice(self._waiting, _TURNS)]:
+            connections = self._waiting.pop(caller)
+            first = next(iter(connections))
+            del connections[first]
+            if connections:
+                self._waiting[caller] = connections  # last in the next round
+            first.take_turn()
+        if self._waiting and not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_soon(self._serve)
 
 
 class Admission(Enum):

@@ -25,7 +25,7 @@ from forewarn.server.metadata.handler import (
     EnableFirst,
     MetadataHandler,
 )
-from forewarn.server.metadata.limits import Admission, ConnectionLimits
+from forewarn.server.metadata.limits import Admission, ConnectionLimits, TurnQueue
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
@@ -52,8 +52,9 @@ class EngineCommands(Protocol):
 class MetadataPlane:
     """Serves /metadata/... on a set of sockets."""
 
-    long_polls: LongPollTimer  # both exist once the loop runs
+    long_polls: LongPollTimer  # these exist once the loop runs
     first_requests: FirstRequestDelay
+    turns: TurnQueue
 
     def __init__(
         self,
@@ -176,6 +177,7 @@ class MetadataPlane:
 
     def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Create everything that needs `loop`."""
+        self.turns = TurnQueue(loop.call_soon)
         self.long_polls = LongPollTimer(loop)
         self.first_requests = FirstRequestDelay(loop, self.handler, self._wake)
 

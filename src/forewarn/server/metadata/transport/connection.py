@@ -92,7 +92,11 @@ class MetadataConnection(asyncio.Protocol):
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Render the last response of this connection."""
-        return self._plane.handler.refuse(response, is_head=is_head)
+        return self._plane.handler.refuse(response, self._address, is_head=is_head)
+
+    def may_proceed(self) -> bool:
+        """Whether this caller may be served now, and not only when it is its turn."""
+        return self._plane.turns.admits(self._caller or self._address)
 
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
         return self._plane.handler.handle_again(
@@ -141,8 +145,10 @@ class MetadataConnection(asyncio.Protocol):
             return
         if before is ConnectionState.DRAIN:
             self._drained += len(data)
-            if self._drained > _MAX_DRAINED and self._transport is not None:
-                self._transport.pause_reading()  # the sweep closes it
+            if self._transport is not None:
+                self._transport.pause_reading()
+                if self._drained <= _MAX_DRAINED:  # else the sweep closes it
+                    self._plane.turns.add(self, self._caller or self._address)
             return
         self._write_after(before, http.receive(data))
 
@@ -161,12 +167,9 @@ class MetadataConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read again, starting with the requests that have arrived already."""
+        """Read again, after the requests that have arrived already."""
         self._stalled = None
-        if self._transport is not None:
-            self._transport.resume_reading()
-            if self._http.is_behind:
-                self._write(b"")
+        self._continue()
 
     def _write_after(self, before: ConnectionState, written: bytes) -> None:
         if written or self._http.state is not before:
@@ -179,9 +182,10 @@ class MetadataConnection(asyncio.Protocol):
             return
         if written:
             transport.write(written)
-        while http.is_behind and self._stalled is None:
-            self._since = self._plane.second
-            transport.write(http.proceed())
+        if http.is_behind:
+            transport.pause_reading()
+            self._plane.turns.add(self, self._caller or self._address)
+            return
         state = http.state
         if state is ConnectionState.BUSY:
             self._take_deferred()
@@ -190,6 +194,23 @@ class MetadataConnection(asyncio.Protocol):
                 transport.write_eof()
         elif state is ConnectionState.CLOSED or self._is_leaving:
             transport.close()
+
+    def take_turn(self) -> None:
+        """Process what has arrived, after other callers were served, and read on."""
+        if self._stalled is None:
+            if self._http.is_behind:
+                self._write_after(self._http.state, self._http.proceed())
+            self._continue()
+
+    def _continue(self) -> None:
+        """Read again, unless something is left to do first."""
+        transport = self._transport
+        if transport is None or transport.is_closing() or self._stalled is not None:
+            return
+        if self._http.is_behind:
+            self._plane.turns.add(self, self._caller or self._address)
+        else:
+            transport.resume_reading()
 
     # --- deferred responses --------------------------------------------------
 

@@ -5,6 +5,8 @@
    wait in the buffer.
 3. A request that repeats the bytes of an earlier one is not parsed again; pollers do
    nothing else.
+4. Every call does a bounded amount of work, a turn. If more has arrived, `is_behind` is
+   set and the caller continues with `proceed` after it has served others.
 """
 
 import re
@@ -31,7 +33,9 @@ _END = b"\r\n\r\n"
 _MAX_EMPTY_LINES = 4  # before a request; RFC 9112, 2.2, wants at least one
 _IS_HEAD_METHOD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MAX_EMPTY_LINES)
 _MAX_WAITING = 256 * 1024  # bytes of requests sent before the last response
-_MAX_WRITTEN = 64 * 1024  # bytes of responses before the client must read them
+_MAX_WRITTEN = 64 * 1024  # bytes of responses per turn
+_MAX_PARSED = 16  # heads and bodies per turn
+_MAX_CHUNKS = 1000  # of one body
 _MAX_CACHED_HEADS = 4096
 _MAX_CACHED_HEAD = 1024  # bytes
 
@@ -75,6 +79,9 @@ class Application(Protocol[_Covariant]):
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Return the last response of a connection."""
+
+    def may_proceed(self) -> bool:
+        """Whether requests may be parsed now, and not only when it is their turn."""
 
 
 class HeadCache:
@@ -126,7 +133,7 @@ class Http1Connection(Generic[_Deferred]):
     ) -> None:
         """Pass requests to `application`; look up parsed heads in `head_cache`."""
         self.state = ConnectionState.IDLE
-        self.is_behind = False  # more requests have arrived than are handled at once
+        self.is_behind = False  # more has arrived than one turn handles
         self.deferred: _Deferred | None = None
         self._application = application
         self._head_cache = head_cache
@@ -163,22 +170,24 @@ class Http1Connection(Generic[_Deferred]):
         if self.state in _OVER:
             return b""
         self._buffer = self._buffer + data if self._buffer else data
-        if self.state is _BUSY:
+        if self.state is _BUSY or self.is_behind:
             if len(self._buffer) > _MAX_WAITING:
-                self._buffer = b""
+                self._buffer, self.is_behind = b"", False
                 self.state = ConnectionState.CLOSED
+            return b""
+        if not self._application.may_proceed():
+            self.is_behind = True
             return b""
         return self.proceed()
 
     def resume(self, result: bytes | _Deferred) -> bytes:
-        """Send the deferred response, then process what has arrived meanwhile."""
+        """Send the deferred response; what has arrived meanwhile has its turn later."""
         if self.state is not _BUSY:
             return b""
         self.deferred = None
         written = self._finish(result)
-        if not self._buffer or self.state is _BUSY:
-            return written
-        return written + self.proceed()
+        self.is_behind = bool(self._buffer) and self.state is _IDLE
+        return written
 
     def end(self) -> None:
         """Mark the deferred response as the last one of the connection."""
@@ -201,14 +210,14 @@ class Http1Connection(Generic[_Deferred]):
         return self._application.refuse(response, is_head=is_head)
 
     def proceed(self) -> bytes:
-        """Process the bytes that have arrived; return the bytes to write."""
+        """Process the bytes that have arrived, for one turn; return those to write."""
         written: list[bytes] = []
         left = _MAX_WRITTEN
         self.is_behind = False
         try:
             while self.state is not _BUSY and self.state not in _OVER:
-                if left <= 0:
-                    self.is_behind = True
+                if left <= 0 or len(written) == _MAX_PARSED:
+                    self.is_behind = self._at < len(self._buffer)
                     break
                 step = self._step()
                 if step is None:
@@ -301,6 +310,7 @@ class _ChunkedBody:
     def __init__(self) -> None:
         self.is_whole = False
         self._body = bytearray()
+        self._chunks = 0
         self._left = 0  # bytes still to come of this chunk and its line end
         self._extra = _MAX_EXTRA  # bytes of extensions and trailers still allowed
         self._in_trailers = False
@@ -360,6 +370,9 @@ class _ChunkedBody:
         length = int(size[1], 16)
         if len(self._body) + length > MAX_BODY:
             raise _too_large()
+        self._chunks += 1
+        if self._chunks > _MAX_CHUNKS and length:
+            raise BadRequest(error(413, f"The body has over {_MAX_CHUNKS} chunks"))
         self._in_trailers = length == 0
         self._left = length + 2 if length else 0
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 _BACKLOG = 4096
+_RECEIVE_BUFFER = 16 * 1024  # bytes; what one connection can make the loop read at once
 
 
 class Listener:
@@ -21,6 +22,10 @@ class Listener:
         make_protocol: Callable[[], asyncio.Protocol],
     ) -> None:
         """Accept on `sockets`, which are bound; `make_protocol` is per connection."""
+        for bound_socket in sockets:  # accepted sockets inherit it
+            bound_socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER
+            )
         self._sockets = sockets
         self._make_protocol = make_protocol
         self._servers: list[asyncio.Server] = []
