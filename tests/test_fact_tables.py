@@ -16,7 +16,7 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.queries.report import UNSTICKING
 from forewarn.engine.queries import COUNTED
 from forewarn.notifiers.targets import USUAL
-from forewarn.testing.rehearsal.timeline import SHOWN
+from forewarn.testing.rehearsal.timeline import HIDDEN
 
 PORTAL = Path(forewarn.__file__).parent / "server" / "portal" / "service" / "model.js"
 
@@ -44,7 +44,10 @@ TABLES: Mapping[str, tuple[set[str], str]] = {
         " ListeningBegan Published Seen TokenCreated TokenRevoked AccessRefused",
     ),
     "timeline of a rehearsal": (
-        {"Announced", "OutageEnded", *names(get_args(SHOWN))},
+        {
+            "OutageEnded",
+            *(names(get_args(f.MaintenanceFact)) - names(get_args(HIDDEN))),
+        },
         "WorkBegan WorkDone WorkPrinted FleetChanged ListeningBegan Published Seen"
         " TokenCreated TokenRevoked AccessRefused",
     ),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import assert_never
 
 from forewarn.core.fleet import VM, Audience, Group
 from forewarn.core.lifecycle import facts as f
@@ -128,36 +127,12 @@ def _shown(slice_: Slice) -> Sequence[AudienceView]:
 
 
 def _groups(fact: f.Fact) -> Iterable[str]:
-    """Return the groups whose documents or members `fact` may have changed."""
-    match fact:
-        case f.Published() | f.ListeningBegan():
-            return (fact.group,)
-        case f.FleetChanged():
-            return {
-                *(group.name for group in fact.groups),
-                *(vm.group for vm in fact.vms),
-            }
-        case (
-            f.Announced()
-            | f.Approved()
-            | f.VmsLeft()
-            | f.Withdrawn()
-            | f.Started()
-            | f.WorkBegan()
-            | f.WorkDone()
-            | f.WorkFailed()
-            | f.WorkPrinted()
-            | f.WorkRetried()
-            | f.WorkEnded()
-            | f.Completed()
-            | f.Canceled()
-            | f.Closed()
-            | f.Seen()
-            | f.OutageEnded()
-            | f.TokenCreated()
-            | f.TokenRevoked()
-            | f.AccessRefused()
-        ):
-            return ()  # a Published fact follows if a document changed
-        case _:
-            assert_never(fact)
+    """Return the groups whose documents or members `fact` may have changed.
+
+    Whatever changes a document, a Published fact follows.
+    """
+    if isinstance(fact, f.FleetChanged):
+        return {*(group.name for group in fact.groups), *(vm.group for vm in fact.vms)}
+    if isinstance(fact, f.Published | f.ListeningBegan):
+        return (fact.group,)
+    return ()

@@ -27,19 +27,8 @@ from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 TITLE = "scheduled events, by the service's clock:"
 
 _WIDTH = 80
-#: Facts shown with the name of their maintenance.
-SHOWN = (
-    f.Approved
-    | f.Started
-    | f.Completed
-    | f.Canceled
-    | f.Closed
-    | f.WorkEnded
-    | f.WorkFailed
-    | f.WorkRetried
-    | f.VmsLeft
-    | f.Withdrawn
-)
+#: Facts about a maintenance that are not shown: the progress of the driver.
+HIDDEN = f.WorkBegan | f.WorkDone | f.WorkPrinted
 
 _MAX_LINES = 24  # lines below the title
 _FIRST_LINES = 7  # lines kept at the top if there are more
@@ -175,7 +164,7 @@ def _describe_fact(
     if isinstance(fact, f.Approved) and fact.via is not Via.POLICY:
         approved = short_name(maintenances[fact.maintenance], fact.event)
         return f"{fact.by} approved {approved}"
-    if isinstance(fact, SHOWN):
+    if isinstance(fact, f.MaintenanceFact) and not isinstance(fact, HIDDEN):
         return f"{short_name(maintenances[fact.maintenance])} {fact_text(fact)}"
     return None
 
