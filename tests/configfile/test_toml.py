@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forewarn.configfile.toml import KeyPath, lines_of
+from forewarn.configfile.toml import lines_of
+from forewarn.configfile.values import KeyPath
 
 FILE = """\
 # a comment with [brackets] and = signs

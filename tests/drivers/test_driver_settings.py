@@ -75,7 +75,7 @@ def test_driver_name_may_be_in_any_case(name: str) -> None:
 
 
 def test_unknown_driver_is_refused_with_the_valid_names() -> None:
-    with pytest.raises(InvalidInput, match="nothing, operator, script"):
+    with pytest.raises(InvalidInput, match='"nothing", "operator", "script"'):
         from_file(name="magic")
 
 

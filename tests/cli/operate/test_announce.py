@@ -139,10 +139,10 @@ def test_too_little_notice_is_refused_with_the_earliest_time(
     [
         ("reboot", "--vm --host --group"),
         ("reboot --vm web-0 --host host-a", "not allowed with"),
-        ("explode --vm web-0", "not an event type"),
+        ("explode --vm web-0", 'expected one of "Freeze", '),
         ("reboot --vm web-0 --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
         ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no zone"),
-        ("reboot --vm web-0 --source moon", "neither platform nor user"),
+        ("reboot --vm web-0 --source moon", 'expected one of "Platform", "User"'),
         ("reboot --vm web-0 --emergency", "needs a --reason"),
         ("reboot --vm web-0 --ignore-gates", "only possible with --emergency"),
     ],

@@ -39,13 +39,13 @@ polls_at_least_every = "often"
 """
     assert errors_in(text) == [
         'reboot.toml, line 1: title: expected text, not ""',
-        'reboot.toml, line 2: unknown key "nmae"; known are title, description, vm,'
-        " fleet, patience, throughout, steps",
+        "reboot.toml, line 2: nmae: unknown key; expected one of: title, description,"
+        " vm, fleet, patience, throughout, steps",
         'reboot.toml, line 5: restart in step 1: there is no VM "web-9" in the fleet;'
         " there are web-0, web-1, web-2, db-0, batch_0, batch_1, batch_2, batch_3",
         "reboot.toml, line 8: step 2: `of` is missing: the event that starts or ends",
         "reboot.toml, line 11: step 3: `event` is missing: which event is meant",
-        'reboot.toml, line 13: step 3: unknown key "evnt"; did you mean "event"?',
+        'reboot.toml, line 13: evnt in step 3: unknown key; did you mean "event"?',
         "reboot.toml, line 16: polls_at_least_every in [throughout]: expected a"
         ' duration such as 90, 90s, 20m, 1h30m, 1d or 250ms, not "often"',
     ]
@@ -114,7 +114,7 @@ WRONG = [
     ),
     (
         '{anounce = "Reboot", vms = ["web-0"]}',
-        'step 2: unknown key "anounce"; did you mean "announce"?',
+        'step 2: anounce: unknown key; did you mean "announce"?',
     ),
     (
         '{advance = "999999999d999999999h"}',
@@ -194,7 +194,7 @@ def test_wrong_fleet_suppresses_errors_about_names() -> None:
     message = only_error(
         a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]")
     )
-    assert message.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
+    assert message.startswith("line 7: fleet: [[vms]] 1: name: expected a name")
 
 
 def test_a_fleet_without_vms_is_refused() -> None:

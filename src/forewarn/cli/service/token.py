@@ -47,7 +47,7 @@ def register(subcommands: Subcommands) -> None:
         Option(
             flag="--role",
             metavar="|".join(_ROLES),
-            read=one_of(*_ROLES, noun="a role"),
+            read=one_of(*_ROLES),
             help="what its holder may do; with --group it is `group`",
         ),
         Option(flag="--group", metavar="NAME", help="the group that it is for"),

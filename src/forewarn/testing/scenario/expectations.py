@@ -181,7 +181,7 @@ def _fault(
 
 CLEAR = StepKey(
     name="clear",
-    kind=values.word("faults"),
+    kind=values.one_of("faults"),
     help="let the service behave again",
     is_needed=True,
 )

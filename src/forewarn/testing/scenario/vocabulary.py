@@ -209,7 +209,7 @@ ADVANCE = StepKey(
 )
 ADVANCE_TO = StepKey(
     name="advance_to",
-    kind=values.word("start", "end"),
+    kind=values.one_of("start", "end"),
     help="move the clock on until an event starts, or is over",
     is_needed=True,
 )
