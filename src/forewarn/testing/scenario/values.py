@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
-from typing import Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from forewarn.configfile.diagnostics import Location
 from forewarn.configfile.values import (
@@ -184,27 +184,33 @@ PROBABILITY = _plain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey(Generic[_Value]):
-    """One key: its kind of value and its help text."""
+    """One key: its kind of value, its help text, and the step's field for its value."""
 
     name: str
     kind: ValueKind[_Value]
     help: str
     is_needed: bool = False
+    field: str = ""  # empty if it has the name of the key
+
+    @property
+    def target(self) -> str:
+        """The name of the field."""
+        return self.field or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One table of the file, parsed."""
+    """One table of the file, parsed: the values by their fields."""
 
-    values: Mapping[str, object]
+    fields: Mapping[str, Any]
 
     def get(self, key: StepKey[_T]) -> _T | None:
         """Return the value of `key`; None if it is absent."""
-        return cast("_T | None", self.values.get(key.name))
+        return cast("_T | None", self.fields.get(key.target))
 
     def must(self, key: StepKey[_T]) -> _T:
         """Return the value of a required key."""
-        return cast("_T", self.values[key.name])
+        return cast("_T", self.fields[key.target])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +232,11 @@ class StepForm:
         return (self.verb, *self.one_of, *self.keys)
 
 
+def making(step: Callable[..., Step]) -> Callable[[StepTable, StepNames], Step]:
+    """Return the `make` of a form whose keys are the fields of `step`."""
+    return lambda row, _: step(**row.fields)
+
+
 def read_table(
     table: object, keys: Sequence[StepKey[object]], location: Location, names: StepNames
 ) -> StepTable | None:
@@ -240,4 +251,7 @@ def read_table(
     ]
     for key in missing:
         location.refuse(f"`{key.name}` is missing: {key.help}")
-    return None if problems or missing else StepTable(values)
+    if problems or missing:
+        return None
+    given = [key for key in keys if key.name in values]
+    return StepTable({key.target: values[key.name] for key in given})
