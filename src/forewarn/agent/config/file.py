@@ -10,7 +10,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -102,17 +102,19 @@ def _plan(plain: Mapping[str, Any], top: Location) -> Plan:
     parts = {part: settings.pop(part) for part in _TABLES if part in settings}
     hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
     rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
-    scripts = _ScriptFolder()
+    in_file = len(rules)
     if "scripts" in settings:
-        scripts = _read_script_folder(settings["scripts"], top.key("scripts"))
+        found = _read_script_folder(settings["scripts"], top.key("scripts"))
+        hooks |= found[0]
+        rules += found[1]
     settings.setdefault("state", default_state_folder())
     plan = Plan(
         **settings,
         **_fields(parts.get("metrics", {}), METRICS, top.below("metrics", "[metrics]")),
-        hooks={**hooks, **scripts.hooks},
-        rules=(*rules, *scripts.rules),
+        hooks=hooks,
+        rules=tuple(rules),
     )
-    _check_whole(plan, top, in_file=len(rules))
+    _check_whole(plan, top, in_file=in_file)
     return plan
 
 
@@ -231,22 +233,16 @@ def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]
 # --- folder of scripts -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ScriptFolder:
-    """The hooks and rules that a folder of scripts adds to a plan."""
-
-    hooks: Mapping[str, Hook] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
-
-
-def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
-    """Read a folder; report its errors and warnings at `location`."""
+def _read_script_folder(
+    folder: Path, location: Location
+) -> tuple[dict[str, Hook], list[Rule]]:
+    """Return the hooks and rules of a folder; report its problems at `location`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         location.refuse(f"{folder} cannot be read: {why}")
-        return _ScriptFolder()
+        return {}, []
     by_step: dict[tuple[EventType, HookPoint], str] = {}
     for name in names:
         meaning = _type_and_step(name)
@@ -262,7 +258,7 @@ def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
         name: Hook(name=name, command=(str(folder.absolute() / name),))
         for name in by_step.values()
     }
-    return _ScriptFolder(hooks=hooks, rules=tuple(_script_rules(by_step)))
+    return hooks, [*_script_rules(by_step)]
 
 
 def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterator[Rule]:

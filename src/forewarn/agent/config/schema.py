@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from forewarn.agent.config.plan import (
     ApprovalPolicy,
+    HookPoint,
     NumberRange,
     RuleScope,
     SharedApproval,
@@ -283,13 +284,7 @@ HOOK: Keys = MappingProxyType(
 
 #: The keys of a rule that name hooks; each field is a step.
 STEPS: Keys = MappingProxyType(
-    {
-        "prepare": ConfigKey(_read_names, "prepare"),
-        "started": ConfigKey(_read_names, "started"),
-        "started_without_notice": ConfigKey(_read_names, "started-without-notice"),
-        "recover": ConfigKey(_read_names, "recover"),
-        "undo": ConfigKey(_read_names, "undo"),
-    }
+    {step.replace("-", "_"): ConfigKey(_read_names, step) for step in HookPoint}
 )
 
 RULE: Keys = MappingProxyType(

@@ -71,7 +71,6 @@ def _expectation(expectation: Expectation, patience: float) -> StepForm:
         name="expect",
         kind=values.one_of(expectation),
         help=_HELP[expectation],
-        is_needed=True,
         field="expectation",
     )
     seconds = patience if WITHIN in _KEYS[expectation] else 0.0
@@ -150,7 +149,6 @@ def _fault(
         name="fault",
         kind=values.one_of(*kinds),
         help=help_text,
-        is_needed=True,
         field="kind",
     )
 
@@ -164,7 +162,6 @@ CLEAR = StepKey(
     name="clear",
     kind=values.one_of("faults"),
     help="let the service behave again",
-    is_needed=True,
 )
 
 FAULTS: tuple[StepForm, ...] = (

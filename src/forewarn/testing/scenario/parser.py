@@ -202,7 +202,7 @@ def _steps(
             )
         return ()
     parsed = [
-        read_step(table, number, forms, location.below(number - 1), names)
+        _read_step(table, number, forms, location.below(number - 1), names)
         for number, table in enumerate(tables, 1)
     ]
     return tuple(step for step in parsed if step is not None)
@@ -240,7 +240,7 @@ def step_forms(patience: float) -> Forms:
     return by_verb
 
 
-def read_step(
+def _read_step(
     table: object, number: int, forms: Forms, location: Location, names: StepNames
 ) -> Step | None:
     """Parse the step `number`; None if it is invalid."""

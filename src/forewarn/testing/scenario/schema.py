@@ -122,7 +122,9 @@ def _ref(name: str) -> Schema:
 
 def _form(form: StepForm) -> Schema:
     choice = [{"required": [key.name]} for key in form.one_of]
-    described = {"description": form.verb.help, **_table(form.all_keys)}
+    required = [form.verb.name, *_required(form.keys)]
+    table = _object(_properties(form.all_keys, {}), *required)
+    described = {"description": form.verb.help, **table}
     return {**described, "oneOf": choice} if choice else described
 
 

@@ -189,7 +189,7 @@ class StepKey(Generic[_Value]):
     name: str
     kind: ValueKind[_Value]
     help: str
-    is_needed: bool = False
+    is_needed: bool = False  # a verb always is
     field: str = ""  # empty if it has the name of the key
 
     @property

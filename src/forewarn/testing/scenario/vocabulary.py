@@ -28,7 +28,6 @@ ANNOUNCE = StepKey(
     name="announce",
     kind=values.one_of(*EventType),
     help="announce an event",
-    is_needed=True,
     field="type",
 )
 VMS = StepKey(name="vms", kind=values.VMS, help="the VMs that it touches")
@@ -128,9 +127,7 @@ _OPERATIONS = {
 
 
 def _operate(operation: VmOperation, help_text: str) -> StepForm:
-    verb = StepKey(
-        name=operation, kind=values.VM, help=help_text, is_needed=True, field="vm"
-    )
+    verb = StepKey(name=operation, kind=values.VM, help=help_text, field="vm")
 
     def make(row: StepTable, names: StepNames) -> s.Step:
         vm = row.must(verb)
@@ -149,9 +146,7 @@ def _operate(operation: VmOperation, help_text: str) -> StepForm:
 def _of_host(
     verb: str, help_text: str, step: Callable[..., s.Step], *keys: StepKey[object]
 ) -> StepForm:
-    host = StepKey(
-        name=verb, kind=values.HOST, help=help_text, is_needed=True, field="host"
-    )
+    host = StepKey(name=verb, kind=values.HOST, help=help_text, field="host")
     return StepForm(
         verb=host,
         keys=keys,
@@ -199,21 +194,18 @@ _ADVANCE = StepKey(
     name="advance",
     kind=values.SERVICE_DURATION,
     help="move the clock on",
-    is_needed=True,
     field="by",
 )
 _ADVANCE_TO = StepKey(
     name="advance_to",
     kind=values.one_of("start", "end"),
     help="move the clock on until an event starts, or is over",
-    is_needed=True,
 )
 _OF = _of_event("of", "the event that starts or ends")
 _OUTAGE = StepKey(
     name="outage",
     kind=values.SERVICE_DURATION,
     help="let the service be away, for so long by its clock",
-    is_needed=True,
     field="lasts",
 )
 _REAL = StepKey(
@@ -226,7 +218,6 @@ _WAIT = StepKey(
     name="wait",
     kind=values.REAL_DURATION,
     help="let real time pass",
-    is_needed=True,
     field="seconds",
 )
 
