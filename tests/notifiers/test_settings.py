@@ -61,28 +61,13 @@ def test_every_key_can_be_set() -> None:
     assert target.groups == frozenset({"web", "db"})
     assert target.facts == {"Started", "Completed"}
     assert (target.timeout, target.headers) == (3.0, {"X-Team": "ops"})
-
-
-def test_single_name_need_not_be_in_a_list() -> None:
-    target = a_target(groups="web", facts="Started")
-    assert target.groups == frozenset({"web"})
-    assert target.facts == {"Started"}
+    single = a_target(groups="web", facts="Started")
+    assert single.groups == frozenset({"web"})
+    assert single.facts == {"Started"}
 
 
 def test_a_star_stands_for_all_facts() -> None:
     assert a_target(facts=["*"]).facts == {*KINDS}
-
-
-def test_targets_may_be_in_the_environment() -> None:
-    config = load(
-        SettingSources(
-            environment={
-                **HOME,
-                "FOREWARN_NOTIFY_TARGETS": '[{ name = "log", kind = "log" }]',
-            }
-        )
-    )
-    assert [target.kind for target in config.notify_targets] == ["log"]
 
 
 # --- secrets -----------------------------------------------------------------
@@ -165,7 +150,7 @@ def test_webhook_may_be_given_as_a_flag() -> None:
     assert {target.secrets for target in config.notify_targets} == {("new", "old")}
 
 
-def test_a_webhook_may_be_in_the_environment() -> None:
+def test_webhooks_in_the_environment_are_separated_by_spaces() -> None:
     config = load(
         SettingSources(environment={**HOME, "FOREWARN_WEBHOOK": f"{URL} {URL}/2"})
     )
@@ -187,9 +172,7 @@ def test_webhook_given_twice_is_one_target() -> None:
     assert len(config.notify_targets) == 1
 
 
-@pytest.mark.parametrize(
-    "url", ["", "ops.example", "ftp://x/", "http://", "http://x:0/", "http://x/ y", 7]
-)
+@pytest.mark.parametrize("url", ["ops.example", 7])
 def test_invalid_url_is_refused(url: object) -> None:
     with pytest.raises(InvalidInput, match=r"--webhook: expected a URL such as"):
         load(SettingSources(flags={"webhook": [url]}, environment=HOME))

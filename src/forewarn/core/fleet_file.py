@@ -39,10 +39,12 @@ _LONGEST_TEXT = 1000
 
 #: Parses the name of a host, group or VM.
 read_name = matching(NAME, "a name of 1 to 80 of A-Z a-z 0-9 . _ -")
-_read_domain = whole_number(0, 999_999)
+#: Parses the number of an update domain or fault domain.
+read_domain = whole_number(0, 999_999)
 
 
-def _read_text(value: object) -> str:
+def read_text(value: object) -> str:
+    """Parse text, which may be empty."""
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _is_whole(value):
         return value
     raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value)
@@ -64,16 +66,16 @@ def _read_ip(value: object) -> str:
 def _read_tags(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         raise invalid_value("a table of text", value)
-    return read_table(value, {_read_text(name): _read_text for name in value})
+    return read_table(value, {read_text(name): read_text for name in value})
 
 
 # --- tables ------------------------------------------------------------------
 
-_Readers = Mapping[str, Reader[Any]]
+Readers = Mapping[str, Reader[Any]]
 
-_HOST: _Readers = {"name": read_name}
+HOST_KEYS: Readers = {"name": read_name}
 
-_GROUP: _Readers = {
+GROUP_KEYS: Readers = {
     "name": read_name,
     "kind": one_of(*GroupKind, is_exact=True),
     "listening": one_of(*Listening, is_exact=True),
@@ -84,22 +86,22 @@ _GROUP: _Readers = {
     "isolated": read_flag,
 }
 
-_VM: _Readers = {
+VM_KEYS: Readers = {
     "name": read_name,
     "group": read_name,
     "host": read_name,
-    "update_domain": _read_domain,
-    "fault_domain": _read_domain,
-    "zone": _read_text,
+    "update_domain": read_domain,
+    "fault_domain": read_domain,
+    "zone": read_text,
     "addresses": list_of(_read_ip, "a list of addresses"),
     "spot": read_flag,
     "paas": read_flag,
     "tags": _read_tags,
-    "size": _read_text,
-    "location": _read_text,
-    "resource_group": _read_text,
-    "subscription": _read_text,
-    "vm_id": _read_text,
+    "size": read_text,
+    "location": read_text,
+    "resource_group": read_text,
+    "subscription": read_text,
+    "vm_id": read_text,
 }
 
 _TABLES = ("hosts", "groups", "vms")
@@ -109,7 +111,7 @@ _TABLES = ("hosts", "groups", "vms")
 READ_ONLY = frozenset({"listening_since", "last_request"})
 
 
-def _read(table: object, readers: _Readers, *required: str) -> dict[str, Any]:
+def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
     """Read a table in which null is the same as absent."""
     if isinstance(table, dict):
         null = {name for name in readers if table.get(name) is None}
@@ -124,7 +126,7 @@ def _read(table: object, readers: _Readers, *required: str) -> dict[str, Any]:
 def read_host(table: object, place: str) -> Host:
     """Parse one host."""
     with at(place):
-        return Host(**_read(table, _HOST))
+        return Host(**_read(table, HOST_KEYS))
 
 
 def read_group(table: object, place: str) -> Group:
@@ -132,7 +134,7 @@ def read_group(table: object, place: str) -> Group:
     if isinstance(table, dict):
         table = {name: table[name] for name in table if name not in READ_ONLY}
     with at(place):
-        values = _read(table, _GROUP, "kind")
+        values = _read(table, GROUP_KEYS, "kind")
     notice = values.pop("terminate_notice_seconds", None)
     return Group(**values, terminate_notice=notice)
 
@@ -140,7 +142,7 @@ def read_group(table: object, place: str) -> Group:
 def read_vm(table: object, place: str) -> VM:
     """Parse one VM; the group defaults to one with the VM's own name."""
     with at(place):
-        values = _read(table, _VM)
+        values = _read(table, VM_KEYS)
     return VM(**{"group": values["name"], **values})
 
 
@@ -278,5 +280,5 @@ def group_table(group: Group) -> dict[str, object]:
 
 def vm_table(vm: VM) -> dict[str, object]:
     """Convert `vm` to a table with the keys of the fleet file."""
-    table: dict[str, object] = {name: getattr(vm, name) for name in _VM}
+    table: dict[str, object] = {name: getattr(vm, name) for name in VM_KEYS}
     return {**table, "addresses": list(vm.addresses), "tags": dict(vm.tags)}
