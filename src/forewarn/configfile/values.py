@@ -67,7 +67,7 @@ def at(place: str) -> Iterator[None]:
         raise InvalidInput(f"{place}: {error}") from None
 
 
-def problems_of(error: InvalidInput, part: str | int) -> Iterator[Problem]:
+def _problems_of(error: InvalidInput, part: str | int) -> Iterator[Problem]:
     """Yield the problems of `part` of a value, with paths from that value."""
     inner = error.problems if isinstance(error, InvalidParts) else [((), str(error))]
     return (((part, *path), sentence) for path, sentence in inner)
@@ -303,7 +303,7 @@ def list_of(
                     raise InvalidInput(f"{toml_value(item)} stands here twice")
                 values.append(found)
             except InvalidInput as error:
-                problems += problems_of(error, number)
+                problems += _problems_of(error, number)
         if problems:
             raise InvalidParts(problems)
         return tuple(values)
@@ -328,7 +328,7 @@ def read_parts(
                 raise InvalidInput(unknown(name, readers))
             values[name] = readers[name](value)
         except InvalidInput as error:
-            problems += problems_of(error, name)
+            problems += _problems_of(error, name)
     return values, problems
 
 

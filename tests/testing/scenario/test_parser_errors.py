@@ -225,16 +225,3 @@ def test_never_approves_must_name_an_announced_event() -> None:
 def test_invalid_toml_is_reported_with_its_line() -> None:
     (message,) = errors_in('title = "t\n')
     assert message.startswith("reboot.toml, line 1, column 11: not valid TOML: ")
-
-
-def test_deep_nesting_is_refused() -> None:
-    (message,) = errors_in(f"a = {'[' * 100_000}")
-    assert message == "reboot.toml, line 1: not valid TOML: nested too deeply"
-
-
-def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FaultyFile, match="cannot be read: no such file"):
-        read_scenario(tmp_path / "gone.toml")
-    (tmp_path / "mine.toml").write_bytes(b"\xff")
-    with pytest.raises(FaultyFile, match=r"mine.toml, line 1: not valid UTF-8"):
-        read_scenario(tmp_path / "mine.toml")

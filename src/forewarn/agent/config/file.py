@@ -104,9 +104,10 @@ def _plan(plain: Mapping[str, Any], top: Location) -> Plan:
     rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
     in_file = len(rules)
     if "scripts" in settings:
-        found = _read_script_folder(settings["scripts"], top.key("scripts"))
-        hooks |= found[0]
-        rules += found[1]
+        scripts = _read_script_folder(settings["scripts"], top.key("scripts"))
+        script_hooks, script_rules = scripts
+        hooks |= script_hooks
+        rules += script_rules
     settings.setdefault("state", default_state_folder())
     plan = Plan(
         **settings,
