@@ -114,8 +114,11 @@ READ_ONLY = frozenset({"listening_since", "last_request"})
 def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
     """Read a table in which null is the same as absent."""
     if isinstance(table, dict):
-        null = {name for name in readers if table.get(name) is None}
-        table = {name: table[name] for name in table if name not in null}
+        table = {
+            name: value
+            for name, value in table.items()
+            if value is not None or name not in readers
+        }
     values = read_table(table, readers)
     for name in ("name", *required):
         if name not in values:
