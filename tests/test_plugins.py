@@ -71,16 +71,14 @@ def test_built_in_names_come_first_and_once() -> None:
 
 
 def test_names_are_read_in_any_case() -> None:
-    assert SIRENS.read_name("HORN", "--siren") == "horn"
-    assert SIRENS.read_name("air-raid", "--siren") == "Air-Raid"
+    assert SIRENS.read_name("HORN") == "horn"
+    assert SIRENS.read_name("air-raid") == "Air-Raid"
 
 
 @pytest.mark.parametrize("value", ["whistle", "", 3, None])
 def test_another_name_is_refused_with_all_names(value: object) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"^--siren: expected one of bell, horn, Air"
-    ):
-        SIRENS.read_name(value, "--siren")
+    with pytest.raises(InvalidInput, match=r'^expected one of "bell", "horn", "Air'):
+        SIRENS.read_name(value)
 
 
 def test_a_plugin_is_created_with_its_options() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from forewarn.configfile.values import invalid_value
-from forewarn.errors import CannotStart
+from forewarn.configfile.values import inline_toml, one_of
+from forewarn.errors import CannotStart, InvalidInput
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,14 +31,11 @@ class PluginKind:
         installed = {entry_point.name for entry_point in self._entry_points()}
         return [*self.ours, *sorted(installed - {*self.ours})]
 
-    def read_name(self, value: object, place: str) -> str:
+    def read_name(self, value: object) -> str:
         """Parse one of the names, ignoring case."""
         if isinstance(value, str) and value.lower() in self.ours:
             return value.lower()  # without a search for plug-ins, which is slow
-        spellings = {name.lower(): name for name in self.names()}
-        if isinstance(value, str) and value.lower() in spellings:
-            return spellings[value.lower()]
-        raise invalid_value(f"one of {', '.join(spellings.values())}", value, place)
+        return one_of(*self.names())(value)
 
     def make(self, name: str, options: Mapping[str, object]) -> Any:
         """Create the installed plug-in `name`."""
@@ -62,6 +59,17 @@ class PluginKind:
         from importlib.metadata import entry_points
 
         yield from entry_points(group=self.group)
+
+
+def read_options(value: object) -> dict[str, object]:
+    """Parse a plug-in's options: a table; in the environment, a TOML inline table.
+
+    Errors do not quote the value, because it may contain a password.
+    """
+    table = inline_toml(value)
+    if isinstance(table, dict):
+        return table
+    raise InvalidInput('expected a table, such as { key = "value" }')
 
 
 def open_plugin(plugin: object, name: str) -> None:

@@ -125,10 +125,10 @@ def test_no_option_hides_an_attribute_of_the_command_line() -> None:
 def other_than_default(setting: Setting) -> str:
     """Return a value of `setting` that differs from its default."""
     usual = setting.default
-    default = None if usual is None else setting.read(usual, "default")
+    default = None if usual is None else setting.read(usual)
 
     def read(text: str) -> object:
-        value: object = setting.read(text, setting.name)
+        value: object = setting.read(text)
         if value == default:
             raise ValueError("that is the default")
         return value

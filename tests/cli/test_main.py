@@ -117,17 +117,16 @@ def test_every_error_in_the_agent_file_is_reported_on_its_own_line(
     file = tmp_path / "agent.toml"
     file.write_text("pol = 1\nlisten = 2\n")
     messages = run("agent --config", file, code=1).splitlines()
-    assert [line.split(" unknown key ")[0] for line in messages] == [
-        f"forewarn: {file}, line 1:",
-        f"forewarn: {file}, line 2:",
+    assert [line.split(": unknown key;")[0] for line in messages] == [
+        f"forewarn: {file}, line 1: pol",
+        f"forewarn: {file}, line 2: listen",
     ]
 
 
 @pytest.mark.parametrize("option", ["--log-format", "--log-level"])
 def test_unknown_log_option_stops_the_agent(option: str, run: Cli) -> None:
-    assert "'xml' is none of " in run(
-        f"agent {option} xml --config /no/such/file", code=2
-    )
+    line = f"agent {option} xml --config /no/such/file"
+    assert 'not "xml"' in run(line, code=2)
 
 
 @pytest.mark.parametrize("command", ["announce", "health", "journal", "report"])

@@ -23,16 +23,16 @@ def test_switch_can_be_set_in_the_environment(
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("ALL", "perhaps", "neither 1, true, yes, on nor 0, false, no, off"),
-        ("URL", "soon", "not an address; write it like http://127.0.0.1:8255"),
+        ("ALL", "perhaps", 'expected true or false, not "perhaps"'),
+        ("URL", "soon", "'soon' is not an address; write it like http://"),
     ],
 )
 def test_a_wrong_value_names_its_variable(
     monkeypatch: Patch, run: Cli, variable: str, value: str, said: str
 ) -> None:
     monkeypatch.setenv(f"FOREWARN_{variable}", value)
-    message = f"forewarn: $FOREWARN_{variable}: {value!r} is {said}\n"
-    assert run("events list", code=2) == message
+    message = f"forewarn: $FOREWARN_{variable}: {said}"
+    assert run("events list", code=2).startswith(message)
 
 
 def test_typed_options_win_over_the_environment(

@@ -1,14 +1,60 @@
-"""Line numbers of TOML keys, for error messages."""
+"""TOML files: errors that name the line, and the line numbers of keys."""
 
 import json
 import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forewarn.configfile.toml import KeyPath, lines_of
+from forewarn.configfile.toml import decode, lines_of, load
+from forewarn.configfile.values import KeyPath
+from forewarn.errors import CannotStart
+
+# --- files -------------------------------------------------------------------
+
+
+def test_a_windows_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_bytes(b'\xef\xbb\xbfa = 1\r\nb = """x\r\ny"""\r\n')
+    assert load(file) == {"a": 1, "b": "x\ny"}
+    assert lines_of(decode(file.read_bytes(), file)).of(("b",)) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'name = "x\n', "line 1, column 10: not valid TOML: Illegal character"),
+        (b"a = 1\na = 2\n", "line 2, column 6: not valid TOML: Cannot overwrite"),
+        (b"a = [1,\n\n", "line 3: not valid TOML: Invalid value"),
+        (b"a = " + b"[" * 100_000, "line 1: not valid TOML: nested too deeply"),
+        (b'a = "x"\nb = "\xff"\n', "line 2: not valid UTF-8"),
+    ],
+    ids=["text", "twice", "end", "deep", "binary"],
+)
+def test_an_invalid_file_is_refused_with_the_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    file = tmp_path / "a.toml"
+    file.write_bytes(content)
+    with pytest.raises(CannotStart) as refused:
+        load(file, CannotStart)
+    assert str(refused.value).startswith(f"{file}, {message}")
+
+
+def test_an_unreadable_file_is_refused_with_the_reason(tmp_path: Path) -> None:
+    for path, why in (
+        (tmp_path / "gone", "no such file or directory"),
+        (tmp_path, "is a directory"),
+    ):
+        with pytest.raises(CannotStart) as refused:
+            load(path, CannotStart)
+        assert str(refused.value) == f"{path} cannot be read: {why}"
+
+
+# --- lines of keys -----------------------------------------------------------
 
 FILE = """\
 # a comment with [brackets] and = signs

@@ -1,5 +1,6 @@
-"""Fixture that makes script drivers and closes them when the test ends."""
+"""Fixtures for script drivers, which are closed when the test ends."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,3 +31,11 @@ def run(tmp_path: Path) -> Iterator[MakeDriver]:
             return driver
 
         yield make
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """Make a pipe to which a script writes its process id once it runs."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path

@@ -66,6 +66,12 @@ def reports(said: Iterable[Said]) -> list[Report]:
     return result
 
 
+def all_done(said: Iterable[Said]) -> bool:
+    """Return whether there are reports and none is a failure."""
+    results = reports(said)
+    return bool(results) and not any(report.failed for report in results)
+
+
 def output(said: Iterable[Said]) -> str:
     """Return the printed output."""
     return "".join(item.text for item in said if isinstance(item, Printed))

@@ -1,6 +1,5 @@
 """Scripts with many VMs and many processes."""
 
-import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,12 +23,6 @@ for vm in json.load(sys.stdin)["vms"]:
 def write_pid(pipe: Path) -> str:
     """Return lines that make a script wait for a reader and write its process id."""
     return f'with open("{pipe}", "w") as file:\n    file.write(str(os.getpid()))\n'
-
-
-@pytest.fixture
-def pipe(tmp_path: Path) -> Path:
-    os.mkfifo(tmp_path / "pipe")
-    return tmp_path / "pipe"
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tests.drivers.scripts import (
     MakeDriver,
     Said,
     a_work,
+    all_done,
     is_alive,
     output,
     reports,
@@ -48,14 +49,6 @@ class DriverCall:
     def detail(self) -> str:
         (detail,) = {report.detail for report in reports(self.end()) if report.failed}
         return detail
-
-
-@pytest.fixture
-def pipe(tmp_path: Path) -> Path:
-    """Make a pipe to which a script writes its process id once it runs."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    return path
 
 
 def pids(pipe: Path, count: int = 1) -> list[int]:
@@ -96,38 +89,20 @@ def test_output_after_the_request_to_end_counts(run: MakeDriver) -> None:
 
 
 def test_script_without_a_timeout_runs_to_its_end(run: MakeDriver) -> None:
-    results = reports(run("sleep 0.3", timeout=0).carry_out(a_work()))
-    assert not any(report.failed for report in results)
+    assert all_done(run("sleep 0.3", timeout=0).carry_out(a_work()))
 
 
 # --- halt and close ----------------------------------------------------------
 
 
-def test_a_halt_ends_the_script(run: MakeDriver, pipe: Path) -> None:
-    work = a_work()
-    call = DriverCall(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
-    (pid,) = pids(pipe)
-    work.halt.set()
-    assert call.detail() == "was told to end"
-    assert not is_alive(pid)
-
-
-def test_exit_code_0_after_a_halt_is_a_failure(run: MakeDriver, pipe: Path) -> None:
-    text = f"trap 'exit 0' TERM; echo $$ >{pipe}; while :; do sleep 0.05; done"
-    work = a_work()
-    call = DriverCall(run(text).carry_out(work))
-    pids(pipe)
-    work.halt.set()
-    assert call.detail() == "was told to end"
-
-
-def test_script_has_its_own_session(run: MakeDriver, pipe: Path) -> None:
+def test_a_halt_ends_the_script_and_its_session(run: MakeDriver, pipe: Path) -> None:
     work = a_work()
     call = DriverCall(run(f"echo $$ >{pipe}\n{FOR_LONG}").carry_out(work))
     (pid,) = pids(pipe)
     assert os.getsid(pid) != os.getsid(0)
     work.halt.set()
-    call.end()
+    assert call.detail() == "was told to end"
+    assert not is_alive(pid)
 
 
 def test_nothing_starts_after_a_halt(run: MakeDriver, tmp_path: Path) -> None:
@@ -151,26 +126,20 @@ def test_close_kills_a_script_that_ignores_term(run: MakeDriver, pipe: Path) -> 
 # --- leftover processes ------------------------------------------------------
 
 CHILDREN = {
-    "a child": "sleep 600 &",
-    "a child that holds no pipe": "sleep 600 </dev/null >/dev/null 2>&1 &",
-    "a child that ignores TERM": "(trap '' TERM; exec sleep 600) &",
-    "a child in a group of its own": "timeout 900 sleep 600 &",
+    "a child": "sleep 600 & echo $! >&3",
+    "a child that holds no pipe": "sleep 600 </dev/null >/dev/null 2>&1 & echo $! >&3",
+    "a child that ignores TERM": "(trap '' TERM; exec sleep 600) & echo $! >&3",
+    "a child in a group of its own": "timeout 900 sleep 600 & echo $! >&3",
+    "a grandchild": "(sleep 600 & echo $! >&3)",
 }
 
 
 @pytest.mark.parametrize("child", CHILDREN)
-def test_leftover_children_are_ended(run: MakeDriver, pipe: Path, child: str) -> None:
-    text = f"exec 3>{pipe}\n{CHILDREN[child]}\necho $! >&3\nexit 0"
+def test_leftover_processes_are_ended(run: MakeDriver, pipe: Path, child: str) -> None:
+    text = f"exec 3>{pipe}\n{CHILDREN[child]}\nexit 0"
     call = DriverCall(run(text).carry_out(a_work()))
     left = pids(pipe)
-    assert not any(report.failed for report in reports(call.end()))
-    assert not any(is_alive(pid) for pid in left)
-
-
-def test_grandchildren_are_ended(run: MakeDriver, pipe: Path) -> None:
-    call = DriverCall(run(f"(sleep 600 & echo $! >{pipe})").carry_out(a_work()))
-    left = pids(pipe)
-    assert not any(report.failed for report in reports(call.end()))
+    assert all_done(call.end())
     assert not any(is_alive(pid) for pid in left)
 
 
@@ -181,7 +150,7 @@ def test_process_in_its_own_session_survives(run: MakeDriver, pipe: Path) -> Non
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
-        assert not any(report.failed for report in reports(call.end()))
+        assert all_done(call.end())
         assert is_alive(daemon)
     finally:
         os.kill(daemon, signal.SIGKILL)
@@ -196,7 +165,7 @@ def test_daemon_that_floods_the_output_does_not_block_the_call(
     (daemon,) = pids(pipe)
     try:
         Path(f"{pipe}.go").write_text("\n")
-        assert not any(report.failed for report in reports(call.end()))
+        assert all_done(call.end())
     finally:
         with suppress(ProcessLookupError):  # already dead: nothing reads its output
             os.kill(daemon, signal.SIGKILL)
@@ -237,7 +206,7 @@ def test_supervisor_ignores_signals_meant_for_the_service(
     (supervisor,) = pids(pipe)
     os.kill(supervisor, number)
     Path(f"{pipe}.go").write_text("\n")
-    assert not any(report.failed for report in reports(call.end()))
+    assert all_done(call.end())
 
 
 SERVICE = """\

@@ -103,17 +103,6 @@ def test_exit_code_0_without_reports_means_all_done() -> None:
     assert parse_reports(code=0) == [[Report(vm="web-0"), Report(vm="web-1")]]
 
 
-def test_output_comes_before_the_verdict() -> None:
-    assert [type(item) for item in parse_reports(code=0, output="hi\n")] == [
-        Printed,
-        list,
-    ]
-
-
-def test_any_other_exit_code_means_all_failed() -> None:
-    assert detail(code=3) == "exit code 3"
-
-
 def test_last_line_of_the_output_is_the_reason() -> None:
     assert detail(code=1, output="one\n  no disk \n\n") == "exit code 1: no disk"
     assert len(detail(code=1, output="x" * 5000)) < 300
@@ -122,13 +111,14 @@ def test_last_line_of_the_output_is_the_reason() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
+        (3, "exit code 3"),
         (-9, "ended by signal 9 (KILL)"),
         (-15, "ended by signal 15 (TERM)"),
         (-40, "ended by signal 40"),
         (None, "could not be ended, not even by KILL"),
     ],
 )
-def test_a_signal_is_named(code: int | None, words: str) -> None:
+def test_exit_code_or_signal_is_named(code: int | None, words: str) -> None:
     assert detail(code=code) == words
 
 

@@ -147,4 +147,4 @@ def test_invalid_settings_are_a_one_line_error(tmp_path: Path) -> None:
     check_sentence(ended, 2, "--webhook", "https://ops.example/hook")
     text = '[[notify.targets]]\nname = "ops"\nkind = "pigeon"\n'
     ended = run(tmp_path, "serve", *PORTS, *a_file(tmp_path, text))
-    check_sentence(ended, 2, "forewarn.toml", "webhook, log", "pigeon")
+    check_sentence(ended, 2, "forewarn.toml", '"webhook", "log"', "pigeon")

@@ -131,7 +131,7 @@ def test_options_can_come_from_the_environment(tmp_path: Path, short: str) -> No
         (("--", "true"), "say which scenario to play"),
         (("--list", "--schema"), "exclude each other"),
         (("--list", "user-reboot"), "plays no scenario"),
-        (("user-reboot", "--seed", "x", "--", "true"), "not a whole number"),
+        (("user-reboot", "--seed", "x", "--", "true"), "expected a whole number"),
     ],
 )
 def test_a_usage_error_is_a_sentence_and_code_2(

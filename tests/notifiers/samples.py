@@ -1,12 +1,17 @@
-"""Sample notices."""
+"""Sample notices, and webhooks that send them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from tests.core.support.builders import MINUTE, NOON, SECOND, a_maintenance, an_event
+from tests.patience import PATIENCE
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.errors import Undelivered
+from forewarn.notifiers.targets import Target
+from forewarn.notifiers.webhook import Webhook
 from forewarn.ports import Notice
 
 #: The time at which messages are sent and signed.
@@ -47,3 +52,28 @@ def a_notice(
         sights=(f.Sight(event="E1", vm="db-1", at=NOON),),
         attempt=attempt,
     )
+
+
+def a_webhook(
+    url: str,
+    *secrets: str,
+    timeout: float = PATIENCE,
+    headers: dict[str, str] | None = None,
+) -> Webhook:
+    target = Target(
+        name="ops",
+        kind="webhook",
+        url=url,
+        secrets=secrets,
+        timeout=timeout,
+        headers=headers or {},
+    )
+    return Webhook(target, source="/forewarn", now=lambda: SENT)
+
+
+def refusal(webhook: Webhook) -> str:
+    """Return why a notice is not delivered, in one line."""
+    with pytest.raises(Undelivered) as refused:
+        webhook.notify(a_notice())
+    assert "\n" not in str(refused.value)
+    return str(refused.value)

@@ -9,25 +9,8 @@ from threading import Event
 
 import pytest
 from tests.notifiers.receiver import Receiver, Reply, a_reply
-from tests.notifiers.samples import SENT, a_notice
+from tests.notifiers.samples import a_notice, a_webhook, refusal
 from tests.patience import PATIENCE
-
-from forewarn.errors import Undelivered
-from forewarn.notifiers.targets import Target
-from forewarn.notifiers.webhook import Webhook
-
-
-def a_webhook(url: str, *secrets: str, timeout: float = PATIENCE) -> Webhook:
-    target = Target(
-        name="ops", kind="webhook", url=url, secrets=secrets, timeout=timeout
-    )
-    return Webhook(target, source="/forewarn", now=lambda: SENT)
-
-
-def refusal(webhook: Webhook) -> str:
-    with pytest.raises(Undelivered) as refused:
-        webhook.notify(a_notice())
-    return str(refused.value)
 
 
 def writing(*parts: bytes) -> Reply:

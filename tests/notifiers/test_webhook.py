@@ -7,46 +7,11 @@ from threading import Thread
 
 import pytest
 from tests.notifiers.receiver import Receiver, a_reply
-from tests.notifiers.samples import SENT, a_notice
+from tests.notifiers.samples import SENT, a_notice, a_webhook, refusal
 from tests.patience import PATIENCE
 
 from forewarn import __version__
-from forewarn.errors import Undelivered
-from forewarn.notifiers.targets import Target
-from forewarn.notifiers.webhook import (
-    Webhook,
-    cloud_event,
-    cloud_event_bytes,
-    signature,
-)
-from forewarn.ports import Notice
-
-SHORT = 0.2  # seconds
-
-
-def a_webhook(
-    url: str,
-    *secrets: str,
-    timeout: float = PATIENCE,
-    headers: dict[str, str] | None = None,
-) -> Webhook:
-    target = Target(
-        name="ops",
-        kind="webhook",
-        url=url,
-        secrets=secrets,
-        timeout=timeout,
-        headers=headers or {},
-    )
-    return Webhook(target, source="/forewarn", now=lambda: SENT)
-
-
-def refusal(webhook: Webhook, notice: Notice | None = None) -> str:
-    with pytest.raises(Undelivered) as refused:
-        webhook.notify(notice or a_notice())
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
-
+from forewarn.notifiers.webhook import cloud_event, cloud_event_bytes, signature
 
 # --- requests ----------------------------------------------------------------
 
@@ -68,13 +33,8 @@ def test_notice_is_posted_as_a_signed_cloud_event(receiver: Receiver) -> None:
 
 
 def test_without_a_secret_nothing_is_signed(receiver: Receiver) -> None:
-    a_webhook(receiver.url).notify(a_notice())
-    assert "Forewarn-Signature" not in receiver.got[0].headers
-    assert receiver.got[0].path == "/"
-
-
-def test_headers_of_the_target_are_sent(receiver: Receiver) -> None:
     a_webhook(receiver.url, headers={"X-Team": "ops"}).notify(a_notice())
+    assert "Forewarn-Signature" not in receiver.got[0].headers
     assert receiver.got[0].headers["X-Team"] == "ops"
 
 
@@ -125,16 +85,13 @@ def test_2xx_is_a_success(receiver: Receiver, status: int) -> None:
     a_webhook(receiver.url).notify(a_notice())
 
 
-@pytest.mark.parametrize("status", [300, 304, 400, 404, 410, 429, 500, 503])
-def test_every_other_status_is_a_failure(receiver: Receiver, status: int) -> None:
-    receiver.reply = a_reply(status)
-    assert f"{receiver.url} answered {status}" in refusal(a_webhook(receiver.url))
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(receiver: Receiver, status: int) -> None:
+@pytest.mark.parametrize("status", [300, 302, 304, 307, 400, 404, 410, 429, 500, 503])
+def test_every_other_status_is_a_failure_and_no_redirect_is_followed(
+    receiver: Receiver, status: int
+) -> None:
     receiver.reply = a_reply(status, Location=f"{receiver.url}/elsewhere")
-    assert f"answered {status}" in refusal(a_webhook(f"{receiver.url}/hook"))
+    message = refusal(a_webhook(f"{receiver.url}/hook"))
+    assert f"{receiver.url}/hook answered {status}" in message
     assert [request.path for request in receiver.got] == ["/hook"]
 
 
@@ -231,7 +188,7 @@ def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> No
 def test_slow_response_times_out(receiver: Receiver, way: str) -> None:
     receiver.reply = getattr(receiver, way)
     began = time.monotonic()
-    message = refusal(a_webhook(receiver.url, timeout=SHORT))
+    message = refusal(a_webhook(receiver.url, timeout=0.2))
     assert time.monotonic() - began < PATIENCE / 2
     assert "did not answer within 0.2 s" in message
 

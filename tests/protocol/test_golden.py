@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from forewarn.protocol.types import (
     EventType,
     ScheduledEvent,
 )
-from forewarn.protocol.versions import VERSIONS, ApiVersion, DateForm
+from forewarn.protocol.versions import VERSIONS, DateForm
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -78,131 +79,280 @@ def compact_document(body: object) -> bytes:
     return b'{"DocumentIncarnation":%b,"Events":[%b]}' % (incarnation, events)
 
 
-def a_document(incarnation: int, *events: ScheduledEvent) -> Document:
-    return Document(incarnation=incarnation, events=events)
+def an_event(
+    event_id: str,
+    *resources: str,
+    type: EventType = EventType.REBOOT,
+    status: EventStatus = EventStatus.SCHEDULED,
+    not_before: datetime | None = None,
+    description: str = "",
+    source: EventSource | None = None,
+    duration: int | None = None,
+) -> ScheduledEvent:
+    return ScheduledEvent(
+        id=event_id,
+        type=type,
+        status=status,
+        resources=resources,
+        not_before=not_before,
+        description=description,
+        source=source,
+        duration=duration,
+    )
 
 
-# --- byte-exact recordings ---------------------------------------------------
+def a_started_freeze(event_id: str, resource: str, *, duration: int) -> ScheduledEvent:
+    return an_event(
+        event_id,
+        resource,
+        type=EventType.FREEZE,
+        status=EventStatus.STARTED,
+        description="Host server is undergoing maintenance.",
+        source=EventSource.PLATFORM,
+        duration=duration,
+    )
 
 
-@pytest.mark.parametrize("version", VERSIONS.values(), ids=VERSIONS)
-def test_the_empty_document_matches_the_recording_in_every_version(
-    version: ApiVersion,
+def a_preempt(
+    event_id: str, resource: str, not_before: datetime | None
+) -> ScheduledEvent:
+    return an_event(
+        event_id,
+        resource,
+        type=EventType.PREEMPT,
+        not_before=not_before,
+        source=EventSource.PLATFORM,
+    )
+
+
+def a_live_migration(
+    status: EventStatus, not_before: datetime | None = None
+) -> ScheduledEvent:
+    return an_event(
+        "C7061BAC-AFDC-4513-B24B-AA5F13A16123",
+        "WestNO_0",
+        "WestNO_1",
+        type=EventType.FREEZE,
+        status=status,
+        not_before=not_before,
+        description=LIVE_MIGRATION,
+        source=EventSource.PLATFORM,
+        duration=5,
+    )
+
+
+# --- recordings of whole documents and events --------------------------------
+
+REBOOT_2019 = an_event(
+    "F3E6E2D2-E86A-47F0-AA8E-18918049A2B1",
+    "controlplane_0",
+    not_before=datetime(2019, 6, 30, 16, 22, 3, tzinfo=UTC),
+)
+FREEZES = "2020-07-01_freeze_started_aks"
+MIGRATION = "2020-07-01_live_migration_docs_lifecycle"
+USER_REBOOT = "2020-07-01_user_reboot_lifecycle"
+
+#: The version, the recording and the part of it, the incarnation, and the events.
+RECORDED: Sequence[
+    tuple[str, str, tuple[str | int, ...], int, list[ScheduledEvent]]
+] = [
+    *((version, "empty_document", ("raw",), 0, []) for version in VERSIONS),
+    (
+        "2019-08-01",
+        "2019-08-01_preempt_scheduled",
+        ("raw",),
+        1,
+        [
+            a_preempt(
+                "51941B56-8080-45AC-81AE-8BDA818F5958",
+                "aks-workloads1-15413341-vmss_3",
+                datetime(2024, 3, 16, 19, 52, 9, tzinfo=UTC),
+            )
+        ],
+    ),
+    (
+        "2019-08-01",
+        "2019-08-01_preempt_docs_example",
+        ("raw",),
+        1,
+        [
+            a_preempt(
+                "A123BC45-1234-5678-AB90-ABCDEF123456",
+                "myspotvm",
+                datetime(2021, 3, 16, 0, 58, 46, tzinfo=UTC),
+            )
+        ],
+    ),
+    *(
+        (version, "2017_or_2019_reboot_vmss", ("body",), 1, [REBOOT_2019])
+        for version in ("2017-08-01", "2017-11-01", "2019-01-01")
+    ),
+    (
+        "2020-07-01",
+        FREEZES,
+        ("documents", 0, "body"),
+        16,
+        [
+            a_started_freeze(
+                "465D3B0F-D7F2-4239-AC11-1B9800E73DBC",
+                "spot-node-34525998-vmss_6",
+                duration=30,
+            )
+        ],
+    ),
+    (
+        "2020-07-01",
+        FREEZES,
+        ("documents", 1, "body"),
+        32,
+        [
+            a_started_freeze(
+                "3474C1DD-0917-49F4-85F7-84B9E366719B",
+                "regular-node-30975042-vmss_6",
+                duration=6,
+            )
+        ],
+    ),
+    (
+        "2020-07-01",
+        FREEZES,
+        ("documents", 2, "event"),
+        33,
+        [
+            a_started_freeze(
+                "B2BC520E-BDA2-44A0-BF75-0C320524BB47",
+                "aks-testspot-38041100-vmss_25",
+                duration=30,
+            )
+        ],
+    ),
+    ("2020-07-01", MIGRATION, ("documents", 0), 1, []),
+    (
+        "2020-07-01",
+        MIGRATION,
+        ("documents", 1),
+        2,
+        [
+            a_live_migration(
+                EventStatus.SCHEDULED, datetime(2022, 4, 11, 22, 26, 58, tzinfo=UTC)
+            )
+        ],
+    ),
+    (
+        "2020-07-01",
+        MIGRATION,
+        ("documents", 2),
+        3,
+        [a_live_migration(EventStatus.STARTED)],
+    ),
+    ("2020-07-01", MIGRATION, ("documents", 3), 4, []),
+    ("2020-07-01", USER_REBOOT, ("timeline", 1, "body"), 1, []),
+    (
+        "2020-07-01",
+        USER_REBOOT,
+        ("timeline", 2, "body", "Events", 0),
+        2,
+        [
+            an_event(
+                "4CAEA225-A741-474D-A72E-428C86FCD853",
+                "flatcar-vm1",
+                not_before=datetime(2021, 7, 22, 4, 50, 17, tzinfo=UTC),
+                source=EventSource.USER,
+            )
+        ],
+    ),
+    ("2020-07-01", USER_REBOOT, ("timeline", 4, "body"), 4, []),
+    (
+        "2020-07-01",
+        "2020-07-01_user_reboot_scheduled",
+        ("event",),
+        2,
+        [
+            an_event(
+                "CA9C0DC4-E841-476D-94D5-9FC2FF983BCD",
+                "longevity-10gb-3h-master-db-node-eastus-2",
+                not_before=datetime(2023, 3, 16, 14, 1, 28, tzinfo=UTC),
+                description="Virtual machine is going to be restarted as requested by"
+                " authorized user.",
+                source=EventSource.USER,
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "path", "incarnation", "events"),
+    RECORDED,
+    ids=[f"{version}-{name}-{path[-1]}" for version, name, path, *_ in RECORDED],
+)
+def test_a_document_matches_its_recording(
+    version: str,
+    name: str,
+    path: tuple[str | int, ...],
+    incarnation: int,
+    events: list[ScheduledEvent],
 ) -> None:
-    raw = recorded_bytes("empty_document", "raw")
-    empty = Document(incarnation=0)
-    assert encode(empty, version) == raw
-    assert decode(raw) == empty
+    document = Document(incarnation=incarnation, events=tuple(events))
+    part = recorded(name, *path)
+    assert isinstance(part, Mapping | str)
+    if isinstance(part, str):
+        raw = part.encode()
+    elif "Events" in part:
+        raw = compact_document(part)
+        assert decode(compact(part)) == document  # in the order of the recording
+    else:
+        raw = compact_document({"DocumentIncarnation": incarnation, "Events": [part]})
+    assert encode(document, VERSIONS[version]) == raw
+    assert decode(raw) == document
+
+
+# --- recordings of parts -----------------------------------------------------
 
 
 def test_the_recorded_empty_body_means_no_events() -> None:
     assert decode(recorded_bytes("empty_body_200", "raw")) == Document(incarnation=0)
 
 
-@pytest.mark.parametrize(
-    ("name", "event_id", "resource", "not_before"),
-    [
-        (
-            "2019-08-01_preempt_scheduled",
-            "51941B56-8080-45AC-81AE-8BDA818F5958",
-            "aks-workloads1-15413341-vmss_3",
-            datetime(2024, 3, 16, 19, 52, 9, tzinfo=UTC),
-        ),
-        (
-            "2019-08-01_preempt_docs_example",
-            "A123BC45-1234-5678-AB90-ABCDEF123456",
-            "myspotvm",
-            datetime(2021, 3, 16, 0, 58, 46, tzinfo=UTC),
-        ),
-    ],
-)
-def test_a_preempt_of_2019_08_01_matches_the_recording(
-    name: str, event_id: str, resource: str, not_before: datetime
-) -> None:
-    preempt = a_document(
-        1,
-        ScheduledEvent(
-            id=event_id,
-            type=EventType.PREEMPT,
-            status=EventStatus.SCHEDULED,
-            resources=(resource,),
-            not_before=not_before,
-            source=EventSource.PLATFORM,
-        ),
-    )
-    raw = recorded_bytes(name, "raw")
-    assert encode(preempt, VERSIONS["2019-08-01"]) == raw
-    assert decode(raw) == preempt
-
-
 def test_a_terminate_of_2019_08_01_matches_the_recorded_beginning() -> None:
-    terminate = a_document(
-        1,
-        ScheduledEvent(
-            id="C37355DB-2C23-4195-90CA-1A712A85650C",
-            type=EventType.TERMINATE,
-            status=EventStatus.SCHEDULED,
-            resources=("aks-tom",),
-        ),
+    terminate = an_event(
+        "C37355DB-2C23-4195-90CA-1A712A85650C", "aks-tom", type=EventType.TERMINATE
+    )
+    written = encode(
+        Document(incarnation=1, events=(terminate,)), VERSIONS["2019-08-01"]
     )
     beginning = recorded_bytes("2019-08-01_terminate_scheduled_fragment", "raw_prefix")
-    assert encode(terminate, VERSIONS["2019-08-01"]).startswith(beginning)
-
-
-def test_a_truncated_document_is_malformed() -> None:
-    beginning = recorded_bytes("2019-08-01_terminate_scheduled_fragment", "raw_prefix")
+    assert written.startswith(beginning)
     with pytest.raises(Malformed):
         decode(beginning)
 
 
-# --- recordings rebuilt from printed fields ----------------------------------
-
-
 def test_a_redeploy_of_2017_03_01_has_an_underscore_and_the_recorded_date() -> None:
-    redeploy = ScheduledEvent(
-        id="762D06A2-8289-469B-AB27-4D26C9C745B3",
+    redeploy = an_event(
+        "762D06A2-8289-469B-AB27-4D26C9C745B3",
+        "mysrv",
         type=EventType.REDEPLOY,
-        status=EventStatus.SCHEDULED,
-        resources=("mysrv",),
         not_before=datetime(2017, 4, 17, 18, 40, 6, tzinfo=UTC),
     )
     name = "2017-03-01_redeploy_scheduled_underscore"
     event = compact_event(recorded(name, "rebuilt", "Events", 0))
-    written = encode(a_document(7, redeploy), VERSIONS["2017-03-01"], DateForm.RFC1123)
+    document = Document(incarnation=7, events=(redeploy,))
+    written = encode(document, VERSIONS["2017-03-01"], DateForm.RFC1123)
     assert written == b'{"DocumentIncarnation":7,"Events":[%b]}' % event
-
-
-def test_a_recording_without_an_incarnation_is_decoded() -> None:
-    name = "2017-03-01_redeploy_scheduled_underscore"
-    document = decode(compact(recorded(name, "rebuilt")))
-    assert document == a_document(
-        0,
-        ScheduledEvent(
-            id="762D06A2-8289-469B-AB27-4D26C9C745B3",
-            type=EventType.REDEPLOY,
-            status=EventStatus.SCHEDULED,
-            resources=("_mysrv",),
-            not_before=datetime(2017, 4, 17, 18, 40, 6, tzinfo=UTC),
-        ),
-    )
+    without_incarnation = decode(compact(recorded(name, "rebuilt")))
+    shown = replace(redeploy, resources=("_mysrv",))
+    assert without_incarnation == Document(incarnation=0, events=(shown,))
 
 
 def test_two_reboots_of_2017_08_01_keep_their_order() -> None:
-    first = ScheduledEvent(
-        id="28512AF7-C957-4500-9BC4-842D6FB531E4",
-        type=EventType.REBOOT,
-        status=EventStatus.SCHEDULED,
-        resources=("sample_4",),
+    first = an_event(
+        "28512AF7-C957-4500-9BC4-842D6FB531E4",
+        "sample_4",
         not_before=datetime(2018, 1, 24, 21, 20, 44, tzinfo=UTC),
     )
-    second = ScheduledEvent(
-        id="A626E37F-793E-44E1-89B5-99AE0B96044C",
-        type=EventType.REBOOT,
-        status=EventStatus.SCHEDULED,
-        resources=("sample_4",),
-        not_before=None,  # not in the recording
-    )
-    both = a_document(192, first, second)
+    # The date of the second is not in the recording.
+    second = an_event("A626E37F-793E-44E1-89B5-99AE0B96044C", "sample_4")
+    both = Document(incarnation=192, events=(first, second))
     fragments = recorded("2017-08-01_two_reboots_sample", "fragments")
     event = compact_event(
         recorded("2017-08-01_two_reboots_sample", "fragments", "Events", 0)
@@ -210,177 +360,6 @@ def test_two_reboots_of_2017_08_01_keep_their_order() -> None:
     written = encode(both, VERSIONS["2017-08-01"])
     assert written.startswith(b'{"DocumentIncarnation":192,"Events":[%b,{' % event)
     assert decode(compact(fragments)) == both
-
-
-@pytest.mark.parametrize("version", ["2017-08-01", "2017-11-01", "2019-01-01"])
-def test_a_reboot_without_description_is_the_same_in_three_versions(
-    version: str,
-) -> None:
-    reboot = a_document(
-        1,
-        ScheduledEvent(
-            id="F3E6E2D2-E86A-47F0-AA8E-18918049A2B1",
-            type=EventType.REBOOT,
-            status=EventStatus.SCHEDULED,
-            resources=("controlplane_0",),
-            not_before=datetime(2019, 6, 30, 16, 22, 3, tzinfo=UTC),
-        ),
-    )
-    raw = compact_document(recorded("2017_or_2019_reboot_vmss", "body"))
-    assert encode(reboot, VERSIONS[version]) == raw
-    assert decode(raw) == reboot
-
-
-@pytest.mark.parametrize(
-    ("place", "incarnation", "event_id", "resource", "duration"),
-    [
-        (
-            0,
-            16,
-            "465D3B0F-D7F2-4239-AC11-1B9800E73DBC",
-            "spot-node-34525998-vmss_6",
-            30,
-        ),
-        (
-            1,
-            32,
-            "3474C1DD-0917-49F4-85F7-84B9E366719B",
-            "regular-node-30975042-vmss_6",
-            6,
-        ),
-    ],
-)
-def test_a_started_freeze_has_a_blank_not_before(
-    place: int, incarnation: int, event_id: str, resource: str, duration: int
-) -> None:
-    freeze = a_document(
-        incarnation, a_started_freeze(event_id, resource, duration=duration)
-    )
-    body = recorded("2020-07-01_freeze_started_aks", "documents", place, "body")
-    assert encode(freeze, VERSIONS["2020-07-01"]) == compact_document(body)
-    assert decode(compact(body)) == freeze  # in the order of the log
-
-
-def test_a_freeze_recorded_alone_matches() -> None:
-    freeze = a_document(
-        33,
-        a_started_freeze(
-            "B2BC520E-BDA2-44A0-BF75-0C320524BB47",
-            "aks-testspot-38041100-vmss_25",
-            duration=30,
-        ),
-    )
-    event = recorded("2020-07-01_freeze_started_aks", "documents", 2, "event")
-    raw = compact_document({"DocumentIncarnation": 33, "Events": [event]})
-    assert encode(freeze, VERSIONS["2020-07-01"]) == raw
-    assert decode(raw) == freeze
-
-
-def a_started_freeze(event_id: str, resource: str, *, duration: int) -> ScheduledEvent:
-    return ScheduledEvent(
-        id=event_id,
-        type=EventType.FREEZE,
-        status=EventStatus.STARTED,
-        resources=(resource,),
-        not_before=None,
-        description="Host server is undergoing maintenance.",
-        source=EventSource.PLATFORM,
-        duration=duration,
-    )
-
-
-@pytest.mark.parametrize(
-    ("place", "status", "not_before"),
-    [
-        (1, EventStatus.SCHEDULED, datetime(2022, 4, 11, 22, 26, 58, tzinfo=UTC)),
-        (2, EventStatus.STARTED, None),
-    ],
-)
-def test_a_live_migration_matches_the_recording(
-    place: int, status: EventStatus, not_before: datetime | None
-) -> None:
-    migration = a_document(
-        place + 1,
-        ScheduledEvent(
-            id="C7061BAC-AFDC-4513-B24B-AA5F13A16123",
-            type=EventType.FREEZE,
-            status=status,
-            resources=("WestNO_0", "WestNO_1"),
-            not_before=not_before,
-            description=LIVE_MIGRATION,
-            source=EventSource.PLATFORM,
-            duration=5,
-        ),
-    )
-    name = "2020-07-01_live_migration_docs_lifecycle"
-    raw = compact_document(recorded(name, "documents", place))
-    assert encode(migration, VERSIONS["2020-07-01"]) == raw
-    assert decode(raw) == migration
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "incarnation"),
-    [
-        ("2020-07-01_live_migration_docs_lifecycle", ("documents", 0), 1),
-        ("2020-07-01_live_migration_docs_lifecycle", ("documents", 3), 4),
-        ("2020-07-01_user_reboot_lifecycle", ("timeline", 1, "body"), 1),
-        ("2020-07-01_user_reboot_lifecycle", ("timeline", 4, "body"), 4),
-    ],
-)
-def test_the_document_is_empty_before_and_after_an_event(
-    name: str, path: tuple[str | int, ...], incarnation: int
-) -> None:
-    empty = Document(incarnation=incarnation)
-    raw = compact_document(recorded(name, *path))
-    assert encode(empty, VERSIONS["2020-07-01"]) == raw
-    assert decode(raw) == empty
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "event"),
-    [
-        (
-            "2020-07-01_user_reboot_lifecycle",
-            ("timeline", 2, "body", "Events", 0),
-            ScheduledEvent(
-                id="4CAEA225-A741-474D-A72E-428C86FCD853",
-                type=EventType.REBOOT,
-                status=EventStatus.SCHEDULED,
-                resources=("flatcar-vm1",),
-                not_before=datetime(2021, 7, 22, 4, 50, 17, tzinfo=UTC),
-                description="",
-                source=EventSource.USER,
-                duration=None,
-            ),
-        ),
-        (
-            "2020-07-01_user_reboot_scheduled",
-            ("event",),
-            ScheduledEvent(
-                id="CA9C0DC4-E841-476D-94D5-9FC2FF983BCD",
-                type=EventType.REBOOT,
-                status=EventStatus.SCHEDULED,
-                resources=("longevity-10gb-3h-master-db-node-eastus-2",),
-                not_before=datetime(2023, 3, 16, 14, 1, 28, tzinfo=UTC),
-                description=(
-                    "Virtual machine is going to be restarted as requested by"
-                    " authorized user."
-                ),
-                source=EventSource.USER,
-                duration=None,
-            ),
-        ),
-    ],
-)
-def test_a_user_reboot_of_unknown_duration_matches_the_recording(
-    name: str, path: tuple[str | int, ...], event: ScheduledEvent
-) -> None:
-    reboot = a_document(2, event)
-    raw = b'{"DocumentIncarnation":2,"Events":[%b]}' % compact_event(
-        recorded(name, *path)
-    )
-    assert encode(reboot, VERSIONS["2020-07-01"]) == raw
-    assert decode(raw) == reboot
 
 
 def test_every_recording_is_used_here() -> None:

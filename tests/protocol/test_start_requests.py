@@ -50,80 +50,44 @@ def test_the_incarnation_sent_by_old_clients_is_ignored(incarnation: str) -> Non
     assert decode_start_requests(body.encode()) == ("A",)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b" ",
-        b"StartRequests",
-        b"EventId=A",
+MALFORMED = {
+    "not JSON": [
+        *(b"", b" ", b"StartRequests", b"EventId=A", b"\xff\xff\xff"),
         b'{"StartRequests":[{"EventId":"A"}]',
-        b"\xff\xff\xff",
         b'{"StartRequests":[{"EventId":"\xe9"}]}',
     ],
-)
-def test_a_body_that_is_not_json_is_malformed(body: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode_start_requests(body)
-
-
-@pytest.mark.parametrize("body", [b"[]", b'"A"', b"5", b"null", b"true"])
-def test_a_body_that_is_not_an_object_is_malformed(body: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode_start_requests(body)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
+    "not an object": [b"[]", b'"A"', b"5", b"null", b"true"],
+    "not a list of requests": [
         b"{}",
         b'{"StartRequest":[{"EventId":"A"}]}',
-        b'{"StartRequests":null}',
-        b'{"StartRequests":[]}',
-        b'{"StartRequests":{}}',
-        b'{"StartRequests":{"EventId":"A"}}',
-        b'{"StartRequests":"A"}',
-        b'{"StartRequests":1}',
+        *(
+            b'{"StartRequests":%b}' % value
+            for value in (b"null", b"[]", b"{}", b'{"EventId":"A"}', b'"A"', b"1")
+        ),
     ],
-)
-def test_without_a_list_of_start_requests_a_body_is_malformed(body: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode_start_requests(body)
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "{}",
-        "null",
-        '"A"',
-        "[]",
-        '{"EventId":null}',
-        '{"EventId":5}',
-        '{"EventId":true}',
-        '{"EventId":["A"]}',
-        '{"EventId":{}}',
-        '{"EventId":""}',
+    "one request without a text id": [
+        b'{"StartRequests":[{"EventId":"A"},%b]}' % request
+        for request in (
+            *(b"{}", b"null", b'"A"', b"[]", b'{"EventId":null}', b'{"EventId":5}'),
+            *(b'{"EventId":true}', b'{"EventId":["A"]}', b'{"EventId":{}}'),
+            b'{"EventId":""}',
+        )
     ],
-)
-def test_one_request_without_a_text_id_makes_the_body_malformed(
-    request_: str,
-) -> None:
-    body = f'{{"StartRequests":[{{"EventId":"A"}},{request_}]}}'
-    with pytest.raises(Malformed):
-        decode_start_requests(body.encode())
+    "deep nesting": [
+        opening * 20_000 for opening in (b"[", b'{"a":', b'{"StartRequests":[')
+    ],
+    "a huge integer": [
+        b'{"DocumentIncarnation":%b,"StartRequests":[{"EventId":"A"}]}'
+        % (b"9" * 60_000)
+    ],
+}
 
 
-@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'{"StartRequests":['])
-def test_deep_nesting_is_malformed(opening: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode_start_requests(opening * 20_000)
-
-
-def test_a_huge_integer_is_malformed() -> None:
-    body = b'{"DocumentIncarnation":%b,"StartRequests":[{"EventId":"A"}]}'
-    with pytest.raises(Malformed):
-        decode_start_requests(body % (b"9" * 60_000))
+@pytest.mark.parametrize("reason", MALFORMED)
+def test_other_bodies_are_malformed(reason: str) -> None:
+    for body in MALFORMED[reason]:
+        with pytest.raises(Malformed):
+            decode_start_requests(body)
 
 
 @given(ids=st.lists(st.uuids().map(str), min_size=1))

@@ -5,10 +5,12 @@ Flags take precedence over the environment, and the environment over the file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from forewarn.config.settings import SETTINGS, SQLITE, Config, Setting
+from forewarn.configfile.values import Reader, at, read_table
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.settings import target_of
 from forewarn.notifiers.targets import Target, with_secrets
@@ -26,7 +28,7 @@ class SettingSources:
 
 def load(sources: SettingSources) -> Config:
     """Merge the settings of all `sources` and check them."""
-    _refuse_unknown(sources)
+    _check_keys(sources)
     values = {setting.name: _value(setting, sources) for setting in SETTINGS}
     directory = state_directory(sources.environment)
     values["store"] = values["store"] or default_store(sources.environment)
@@ -64,39 +66,38 @@ def _targets(config: Config, environment: Mapping[str, str]) -> tuple[Target, ..
 
 
 def _value(setting: Setting, sources: SettingSources) -> Any:
-    flag = sources.flags.get(setting.name)
-    if flag is not None:
-        return setting.read(flag, setting.option)
-    variable = sources.environment.get(setting.variable)
-    if variable:
-        return setting.read(variable, setting.variable)
     section, _, name = setting.key.partition(".")
-    table = sources.file.get(section)
-    if isinstance(table, dict) and name in table:
-        place = f"{sources.file_name}: {setting.key}"
-        return setting.read(table[name], place)
-    if setting.default is None:
+    table = sources.file.get(section, {})
+    flag = sources.flags.get(setting.name)
+    variable = sources.environment.get(setting.variable)
+    if flag is not None:
+        place, value = setting.option, flag
+    elif variable:
+        place, value = setting.variable, variable
+    elif isinstance(table, dict) and name in table:
+        place, value = f"{sources.file_name}: {setting.key}", table[name]
+    elif setting.default is not None:
+        place, value = setting.name, setting.default
+    else:
         return None
-    return setting.read(setting.default, setting.name)
+    with at(place):
+        return setting.read(value)
 
 
-def _refuse_unknown(sources: SettingSources) -> None:
-    names_by_section: dict[str, list[str]] = {}
+def _check_keys(sources: SettingSources) -> None:
+    sections: dict[str, dict[str, Reader[Any]]] = {}
     for setting in SETTINGS:
         section, _, name = setting.key.partition(".")
-        names_by_section.setdefault(section, []).append(name)
-    for section, table in sources.file.items():
-        place = f"{sources.file_name}: [{section}]"
-        if section not in names_by_section:
-            raise InvalidInput(
-                f"{place} is unknown; known are {', '.join(names_by_section)}"
-            )
-        if not isinstance(table, dict):
-            raise InvalidInput(f"{place} must be a table")
-        for name in table:
-            if name not in names_by_section[section]:
-                names = ", ".join(names_by_section[section])
-                raise InvalidInput(f"{place} has no key {name!r}; known are {names}")
+        sections.setdefault(section, {})[name] = _unread
+    readers = {
+        name: partial(read_table, readers=keys) for name, keys in sections.items()
+    }
+    with at(sources.file_name):
+        read_table(sources.file, readers)
+
+
+def _unread(value: object) -> object:
+    return value  # read only if no flag or variable takes precedence
 
 
 def default_store(environment: Mapping[str, str]) -> str:

@@ -4,26 +4,27 @@ The command line, the environment, the configuration file and the reference page
 generated from `SETTINGS`.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from forewarn.clocks import rate_of
 from forewarn.configfile.values import (
+    Address,
     Reader,
-    a_number,
     invalid_value,
+    list_of,
+    matching,
+    number,
     one_of,
-    read_connections,
-    read_flag,
-    read_names,
-    read_seconds,
+    read_address,
+    read_switch,
     read_text,
+    whole_number,
 )
-from forewarn.drivers.registry import DRIVERS, read_command, read_options
+from forewarn.drivers.registry import DRIVERS, read_command
 from forewarn.errors import InvalidInput
 from forewarn.notifiers.settings import (
     read_secrets,
@@ -32,11 +33,11 @@ from forewarn.notifiers.settings import (
     read_webhooks,
 )
 from forewarn.notifiers.targets import Target
+from forewarn.plugins import read_options
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import DateForm
 
 _T = TypeVar("_T")
-_Member = TypeVar("_Member", bound=StrEnum)
 
 #: Prefix of a SQLite store URL.
 SQLITE = "sqlite:///"
@@ -45,76 +46,44 @@ SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A host and port to listen on."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Format as HOST:PORT, with brackets around an IPv6 address."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect to this address."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+_HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
 
 
-def read_clock(value: object, place: str) -> str:
+def _read_clock(value: object) -> str:
     """Parse the name of a clock."""
-    text = read_text(value, place)
-    try:
-        rate_of(text)
-    except InvalidInput as error:
-        raise InvalidInput(f"{place}: {error}") from None
+    text = read_text(value)
+    rate_of(text)
     return text
 
 
-def read_store(value: object, place: str) -> str:
+def read_store(value: object) -> str:
     """Parse a store URL, or `memory`."""
-    text = read_text(value, place)
+    text = read_text(value)
     is_file = text.startswith(SQLITE) and len(text) > len(SQLITE)
     if is_file or text == "memory" or text.startswith(POSTGRES):
         return text
     expected = f"{SQLITE}PATH, postgresql://USER@HOST/DATABASE or memory"
     if "@" in text or "=" in text:  # may contain a password
-        raise InvalidInput(f"{place}: expected {expected}")
-    raise invalid_value(expected, value, place)
+        raise InvalidInput(f"expected {expected}")
+    raise invalid_value(expected, value)
 
 
-def read_address(value: object, place: str) -> Address:
-    """Parse an address to listen on."""
-    host, colon, port = str(value).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    number = int(port) if port.isascii() and port.isdigit() else -1
-    is_host = bool(host) and "/" not in host  # a URL is not an address
-    if isinstance(value, str) and colon and is_host and 0 <= number <= 65535:
-        return Address(host, number)
-    raise invalid_value("an address such as 127.0.0.1:8254", value, place)
+def _read_host_name(value: object) -> str:
+    name = value.strip().lower().removesuffix(".") if isinstance(value, str) else value
+    return _host_name(name)
 
 
-def _read_addresses(value: object, place: str) -> tuple[Address, ...]:
-    """Parse one or more addresses: a list, or text separated by commas."""
-    several = value.split(",") if isinstance(value, str) else value
-    if not isinstance(several, list | tuple) or not several:
-        raise invalid_value("one or more addresses", value, place)
-    return tuple(
-        read_address(item.strip() if isinstance(item, str) else item, place)
-        for item in several
-    )
+def _at_commas(text: str) -> list[str]:
+    return text.split(",")
 
 
-def _member_of(*members: _Member) -> Callable[[object, str], _Member]:
-    """Return a reader for one of `members`, ignoring case."""
-    by_word = {member.lower(): member for member in members}
-    read = one_of(*by_word)
-    return lambda value, place: by_word[read(value, place)]
+_host_name = matching(_HOST_NAME, "a name such as forewarn.example.org, without a port")
+_read_host_names = list_of(_read_host_name, "one or more names", split=_at_commas)
+_read_addresses = list_of(
+    read_address, "one or more addresses", least=1, split=_at_commas
+)
+_read_seconds = number("seconds", 0, 86_400, is_text=True)
+_read_connections = whole_number(1, 10_000_000, unit="connections", is_text=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +93,7 @@ class Setting:
     name: str  # of the `Config` field; the flag has dashes
     key: str  # section.name in the configuration file
     default: object
-    read: Reader
+    read: Reader[Any]
     help: str
     metavar: str | None  # empty for a switch; None if there is no flag
     shown_default: str
@@ -142,7 +111,7 @@ class Setting:
 
 def _setting(
     key: str,
-    read: Callable[[object, str], _T],
+    read: Reader[_T],
     help_text: str,
     *,
     default: object = None,
@@ -165,7 +134,7 @@ def _setting(
 
 def _shown(kind: EventType) -> float:
     text = f"How many seconds a {kind} is shown as Started at least."
-    made: float = _setting(f"shown.{kind.lower()}", read_seconds, text, default=5)
+    made: float = _setting(f"shown.{kind.lower()}", _read_seconds, text, default=5)
     return made
 
 
@@ -205,7 +174,7 @@ class Config:
     )
     insecure_control: bool = _setting(
         "control.insecure",
-        read_flag,
+        read_switch,
         "Let others than this machine reach the API without TLS.",
         default=False,
         metavar="",
@@ -213,7 +182,7 @@ class Config:
     )
     control_host: tuple[str, ...] = _setting(
         "control.hosts",
-        read_names,
+        _read_host_names,
         "A name by which the API is asked for; may be repeated. *: any name.",
         default=[],
         metavar="NAME",
@@ -238,7 +207,7 @@ class Config:
     )
     clock: str = _setting(
         "clock.mode",
-        read_clock,
+        _read_clock,
         "The clock that notice and durations run on.",
         default="system",
         metavar="system|xN|manual",
@@ -276,7 +245,7 @@ class Config:
     )
     open: bool = _setting(
         "metadata.open",
-        read_flag,
+        read_switch,
         "Let callers say which VM they speak for although others can connect.",
         default=False,
         metavar="",
@@ -284,20 +253,20 @@ class Config:
     )
     requests_per_second: float = _setting(  # per VM; 0 means no limit
         "metadata.requests_per_second",
-        a_number("requests", 0, 1_000_000),
+        number("requests", 0, 1_000_000, is_text=True),
         "How many requests a second each VM may send; more are answered 429.",
         default=0,
         shown_default="0: as many as it likes",
     )
     connections_per_vm: int = _setting(
         "metadata.connections_per_vm",
-        read_connections,
+        _read_connections,
         "How many connections each VM may have; more are answered 503.",
         default=256,
     )
     connections: int | None = _setting(  # None to derive it from the limit on files
         "metadata.connections",
-        read_connections,
+        _read_connections,
         "How many connections there may be; more are closed at once.",
         shown_default="what the limit on open files leaves",
     )
@@ -317,37 +286,37 @@ class Config:
     )
     lead: float | None = _setting(  # seconds; None for 2, or 0 if the driver is nothing
         "driver.lead",
-        read_seconds,
+        _read_seconds,
         "How many seconds after Started the driver acts.",
         shown_default="2; 0 where the driver does nothing",
     )
     driver_parallel: int = _setting(
         "driver.parallel",
-        a_number("calls", 1, 1000, is_whole=True),
+        whole_number(1, 1000, unit="calls", is_text=True),
         "How many maintenances the driver works on at once.",
         default=4,
     )
     driver_retries: int = _setting(
         "driver.retries",
-        a_number("retries", 0, 1000, is_whole=True),
+        whole_number(0, 1000, unit="retries", is_text=True),
         "How often the driver is called again by itself after it has failed.",
         default=0,
     )
     driver_backoff: float = _setting(  # seconds
         "driver.backoff",
-        read_seconds,
+        _read_seconds,
         "How many seconds before that; doubled each time, up to 300.",
         default=5,
     )
     driver_timeout: float = _setting(  # seconds; 0 means no limit
         "driver.timeout",
-        a_number("seconds", 0, 30 * 86_400),
+        number("seconds", 0, 30 * 86_400, is_text=True),
         "How many seconds a script may take; 0: as long as it likes.",
         default=3600,
     )
     driver_grace: float = _setting(  # seconds
         "driver.grace",
-        read_seconds,
+        _read_seconds,
         "How many seconds a script has between TERM and KILL.",
         default=5,
     )
@@ -381,7 +350,7 @@ class Config:
     )
     notify_longest_backoff: float = _setting(  # seconds
         "notify.longest_backoff",
-        a_number("seconds", 1, 86_400),
+        number("seconds", 1, 86_400, is_text=True),
         "How many seconds at the most until a message is sent again.",
         default=300,
     )
@@ -392,32 +361,32 @@ class Config:
     shown_terminate: float = _shown(EventType.TERMINATE)
     user_operations_limit: int = _setting(  # 0 means no limit
         "user_operations.limit",
-        a_number("user operations", 0, 1_000_000, is_whole=True),
+        whole_number(0, 1_000_000, unit="user operations", is_text=True),
         "How many user operations may be scheduled at once; the next is refused.",
         default=0,
         shown_default="0: any number",
     )
     host_failure_type: EventType = _setting(
         "host_failure.type",
-        _member_of(EventType.REBOOT, EventType.REDEPLOY),
+        one_of(EventType.REBOOT, EventType.REDEPLOY),
         "What VMs are told when their host has failed.",
         default="reboot",
     )
     not_before_2017_03_01: DateForm = _setting(
         "protocol.not_before_2017_03_01",
-        _member_of(DateForm.ISO8601, DateForm.RFC1123),
+        one_of(DateForm.ISO8601, DateForm.RFC1123),
         "How api-version 2017-03-01 writes NotBefore.",
         default="iso8601",
     )
     latest: bool = _setting(
         "protocol.latest",
-        read_flag,
+        read_switch,
         "Take api-version latest for 2017-03-01, and versions in the path.",
         default=False,
     )
     first_call_delay: float = _setting(  # seconds
         "listening.first_call_delay",
-        a_number("seconds", 0, 120),
+        number("seconds", 0, 120, is_text=True),
         "How many seconds late the first request of a silent group is answered,"
         " 120 at most.",
         default=0,
@@ -425,7 +394,7 @@ class Config:
     )
     seed: int | None = _setting(  # None if ids and jitter are random
         "rehearsal.seed",
-        a_number("a seed", 0, 2**53, is_whole=True),
+        whole_number(0, 2**53, is_text=True),
         "Make the same ids, jitter and faults every time; with --store memory.",
         metavar="NUMBER",
         shown_default="others every time",

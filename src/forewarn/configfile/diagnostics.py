@@ -5,12 +5,10 @@ They are collected, so that a user can fix all of them at once.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
-from forewarn.configfile.toml import KeyLines, KeyPath
-
-_SIMILAR = 0.6  # minimum similarity, of 1, for a suggestion
+from forewarn.configfile.toml import KeyLines
+from forewarn.configfile.values import KeyPath, Problem
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,16 +65,20 @@ class Location:
 
     def key(self, name: str) -> "Location":
         """Return the location of a key in this table, labeled with its name."""
-        return self.below(name, f"{name}{self.inside}")
-
-    @property
-    def inside(self) -> str:
-        """The name of this table, as a suffix to the name of something in it."""
-        return f" in {self.label}" if self.label else ""
+        inside = f" in {self.label}" if self.label else ""
+        return self.below(name, f"{name}{inside}")
 
     def refuse(self, sentence: str) -> None:
         """Add an error: the file cannot be used with this value."""
         self.diagnostics.add(self.path, self._labeled(sentence), is_error=True)
+
+    def refuse_parts(self, problems: Iterable[Problem]) -> None:
+        """Add an error for each problem with a part of this value."""
+        for path, sentence in problems:
+            part = self
+            for key in path:
+                part = part.below(key) if isinstance(key, int) else part.key(key)
+            part.refuse(sentence)
 
     def warn(self, sentence: str) -> None:
         """Add a warning: this value is probably a mistake."""
@@ -84,16 +86,3 @@ class Location:
 
     def _labeled(self, sentence: str) -> str:
         return f"{self.label}: {sentence}" if self.label else sentence
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most similar to `word`; None if none is similar."""
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(word.lower(), by_lower, 1, _SIMILAR)
-    return by_lower[matches[0]] if matches else None
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return a "did you mean" suffix for a sentence; empty without a similar word."""
-    near = nearest(word, known)
-    return "" if near is None else f'; did you mean "{near}"?'

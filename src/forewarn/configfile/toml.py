@@ -12,10 +12,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from forewarn.configfile.values import KeyPath
 from forewarn.errors import ForewarnError, InvalidInput
-
-#: Keys and array indexes from the top of the file down: ("rules", 0, "approve").
-KeyPath = tuple[str | int, ...]
 
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 

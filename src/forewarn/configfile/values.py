@@ -1,29 +1,81 @@
-"""Readers of setting values: text, words, booleans, numbers and host names.
+"""Readers of values: text, words, numbers, addresses, lists and tables.
 
-A value comes from a file, an option or an environment variable.
+1. A value comes from a file, an option, an environment variable or a request. A reader
+   returns it typed, or raises InvalidInput with what was expected instead.
+2. A reader does not know where its value is. Its caller adds that, with `at` or by the
+   paths in `InvalidParts`.
+3. A list or a table reports everything that is wrong with its parts at once.
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 from forewarn.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
 _LONGEST = 60  # characters of a value in an error
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off"})
-_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
+_SIMILAR = 0.6  # minimum similarity, of 1, for a suggestion
+_SWITCHES: Mapping[str, bool] = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+_HOST = re.compile(r"\w[\w.-]*")
+_PORT = re.compile(r"[0-9]{1,5}")
+_URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
 
-#: Parses a value; raises `InvalidInput` naming the place and what was expected.
-Reader = Callable[[object, str], Any]
+_T = TypeVar("_T")
+_Word = TypeVar("_Word", bound=str)
+
+#: Keys and list indexes from the outside in: ("rules", 0, "approve").
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+#: Parses a value; raises `InvalidInput` with what was expected.
+Reader: TypeAlias = Callable[[object], _T]
+
+#: What is wrong with a part of a value: the path to it, and a sentence.
+Problem: TypeAlias = tuple[KeyPath, str]
 
 
-def invalid_value(expected: str, value: object, place: str = "") -> InvalidInput:
-    """Return an error that names what was expected instead of `value`, and where."""
-    at = f"{place}: " if place else ""
-    return InvalidInput(f"{at}expected {expected}, not {toml_value(value)}")
+# --- errors ------------------------------------------------------------------
+
+
+class InvalidParts(InvalidInput):
+    """Some parts of a list or table are invalid; the message has the first one."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        """Create the error for one or more problems."""
+        path, sentence = problems[0]
+        keys = ".".join(key for key in path if isinstance(key, str))
+        super().__init__(f"{keys}: {sentence}" if keys else sentence)
+        self.problems = problems
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Add `place` to any InvalidInput."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
+
+
+def _problems_of(error: InvalidInput, part: str | int) -> Iterator[Problem]:
+    """Yield the problems of `part` of a value, with paths from that value."""
+    inner = error.problems if isinstance(error, InvalidParts) else [((), str(error))]
+    return (((part, *path), sentence) for path, sentence in inner)
+
+
+def invalid_value(expected: str, value: object) -> InvalidInput:
+    """Return an error that names what was expected instead of `value`."""
+    return InvalidInput(f"expected {expected}, not {toml_value(value)}")
 
 
 def toml_value(value: object) -> str:
@@ -41,69 +93,260 @@ def toml_value(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def read_text(value: object, place: str) -> str:
-    """Parse text that is not empty."""
-    if isinstance(value, str) and value:
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most similar to `word`; None if none is similar."""
+    from difflib import get_close_matches  # imported late: needed for errors only
+
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(word.lower(), by_lower, 1, _SIMILAR)
+    return by_lower[matches[0]] if matches else None
+
+
+def suggestion(word: object, known: Iterable[str]) -> str:
+    """Return a "did you mean" suffix for a sentence; empty without a similar word."""
+    near = nearest(word, known) if isinstance(word, str) else None
+    return "" if near is None else f'; did you mean "{near}"?'
+
+
+def unknown_key(name: str, known: Iterable[str]) -> str:
+    """Return the sentence about an unknown key of a table."""
+    instead = suggestion(name, known) or f"; expected one of: {', '.join(known)}"
+    return f"unknown key{instead}"
+
+
+# --- text and words ----------------------------------------------------------
+
+
+def read_text(value: object) -> str:
+    """Parse text that is not blank."""
+    if isinstance(value, str) and value.strip():
         return value
-    raise invalid_value("text", value, place)
+    raise invalid_value("text", value)
 
 
-def one_of(*words: str) -> Reader:
-    """Return a reader for one of `words`, ignoring case."""
+def matching(pattern: re.Pattern[str], expected: str) -> Reader[str]:
+    """Return a reader for text that matches `pattern` as a whole."""
 
-    def read(value: object, place: str) -> str:
-        if isinstance(value, str) and value.lower() in words:
-            return value.lower()
-        raise invalid_value("one of " + ", ".join(words), value, place)
+    def read(value: object) -> str:
+        if isinstance(value, str) and pattern.fullmatch(value):
+            return value
+        raise invalid_value(expected, value)
 
     return read
 
 
-def read_flag(value: object, place: str) -> bool:
-    """Parse a boolean."""
+def one_of(*words: _Word, is_exact: bool = False) -> Reader[_Word]:
+    """Return a reader for one of `words`, ignoring case unless `is_exact`."""
+    by_text = {word if is_exact else word.lower(): word for word in words}
+    listed = ", ".join(f'"{word}"' for word in words)
+    expected = listed if len(words) == 1 else f"one of {listed}"
+
+    def read(value: object) -> _Word:
+        text = value if is_exact or not isinstance(value, str) else value.lower()
+        if isinstance(text, str) and text in by_text:
+            return by_text[text]
+        raise InvalidInput(
+            f"{invalid_value(expected, value)}{suggestion(value, words)}"
+        )
+
+    return read
+
+
+def read_flag(value: object) -> bool:
+    """Parse true or false."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
-        return value.lower() in _TRUE
-    raise invalid_value("true or false", value, place)
+    raise invalid_value("true or false", value)
 
 
-def a_number(unit: str, least: float, most: float, *, is_whole: bool = False) -> Reader:
-    """Return a reader for numbers from `least` to `most`."""
+def read_switch(value: object) -> bool:
+    """Parse true or false, which may be a word such as "yes" or "off"."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return _SWITCHES[word] if word in _SWITCHES else read_flag(value)
 
-    def read(value: object, place: str) -> float:
+
+def secret(read: Reader[_T], expected: str) -> Reader[_T]:
+    """Return a reader whose errors do not show the value."""
+
+    def read_secret(value: object) -> _T:
         try:
-            number = float(value) if isinstance(value, str | int | float) else nan
-        except ValueError:
-            number = nan
-        is_odd = isinstance(value, bool) or (is_whole and not number.is_integer())
-        if is_odd or not least <= number <= most:
-            raise invalid_value(
-                f"a number of {unit} from {least} to {most}", value, place
-            )
-        return int(number) if is_whole else number
+            return read(value)
+        except InvalidInput:
+            raise InvalidInput(f"expected {expected}") from None
+
+    return read_secret
+
+
+# --- numbers -----------------------------------------------------------------
+
+
+def number(
+    unit: str, least: float, most: float, *, is_text: bool = False
+) -> Reader[float]:
+    """Return a reader for numbers from `least` to `most`, also in text if `is_text`."""
+    expected = f"a number of {unit} from {least:g} to {most:.0f}"
+
+    def read(value: object) -> float:
+        found = as_number(value, is_text=is_text)
+        if least <= found <= most:
+            return float(found)
+        raise invalid_value(expected, value)
 
     return read
 
 
-#: Parses a number of seconds, up to a day.
-read_seconds = a_number("seconds", 0, 86_400)
-#: Parses a number of connections.
-read_connections = a_number("connections", 1, 10_000_000, is_whole=True)
+def whole_number(
+    least: int, most: int, *, unit: str = "", is_text: bool = False
+) -> Reader[int]:
+    """Return a reader for integers from `least` to `most`; 3.0 is one, too."""
+    expected = f"a whole number{unit and f' of {unit}'} from {least} to {most}"
+
+    def read(value: object) -> int:
+        found = as_number(value, is_text=is_text)
+        if least <= found <= most and found == int(found):
+            return int(found)
+        raise invalid_value(expected, value)
+
+    return read
 
 
-def read_names(value: object, place: str) -> tuple[str, ...]:
-    """Parse host names: a list, or text separated by commas; `*` matches any name."""
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list | tuple):
-        raise invalid_value("one or more names", value, place)
-    return tuple(_read_name(name, place) for name in names)
+def as_number(value: object, *, is_text: bool = False) -> float:
+    """Return a number; NaN if the value is not one."""
+    if isinstance(value, str) and is_text:
+        try:
+            return float(value)
+        except ValueError:
+            return nan
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else nan  # type: ignore[return-value]  # just checked
 
 
-def _read_name(value: object, place: str) -> str:
-    name = value.strip().lower().removesuffix(".") if isinstance(value, str) else ""
-    if _NAME.fullmatch(name):
-        return name
-    raise invalid_value(
-        "a name such as forewarn.example.org, without a port", value, place
-    )
+# --- addresses ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and port to listen on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Format as HOST:PORT, with brackets around an IPv6 address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to this address."""
+        ip = parse_ip(self.host)
+        return self.host == "localhost" if ip is None else ip.is_loopback
+
+
+def read_address(value: object) -> Address:
+    """Parse an address to listen on."""
+    text = value.strip() if isinstance(value, str) else ""
+    host, _, port = text.rpartition(":")
+    ip = parse_ip(host.removeprefix("[").removesuffix("]"))
+    is_port = _PORT.fullmatch(port) is not None and int(port) <= 65_535
+    if is_port and (ip or _HOST.fullmatch(host)):
+        return Address(host if ip is None else str(ip), int(port))
+    raise invalid_value("an address such as 127.0.0.1:8080", value)
+
+
+def parse_ip(text: object) -> "IPv4Address | IPv6Address | None":
+    """Parse an IP address; None if `text` is not one."""
+    from ipaddress import ip_address  # imported late: large, and not always needed
+
+    try:
+        return ip_address(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def split_url(value: object) -> SplitResult | None:
+    """Split an http or https URL; None if it is not one."""
+    if not isinstance(value, str) or not _URL.fullmatch(value):
+        return None
+    try:
+        parts = urlsplit(value)
+        is_valid = parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError:  # the port is not a number
+        return None
+    return parts if is_valid and parts.hostname else None
+
+
+# --- lists and tables --------------------------------------------------------
+
+
+def list_of(
+    read: Reader[_T],
+    expected: str,
+    *,
+    least: int = 0,
+    is_unique: bool = False,
+    split: Callable[[str], Sequence[str]] | None = None,
+) -> Reader[tuple[_T, ...]]:
+    """Return a reader for a list; `split` makes one of text, if that is allowed."""
+
+    def read_list(value: object) -> tuple[_T, ...]:
+        items = split(value) if split and isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or len(items) < least:
+            near = f"; write [{toml_value(value)}]" if isinstance(items, str) else ""
+            raise InvalidInput(f"{invalid_value(expected, value)}{near}")
+        values: list[_T] = []
+        problems: list[Problem] = []
+        for number, item in enumerate(items):
+            try:
+                found = read(item)
+                if is_unique and found in values:
+                    raise InvalidInput(f"{toml_value(item)} stands here twice")
+                values.append(found)
+            except InvalidInput as error:
+                problems += _problems_of(error, number)
+        if problems:
+            raise InvalidParts(problems)
+        return tuple(values)
+
+    return read_list
+
+
+def read_parts(
+    table: object,
+    readers: Mapping[str, Reader[Any]],
+    *,
+    unknown: Callable[[str, Iterable[str]], str] = unknown_key,
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Read a table; return the valid values, and the problems of the others."""
+    if not isinstance(table, dict):
+        return {}, [((), str(invalid_value("a table", table)))]
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, value in table.items():
+        try:
+            if name not in readers:
+                raise InvalidInput(unknown(name, readers))
+            values[name] = readers[name](value)
+        except InvalidInput as error:
+            problems += _problems_of(error, name)
+    return values, problems
+
+
+def read_table(table: object, readers: Mapping[str, Reader[Any]]) -> dict[str, Any]:
+    """Read a table whose keys and values are all valid."""
+    values, problems = read_parts(table, readers)
+    if problems:
+        raise InvalidParts(problems)
+    return values
+
+
+def inline_toml(value: object) -> object:
+    """Parse text as a TOML value, as in the environment; return anything else as is."""
+    import tomllib  # imported late: most values are not TOML
+
+    if not isinstance(value, str):
+        return value
+    try:
+        return tomllib.loads(f"_ = {value}")["_"]
+    except tomllib.TOMLDecodeError:
+        return None

@@ -3,13 +3,23 @@
 Every error names its place in the file and what was expected there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
-from ipaddress import ip_address
-from typing import TypeVar
+from typing import Any
 
-from forewarn.configfile.values import invalid_value
+from forewarn.configfile.values import (
+    Reader,
+    at,
+    invalid_value,
+    list_of,
+    matching,
+    one_of,
+    parse_ip,
+    read_flag,
+    read_table,
+    unknown_key,
+    whole_number,
+)
 from forewarn.core.fleet import (
     NAME,
     VM,
@@ -24,28 +34,20 @@ from forewarn.core.fleet import (
 from forewarn.errors import InvalidInput
 
 _LONGEST_TEXT = 1000
-_TERMINATE_NOTICE = range(300, 901)
-_DOMAINS = range(1_000_000)
-
-Table = Mapping[str, object]
-_Reader = Callable[[object, str], object]
-_Choice = TypeVar("_Choice", bound=StrEnum)
-
 
 # --- values ------------------------------------------------------------------
 
-
-def _name(value: object, place: str) -> str:
-    """Parse the name of a host, group or VM."""
-    if isinstance(value, str) and NAME.fullmatch(value):
-        return value
-    raise invalid_value("a name of 1 to 80 of A-Z a-z 0-9 . _ -", value, place)
+#: Parses the name of a host, group or VM.
+read_name = matching(NAME, "a name of 1 to 80 of A-Z a-z 0-9 . _ -")
+#: Parses the number of an update domain or fault domain.
+read_domain = whole_number(0, 999_999)
 
 
-def _text(value: object, place: str) -> str:
+def read_text(value: object) -> str:
+    """Parse text, which may be empty."""
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _is_whole(value):
         return value
-    raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value, place)
+    raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value)
 
 
 def _is_whole(text: str) -> bool:
@@ -53,143 +55,98 @@ def _is_whole(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _flag(value: object, place: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise invalid_value("true or false", value, place)
-
-
-def _number(allowed: range) -> _Reader:
-    def read(value: object, place: str) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and value in allowed:
-            return value
-        last = allowed.stop - 1
-        raise invalid_value(
-            f"a whole number from {allowed.start} to {last}", value, place
-        )
-
-    return read
-
-
-def _choice(kind: type[_Choice]) -> _Reader:
-    def read(value: object, place: str) -> _Choice:
-        if isinstance(value, str) and value in {member.value for member in kind}:
-            return kind(value)
-        expected = " or ".join(f'"{member.value}"' for member in kind)
-        raise invalid_value(expected, value, place)
-
-    return read
-
-
-def _several(one: _Reader, expected: str) -> _Reader:
-    def read(value: object, place: str) -> tuple[object, ...]:
-        if not isinstance(value, list):
-            raise invalid_value(expected, value, place)
-        return tuple(one(item, f"{place}[{i}]") for i, item in enumerate(value))
-
-    return read
-
-
-def _address(value: object, place: str) -> str:
-    try:
-        address = ip_address(value) if isinstance(value, str) else None
-    except ValueError:
-        address = None
+def _read_ip(value: object) -> str:
+    address = parse_ip(value)
     if address is None:
-        raise invalid_value("an IPv4 or IPv6 address", value, place)
+        raise invalid_value("an IPv4 or IPv6 address", value)
     mapped = getattr(address, "ipv4_mapped", None)
     return str(mapped or address)
 
 
-def _tags(value: object, place: str) -> dict[str, str]:
+def _read_tags(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise invalid_value("a table of text", value, place)
-    return {
-        _text(name, place): _text(tag, f"{place}.{name}") for name, tag in value.items()
-    }
+        raise invalid_value("a table of text", value)
+    return read_table(value, {read_text(name): read_text for name in value})
 
 
 # --- tables ------------------------------------------------------------------
 
-_HOST: Mapping[str, _Reader] = {"name": _name}
+Readers = Mapping[str, Reader[Any]]
 
-_GROUP: Mapping[str, _Reader] = {
-    "name": _name,
-    "kind": _choice(GroupKind),
-    "listening": _choice(Listening),
-    "terminate_notice_seconds": _number(_TERMINATE_NOTICE),
-    "auto_approve": _several(_choice(AutoApproval), "a list of user operations"),
-    "isolated": _flag,
+HOST_KEYS: Readers = {"name": read_name}
+
+GROUP_KEYS: Readers = {
+    "name": read_name,
+    "kind": one_of(*GroupKind, is_exact=True),
+    "listening": one_of(*Listening, is_exact=True),
+    "terminate_notice_seconds": whole_number(300, 900),
+    "auto_approve": list_of(
+        one_of(*AutoApproval, is_exact=True), "a list of user operations"
+    ),
+    "isolated": read_flag,
 }
 
-_VM: Mapping[str, _Reader] = {
-    "name": _name,
-    "group": _name,
-    "host": _name,
-    "update_domain": _number(_DOMAINS),
-    "fault_domain": _number(_DOMAINS),
-    "zone": _text,
-    "addresses": _several(_address, "a list of addresses"),
-    "spot": _flag,
-    "paas": _flag,
-    "tags": _tags,
-    "size": _text,
-    "location": _text,
-    "resource_group": _text,
-    "subscription": _text,
-    "vm_id": _text,
+VM_KEYS: Readers = {
+    "name": read_name,
+    "group": read_name,
+    "host": read_name,
+    "update_domain": read_domain,
+    "fault_domain": read_domain,
+    "zone": read_text,
+    "addresses": list_of(_read_ip, "a list of addresses"),
+    "spot": read_flag,
+    "paas": read_flag,
+    "tags": _read_tags,
+    "size": read_text,
+    "location": read_text,
+    "resource_group": read_text,
+    "subscription": read_text,
+    "vm_id": read_text,
 }
 
 _TABLES = ("hosts", "groups", "vms")
 
-#: Keys of the file whose name differs from the field's name.
-_FIELDS = {"terminate_notice_seconds": "terminate_notice"}
 #: Keys of a group that only the service sets. They are accepted and ignored, so that
 #: the output of the API can be applied again.
 READ_ONLY = frozenset({"listening_since", "last_request"})
 
 
-def _read(
-    table: object, readers: Mapping[str, _Reader], place: str
-) -> dict[str, object]:
-    if not isinstance(table, dict):
-        raise invalid_value("a table", table, place)
-    ignored = READ_ONLY if readers is _GROUP else frozenset()
-    unknown = [name for name in table if name not in readers and name not in ignored]
-    if unknown:
-        names = ", ".join(readers)
-        raise InvalidInput(f"{place}: unknown key {unknown[0]!r}; known are {names}")
-    return {
-        _FIELDS.get(name, name): reader(table[name], f"{place}.{name}")
-        for name, reader in readers.items()
-        if table.get(name) is not None
-    }
+def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
+    """Read a table in which null is the same as absent."""
+    if isinstance(table, dict):
+        table = {
+            name: value
+            for name, value in table.items()
+            if value is not None or name not in readers
+        }
+    values = read_table(table, readers)
+    for name in ("name", *required):
+        if name not in values:
+            raise InvalidInput(f"{name} is missing")
+    return values
 
 
 def read_host(table: object, place: str) -> Host:
     """Parse one host."""
-    return Host(**_with_name(_read(table, _HOST, place), place))  # type: ignore[arg-type]  # checked by the readers
+    with at(place):
+        return Host(**_read(table, HOST_KEYS))
 
 
 def read_group(table: object, place: str) -> Group:
     """Parse one group."""
-    values = _with_name(_read(table, _GROUP, place), place)
-    if "kind" not in values:
-        raise InvalidInput(f"{place}: kind is missing")
-    return Group(**values)  # type: ignore[arg-type]  # checked by the readers
+    if isinstance(table, dict):
+        table = {name: table[name] for name in table if name not in READ_ONLY}
+    with at(place):
+        values = _read(table, GROUP_KEYS, "kind")
+    notice = values.pop("terminate_notice_seconds", None)
+    return Group(**values, terminate_notice=notice)
 
 
 def read_vm(table: object, place: str) -> VM:
     """Parse one VM; the group defaults to one with the VM's own name."""
-    values = _with_name(_read(table, _VM, place), place)
-    values.setdefault("group", values["name"])
-    return VM(**values)  # type: ignore[arg-type]  # checked by the readers
-
-
-def _with_name(values: dict[str, object], place: str) -> dict[str, object]:
-    if "name" not in values:
-        raise InvalidInput(f"{place}: name is missing")
-    return values
+    with at(place):
+        values = _read(table, VM_KEYS)
+    return VM(**{"group": values["name"], **values})
 
 
 # --- the whole fleet ---------------------------------------------------------
@@ -197,29 +154,29 @@ def _with_name(values: dict[str, object], place: str) -> dict[str, object]:
 
 def read_fleet(data: object, origin: str = "fleet") -> Fleet:
     """Parse a whole fleet; error messages name `origin` and the place in it."""
-    if not isinstance(data, dict):
-        raise invalid_value("tables hosts, groups and vms", data, origin)
-    unknown = [name for name in data if name not in _TABLES]
-    if unknown:
-        names = ", ".join(_TABLES)
-        raise InvalidInput(f"{origin}: unknown key {unknown[0]!r}; known are {names}")
-    hosts = [read_host(row, at) for at, row in _rows(data, "hosts", origin)]
-    groups = [read_group(row, at) for at, row in _rows(data, "groups", origin)]
-    vms = [read_vm(row, at) for at, row in _rows(data, "vms", origin)]
+    with at(origin):
+        if not isinstance(data, dict):
+            raise invalid_value("tables hosts, groups and vms", data)
+        for name in data:
+            if name not in _TABLES:
+                raise InvalidInput(f"{name}: {unknown_key(name, _TABLES)}")
+        hosts = [read_host(row, place) for place, row in _rows(data, "hosts")]
+        groups = [read_group(row, place) for place, row in _rows(data, "groups")]
+        vms = [read_vm(row, place) for place, row in _rows(data, "vms")]
     return join(hosts, groups, vms, origin)
 
 
-def _rows(data: Table, table: str, origin: str) -> Iterable[tuple[str, object]]:
+def _rows(data: Mapping[str, object], table: str) -> Iterable[tuple[str, object]]:
     rows = data.get(table)
     if rows is None:
         return
     if not isinstance(rows, list):
-        raise invalid_value(f"[[{table}]] tables", rows, f"{origin}: {table}")
+        raise InvalidInput(f"{table}: {invalid_value(f'[[{table}]] tables', rows)}")
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
         is_name = isinstance(name, str) and NAME.fullmatch(name)
         named = f" ({name})" if is_name else ""
-        yield f"{origin}: [[{table}]] {number}{named}", row
+        yield f"[[{table}]] {number}{named}", row
 
 
 def join(
@@ -326,5 +283,5 @@ def group_table(group: Group) -> dict[str, object]:
 
 def vm_table(vm: VM) -> dict[str, object]:
     """Convert `vm` to a table with the keys of the fleet file."""
-    table: dict[str, object] = {name: getattr(vm, name) for name in _VM}
+    table: dict[str, object] = {name: getattr(vm, name) for name in VM_KEYS}
     return {**table, "addresses": list(vm.addresses), "tags": dict(vm.tags)}

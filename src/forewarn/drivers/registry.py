@@ -3,7 +3,6 @@
 `nothing` and `operator` are defined here; `script` has a module of its own.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,30 +95,16 @@ def _script_driver(choice: DriverChoice) -> Driver:
 # --- settings ----------------------------------------------------------------
 
 
-def read_command(value: object, place: str) -> tuple[str, ...]:
+def read_command(value: object) -> tuple[str, ...]:
     """Parse a command: a list of words, or text split as in a shell."""
     try:
         words = split(value) if isinstance(value, str) else value
     except ValueError as error:
-        raise InvalidInput(f"{place}: {error} in {value!r}") from None
+        raise InvalidInput(f"{error} in {value!r}") from None
     if (
         isinstance(words, list)
         and words
         and all(isinstance(word, str) for word in words)
     ):
         return tuple(words)
-    raise invalid_value("a command, as text or as a list of words", value, place)
-
-
-def read_options(value: object, place: str) -> dict[str, object]:
-    """Parse a table; in the environment, a TOML inline table.
-
-    Errors do not quote the value, because it may contain a password.
-    """
-    try:
-        table = tomllib.loads(f"_ = {value}")["_"] if isinstance(value, str) else value
-    except tomllib.TOMLDecodeError:
-        table = None
-    if isinstance(table, dict) and all(isinstance(name, str) for name in table):
-        return table
-    raise InvalidInput(f'{place}: expected a table, such as {{ key = "value" }}')
+    raise invalid_value("a command, as text or as a list of words", value)

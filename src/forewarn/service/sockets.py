@@ -4,7 +4,8 @@ import resource
 import socket
 from contextlib import ExitStack
 
-from forewarn.config.settings import Address, Config
+from forewarn.config.settings import Config
+from forewarn.configfile.values import Address
 from forewarn.errors import CannotStart
 from forewarn.server.metadata.limits import ConnectionLimits
 

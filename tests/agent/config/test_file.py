@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.agent.support.agent_files import HOOK, RULE, USED, read, warnings
 
-from forewarn.agent.config.file import read_plan
 from forewarn.agent.config.plan import (
     ApprovalPolicy,
     Hook,
@@ -172,11 +171,6 @@ def test_a_window_may_omit_its_bounds(
 ) -> None:
     rule = read(file, f"{RULE}window = {written}\n").rules[0]
     assert rule.window == Window(begins=begins, ends=ends)
-
-
-def test_a_file_with_windows_line_endings_is_read(file: Path) -> None:
-    file.write_bytes(b"\xef\xbb\xbf" + RULE.replace("\n", "\r\n").encode())
-    assert read_plan(file).rules[0].name == "r"
 
 
 # --- warnings ----------------------------------------------------------------

@@ -20,42 +20,37 @@ from forewarn.errors import CannotStart, FaultyFile
         # unknown keys
         (
             "poll_second = 1\n",
-            'line 1: unknown key "poll_second"; did you mean "poll_seconds"?',
-        ),
-        (
-            f'{RULE}aprove = "never"\n',
-            'line 4: unknown key "aprove" in [[rules]] "r"; did you mean "approve"?',
+            'line 1: poll_second: unknown key; did you mean "poll_seconds"?',
         ),
         (
             "[[rules]]\n[[rules]]\naprove = 1\n",
-            'line 3: unknown key "aprove" in [[rules]] number 2; did you mean'
+            "line 3: aprove in [[rules]] number 2: unknown key; did you mean"
             ' "approve"?',
         ),
         (
             '[hooks.drain]\ncommand = "x"\ntrys = 2\n',
-            'line 3: unknown key "trys" in [hooks.drain]; did you mean "tries"?',
+            'line 3: trys in [hooks.drain]: unknown key; did you mean "tries"?',
         ),
         (
             f"{RULE}[rules.window]\nzon = 1\n",
-            'line 5: unknown key "zon" in window in [[rules]] "r"; did you mean'
-            ' "zone"?',
+            'line 5: zon in window in [[rules]] "r": unknown key; did you mean "zone"?',
         ),
         (
             "[metrics]\nqqq = 1\n",
-            'line 2: unknown key "qqq" in [metrics]; known are listen, textfile',
+            "line 2: qqq in [metrics]: unknown key; expected one of: listen, textfile",
         ),
         (
             'approve = "never"\n',
-            'line 1: unknown key "approve"; it belongs in a [[rules]]',
+            "line 1: approve: unknown key; it belongs in a [[rules]]",
         ),
         (
             f'{HOOK}endpoint = "http://x"\n',
-            'line 3: unknown key "endpoint" in [hooks.drain]; it belongs at the top,'
+            "line 3: endpoint in [hooks.drain]: unknown key; it belongs at the top,"
             " before the first table",
         ),
         (
             '[hook.drain]\ncommand = "x"\n',
-            'line 1: unknown key "hook"; did you mean "hooks"?',
+            'line 1: hook: unknown key; did you mean "hooks"?',
         ),
         # wrong types and values
         (
@@ -64,19 +59,9 @@ from forewarn.errors import CannotStart, FaultyFile
             ' not "5"',
         ),
         (
-            "poll_seconds = true\n",
+            "poll_seconds = 0\n",
             "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
-            " not true",
-        ),
-        (
-            "poll_seconds = 0x1" + "0" * 4000 + "\n",
-            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
-            " not an endless number",
-        ),
-        (
-            "poll_seconds = nan\n",
-            "line 1: poll_seconds: expected a number of seconds from 0.01 to 86400,"
-            " not nan",
+            " not 0",
         ),
         (
             "[hooks.drain]\ntries = 1.5\n",
@@ -84,7 +69,10 @@ from forewarn.errors import CannotStart, FaultyFile
             " to 1000, not 1.5",
         ),
         ("name = 7\n", "line 1: name: expected text, not 7"),
-        ('name = " "\n', 'line 1: name: expected text, not " "'),
+        (
+            'name = "a\\u0007"\n',
+            "line 1: name: expected text without characters that cannot be printed",
+        ),
         (
             'endpoint = "169.254.169.254"\n',
             "line 1: endpoint: '169.254.169.254' does not begin with http://; write it"
@@ -98,13 +86,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             "[metrics]\nlisten = 9254\n",
-            "line 2: listen in [metrics]: expected an address to listen on such as"
-            ' "127.0.0.1:9254", not 9254',
-        ),
-        (
-            '[metrics]\nlisten = "9254"\n',
-            "line 2: listen in [metrics]: expected an address to listen on such as"
-            ' "127.0.0.1:9254", not "9254"',
+            "line 2: listen in [metrics]: expected an address such as 127.0.0.1:8080,"
+            " not 9254",
         ),
         ("metrics = 1\n", "line 1: [metrics]: expected a table, not 1"),
         # rules
@@ -119,13 +102,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ("rules = [1]\n", "line 1: [[rules]] number 1: expected a table, not 1"),
         (
             f'{RULE}types = ["Freeze",\n  "Rebot"]\n',
-            'line 5: types in [[rules]] "r": "Rebot" is no event type; did you mean'
-            ' "Reboot"?',
-        ),
-        (
-            f'{RULE}types = ["Quux"]\n',
-            'line 4: types in [[rules]] "r": "Quux" is no event type; known are'
-            " Freeze, Reboot, Redeploy, Preempt, Terminate",
+            'line 5: types in [[rules]] "r": expected one of "Freeze", "Reboot",'
+            ' "Redeploy", "Preempt", "Terminate", not "Rebot"; did you mean "Reboot"?',
         ),
         (
             f'{RULE}types = "Reboot"\n',
@@ -139,12 +117,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}sources = [3]\n",
-            'line 4: sources in [[rules]] "r": expected text, not 3',
-        ),
-        (
-            f'{RULE}sources = ["Users"]\n',
-            'line 4: sources in [[rules]] "r": "Users" is no event source; did you'
-            ' mean "User"?',
+            'line 4: sources in [[rules]] "r": expected one of "Platform", "User",'
+            " not 3",
         ),
         (
             f"{RULE}duration_seconds = {{min = 9, max = 1}}\n",
@@ -192,8 +166,8 @@ from forewarn.errors import CannotStart, FaultyFile
         # windows
         (
             f'{RULE}window = {{days = ["Mon", "Funday"]}}\n',
-            'line 4: days in window in [[rules]] "r": expected one of Mon, Tue, Wed,'
-            ' Thu, Fri, Sat, Sun, not "Funday"',
+            'line 4: days in window in [[rules]] "r": expected one of "Mon", "Tue",'
+            ' "Wed", "Thu", "Fri", "Sat", "Sun", not "Funday"',
         ),
         (
             f"{RULE}window = {{days = []}}\n",
@@ -242,8 +216,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ("[hooks.x]\n", "line 1: [hooks.x]: a hook needs a command, or a python"),
         (
             '[hooks]\nx = "drain"\n',
-            'line 2: [hooks.x]: expected a table, not "drain"; what it runs is its'
-            " command",
+            'line 2: [hooks.x]: expected a table, not "drain"',
         ),
         (
             'hooks = "drain"\n',
@@ -291,9 +264,6 @@ def test_an_error_names_the_line_and_the_likely_intention(
         ("", "line 1: there are no rules, so the agent would do nothing; add"),
         ('name = "x"\nrules = []\n', "line 1: there are no rules"),
         ('name = "x\n', "line 1, column 10: not valid TOML: Illegal character"),
-        ("a = 1\na = 2\n", "line 2, column 6: not valid TOML: Cannot overwrite"),
-        ("a = [1,\n\n", "line 3: not valid TOML: Invalid value"),
-        (f"a = {'[' * 3000}", "line 1: not valid TOML: nested too deeply"),
     ],
 )
 def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
@@ -301,17 +271,9 @@ def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
     assert message.startswith(said)
 
 
-def test_a_file_that_is_not_utf_8_is_refused_with_its_line(file: Path) -> None:
-    file.write_bytes(b'name = "x"\nstate = "\xff"\n')
-    with pytest.raises(CannotStart, match=r"agent.toml, line 2: not valid UTF-8"):
-        read_plan(file)
-
-
-def test_an_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_advice(file: Path) -> None:
     with pytest.raises(CannotStart, match="no such file or directory; write it, or"):
         read_plan(file)
-    with pytest.raises(CannotStart, match="cannot be read: is a directory"):
-        read_plan(tmp_path)
 
 
 def test_all_errors_are_reported_at_once_in_line_order(file: Path) -> None:

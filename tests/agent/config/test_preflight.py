@@ -148,16 +148,3 @@ def test_the_folder_of_the_textfile_must_exist(tmp_path: Path) -> None:
     assert check_machine(plan) == []
     (problem,) = check_machine(replace(plan, textfile=tmp_path / "no" / "f.prom"))
     assert problem.startswith(f"textfile: {tmp_path}/no is not a folder")
-
-
-@pytest.mark.parametrize(
-    "address", ["9254", "x:y", "a b:1", "127.0.0.1:65536", ":1", "[x]:1", "1:2:3"]
-)
-def test_an_invalid_address_is_reported(tmp_path: Path, address: str) -> None:
-    (problem,) = check_machine(Plan(state=tmp_path, metrics=address))
-    assert problem.startswith(f"metrics: {address} is not an address")
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:9254", "localhost:80"])
-def test_valid_addresses_are_accepted(tmp_path: Path, address: str) -> None:
-    assert check_machine(Plan(state=tmp_path, metrics=address)) == []

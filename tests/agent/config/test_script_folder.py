@@ -46,12 +46,8 @@ def test_a_script_prepares_and_the_leader_approves(
         SharedApproval.LEADER,
     )
     assert rule.concerns is RuleScope.ME
-
-
-def test_a_script_is_a_hook_with_its_absolute_path(folder: Path) -> None:
-    a_script(folder, "onFreeze.sh")
-    hook = read(folder).hooks["onFreeze.sh"]
-    assert hook.command == (str(folder / "onFreeze.sh"),)
+    command = (str(folder / "onReboot.sh"),)
+    assert read(folder).hooks["onReboot.sh"].command == command
 
 
 def test_every_step_has_a_script(folder: Path) -> None:

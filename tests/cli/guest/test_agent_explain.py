@@ -259,7 +259,7 @@ def test_missing_file_is_refused(explain: Explain, tmp_path: Path) -> None:
 
 
 def test_wrong_agent_file_is_refused(explain: Explain) -> None:
-    with pytest.raises(CannotStart, match='line 1: unknown key "nam"'):
+    with pytest.raises(CannotStart, match="line 1: nam: unknown key"):
         explain(DOCUMENT, config='nam = "x"\n')
 
 

@@ -109,10 +109,10 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
     [
         ("reboot", "--vm --host --group"),
         ("reboot --vm web-0 --host host-a", "not allowed with"),
-        ("explode --vm web-0", "not an event type"),
+        ("explode --vm web-0", 'expected one of "Freeze", '),
         ("reboot --vm web-0 --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
         ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no zone"),
-        ("reboot --vm web-0 --source moon", "neither platform nor user"),
+        ("reboot --vm web-0 --source moon", 'expected one of "Platform", "User"'),
         ("reboot --vm web-0 --emergency", "needs a --reason"),
         ("reboot --vm web-0 --ignore-gates", "only possible with --emergency"),
     ],

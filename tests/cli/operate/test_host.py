@@ -168,7 +168,7 @@ def test_refusal_is_shown(service: Service, run: Cli) -> None:
     ("words", "said"),
     [
         ("maintain", "required: NAME"),
-        ("maintain host-a --type preempt", "one of Freeze, Reboot, Redeploy"),
+        ("maintain host-a --type preempt", 'one of "Freeze", "Reboot", "Redeploy"'),
         ("maintain host-a --emergency", "needs a --reason"),
         ("maintain host-a --ignore-gates", "only possible with --emergency"),
         ("maintain host-a --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),

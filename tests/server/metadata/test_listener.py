@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from tests.patience import PATIENCE
 
-from forewarn.config.settings import Address
+from forewarn.configfile.values import Address
 from forewarn.server.metadata.transport.listener import Listener
 from forewarn.service.sockets import listen
 

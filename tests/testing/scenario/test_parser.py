@@ -59,12 +59,6 @@ def test_fleet_can_be_a_separate_file(tmp_path: Path) -> None:
     assert scenario.vm == "a"
 
 
-def test_windows_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + a_scenario(WAIT).replace("\n", "\r\n").encode())
-    assert parser.read_scenario(path).title == "t"
-
-
 def test_scenario_can_be_read_without_the_server_extra() -> None:
     script = """
 import sys

@@ -39,13 +39,13 @@ polls_at_least_every = "often"
 """
     assert errors_in(text) == [
         'reboot.toml, line 1: title: expected text, not ""',
-        'reboot.toml, line 2: unknown key "nmae"; known are title, description, vm,'
-        " fleet, patience, throughout, steps",
+        "reboot.toml, line 2: nmae: unknown key; expected one of: title, description,"
+        " vm, fleet, patience, throughout, steps",
         'reboot.toml, line 5: restart in step 1: there is no VM "web-9" in the fleet;'
         " there are web-0, web-1, web-2, db-0, batch_0, batch_1, batch_2, batch_3",
         "reboot.toml, line 8: step 2: `of` is missing: the event that starts or ends",
         "reboot.toml, line 11: step 3: `event` is missing: which event is meant",
-        'reboot.toml, line 13: step 3: unknown key "evnt"; did you mean "event"?',
+        'reboot.toml, line 13: evnt in step 3: unknown key; did you mean "event"?',
         "reboot.toml, line 16: polls_at_least_every in [throughout]: expected a"
         ' duration such as 90, 90s, 20m, 1h30m, 1d or 250ms, not "often"',
     ]
@@ -114,7 +114,7 @@ WRONG = [
     ),
     (
         '{anounce = "Reboot", vms = ["web-0"]}',
-        'step 2: unknown key "anounce"; did you mean "announce"?',
+        'step 2: anounce: unknown key; did you mean "announce"?',
     ),
     (
         '{advance = "999999999d999999999h"}',
@@ -194,7 +194,7 @@ def test_wrong_fleet_suppresses_errors_about_names() -> None:
     message = only_error(
         a_scenario(*steps, top='vm = "a"', fleet="vms = [{ name = 7 }]")
     )
-    assert message.startswith("line 7: fleet: [[vms]] 1.name: expected a name")
+    assert message.startswith("line 7: fleet: [[vms]] 1: name: expected a name")
 
 
 def test_a_fleet_without_vms_is_refused() -> None:
@@ -225,16 +225,3 @@ def test_never_approves_must_name_an_announced_event() -> None:
 def test_invalid_toml_is_reported_with_its_line() -> None:
     (message,) = errors_in('title = "t\n')
     assert message.startswith("reboot.toml, line 1, column 11: not valid TOML: ")
-
-
-def test_deep_nesting_is_refused() -> None:
-    (message,) = errors_in(f"a = {'[' * 100_000}")
-    assert message == "reboot.toml, line 1: not valid TOML: nested too deeply"
-
-
-def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FaultyFile, match="cannot be read: no such file"):
-        read_scenario(tmp_path / "gone.toml")
-    (tmp_path / "mine.toml").write_bytes(b"\xff")
-    with pytest.raises(FaultyFile, match=r"mine.toml, line 1: not valid UTF-8"):
-        read_scenario(tmp_path / "mine.toml")

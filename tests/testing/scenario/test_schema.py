@@ -2,15 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema_rs
 import pytest
 from tests.testing.support.scenario_files import EVERYTHING, MISSHAPEN, errors_in
 
-from forewarn.core.fleet import VM, Group, GroupKind, Host
-from forewarn.core.fleet_file import group_table, host_table, vm_table
 from forewarn.testing.scenario import parser
 from forewarn.testing.scenario.schema import schema
 
@@ -55,16 +52,3 @@ def test_documentation_has_complete_scenarios() -> None:
 def test_schema_and_parser_refuse_malformed_files(text: str) -> None:
     assert not SCHEMA.is_valid(tomllib.loads(text))
     assert errors_in(text) != []
-
-
-def test_schema_has_exactly_the_keys_of_a_fleet() -> None:
-    definitions = schema()["$defs"]
-    assert isinstance(definitions, Mapping)
-    fleet = definitions["fleet"]["properties"]
-    keys = {name: {*fleet[name]["items"]["properties"]} for name in fleet}
-    group = Group(name="g", kind=GroupKind.SCALE_SET)
-    assert keys == {
-        "hosts": {*host_table(Host(name="h"))},
-        "groups": {*group_table(group)},
-        "vms": {*vm_table(VM(name="v", group="g"))},
-    }

@@ -10,7 +10,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,14 @@ from forewarn.agent.config.schema import (
     STEPS,
     TOP,
     ConfigKey,
-    fields,
+    Keys,
+    read_fields,
 )
 from forewarn.agent.rules import covering_rules
 from forewarn.configfile import toml
-from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
-from forewarn.configfile.values import invalid_value
-from forewarn.errors import CannotStart, FaultyFile, InvalidInput
+from forewarn.configfile.diagnostics import Diagnostics, Location
+from forewarn.configfile.values import invalid_value, nearest, suggestion
+from forewarn.errors import CannotStart, FaultyFile
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS
 
@@ -97,34 +98,39 @@ def state_folder_of(path: Path) -> Path:
 
 def _plan(plain: Mapping[str, Any], top: Location) -> Plan:
     keys = {**TOP, **{part: ConfigKey(_unchanged, part) for part in _TABLES}}
-    settings = fields(plain, keys, top)
+    settings = _fields(plain, keys, top)
     parts = {part: settings.pop(part) for part in _TABLES if part in settings}
     hooks = _hooks(parts.get("hooks", {}), top.below("hooks", "[hooks]"))
     rules = _rules(parts.get("rules", []), top.below("rules"), hooks)
-    scripts = _ScriptFolder()
+    in_file = len(rules)
     if "scripts" in settings:
         scripts = _read_script_folder(settings["scripts"], top.key("scripts"))
+        script_hooks, script_rules = scripts
+        hooks |= script_hooks
+        rules += script_rules
     settings.setdefault("state", default_state_folder())
     plan = Plan(
         **settings,
-        **_metrics(parts.get("metrics", {}), top.below("metrics", "[metrics]")),
-        hooks={**hooks, **scripts.hooks},
-        rules=(*rules, *scripts.rules),
+        **_fields(parts.get("metrics", {}), METRICS, top.below("metrics", "[metrics]")),
+        hooks=hooks,
+        rules=tuple(rules),
     )
-    _check_whole(plan, top, in_file=len(rules))
+    _check_whole(plan, top, in_file=in_file)
     return plan
 
 
-def _unchanged(value: object, _: Location) -> object:
+def _unchanged(value: object) -> object:
     return value
 
 
-def _metrics(table: object, location: Location) -> dict[str, Any]:
-    try:
-        return fields(table, METRICS, location)
-    except InvalidInput as error:
-        location.refuse(str(error))
-        return {}
+def _fields(table: object, keys: Keys, location: Location) -> dict[str, Any]:
+    """Parse a table and report its problems; relative paths start at the file."""
+    values, problems = read_fields(table, keys)
+    location.refuse_parts(problems)
+    return {
+        name: location.folder / value if isinstance(value, Path) else value
+        for name, value in values.items()
+    }
 
 
 def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
@@ -156,22 +162,16 @@ def _hook(name: str, table: object, above: Location) -> Hook:
     location = above.below(name, f"[hooks.{name}]")
     if not _HOOK_NAME.fullmatch(name):
         location.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
-    try:
-        settings = fields(table, HOOK, location)
-    except InvalidInput as error:
-        location.refuse(f"{error}; what it runs is its command")
-        return Hook(name=name)
-    targets = [key for key in ("command", "python") if key in _keys(table)]
-    if len(targets) > 1:
+    settings = _fields(table, HOOK, location)
+    given = {"command", "python"}.intersection(table if isinstance(table, dict) else ())
+    if len(given) > 1:
         location.key("python").refuse("a hook has a command or a python, not both")
-    elif not targets:
+    elif not given:
         location.refuse("a hook needs a command, or a python")
+    if "/" in settings.get("command", [""])[0]:
+        program, *words = settings["command"]
+        settings["command"] = (str(location.folder / program), *words)
     return Hook(name=name, **settings)
-
-
-def _keys(table: object) -> frozenset[str]:
-    """Return the keys of a table, including those with invalid values."""
-    return frozenset(table) if isinstance(table, dict) else frozenset()
 
 
 # --- rules -------------------------------------------------------------------
@@ -196,11 +196,7 @@ def _rule(
     name = table.get("name") if isinstance(table, dict) else None
     title = f'"{name}"' if isinstance(name, str) else f"number {number + 1}"
     location = replace(location, label=f"[[rules]] {title}")
-    try:
-        settings = fields(table, RULE, location)
-    except InvalidInput as error:
-        location.refuse(str(error))
-        return Rule(name=f"rule {number + 1}")
+    settings = _fields(table, RULE, location)
     by_step = {
         HookPoint(key.field): settings.pop(key.field)
         for key in STEPS.values()
@@ -238,22 +234,16 @@ def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]
 # --- folder of scripts -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ScriptFolder:
-    """The hooks and rules that a folder of scripts adds to a plan."""
-
-    hooks: Mapping[str, Hook] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
-
-
-def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
-    """Read a folder; report its errors and warnings at `location`."""
+def _read_script_folder(
+    folder: Path, location: Location
+) -> tuple[dict[str, Hook], list[Rule]]:
+    """Return the hooks and rules of a folder; report its problems at `location`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         location.refuse(f"{folder} cannot be read: {why}")
-        return _ScriptFolder()
+        return {}, []
     by_step: dict[tuple[EventType, HookPoint], str] = {}
     for name in names:
         meaning = _type_and_step(name)
@@ -269,7 +259,7 @@ def _read_script_folder(folder: Path, location: Location) -> _ScriptFolder:
         name: Hook(name=name, command=(str(folder.absolute() / name),))
         for name in by_step.values()
     }
-    return _ScriptFolder(hooks=hooks, rules=tuple(_script_rules(by_step)))
+    return hooks, [*_script_rules(by_step)]
 
 
 def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterator[Rule]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from forewarn.agent.config.plan import Hook, Plan
-from forewarn.agent.config.schema import SHELL, address_of
+from forewarn.agent.config.schema import SHELL
 from forewarn.agent.hooks.command import command_of
 from forewarn.processes import command_problem
 
@@ -27,7 +27,7 @@ def check_machine(plan: Plan) -> list[str]:
         for hook in plan.hooks.values()
         for problem in _hook(hook)
     ]
-    return [*problems, *_folders(plan), *_addresses(plan)]
+    return [*problems, *_folders(plan)]
 
 
 # --- hooks -------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _error_of(command: Sequence[str]) -> str | None:
     return messages[-1] if messages else f"exit code {completed.returncode}"
 
 
-# --- folders and addresses ---------------------------------------------------
+# --- folders -----------------------------------------------------------------
 
 
 def _folders(plan: Plan) -> Iterator[str]:
@@ -124,8 +124,3 @@ def _folders(plan: Plan) -> Iterator[str]:
 
 def _can_write(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-
-
-def _addresses(plan: Plan) -> Iterator[str]:
-    if plan.metrics is not None and address_of(plan.metrics) is None:
-        yield f"metrics: {plan.metrics} is not an address such as 127.0.0.1:9254"

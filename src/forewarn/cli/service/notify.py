@@ -139,9 +139,9 @@ def _test(args: argparse.Namespace) -> int:
 
 def _url(text: str) -> str:
     try:
-        return read_webhook(text, "URL")
+        return read_webhook(text)
     except InvalidInput as error:
-        raise WrongUsage(str(error)) from error
+        raise WrongUsage(f"URL: {error}") from error
 
 
 def _send(url: str, secret: str | None) -> http_post.PostResponse:

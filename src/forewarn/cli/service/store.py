@@ -143,9 +143,9 @@ def _backup(args: argparse.Namespace) -> int:
 
 def _url(args: argparse.Namespace) -> str:
     try:
-        return read_store(args.store or default_store(os.environ), "--store")
+        return read_store(args.store or default_store(os.environ))
     except InvalidInput as error:
-        raise WrongUsage(str(error)) from error
+        raise WrongUsage(f"--store: {error}") from error
 
 
 def _database(url: str) -> "Database":

@@ -25,7 +25,7 @@ _OPTIONS = (
     Option(
         flag="--role",
         metavar="|".join(_ROLES),
-        read=one_of(*_ROLES, noun="a role"),
+        read=one_of(*_ROLES),
         help="what its holder may do; with --group it is `group`",
     ),
     Option(flag="--group", metavar="NAME", help="the group that it is for"),

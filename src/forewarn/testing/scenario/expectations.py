@@ -28,6 +28,7 @@ WITHIN = StepKey(
     name="within",
     kind=values.REAL_DURATION,
     help="how long it may take; if absent, `patience`",
+    field="seconds",
 )
 BY = StepKey(name="by", kind=values.VM, help="the VM that must have approved")
 AFTER_MARK = StepKey(
@@ -39,6 +40,7 @@ FOR = StepKey(
     name="for",
     kind=values.REAL_DURATION,
     help="how long it must stay so; if absent, 0s",
+    field="seconds",
 )
 TIMES = StepKey(
     name="times", kind=values.whole(1, 10_000), help="how often; if absent, once"
@@ -69,40 +71,25 @@ def _expectation(expectation: Expectation, patience: float) -> StepForm:
         name="expect",
         kind=values.one_of(expectation),
         help=_HELP[expectation],
-        is_needed=True,
+        field="expectation",
     )
+    seconds = patience if WITHIN in _KEYS[expectation] else 0.0
 
     def make(row: StepTable, names: StepNames) -> s.Step:
-        event, by = row.get(EVENT), row.get(BY)
-        _check_visible(expectation, event, by, names)
-        return s.ExpectStep(
-            expectation=expectation,
-            seconds=_seconds(expectation, row, patience),
-            event=event,
-            by=by,
-            after_mark=row.get(AFTER_MARK),
-            mark=row.get(MARK),
-            times=row.get(TIMES) or 1,
-            code=row.get(CODE),
-        )
+        step = s.ExpectStep(**{"seconds": seconds, **row.fields})
+        _check_visible(step, names)
+        return step
 
     return StepForm(verb=verb, keys=_KEYS[expectation], make=make)
 
 
-def _seconds(expectation: Expectation, row: StepTable, patience: float) -> float:
-    if WITHIN not in _KEYS[expectation]:
-        return row.get(FOR) or 0.0
-    within = row.get(WITHIN)
-    return patience if within is None else within
-
-
-def _check_visible(
-    expectation: Expectation, event: str | None, by: str | None, names: StepNames
-) -> None:
+def _check_visible(step: s.ExpectStep, names: StepNames) -> None:
     """Reject expectations that can never be met."""
+    event, by = step.event, step.by
     if event is None:
         return
-    if expectation is Expectation.SEEN and names.vm and not names.sees(names.vm, event):
+    is_seen = step.expectation is Expectation.SEEN
+    if is_seen and names.vm and not names.sees(names.vm, event):
         raise InvalidInput(
             f'the program speaks for {names.vm}, which does not see "{event}"'
         )
@@ -126,6 +113,7 @@ LASTS = StepKey(
     name="for",
     kind=values.REAL_DURATION,
     help="how long it lasts; if absent, until `clear`",
+    field="seconds",
 )
 VMS = StepKey(
     name="vms",
@@ -158,32 +146,22 @@ def _fault(
 ) -> StepForm:
     kinds = [kind for kind in FaultKind if kind.trait in traits]
     verb = StepKey(
-        name="fault", kind=values.one_of(*kinds), help=help_text, is_needed=True
+        name="fault",
+        kind=values.one_of(*kinds),
+        help=help_text,
+        field="kind",
     )
-    plain = Fault(kind=kinds[0])
 
     def make(row: StepTable, _: StepNames) -> s.Step:
-        delay, retry_after = row.get(DELAY), row.get(RETRY_AFTER)
-        fault = Fault(
-            kind=row.must(verb),
-            on=row.get(ON) or FaultOn.ANY,
-            vms=row.get(VMS) or (),
-            count=row.get(COUNT),
-            probability=row.get(PROBABILITY) or plain.probability,
-            seconds=row.get(LASTS),
-            delay=plain.delay if delay is None else delay,
-            retry_after=plain.retry_after if retry_after is None else retry_after,
-        )
-        return s.SetFaultStep(fault=check_fault(fault))
+        return s.SetFaultStep(fault=check_fault(Fault(**row.fields)))
 
     return StepForm(verb=verb, keys=(*more, LASTS), make=make)
 
 
 CLEAR = StepKey(
     name="clear",
-    kind=values.word("faults"),
+    kind=values.one_of("faults"),
     help="let the service behave again",
-    is_needed=True,
 )
 
 FAULTS: tuple[StepForm, ...] = (
@@ -236,15 +214,8 @@ THROUGHOUT: tuple[StepKey[object], ...] = (
 
 def throughout(row: StepTable, *, ends: bool) -> s.Throughout:
     """Read the permanent expectations; `ends`: a step expects the program to end."""
-    keeps = row.get(KEEPS_RUNNING)
-    if keeps and ends:
+    if row.get(KEEPS_RUNNING) and ends:
         raise InvalidInput(
             'a step expects the program to have "ended"; leave keeps_running out'
         )
-    return s.Throughout(
-        keeps_running=not ends if keeps is None else keeps,
-        polls_at_least_every=row.get(POLLS_AT_LEAST_EVERY),
-        never_approves=row.get(NEVER_APPROVES) or (),
-        approves_nothing=row.get(APPROVES_NOTHING) or False,
-        approves_only_its_own=row.get(APPROVES_ONLY_ITS_OWN) or False,
-    )
+    return s.Throughout(**{"keeps_running": not ends, **row.fields})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from forewarn.configfile.diagnostics import suggestion
+from forewarn.configfile.values import suggestion
 from forewarn.core.fleet import Fleet, fold_name
 from forewarn.errors import InvalidInput
 

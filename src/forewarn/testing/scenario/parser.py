@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from forewarn.configfile import toml
-from forewarn.configfile.diagnostics import Diagnostics, Location, nearest, suggestion
-from forewarn.configfile.values import invalid_value, toml_value
+from forewarn.configfile.diagnostics import Diagnostics, Location
+from forewarn.configfile.values import invalid_value, nearest, one_of, suggestion
 from forewarn.core.fleet import Fleet
 from forewarn.errors import FaultyFile, InvalidInput, NotFound
 from forewarn.testing.rehearsal.options import fleet_of
@@ -37,12 +37,9 @@ _PATIENCE = 10.0  # seconds of real time, for a program that polls every second
 _SUFFIX = ".toml"
 
 
-def _unparsed(value: object, _: StepNames) -> object:
-    return value  # parsed separately
-
-
 def _part(shown: str) -> ValueKind[object]:
-    return ValueKind(read=_unparsed, schema={}, shown=shown)
+    """Return the kind of a value that is parsed separately."""
+    return ValueKind(reader=lambda _: lambda value: value, schema={}, shown=shown)
 
 
 TITLE = StepKey(
@@ -190,7 +187,7 @@ def _vm(plain: Mapping[str, object], names: StepNames) -> str:
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
-        return VM.kind.read(plain["vm"], names)
+        return VM.kind.reader(names)(plain["vm"])
     except InvalidInput:
         return ""
 
@@ -205,7 +202,7 @@ def _steps(
             )
         return ()
     parsed = [
-        read_step(table, number, forms, location.below(number - 1), names)
+        _read_step(table, number, forms, location.below(number - 1), names)
         for number, table in enumerate(tables, 1)
     ]
     return tuple(step for step in parsed if step is not None)
@@ -243,7 +240,7 @@ def step_forms(patience: float) -> Forms:
     return by_verb
 
 
-def read_step(
+def _read_step(
     table: object, number: int, forms: Forms, location: Location, names: StepNames
 ) -> Step | None:
     """Parse the step `number`; None if it is invalid."""
@@ -280,11 +277,10 @@ def _form(
     for form in choices:
         if value in form.verb.kind.words:
             return form
-    near = nearest(value, words) if isinstance(value, str) else None
-    instead = f'; did you mean "{near}"?' if near else ""
-    listed = ", ".join(f'"{text}"' for text in words)
-    message = f"expected one of {listed}, not {toml_value(value)}{instead}"
-    location.key(verb).refuse(message)
+    try:
+        one_of(*words, is_exact=True)(value)
+    except InvalidInput as error:
+        location.key(verb).refuse(str(error))
     return None
 
 
@@ -294,7 +290,7 @@ def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) ->
     for name in table:
         near = nearest(name, forms)
         if near is not None:
-            return f'unknown key "{name}"; did you mean "{near}"?'
+            return f'{name}: unknown key; did you mean "{near}"?'
     return f"it has no verb, so nothing happens; known are {', '.join(forms)}"
 
 

@@ -1,24 +1,30 @@
 """JSON Schema of a scenario file, including the fleet in it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 
+from forewarn.configfile.values import Reader, read_flag
+from forewarn.core import fleet_file
 from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
 from forewarn.testing.scenario import expectations, parser
 from forewarn.testing.scenario.values import Schema, StepForm, StepKey
 
-_NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 _TEXT: Schema = {"type": "string", "maxLength": 1000}
-_FLAG: Schema = {"type": "boolean"}
-_DOMAIN: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
 
-
-def _one_of(kind: type[StrEnum]) -> Schema:
-    return {"enum": [member.value for member in kind]}
-
-
-def _list_of(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
+#: Values of a fleet by their readers, and of keys that have a reader of their own.
+_BY_READER: Mapping[Reader[object], Schema] = {
+    fleet_file.read_name: {"type": "string", "pattern": f"^{NAME.pattern}$"},
+    fleet_file.read_text: _TEXT,
+    fleet_file.read_domain: {"type": "integer", "minimum": 0, "maximum": 999_999},
+    read_flag: {"type": "boolean"},
+}
+_BY_KEY: Mapping[str, Schema] = {
+    "kind": {"enum": [*GroupKind]},
+    "listening": {"enum": [*Listening]},
+    "terminate_notice_seconds": {"type": "integer", "minimum": 300, "maximum": 900},
+    "auto_approve": {"type": "array", "items": {"enum": [*AutoApproval]}},
+    "addresses": {"type": "array", "items": {"type": "string"}},
+    "tags": {"type": "object", "additionalProperties": _TEXT},
+}
 
 
 def _object(properties: Mapping[str, Schema], *required: str) -> Schema:
@@ -30,50 +36,21 @@ def _object(properties: Mapping[str, Schema], *required: str) -> Schema:
     }
 
 
-_HOST = _object({"name": _NAME}, "name")
+def _rows(readers: fleet_file.Readers, *required: str) -> Schema:
+    properties = {
+        key: _BY_KEY.get(key) or _BY_READER[read] for key, read in readers.items()
+    }
+    return {"type": "array", "items": _object(properties, *required)}
 
-_GROUP = _object(
-    {
-        "name": _NAME,
-        "kind": _one_of(GroupKind),
-        "listening": _one_of(Listening),
-        "terminate_notice_seconds": {
-            "type": "integer",
-            "minimum": 300,
-            "maximum": 900,
-        },
-        "auto_approve": _list_of(_one_of(AutoApproval)),
-        "isolated": _FLAG,
-    },
-    "name",
-    "kind",
-)
-
-_VM = _object(
-    {
-        "name": _NAME,
-        "group": _NAME,
-        "host": _NAME,
-        "update_domain": _DOMAIN,
-        "fault_domain": _DOMAIN,
-        "zone": _TEXT,
-        "addresses": _list_of({"type": "string"}),
-        "spot": _FLAG,
-        "paas": _FLAG,
-        "tags": {"type": "object", "additionalProperties": _TEXT},
-        "size": _TEXT,
-        "location": _TEXT,
-        "resource_group": _TEXT,
-        "subscription": _TEXT,
-        "vm_id": _TEXT,
-    },
-    "name",
-)
 
 #: The same as in a fleet file.
 FLEET: Schema = {
     **_object(
-        {"hosts": _list_of(_HOST), "groups": _list_of(_GROUP), "vms": _list_of(_VM)},
+        {
+            "hosts": _rows(fleet_file.HOST_KEYS, "name"),
+            "groups": _rows(fleet_file.GROUP_KEYS, "name", "kind"),
+            "vms": _rows(fleet_file.VM_KEYS, "name"),
+        },
         "vms",
     ),
     "description": "hosts, groups and VMs, as in a fleet file",
@@ -122,7 +99,9 @@ def _ref(name: str) -> Schema:
 
 def _form(form: StepForm) -> Schema:
     choice = [{"required": [key.name]} for key in form.one_of]
-    described = {"description": form.verb.help, **_table(form.all_keys)}
+    required = [form.verb.name, *_required(form.keys)]
+    table = _object(_properties(form.all_keys, {}), *required)
+    described = {"description": form.verb.help, **table}
     return {**described, "oneOf": choice} if choice else described
 
 

@@ -1,19 +1,29 @@
 """Kinds of values in a scenario file: each parses and describes its values.
 
-A reader takes a value and the names known so far. It raises InvalidInput with what was
-expected instead. The description is JSON Schema; both accept the same values.
+The description is JSON Schema; it accepts the same values as the reader.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar, cast
+from math import inf
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from forewarn.configfile.diagnostics import Location, nearest, suggestion
-from forewarn.configfile.values import invalid_value, toml_value
+from forewarn.configfile.diagnostics import Location
+from forewarn.configfile.values import (
+    Reader,
+    as_number,
+    invalid_value,
+    list_of,
+    read_flag,
+    read_parts,
+    read_text,
+    whole_number,
+)
+from forewarn.configfile.values import one_of as read_one_of
 from forewarn.core.fleet import NAME as FLEET_NAME
+from forewarn.core.fleet_file import read_name
 from forewarn.core.lifecycle.policy import LONGEST
 from forewarn.errors import InvalidInput
 from forewarn.formats import parse_duration
@@ -24,9 +34,9 @@ Schema: TypeAlias = Mapping[str, object]
 
 _T = TypeVar("_T")
 _Value = TypeVar("_Value", covariant=True)
-_Word = TypeVar("_Word", bound=StrEnum)
+_Word = TypeVar("_Word", bound=str)
 
-_DAY = 86_400
+_DAY = timedelta(days=1)
 _UNITS = ("[dD]", "[hH]", "[mM]", "[sS]", "[mM][sS]")
 #: 90, 1.5, 90s, 20m, 1h30m, 250ms; not empty.
 _DURATION = (
@@ -34,86 +44,50 @@ _DURATION = (
     + "".join(f"(?:[0-9]{{1,9}}{unit})?" for unit in _UNITS)
     + ")"
 )
-_ID = FLEET_NAME.pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueKind(Generic[_Value]):
     """One kind of value."""
 
-    read: Callable[[object, StepNames], _Value]
+    reader: Callable[[StepNames], Reader[_Value]]  # for the names known so far
     schema: Schema
     shown: str  # wording on the reference page
     words: tuple[str, ...] = ()  # all possible values, if there are few
 
 
+def _plain(
+    read: Reader[_T], schema: Schema, shown: str, words: tuple[str, ...] = ()
+) -> ValueKind[_T]:
+    """Return a kind of value that does not depend on names."""
+    return ValueKind(reader=lambda _: read, schema=schema, shown=shown, words=words)
+
+
 # --- text and words ----------------------------------------------------------
-
-
-def _text(value: object, _: StepNames) -> str:
-    if isinstance(value, str) and value.strip():
-        return value
-    raise invalid_value("text", value)
-
-
-def _flag(value: object, _: StepNames) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise invalid_value("true or false", value)
-
-
-def _id(value: object, _: StepNames) -> str:
-    if isinstance(value, str) and FLEET_NAME.fullmatch(value):
-        return value
-    raise invalid_value("a name of 1 to 80 of A-Z a-z 0-9 . _ -", value)
 
 
 def one_of(*words: _Word) -> ValueKind[_Word]:
     """Return the kind of value that is one of `words`."""
-    return _choice({item.value: item for item in words})
-
-
-def word(*texts: str) -> ValueKind[str]:
-    """Return the kind of value that is one of `texts`."""
-    return _choice({text: text for text in texts})
-
-
-def _choice(by_text: Mapping[str, _T]) -> ValueKind[_T]:
-    texts = tuple(by_text)
-
-    def read(value: object, _: StepNames) -> _T:
-        if isinstance(value, str) and value in by_text:
-            return by_text[value]
-        raise _no_word(value, texts)
-
+    texts = tuple(map(str, words))
     schema = {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
     shown = " or ".join(f'`"{text}"`' for text in texts)
-    return ValueKind(read=read, schema=schema, shown=shown, words=texts)
+    return _plain(read_one_of(*words, is_exact=True), schema, shown, texts)
 
 
-def _no_word(value: object, texts: tuple[str, ...]) -> InvalidInput:
-    listed = ", ".join(f'"{text}"' for text in texts)
-    near = suggestion(value, texts) if isinstance(value, str) else ""
-    expected = listed if len(texts) == 1 else f"one of {listed}"
-    return InvalidInput(f"expected {expected}, not {toml_value(value)}{near}")
-
-
-TEXT = ValueKind(
-    read=_text, schema={"type": "string", "pattern": r"\S"}, shown="text, not empty"
-)
-FLAG = ValueKind(read=_flag, schema={"type": "boolean"}, shown="`true` or `false`")
-_ID_SCHEMA: Schema = {"type": "string", "pattern": f"^{_ID}$"}
-ID = ValueKind(read=_id, schema=_ID_SCHEMA, shown="a name of your choice")
+TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "text, not empty")
+FLAG = _plain(read_flag, {"type": "boolean"}, "`true` or `false`")
+_ID_SCHEMA: Schema = {"type": "string", "pattern": f"^{FLEET_NAME.pattern}$"}
+ID = _plain(read_name, _ID_SCHEMA, "a name of your choice")
 
 
 # --- names -------------------------------------------------------------------
 
 
 def _name_of(find: Callable[[StepNames, str], str], shown: str) -> ValueKind[str]:
-    def read(value: object, names: StepNames) -> str:
-        return find(names, _id(value, names))
+    def reader(names: StepNames) -> Reader[str]:
+        return lambda value: find(names, read_name(value))
 
-    return ValueKind(read=read, schema=_ID_SCHEMA, shown=shown)
+    return ValueKind(reader=reader, schema=_ID_SCHEMA, shown=shown)
 
 
 VM = _name_of(StepNames.find_vm, "a VM")
@@ -127,18 +101,11 @@ def several(
 ) -> ValueKind[tuple[_T, ...]]:
     """Return the kind of value that is a list of `one`, without duplicates."""
 
-    def read(value: object, names: StepNames) -> tuple[_T, ...]:
-        if not isinstance(value, list) or len(value) < least:
-            near = f"; write [{toml_value(value)}]" if isinstance(value, str) else ""
-            raise InvalidInput(f"expected {shown}, not {toml_value(value)}{near}")
-        items = tuple(one.read(item, names) for item in value)
-        twice = next((item for item in items if items.count(item) > 1), None)
-        if twice is not None:
-            raise InvalidInput(f"{toml_value(twice)} stands here twice")
-        return items
+    def reader(names: StepNames) -> Reader[tuple[_T, ...]]:
+        return list_of(one.reader(names), shown, least=least, is_unique=True)
 
     schema = {"type": "array", "items": one.schema, "uniqueItems": True}
-    return ValueKind(read=read, schema={**schema, "minItems": least}, shown=shown)
+    return ValueKind(reader=reader, schema={**schema, "minItems": least}, shown=shown)
 
 
 VMS = several(VM, "a list of VMs")
@@ -147,82 +114,68 @@ VMS = several(VM, "a list of VMs")
 # --- durations and numbers ---------------------------------------------------
 
 
-def _number(value: object) -> float | None:
-    """Return a number; None if the value is not one."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else None  # type: ignore[return-value]  # just checked
-
-
-def _duration(longest: timedelta, spoken: str) -> ValueKind[timedelta]:
-    limit = longest.total_seconds()
-
-    def read(value: object, _: StepNames) -> timedelta:
-        seconds = _number(value)
-        if isinstance(value, str) and re.fullmatch(_DURATION, value):
-            seconds = _seconds(value)
-        if seconds is None or not seconds >= 0:
+def _duration(longest: timedelta, spoken: str) -> Reader[timedelta]:
+    def read(value: object) -> timedelta:
+        seconds = _seconds(value)
+        if not seconds >= 0:
             raise invalid_value(
                 "a duration such as 90, 90s, 20m, 1h30m, 1d or 250ms", value
             )
-        if seconds > limit:
+        if seconds > longest.total_seconds():
             raise invalid_value(f"at most {spoken}", value)
         return timedelta(seconds=seconds)
 
-    return ValueKind(
-        read=read,
-        schema={
-            "anyOf": [
-                {"type": "string", "pattern": f"^{_DURATION}$"},
-                {"type": "number", "minimum": 0, "maximum": limit},
-            ]
-        },
-        shown="a duration",
-    )
+    return read
 
 
-def _seconds(text: str) -> float:
+def _seconds(value: object) -> float:
+    """Return the seconds of a duration; NaN if the value is not one."""
+    if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
+        return as_number(value)
     try:
-        return parse_duration(text).total_seconds()
+        return parse_duration(value).total_seconds()
     except InvalidInput:  # valid, but out of range
-        return float("inf")
+        return inf
 
+
+def _duration_schema(longest: timedelta) -> Schema:
+    text = {"type": "string", "pattern": f"^{_DURATION}$"}
+    limit = longest.total_seconds()
+    return {"anyOf": [text, {"type": "number", "minimum": 0, "maximum": limit}]}
+
+
+_read_real_duration = _duration(_DAY, "a day")
 
 #: A duration on the service's clock.
-SERVICE_DURATION = _duration(LONGEST, "ten years")
-_REAL_DURATION = _duration(timedelta(seconds=_DAY), "a day")
+SERVICE_DURATION = _plain(
+    _duration(LONGEST, "ten years"), _duration_schema(LONGEST), "a duration"
+)
 #: A duration in real time, in seconds.
-REAL_DURATION: ValueKind[float] = ValueKind(
-    read=lambda value, names: _REAL_DURATION.read(value, names).total_seconds(),
-    schema=_REAL_DURATION.schema,
-    shown="a duration, in real time",
+REAL_DURATION: ValueKind[float] = _plain(
+    lambda value: _read_real_duration(value).total_seconds(),
+    _duration_schema(_DAY),
+    "a duration, in real time",
 )
 
 
 def whole(least: int, limit: int) -> ValueKind[int]:
     """Return the kind of integers from `least` to `limit`."""
-    shown = f"a whole number from {least} to {limit}"
-
-    def read(value: object, _: StepNames) -> int:
-        number = _number(value)
-        if number is not None and least <= number <= limit and number == int(number):
-            return int(number)
-        raise invalid_value(shown, value)
-
     schema = {"type": "integer", "minimum": least, "maximum": limit}
-    return ValueKind(read=read, schema=schema, shown=shown)
+    shown = f"a whole number from {least} to {limit}"
+    return _plain(whole_number(least, limit), schema, shown)
 
 
-def _probability(value: object, _: StepNames) -> float:
-    number = _number(value)
-    if number is not None and 0 < number <= 1:
-        return float(number)
+def _read_probability(value: object) -> float:
+    probability = as_number(value)
+    if 0 < probability <= 1:
+        return float(probability)
     raise invalid_value("a number above 0 and up to 1", value)
 
 
-PROBABILITY = ValueKind(
-    read=_probability,
-    schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    shown="a number above 0 and up to 1",
+PROBABILITY = _plain(
+    _read_probability,
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    "a number above 0 and up to 1",
 )
 
 
@@ -231,27 +184,33 @@ PROBABILITY = ValueKind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey(Generic[_Value]):
-    """One key: its kind of value and its help text."""
+    """One key: its kind of value, its help text, and the step's field for its value."""
 
     name: str
     kind: ValueKind[_Value]
     help: str
-    is_needed: bool = False
+    is_needed: bool = False  # a verb always is
+    field: str = ""  # empty if it has the name of the key
+
+    @property
+    def target(self) -> str:
+        """The name of the field."""
+        return self.field or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One table of the file, parsed."""
+    """One table of the file, parsed: the values by their fields."""
 
-    values: Mapping[str, object]
+    fields: Mapping[str, Any]
 
     def get(self, key: StepKey[_T]) -> _T | None:
         """Return the value of `key`; None if it is absent."""
-        return cast("_T | None", self.values.get(key.name))
+        return cast("_T | None", self.fields.get(key.target))
 
     def must(self, key: StepKey[_T]) -> _T:
         """Return the value of a required key."""
-        return cast("_T", self.values[key.name])
+        return cast("_T", self.fields[key.target])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,31 +232,26 @@ class StepForm:
         return (self.verb, *self.one_of, *self.keys)
 
 
+def making(step: Callable[..., Step]) -> Callable[[StepTable, StepNames], Step]:
+    """Return the `make` of a form whose keys are the fields of `step`."""
+    return lambda row, _: step(**row.fields)
+
+
 def read_table(
     table: object, keys: Sequence[StepKey[object]], location: Location, names: StepNames
 ) -> StepTable | None:
     """Read a table; report everything that is wrong with it and return None then."""
-    if not isinstance(table, dict):
-        location.refuse(str(invalid_value("a table", table)))
+    readers = {key.name: key.kind.reader(names) for key in keys}
+    values, problems = read_parts(table, readers)
+    location.refuse_parts(problems)
+    missing = [
+        key
+        for key in keys
+        if isinstance(table, dict) and key.is_needed and key.name not in table
+    ]
+    for key in missing:
+        location.refuse(f"`{key.name}` is missing: {key.help}")
+    if problems or missing:
         return None
-    by_name = {key.name: key for key in keys}
-    before = len(location.diagnostics.errors)
-    values: dict[str, object] = {}
-    for name, value in table.items():
-        if name not in by_name:
-            location.below(name).refuse(_unknown(name, by_name))
-            continue
-        try:
-            values[name] = by_name[name].kind.read(value, names)
-        except InvalidInput as error:
-            location.key(name).refuse(str(error))
-    for key in keys:
-        if key.is_needed and key.name not in table:
-            location.refuse(f"`{key.name}` is missing: {key.help}")
-    return StepTable(values) if len(location.diagnostics.errors) == before else None
-
-
-def _unknown(name: str, names: Iterable[str]) -> str:
-    near = nearest(name, names)
-    instead = f'did you mean "{near}"?' if near else f"known are {', '.join(names)}"
-    return f'unknown key "{name}"; {instead}'
+    given = [key for key in keys if key.name in values]
+    return StepTable({key.target: values[key.name] for key in given})
