@@ -159,6 +159,18 @@ def test_a_learned_name_is_compared_with_events(
     assert agent.executor.name == "db-0"
 
 
+def test_a_name_learned_late_applies_to_known_events_and_is_kept(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(name=None, approve=ApprovalPolicy.NEVER)
+    agent.turn(NameLearned(name=None), a_document_read(an_event(resources=["db-0"])))
+    assert not agent.state().is_mine
+    agent.turn(NameLearned(name="db-0"), NameLearned(name=None))
+    assert agent.state().is_mine
+    assert agent.state().course is not None
+    assert agent.executor.name == "db-0"
+
+
 def test_a_name_mismatch_is_an_alarm(agent_factory: Staging) -> None:
     agent = agent_factory()
     agent.turn(NameLearned(name="db-0"))

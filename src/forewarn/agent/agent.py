@@ -9,7 +9,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import assert_never
 
@@ -33,7 +33,7 @@ from forewarn.agent.hooks.executor import (
     HookEnded,
     ReadyResult,
 )
-from forewarn.agent.identity import LocalVm
+from forewarn.agent.identity import VmIdentity
 from forewarn.agent.poller import DocumentRead, NameLearned, PollResult, ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.telemetry.impact import ClockJumpDetector, FreezeDetector
@@ -64,7 +64,7 @@ class Agent:
         self,
         plan: Plan,
         *,
-        local_vm: LocalVm,
+        identity: VmIdentity,
         clock: ServiceClock,
         states: StateMemory,
         recorder: AgentRecorder,
@@ -81,7 +81,7 @@ class Agent:
         `impact` is the downtime of this VM since the agent last ran.
         """
         self._plan = plan
-        self._local_vm = local_vm
+        self._identity = identity
         self._clock = clock
         self._states = states
         self._recorder = recorder
@@ -155,7 +155,8 @@ class Agent:
                 self._was_away = True
                 self._recorder.read_failed(message.error)
             case NameLearned():
-                executor.name = self._name_learned(message)
+                self._name_learned(message)
+                executor.name = self._identity.name or ""
             case HookEnded():
                 executor.forget(message.run.token)
                 self._hook_ended(message)
@@ -168,14 +169,14 @@ class Agent:
             case _:
                 assert_never(message)
 
-    def _name_learned(self, message: NameLearned) -> str:
-        name = self._local_vm.learn(message.name)
-        self._recorder.name_learned(name)
+    def _name_learned(self, message: NameLearned) -> None:
+        if message.name is not None:
+            self._identity = replace(self._identity, compute_name=message.name)
+        self._recorder.name_learned(self._identity.name or "")
         if self._document is None:
-            self._recorder.name_checked(self._local_vm.mismatch(None))
+            self._recorder.name_checked(self._identity.mismatch(None))
         else:
             self._observe(self._document)  # it may name this VM after all
-        return name
 
     def _document_read(self, message: DocumentRead) -> None:
         reading, impact = message.reading, self._freeze_detector.take()
@@ -193,12 +194,12 @@ class Agent:
 
     def _observe(self, document: Document) -> None:
         self._document = document
-        self._recorder.name_checked(self._local_vm.mismatch(document))
+        self._recorder.name_checked(self._identity.mismatch(document))
         observation = Observation(
             now=self._clock.now(),
             boot=self._boot,
-            position=self._local_vm.position,
-            decide=self._local_vm.decide,
+            identity=self._identity,
+            rules=self._plan.rules,
             impact=self._impact,
             was_away=self._was_away,
         )

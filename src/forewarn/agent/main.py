@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from forewarn import __version__
-from forewarn.agent import identity
 from forewarn.agent.agent import Agent, Stop
 from forewarn.agent.audit.entries import AuditEntry, BeganEntry, EndedEntry
 from forewarn.agent.audit.log import AuditLog
@@ -19,7 +19,7 @@ from forewarn.agent.config.preflight import check_machine
 from forewarn.agent.events.state import NO_IMPACT, HookOutcome, Impact
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.hooks.orphans import end_orphans
-from forewarn.agent.identity import LocalVm
+from forewarn.agent.identity import VmIdentity
 from forewarn.agent.poller import DocumentPoller
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import StateStore
@@ -128,7 +128,9 @@ class _Running:
     def _agent(self, boot: str) -> Agent:
         return Agent(
             self._plan,
-            local_vm=LocalVm(self._plan, self._clock, identity.host_name()),
+            identity=VmIdentity(
+                explicit=self._plan.name, host_name=socket.gethostname()
+            ),
             clock=self._clock,
             states=self._states,
             recorder=self._recorder,

@@ -26,7 +26,7 @@ class Situation:
     """Facts for a rule's conditions that the event itself does not contain."""
 
     is_mine: bool  # it names this VM
-    notice: float | None  # seconds left; None if it has started or has no start time
+    notice: float | None  # seconds left, as `notice_left` returns it
     now: datetime  # with its time zone
 
 
@@ -66,6 +66,13 @@ def match_rule(
         rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds
     )
     return RuleMatch(rule=next(matching, None), reasons=reasons)
+
+
+def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
+    """Return the seconds until an event may start; None if it has, or if unknown."""
+    if event.not_before is None or event.status == EventStatus.STARTED:
+        return None
+    return max((event.not_before - now).total_seconds(), 0.0)
 
 
 def covering_rules(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:

@@ -16,8 +16,15 @@ from tests.agent.support.events import (
 )
 
 from forewarn.agent.audit.entries import StartedEntry
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    HookPoint,
+    Rule,
+    RuleScope,
+    SharedApproval,
+)
 from forewarn.agent.events.observation import ObservedEvents, observe
-from forewarn.agent.events.state import EventState, Impact, LastStatus
+from forewarn.agent.events.state import EventState, Impact, LastStatus, ResponsePlan
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
 SCHEDULED = an_event()
@@ -46,7 +53,35 @@ def test_a_new_event_gets_a_state() -> None:
         True,
     )
     assert entry_kinds(observed) == ["seen", "decided"]
-    assert observed.entries[1].line()["why"] == ("it matches",)
+    assert observed.entries[1].line()["why"] == ("it takes every event",)
+
+
+def test_the_matching_rule_becomes_the_course_of_an_event() -> None:
+    rule = Rule(
+        name="mine",
+        hooks={HookPoint.PREPARE: ("drain",)},
+        parallel=True,
+        approve=ApprovalPolicy.AT_ONCE,
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+    )
+    observed = observe({}, a_document(SCHEDULED), an_observation(rules=[rule]))
+    assert observed.states[0].course == ResponsePlan(
+        rule="mine",
+        hooks=rule.hooks,
+        parallel=True,
+        approve=ApprovalPolicy.AT_ONCE,
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+    )
+
+
+def test_without_a_matching_rule_there_is_no_course() -> None:
+    others = Rule(name="others", concerns=RuleScope.OTHERS)
+    observed = observe({}, a_document(SCHEDULED), an_observation(rules=[others]))
+    assert observed.states[0].course is None
+    decided = observed.entries[1].line()
+    assert decided["why"] == ("rule others does not match: it names this VM",)
 
 
 def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:

@@ -31,7 +31,7 @@ from forewarn.agent.config.plan import (
 )
 from forewarn.agent.events.state import NO_IMPACT, EventState, Impact
 from forewarn.agent.hooks.executor import Executor
-from forewarn.agent.identity import LocalVm
+from forewarn.agent.identity import VmIdentity
 from forewarn.agent.poller import DocumentRead, ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import Disk, StateStore
@@ -146,7 +146,7 @@ class AgentEnvironment:
         self.memory.load()
         self.agent = Agent(
             self.plan,
-            local_vm=LocalVm(self.plan, clock, "web-0"),
+            identity=VmIdentity(explicit=self.name, host_name="web-0"),
             clock=clock,
             states=self.memory,
             recorder=self.recorder,
