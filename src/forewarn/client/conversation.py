@@ -6,9 +6,8 @@ The threaded and the asyncio client share this logic.
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from threading import Lock
 from typing import TypeAlias, TypeVar
 
 from forewarn.client import requests
@@ -23,7 +22,7 @@ from forewarn.client.responses import (
     reading_of,
 )
 from forewarn.client.retries import delay, patience_for
-from forewarn.client.service_clock import ClockEstimate, better_estimate
+from forewarn.client.service_clock import ServiceClock
 from forewarn.client.transport.http1 import HttpResponse
 from forewarn.errors import ForewarnError, InvalidInput, Misunderstood
 from forewarn.protocol.types import Document, ScheduledEvent
@@ -81,8 +80,7 @@ class Conversation:
     def __init__(self, settings: ClientSettings) -> None:
         """Use `settings`."""
         self._settings = settings
-        self._lock = Lock()
-        self._clock_estimate: ClockEstimate | None = None
+        self._clock = ServiceClock(settings.monotonic)
         self._last_response_at: float | None = None  # for events; None if none yet
 
     # --- requests ------------------------------------------------------------
@@ -167,8 +165,7 @@ class Conversation:
         response = yield request
         assert response is not None
         if (latest := clock_estimate_of(response)) is not None:
-            with self._lock:
-                self._clock_estimate = better_estimate(self._clock_estimate, latest)
+            self._clock.update(latest)
         return response
 
     def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
@@ -191,10 +188,7 @@ class Conversation:
 
     def now(self) -> datetime:
         """Return the service's time, or the local time if it never sent one."""
-        estimate = self._clock_estimate
-        if estimate is None:
-            return datetime.now(UTC)  # noqa: TID251  # the service never sent a Date
-        return estimate.now(self._settings.monotonic())
+        return self._clock.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
         """Return the time until `event` may start; None if it has no start time."""
