@@ -110,7 +110,9 @@ class _Running:
     def _loop(self, agent: Agent) -> None:
         plan = self._plan
         hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
-        executor = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
+        executor = Executor(
+            hook_plan, self._client.approve, self._clock, agent.inbox.put
+        )
         poller = DocumentPoller(
             self._client,
             agent.inbox.put,

@@ -38,7 +38,7 @@ class ExecutorHarness:
             endpoint="http://127.0.0.1:1",
             hooks={"drain": sh(text)},
         )
-        self.executor = Executor(plan, self.approver, clock, self._reports.put)
+        self.executor = Executor(plan, self.approver.approve, clock, self._reports.put)
 
     def begin(self, hook: str = "drain", times: int = 1) -> None:
         run = a_run(hook, outcome=HookOutcome.RUNNING, times=times)

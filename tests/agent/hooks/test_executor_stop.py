@@ -58,7 +58,7 @@ def reports() -> SimpleQueue[ExecutorResult]:
 def executor(
     service: UnresponsiveService, reports: SimpleQueue[ExecutorResult]
 ) -> Executor:
-    return Executor(PLAN, service, ServiceClock(), reports.put)
+    return Executor(PLAN, service.approve, ServiceClock(), reports.put)
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def no_threads() -> Iterator[None]:
 def test_work_fails_if_no_thread_can_be_started(
     executor: Executor, reports: SimpleQueue[ExecutorResult]
 ) -> None:
-    order = BeginHook(run=a_run("sleep", outcome=HookOutcome.RUNNING), deadline=None)
+    order = BeginHook(run=a_run("sleep", outcome=HookOutcome.RUNNING), deadline=NOON)
     executor.start_hook(a_state(), order)
     ended = reports.get_nowait()
     assert isinstance(ended, HookEnded)

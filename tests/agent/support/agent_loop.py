@@ -157,7 +157,9 @@ class AgentEnvironment:
             token=lambda: urandom(12).hex(),
             is_dry=self.is_dry,
         )
-        self.executor = Executor(self.plan, self.approver, clock, self.agent.inbox.put)
+        self.executor = Executor(
+            self.plan, self.approver.approve, clock, self.agent.inbox.put
+        )
 
     @property
     def plan(self) -> Plan:

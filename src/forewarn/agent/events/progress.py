@@ -43,7 +43,7 @@ class BeginHook:
     """Run a hook."""
 
     run: HookRun
-    deadline: datetime | None  # None if only its own timeout limits it
+    deadline: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,16 +258,14 @@ def _start_hooks(
 
 
 def _began_entry(state: EventState, order: BeginHook) -> e.AuditEntry:
-    run, left = order.run, None
-    if order.deadline is not None:
-        left = round((order.deadline - run.begun_at).total_seconds(), 3)
+    run = order.run
     return e.HookBeganEntry(
         at=run.begun_at,
         event=state.id,
         step=run.step,
         hook=run.hook,
         times=run.times,
-        seconds_left=left,
+        seconds_left=round((order.deadline - run.begun_at).total_seconds(), 3),
     )
 
 
