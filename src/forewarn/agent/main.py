@@ -25,7 +25,12 @@ from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import StateStore
 from forewarn.agent.systemd import SystemdNotifier
 from forewarn.agent.telemetry.exporters import HealthServer, TextfileExporter
-from forewarn.agent.telemetry.impact import AliveFile, FreezeDetector, boot_id
+from forewarn.agent.telemetry.impact import (
+    AliveFile,
+    FreezeDetector,
+    boot_id,
+    standstill,
+)
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
@@ -149,7 +154,7 @@ class _Running:
         seconds = self._alive.seconds_since()
         if all(state.boot == boot for state in self._states.live()):
             return NO_IMPACT
-        return Impact(seconds=seconds, total=seconds)
+        return standstill(seconds)
 
     def _end_orphans(self) -> None:
         """End processes of hooks that were running when the agent died."""

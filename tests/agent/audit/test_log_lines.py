@@ -1,6 +1,5 @@
 """Audit entries as log messages; `test_golden.py` has one of each kind."""
 
-import logging
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ from tests.agent.support.events import NOON, a_run, a_state
 from tests.agent.support.stored_states import read, shown
 
 from forewarn.agent.audit.entries import DecidedEntry, NotApprovedEntry
-from forewarn.agent.audit.sentences import LogLine, log_line
+from forewarn.agent.audit.sentences import is_failure, log_text
 from forewarn.agent.events.progress import end_hook
 from forewarn.agent.events.state import EventState, HookOutcome
 
@@ -30,10 +29,10 @@ def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
     state = replace(a_reboot(), course=None, is_mine=is_mine)
     why = ("it is a Reboot",)
     decided = DecidedEntry(at=NOON, rule=None, why=why, approve=None, hooks={})
-    expected = LogLine(level=logging.INFO, text=f"{ABOUT}: {text}")
-    assert log_line(decided, state) == expected
+    assert log_text(decided, state) == f"{ABOUT}: {text}"
+    assert not is_failure(decided)
     held = NotApprovedEntry(at=NOON, reason="no rule matches")
-    assert log_line(held, state) is None
+    assert log_text(held, state) is None
 
 
 def test_a_failed_hook_is_a_warning_with_its_last_output() -> None:
@@ -44,8 +43,8 @@ def test_a_failed_hook_is_a_warning_with_its_last_output() -> None:
         output="draining\nno such node\n\n",
     )
     (entry,) = end_hook(a_reboot(), run, NOON).entries
-    assert log_line(entry, a_reboot()) == LogLine(
-        level=logging.WARNING,
-        text=f"{ABOUT}: prepare: drain failed after 0 s: exit code 3; it wrote last:"
-        " no such node",
+    assert is_failure(entry)
+    assert log_text(entry, a_reboot()) == (
+        f"{ABOUT}: prepare: drain failed after 0 s: exit code 3; it wrote last:"
+        " no such node"
     )
