@@ -223,7 +223,7 @@ class Agent:
             return
         if message.error is None:
             self._approvals.forget(normalize_event_id(message.event))
-            self._save(progress.mark_approved(state, "200", self._clock.now()))
+            self._save(progress.mark_approved(state, self._clock.now()))
             return
         self._approvals.failed(
             normalize_event_id(message.event), message.error, time.monotonic()

@@ -91,7 +91,11 @@ class _Running:
         self._alive = AliveFile(plan.state / "alive")
         self._freeze_detector = FreezeDetector(self._alive)
         stack.callback(self._freeze_detector.stop)
-        self._textfile = _textfile(plan, self._metrics, self._conditions)
+        self._textfile: TextfileExporter | None = None  # None if there is no file
+        if plan.textfile is not None:
+            self._textfile = TextfileExporter(
+                plan.textfile, self._metrics, self._conditions
+            )
         if plan.metrics is not None:
             health = HealthServer(plan.metrics, self._metrics, self._conditions)
             stack.callback(health.close)
@@ -201,13 +205,6 @@ def _long_poll(plan: Plan) -> float | None:
     """Return the seconds of a long poll, shorter than those that raise an alarm."""
     seconds = plan.blind_after / 2
     return seconds if plan.wait and seconds >= 1 else None
-
-
-def _textfile(
-    plan: Plan, metrics: AgentMetrics, conditions: Conditions
-) -> TextfileExporter | None:
-    path = plan.textfile
-    return None if path is None else TextfileExporter(path, metrics, conditions)
 
 
 @contextmanager

@@ -157,7 +157,7 @@ def test_an_event_that_is_gone_is_not_approved_though_prepared() -> None:
 def test_an_approved_event_is_not_approved_again() -> None:
     state = a_state(runs=(a_run(),), approved_at=NOON)
     assert advance(state, context()).orders == ()
-    assert progress.mark_approved(state, "200", NOON).entries == ()
+    assert progress.mark_approved(state, NOON).entries == ()
 
 
 def test_the_time_of_the_first_approval_request_is_recorded() -> None:
@@ -169,7 +169,7 @@ def test_the_time_of_the_first_approval_request_is_recorded() -> None:
 
 
 def test_an_approval_records_how_much_notice_was_used() -> None:
-    step = progress.mark_approved(a_state(runs=(a_run(),)), "200", NOON + 42 * SECOND)
+    step = progress.mark_approved(a_state(runs=(a_run(),)), NOON + 42 * SECOND)
     assert step.state.approved_at == NOON + 42 * SECOND
     assert step.entries == (
         ApprovedEntry(

@@ -50,7 +50,7 @@ def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
 
 
 def test_an_approval_counts_with_the_notice_used() -> None:
-    approved = progress.mark_approved(a_state(), "200", NOON + 42 * SECOND)
+    approved = progress.mark_approved(a_state(), NOON + 42 * SECOND)
     metrics = counted(*approved.entries)
     assert metrics.value("approvals_total", answer="200") == 1
     assert total(metrics, 'notice_used_seconds_sum{type="Reboot"}') == "42"

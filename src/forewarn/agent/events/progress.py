@@ -124,7 +124,7 @@ def mark_posted(state: EventState, now: datetime) -> EventStep:
     return EventStep(state=replace(state, posted_at=now), entries=(entry,))
 
 
-def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
+def mark_approved(state: EventState, now: datetime) -> EventStep:
     """Record that the service accepted the approval; repeating it changes nothing."""
     if state.approved_at is not None:
         return EventStep(state=state)
@@ -132,7 +132,7 @@ def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
     entry = e.ApprovedEntry(
         at=now,
         event=state.id,
-        answer=answer,
+        answer="200",
         notice_seconds_given=state.notice,
         notice_seconds_used=round((now - state.first_at).total_seconds(), 3),
     )
