@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import pytest
 from tests.agent.support.events import NOON
 
 from forewarn.agent.poller import (
@@ -105,18 +106,23 @@ def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     assert [type(look) for look in looks] == [NameLearned, DocumentRead]
 
 
-def test_the_tag_is_sent_back_with_a_long_poll() -> None:
-    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=15.0)
+@pytest.mark.parametrize(
+    ("hold", "rate", "wait"),
+    [
+        (15.0, 1.0, 15.0),
+        (900.0, 1.0, 60.0),
+        (None, 1.0, None),
+        (15.0, 0.0, 1.0),  # only a response shows how far a manual clock was moved
+    ],
+)
+def test_the_tag_is_sent_back_with_a_long_poll_of_at_most_a_minute(
+    hold: float | None, rate: float, wait: float | None
+) -> None:
+    script = ScriptedSource(a_reading(rate=rate), a_reading())
+    poller, _ = poller_of(script, hold=hold)
     poller.poll_once()
     poller.poll_once()
-    assert script.asked == [(None, None), ('"1"', 15.0)]
-
-
-def test_without_hold_no_long_poll_is_requested() -> None:
-    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=None)
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked == [(None, None), ('"1"', None)]
+    assert script.asked == [(None, None), ('"1"', wait)]
 
 
 def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
@@ -148,14 +154,6 @@ def test_without_long_poll_the_pause_is_the_poll_interval() -> None:
     poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(), quiet), poll=3.0)
     poller.poll_once()
     assert (poller.poll_once(), poller.poll_once()) == (3.0, 3.0)
-
-
-def test_with_a_manual_clock_long_polls_are_short() -> None:
-    still = a_reading(rate=0.0)
-    poller, _ = poller_of(script := ScriptedSource(still, still))
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked[1] == ('"1"', 1.0)
 
 
 def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
@@ -199,15 +197,6 @@ def test_a_missing_name_is_not_requested_with_every_read() -> None:
     poller.poll_once()
     poller.poll_once()
     assert script.names_asked == 1
-
-
-def test_a_long_poll_takes_at_most_a_minute() -> None:
-    poller, _ = poller_of(
-        script := ScriptedSource(a_reading(), a_reading()), hold=900.0
-    )
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked[1] == ('"1"', 60.0)
 
 
 def test_pauses_start_over_after_a_response() -> None:

@@ -348,14 +348,6 @@ def test_approving_nothing_is_refused_locally(ids: list[str]) -> None:
         client.approve(*ids)
 
 
-def test_a_refused_approval_is_not_retried() -> None:
-    acts = [respond({"error": "no such event"}, 400), respond(b"")]
-    with a_service(*acts) as service, Client(service.url) as client:
-        with pytest.raises(Refused, match="no such event"):
-            client.approve("E9")
-        assert len(service.requests) == 1
-
-
 # --- instance ----------------------------------------------------------------
 
 

@@ -72,22 +72,19 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     assert harness.executor.running_count == 0
 
 
-def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
-    harness = ExecutorHarness(
-        "echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT"
-    )
-    harness.begin()
-    report = harness.report()
-    assert isinstance(report, HookEnded)
-    assert report.run.output.split() == ["all", "web-0", "60"]
-
-
-def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
-    harness = ExecutorHarness("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+def test_a_hook_receives_what_its_call_is_about() -> None:
+    names = ("RULE", "NAME", "SECONDS_LEFT", "ENDPOINT", "AGAIN")
+    harness = ExecutorHarness(f"echo {' '.join(f'$FOREWARN_{name}' for name in names)}")
     harness.begin(times=2)
     report = harness.report()
     assert isinstance(report, HookEnded)
-    assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
+    assert report.run.output.split() == [
+        "all",
+        "web-0",
+        "60",
+        "http://127.0.0.1:1",
+        "1",
+    ]
 
 
 def test_a_hook_removed_from_the_file_fails() -> None:
@@ -119,16 +116,6 @@ def test_stopping_ends_every_hook_and_waits_for_it(ready_pipe: ReadyPipe) -> Non
     report = harness.report()
     assert isinstance(report, HookEnded)
     assert "the agent is stopping" in report.run.reason
-
-
-def test_stopping_ends_a_readiness_check(ready_pipe: ReadyPipe) -> None:
-    harness = ExecutorHarness(endless_hook(ready_pipe))
-    harness.check_ready()
-    ready_pipe.read()
-    harness.executor.stop()
-    report = harness.report()
-    assert isinstance(report, ReadyResult)
-    assert (report.is_ready, report.why) == (False, "the agent is stopping")
 
 
 @pytest.mark.parametrize(

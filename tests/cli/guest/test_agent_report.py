@@ -23,6 +23,7 @@ from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.storage.store import StateStore
 from forewarn.cli import options
 from forewarn.cli.guest import agent_report
+from forewarn.cli.main import main
 from forewarn.errors import CannotStart, NotFound, Unavailable
 
 Report = Callable[..., str]
@@ -287,11 +288,7 @@ def test_broken_lines_are_skipped_with_a_warning(
 ) -> None:
     (state / "audit.jsonl").write_text('{"at": "2026\n')
     write(state, A_REBOOT)
-    parser = argparse.ArgumentParser()
-    agent_report.register(parser.add_subparsers())
-    args = parser.parse_args(["report", "--state", str(state)])
-    options.apply_environment(args)
-    assert args.run(args) == 0
+    assert main(["agent", "report", "--state", str(state)]) == 0
     captured = capsys.readouterr()
     assert "0A4B7C1E" in captured.out
     assert captured.err == "forewarn: 1 line of the record could not be read\n"
