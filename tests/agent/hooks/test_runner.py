@@ -269,26 +269,6 @@ def test_hooks_run_concurrently(ready_pipe: ReadyPipe) -> None:
     assert read == {"a": "a", "b": "b", "c": "c"}
 
 
-def test_one_cut_ends_all_hooks_that_share_it(ready_pipe: ReadyPipe) -> None:
-    cut = Cancellation()
-    ended: list[HookRun] = []
-
-    def run_one() -> None:
-        text = f"echo up > {ready_pipe.path}; {ON_AND_ON}"
-        ended.append(ran(text, a_call(cut=cut)))
-
-    threads = [Thread(target=run_one) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    reported = 0
-    while reported < 3:
-        reported += len(ready_pipe.read().split())
-    cut.cancel("the agent stops")
-    for thread in threads:
-        thread.join()
-    assert [result.reason for result in ended] == ["the agent stops"] * 3
-
-
 def test_fifty_runs_leave_nothing_behind() -> None:
     missing = Hook(name="gone", command=("/does/not/exist",))
     before = sorted(os.listdir("/proc/self/fd"))
