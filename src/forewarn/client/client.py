@@ -21,7 +21,7 @@ from forewarn.client.conversation import (
 )
 from forewarn.client.requests import ClientRequest
 from forewarn.client.responses import Instance, Reading
-from forewarn.client.retries import rule_for
+from forewarn.client.retries import can_retry
 from forewarn.client.transport.http1 import HttpResponse
 from forewarn.client.transport.pool import ConnectionPool
 from forewarn.errors import (
@@ -230,7 +230,7 @@ def _responds(location: endpoints.Endpoint, **options: Unpack[ClientOptions]) ->
         with Client(str(location), **options) as client:
             client.read()
     except Refused as refusal:
-        return refusal.status != 404 and rule_for(refusal) is not None
+        return refusal.status != 404 and can_retry(refusal)
     except (Unreachable, Misunderstood):
         return False
     return True
