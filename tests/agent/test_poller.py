@@ -7,7 +7,6 @@ from tests.agent.support.events import NOON
 
 from forewarn.agent.poller import (
     DocumentPoller,
-    DocumentRead,
     NameLearned,
     PollResult,
     ReadFailed,
@@ -77,7 +76,7 @@ def test_the_name_is_requested_first_and_once() -> None:
     poller, looks = poller_of(script := ScriptedSource(a_reading(), a_reading()))
     poller.poll_once()
     poller.poll_once()
-    assert [type(look) for look in looks] == [NameLearned, DocumentRead, DocumentRead]
+    assert [type(look) for look in looks] == [NameLearned, Reading, Reading]
     assert looks[0] == NameLearned(name="web-0")
     assert script.names_asked == 1
 
@@ -89,21 +88,21 @@ def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
     assert poller.poll_once() >= 1.0
     assert looks == [ReadFailed(error=away)]
     poller.poll_once()
-    assert [type(look) for look in looks[1:]] == [NameLearned, DocumentRead]
+    assert [type(look) for look in looks[1:]] == [NameLearned, Reading]
 
 
 def test_a_service_without_instance_metadata_is_read_anyway() -> None:
     for error in (Refused("not found", status=404), Misunderstood("HTML")):
         poller, looks = poller_of(ScriptedSource(a_reading(), instances=[error]))
         poller.poll_once()
-        assert looks == [NameLearned(name=None), DocumentRead(reading=a_reading())]
+        assert looks == [NameLearned(name=None), a_reading()]
 
 
 def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     script = ScriptedSource(a_reading(), instances=[Unreachable("nobody is there")])
     poller, looks = poller_of(script, needs_name=False)
     poller.poll_once()
-    assert [type(look) for look in looks] == [NameLearned, DocumentRead]
+    assert [type(look) for look in looks] == [NameLearned, Reading]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +162,7 @@ def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[-1] == 2.0
     poller.poll_once()
-    assert isinstance(looks[-1], DocumentRead)
+    assert isinstance(looks[-1], Reading)
 
 
 def test_a_permanent_refusal_is_retried_rarely() -> None:

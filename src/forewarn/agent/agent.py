@@ -34,10 +34,11 @@ from forewarn.agent.hooks.executor import (
     ReadyResult,
 )
 from forewarn.agent.identity import VmIdentity
-from forewarn.agent.poller import DocumentRead, NameLearned, PollResult, ReadFailed
+from forewarn.agent.poller import NameLearned, PollResult, ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.telemetry.impact import ClockJumpDetector, FreezeDetector
 from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.responses import Reading
 from forewarn.client.retries import delay
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import ForewarnError
@@ -112,7 +113,7 @@ class Agent:
         for message in messages:
             self._handle(message, executor)
         if not messages or any(
-            isinstance(message, DocumentRead | ReadFailed) for message in messages
+            isinstance(message, Reading | ReadFailed) for message in messages
         ):
             self._has_polled = True
         self._states.retry_unsaved()
@@ -149,7 +150,7 @@ class Agent:
 
     def _handle(self, message: Message, executor: Executor) -> None:
         match message:
-            case DocumentRead():
+            case Reading():
                 self._document_read(message)
             case ReadFailed():
                 self._was_away = True
@@ -178,8 +179,8 @@ class Agent:
         else:
             self._observe(self._document)  # it may name this VM after all
 
-    def _document_read(self, message: DocumentRead) -> None:
-        reading, impact = message.reading, self._freeze_detector.take()
+    def _document_read(self, reading: Reading) -> None:
+        impact = self._freeze_detector.take()
         if reading.reckoning is not None:
             self._clock.update(reading.reckoning)
             impact = self._clock_jumps.add(reading.reckoning, impact)

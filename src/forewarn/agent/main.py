@@ -39,7 +39,7 @@ from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import FaultyFile
 
 #: Subfolder of the agent's folder for the state of a dry run.
-DRY_RUN = "dry-run"
+_DRY_RUN = "dry-run"
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -53,7 +53,7 @@ def run_agent(plan: Plan, *, is_dry: bool) -> None:
     that it has seen, even for the agent that runs after it.
     """
     if is_dry:
-        plan = replace(plan, state=plan.state / DRY_RUN)
+        plan = replace(plan, state=plan.state / _DRY_RUN)
     if problems := check_machine(plan):
         raise FaultyFile("\n".join(problems))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else exit codes are unknown

@@ -39,13 +39,6 @@ class DocumentSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRead:
-    """A document was read, or is unchanged."""
-
-    reading: Reading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailed:
     """Reading failed."""
 
@@ -59,7 +52,7 @@ class NameLearned:
     name: str | None  # None if the service does not report it
 
 
-PollResult = DocumentRead | ReadFailed | NameLearned
+PollResult = Reading | ReadFailed | NameLearned
 
 
 class DocumentPoller:
@@ -145,7 +138,7 @@ class DocumentPoller:
         self._tag = reading.tag
         estimate = reading.reckoning
         self._has_manual_clock = estimate is not None and not estimate.rate
-        self._deliver(DocumentRead(reading=reading))
+        self._deliver(reading)
         has_document = reading.document is not None
         is_soon = may_hold or (reading.is_held and (was_held or has_document))
         return 0.0 if is_soon else self._interval

@@ -32,7 +32,7 @@ from forewarn.agent.config.plan import (
 from forewarn.agent.events.state import NO_IMPACT, EventState, Impact
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.identity import VmIdentity
-from forewarn.agent.poller import DocumentRead, ReadFailed
+from forewarn.agent.poller import ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
@@ -57,16 +57,14 @@ def a_document_read(
     at: datetime = NOON,
     rate: float = 0.0,
     is_blank: bool = False,
-) -> DocumentRead:
+) -> Reading:
     """Build a document read at `at` by the service's clock, which stands still."""
-    return DocumentRead(
-        reading=Reading(
-            document=Document(incarnation=7, events=events),
-            tag='"7"',
-            is_held=False,
-            is_blank=is_blank,
-            reckoning=ClockEstimate(date=at, at=time.monotonic(), rate=rate),
-        )
+    return Reading(
+        document=Document(incarnation=7, events=events),
+        tag='"7"',
+        is_held=False,
+        is_blank=is_blank,
+        reckoning=ClockEstimate(date=at, at=time.monotonic(), rate=rate),
     )
 
 

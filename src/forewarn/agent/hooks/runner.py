@@ -100,7 +100,8 @@ def _try(task: _Task, tried: int) -> HookRun:
         return _failed(call, command_failure(command, error))
     end: HookRun | None = None
     with process:
-        until = _own_deadline(call)
+        own = call.hook.timeout
+        until = None if own is None else time.monotonic() + call.clock.real(own)
         while not process.has_ended and (end := _why_end(call, until)) is None:
             process.pump(_seconds_to_wait(call, until))
         if end is not None:
@@ -132,14 +133,11 @@ def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
         return start(script)
 
 
-def _own_deadline(call: HookCall) -> float | None:
-    """Return when the hook's own timeout ends (monotonic clock); None without one."""
-    own = call.hook.timeout
-    return None if own is None else time.monotonic() + call.clock.real(own)
-
-
 def _why_end(call: HookCall, until: float | None) -> HookRun | None:
-    """Return why it must end now; None if it may continue."""
+    """Return why it must end now; None if it may continue.
+
+    `until` is when its own timeout ends, on the monotonic clock; None without one.
+    """
     if until is not None and time.monotonic() >= until:
         reason = f"it took longer than {call.hook.timeout:g} s"
         return _why_over(call) or _cut(call, reason)

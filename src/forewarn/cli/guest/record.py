@@ -161,7 +161,7 @@ def _session(
     earlier: Recording | None,
     version: str,
     args: argparse.Namespace,
-) -> "RecordingSession":
+) -> "_RecordingSession":
     header = earlier.header if earlier else _header(client, version)
     scrubber = Scrubber(header) if args.scrub else None
     recorder = Recorder(header)
@@ -171,7 +171,7 @@ def _session(
     else:
         file = RecordingFile.append_to(path, earlier)
         lines = recorder.resume(earlier, client.now())
-    session = RecordingSession(
+    session = _RecordingSession(
         client, file, recorder, scrubber, as_json=bool(args.json)
     )
     session.put(lines)
@@ -194,7 +194,7 @@ def _header(client: Client, version: str) -> RecordingHeader:
 # --- polling and writing -----------------------------------------------------
 
 
-class RecordingSession:
+class _RecordingSession:
     """Polls a metadata service and writes what changes to a file."""
 
     def __init__(
