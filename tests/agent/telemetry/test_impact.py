@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,20 @@ def test_time_between_rest_and_watch_does_not_count(
     environment.watch()
     environment.tick()
     assert environment.freeze_detector.take() == Impact()
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
+    tmp_path: Path,
+) -> None:
+    hours = count(step=3600.0)
+    freeze_detector = FreezeDetector(
+        AliveFile(tmp_path / "alive"),
+        lambda: ClockReading(monotonic=next(hours), boottime=0.0),
+    )
+    freeze_detector.start()
+    assert freeze_detector.take() == Impact()
+    freeze_detector.stop()
 
 
 # --- clock jumps -------------------------------------------------------------
