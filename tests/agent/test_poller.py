@@ -1,10 +1,12 @@
 """Document poller: repeated reads, long polls and pauses."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from tests.agent.support.events import NOON
 
+from forewarn.agent.config.plan import Plan
 from forewarn.agent.poller import (
     DocumentPoller,
     NameLearned,
@@ -66,10 +68,14 @@ def poller_of(
     needs_name: bool = True,
 ) -> tuple[DocumentPoller, list[PollResult]]:
     looks: list[PollResult] = []
-    poller = DocumentPoller(
-        script, looks.append, interval=poll, long_poll=hold, needs_name=needs_name
+    plan = Plan(
+        state=Path(),
+        name=None if needs_name else "web-0",
+        poll=poll,
+        wait=hold is not None,
+        blind_after=2 * (hold or 15.0),
     )
-    return poller, looks
+    return DocumentPoller(plan, script, looks.append), looks
 
 
 def test_the_name_is_requested_first_and_once() -> None:
@@ -110,6 +116,7 @@ def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     [
         (15.0, 1.0, 15.0),
         (900.0, 1.0, 60.0),
+        (0.9, 1.0, None),
         (None, 1.0, None),
         (15.0, 0.0, 1.0),  # only a response shows how far a manual clock was moved
     ],

@@ -117,18 +117,12 @@ class _Running:
                 self._textfile.write(time.monotonic(), has_changed=True)
 
     def _loop(self, agent: Agent) -> None:
-        plan = self._plan
-        hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
+        endpoint = self._client.endpoint
+        hook_plan = replace(self._plan, endpoint=endpoint)  # for hooks to see
         executor = Executor(
             hook_plan, self._client.approve, self._clock, agent.inbox.put
         )
-        poller = DocumentPoller(
-            self._client,
-            agent.inbox.put,
-            interval=plan.poll,
-            long_poll=_long_poll(plan),
-            needs_name=plan.name is None,
-        )
+        poller = DocumentPoller(self._plan, self._client, agent.inbox.put)
         threading.Thread(target=poller.run, name="poller", daemon=True).start()
         agent.run(executor)
         self._systemd.stopping()
@@ -199,12 +193,6 @@ class _Running:
 
     def _write(self, entry: AuditEntry) -> None:
         self._recorder.write([entry], self._states.find)
-
-
-def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, shorter than those that raise an alarm."""
-    seconds = plan.blind_after / 2
-    return seconds if plan.wait and seconds >= 1 else None
 
 
 @contextmanager
