@@ -80,10 +80,8 @@ class SystemdNotifier:
         self._address = _address(variables.get("NOTIFY_SOCKET", ""))
         self._timeout = timeout
         self._alive_at = -math.inf  # on the monotonic clock
+        #: Seconds between two heartbeats; None if the watchdog is off.
         self.interval = _interval(variables)
-
-    #: Seconds between two heartbeats; None if the watchdog is off.
-    interval: float | None
 
     def ready(self, status: str) -> bool:
         """Report that the agent has started; return whether it was sent.

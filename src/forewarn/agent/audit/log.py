@@ -80,11 +80,9 @@ class AuditLogReader:
 
     def exists(self) -> bool:
         """Return whether anything was ever written."""
-        for number in range(OLDER + 1):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.stat(_numbered(self._path, number))
-                return True
-        return False
+        return any(
+            _numbered(self._path, number).exists() for number in range(OLDER + 1)
+        )
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
         """Yield the lines, skipping those that are broken."""

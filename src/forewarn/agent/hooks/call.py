@@ -19,19 +19,15 @@ class Cancellation:
     def __init__(self) -> None:
         """Start without a cancellation."""
         self._lock = RLock()  # a signal handler may interrupt its holder
-        self._reason: str | None = None
+        #: Why the calls are canceled, as a sentence; None if they are not.
+        self.reason: str | None = None
         self._wake_fds: set[int] = set()
-
-    @property
-    def reason(self) -> str | None:
-        """Why the calls are canceled, as a sentence; None if they are not."""
-        return self._reason
 
     def cancel(self, reason: str) -> None:
         """Cancel all calls, including later ones; the first `reason` counts."""
         with self._lock:
-            if self._reason is None:
-                self._reason = reason
+            if self.reason is None:
+                self.reason = reason
             for fd in self._wake_fds:
                 os.eventfd_write(fd, 1)
 

@@ -93,7 +93,8 @@ class ConnectionPool(BasePool):
         for connection in idle:
             connection.close()
         for connection in busy:
-            _shut_down(connection)  # wakes the waiting thread, which closes it
+            with suppress(OSError):  # already disconnected
+                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes and closes it
 
     def _send_bytes(self, data: bytes, deadline: float) -> HttpResponse:
         idle = self._take_idle()
@@ -196,13 +197,6 @@ def _left(deadline: float) -> float:
     if seconds <= 0:
         raise TimeoutError
     return seconds
-
-
-def _shut_down(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # already disconnected
 
 
 def _connection_error(
