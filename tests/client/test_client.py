@@ -54,6 +54,7 @@ def test_unknown_values_of_a_document_are_kept() -> None:
         left = client.time_left(event)
         assert left is not None
         assert timedelta(minutes=14) < left <= timedelta(minutes=15)
+        assert client.time_left(an_event(not_before=None)) is None
 
 
 def test_a_request_has_the_required_headers() -> None:

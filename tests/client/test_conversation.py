@@ -289,15 +289,13 @@ def test_a_long_poll_wait_must_be_finite_and_not_negative(wait: float) -> None:
 # --- time --------------------------------------------------------------------
 
 
-def test_time_left_uses_the_clock_of_the_service() -> None:
+def test_the_time_is_that_of_the_service() -> None:
     scripted = ScriptedConversations()
     scripted.play(
         scripted.conversation.document(), a_response(date=DATE, forewarn_clock="60")
     )
     scripted.now = 2.0
-    event = an_event(not_before=NOON + timedelta(minutes=15))
-    assert scripted.conversation.now() == NOON + timedelta(minutes=2)
-    assert scripted.conversation.time_left(event) == timedelta(minutes=13)
+    assert scripted.conversation.clock.now() == NOON + timedelta(minutes=2)
 
 
 def test_a_late_response_does_not_set_the_time_back() -> None:
@@ -305,8 +303,4 @@ def test_a_late_response_does_not_set_the_time_back() -> None:
     scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.0))
     scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.75))
     scripted.now = 0.75
-    assert scripted.conversation.now() == NOON + timedelta(seconds=0.75)
-
-
-def test_an_event_without_not_before_has_no_time_left() -> None:
-    assert ScriptedConversations().conversation.time_left(an_event()) is None
+    assert scripted.conversation.clock.now() == NOON + timedelta(seconds=0.75)

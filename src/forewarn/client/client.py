@@ -91,11 +91,11 @@ class BaseClient(Generic[Pool]):
 
     def now(self) -> datetime:
         """Return the service's current time, based on its responses, not this clock."""
-        return self._conversation.now()
+        return self._conversation.clock.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
         """Return the time until `event` may start; None if it has started."""
-        return self._conversation.time_left(event)
+        return None if event.not_before is None else event.not_before - self.now()
 
 
 class Client(BaseClient[ConnectionPool]):

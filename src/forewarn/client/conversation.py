@@ -6,7 +6,6 @@ The threaded and the asyncio client share this logic.
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -80,10 +79,8 @@ class Conversation:
     def __init__(self, settings: ClientSettings) -> None:
         """Use `settings`."""
         self._settings = settings
-        self._clock = ServiceClock(settings.monotonic)
+        self.clock = ServiceClock(settings.monotonic)
         self._last_response_at: float | None = None  # for events; None if none yet
-
-    # --- requests ------------------------------------------------------------
 
     def read(
         self, tag: str | None = None, wait: float | None = None
@@ -165,7 +162,7 @@ class Conversation:
         response = yield request
         assert response is not None
         if (latest := clock_estimate_of(response)) is not None:
-            self._clock.update(latest)
+            self.clock.update(latest)
         return response
 
     def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
@@ -183,16 +180,6 @@ class Conversation:
                     raise
             attempt += 1
             yield Pause(seconds=pause)
-
-    # --- time ----------------------------------------------------------------
-
-    def now(self) -> datetime:
-        """Return the service's time, or the local time if it never sent one."""
-        return self._clock.now()
-
-    def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Return the time until `event` may start; None if it has no start time."""
-        return None if event.not_before is None else event.not_before - self.now()
 
 
 def advance(
