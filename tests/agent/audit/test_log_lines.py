@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.agent.support.events import NOON, a_run, a_state
+from tests.agent.support.events import NOON, a_state
 from tests.agent.support.stored_states import read, shown
 
 from forewarn.agent.audit.entries import DecidedEntry, NotApprovedEntry
 from forewarn.agent.audit.sentences import is_failure, log_text
-from forewarn.agent.events.progress import end_hook
-from forewarn.agent.events.state import EventState, HookOutcome
+from forewarn.agent.events.state import EventState
 
 EVENT = read(shown())
 ABOUT = f"Reboot {EVENT.id[:8]}"
@@ -33,18 +32,3 @@ def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
     assert not is_failure(decided)
     held = NotApprovedEntry(at=NOON, reason="no rule matches")
     assert log_text(held, state) is None
-
-
-def test_a_failed_hook_is_a_warning_with_its_last_output() -> None:
-    run = replace(
-        a_run(outcome=HookOutcome.FAILED),
-        ended_at=NOON,
-        code=3,
-        output="draining\nno such node\n\n",
-    )
-    (entry,) = end_hook(a_reboot(), run, NOON).entries
-    assert is_failure(entry)
-    assert log_text(entry, a_reboot()) == (
-        f"{ABOUT}: prepare: drain failed after 0 s: exit code 3; it wrote last:"
-        " no such node"
-    )
