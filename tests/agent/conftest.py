@@ -1,5 +1,6 @@
 """Fixtures: an agent driven turn by turn, a pipe from its hooks, its file."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def ready_pipe(tmp_path: Path) -> Iterator[ReadyPipe]:
     ready_pipe = ReadyPipe(tmp_path)
     yield ready_pipe
     ready_pipe.close()
+
+
+@pytest.fixture
+def no_threads() -> Iterator[None]:
+    """Make threads request more memory than there is."""
+    before = threading.stack_size(2**46)
+    yield
+    threading.stack_size(before)
 
 
 @pytest.fixture

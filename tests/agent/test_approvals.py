@@ -1,5 +1,7 @@
 """Approvals: when one is sent, and when it is retried."""
 
+import pytest
+
 from forewarn.agent.agent import ApprovalRetries
 from forewarn.errors import Refused, Unreachable
 
@@ -39,29 +41,15 @@ def test_a_vm_that_is_not_ready_is_checked_again() -> None:
     assert approvals.claim("E1", 5.1)
 
 
-def test_a_response_for_a_forgotten_event_is_ignored() -> None:
-    approvals = ApprovalRetries()
-    approvals.claim("E1", 0.0)
-    approvals.forget("E1")
-    approvals.failed("E1", Unreachable("nobody is there"), 0.0)
-    approvals.set_ready("E1", is_ready=True, retry_at=0.0)
-    assert approvals.next_due == float("inf")
-    assert not approvals.is_ready("E1")
-
-
-def test_a_forgotten_event_is_never_due() -> None:
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_forgotten_event_is_never_due_even_after_a_late_response(
+    *, is_ready: bool
+) -> None:
     approvals = ApprovalRetries()
     approvals.claim("E1", 0.0)
     approvals.set_ready("E1", is_ready=True, retry_at=0.0)
     approvals.forget("E1")
+    approvals.failed("E1", Unreachable("nobody is there"), 0.0)
+    approvals.set_ready("E1", is_ready=is_ready, retry_at=5.0)
     assert approvals.next_due == float("inf")
     assert not approvals.is_ready("E1")
-
-
-def test_a_late_response_for_a_forgotten_event_makes_nothing_due() -> None:
-    approvals = ApprovalRetries()
-    approvals.claim("E1", 0.0)
-    approvals.forget("E1")
-    approvals.failed("E1", Unreachable("nobody is there"), 0.0)
-    approvals.set_ready("E1", is_ready=False, retry_at=5.0)
-    assert approvals.next_due == float("inf")

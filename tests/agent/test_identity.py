@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forewarn.agent.identity import VmIdentity, identify, is_same, mismatch
+from forewarn.agent.identity import VmIdentity, is_same
 from forewarn.protocol.types import Document, ScheduledEvent
 
 
@@ -37,7 +37,7 @@ def a_document(*resources: str) -> Document:
     ],
 )
 def test_a_resource_is_this_vm(name: str, resource: str) -> None:
-    assert VmIdentity(name=name).is_me(resource)
+    assert is_same(name, resource)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,11 @@ def test_a_resource_is_this_vm(name: str, resource: str) -> None:
     ],
 )
 def test_a_resource_is_another_vm(name: str, resource: str) -> None:
-    assert not VmIdentity(name=name).is_me(resource)
+    assert not is_same(name, resource)
 
 
 def test_without_a_name_nothing_matches() -> None:
-    assert not VmIdentity(name=None).is_me("web-0")
-    assert VmIdentity(name=None).position(["web-0"]) is None
+    assert VmIdentity(host_name="").position(["web-0", ""]) is None
 
 
 @given(
@@ -85,7 +84,7 @@ def test_a_host_name_belongs_to_exactly_one_instance_number(
 
 
 def test_the_position_is_the_index_in_the_resources() -> None:
-    me = VmIdentity(name="pool00000b")
+    me = VmIdentity(host_name="pool00000b")
     assert me.position(["pool_10", "Pool_11", "pool_12"]) == 1
     assert me.position(["pool_11"]) == 0
     assert me.position(["pool_1"]) is None
@@ -95,24 +94,20 @@ def test_the_position_is_the_index_in_the_resources() -> None:
 # --- identity ----------------------------------------------------------------
 
 
-def test_the_configured_name_comes_first() -> None:
-    me = identify(explicit="a", compute_name="b", host_name="c")
-    assert me == VmIdentity(name="a")
-
-
-def test_the_service_comes_before_the_host_name() -> None:
-    me = identify(explicit=None, compute_name="b", host_name="c")
-    assert me == VmIdentity(name="b")
-
-
-def test_the_host_name_without_domain_is_the_last_resort() -> None:
-    me = identify(explicit=None, compute_name=None, host_name="c.example.org")
-    assert me == VmIdentity(name="c")
-
-
-def test_there_may_be_no_name_at_all() -> None:
-    me = identify(explicit=None, compute_name=None, host_name="")
-    assert me == VmIdentity(name=None)
+@pytest.mark.parametrize(
+    ("explicit", "compute_name", "host_name", "name"),
+    [
+        ("a", "b", "c", "a"),
+        (None, "b", "c", "b"),
+        (None, None, "c.example.org", "c"),
+        (None, None, "", None),
+    ],
+)
+def test_the_configured_name_counts_then_the_service_s_then_the_host_name(
+    explicit: str | None, compute_name: str | None, host_name: str, name: str | None
+) -> None:
+    me = VmIdentity(explicit=explicit, compute_name=compute_name, host_name=host_name)
+    assert me.name == name
 
 
 # --- mismatches --------------------------------------------------------------
@@ -122,16 +117,10 @@ def mismatch_text(
     *resources: str,
     explicit: str | None = None,
     compute_name: str | None = None,
-    host_name: str | None = None,
+    host_name: str = "",
 ) -> str:
-    return str(
-        mismatch(
-            explicit=explicit,
-            compute_name=compute_name,
-            host_name=host_name,
-            document=a_document(*resources),
-        )
-    )
+    me = VmIdentity(explicit=explicit, compute_name=compute_name, host_name=host_name)
+    return str(me.mismatch(a_document(*resources)))
 
 
 def test_a_configured_name_unknown_to_the_service_is_reported() -> None:
@@ -180,6 +169,4 @@ def test_having_no_name_at_all_is_reported() -> None:
 
 
 def test_there_is_no_mismatch_before_the_first_document() -> None:
-    assert (
-        mismatch(explicit=None, compute_name="a", host_name="b", document=None) is None
-    )
+    assert VmIdentity(compute_name="a", host_name="b").mismatch(None) is None

@@ -58,16 +58,6 @@ def test_an_empty_response_means_no_events_after_a_restart(
     assert agent.runs() == [("drain", "done", 1), ("resume", "done", 2)]
 
 
-def test_a_reboot_that_disappears_in_plain_sight_did_not_take_place(
-    agent_factory: Staging,
-) -> None:
-    agent = agent_factory()
-    event = an_event(not_before=NOON + MINUTE)
-    agent.turn(a_document_read(event))
-    agent.turn(a_document_read(at=NOON + 2 * MINUTE))
-    assert agent.state().started_at is None
-
-
 def test_a_reboot_that_disappears_while_nothing_could_be_read_may_have_taken_place(
     agent_factory: Staging,
 ) -> None:
@@ -79,7 +69,9 @@ def test_a_reboot_that_disappears_while_nothing_could_be_read_may_have_taken_pla
     assert agent.metrics.value("readings_total", result="failed") == 1
 
 
-def test_an_outage_ends_with_the_next_document(agent_factory: Staging) -> None:
+def test_a_reboot_that_disappears_in_plain_sight_did_not_take_place(
+    agent_factory: Staging,
+) -> None:
     agent = agent_factory()
     event = an_event(not_before=NOON + MINUTE)
     agent.turn(AWAY, a_document_read(event))
@@ -147,7 +139,7 @@ def test_metrics_show_the_events_of_the_document(agent_factory: Staging) -> None
     labels = {"event": "E1", "type": "Reboot"}
     assert agent.metrics.value("not_before_timestamp_seconds", **labels) == due
     agent.turn(a_document_read())
-    assert agent.metrics.value("events", **common, mine="1") is None
+    assert "forewarn_agent_events{" not in agent.metrics.render()
 
 
 def test_a_learned_name_is_compared_with_events(
@@ -156,6 +148,18 @@ def test_a_learned_name_is_compared_with_events(
     agent = agent_factory(name=None)
     agent.turn(NameLearned(name="db-0"), a_document_read(an_event(resources=["db-0"])))
     assert agent.state().is_mine
+    assert agent.executor.name == "db-0"
+
+
+def test_a_name_learned_late_applies_to_known_events_and_is_kept(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(name=None, approve=ApprovalPolicy.NEVER)
+    agent.turn(NameLearned(name=None), a_document_read(an_event(resources=["db-0"])))
+    assert not agent.state().is_mine
+    agent.turn(NameLearned(name="db-0"), NameLearned(name=None))
+    assert agent.state().is_mine
+    assert agent.state().course is not None
     assert agent.executor.name == "db-0"
 
 

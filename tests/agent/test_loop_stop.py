@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.agent.support.agent_loop import (
     AWAY,
     STARTED,
+    AgentEnvironment,
     Staging,
     a_document_read,
     endless_hook,
@@ -22,12 +24,20 @@ from forewarn.agent.poller import NameLearned
 from forewarn.errors import Refused
 
 
+def draining(
+    agent_factory: Staging, ready_pipe: ReadyPipe, **event: Any
+) -> AgentEnvironment:
+    """Return an agent with an event whose hook `drain` is running."""
+    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
+    agent.turn(a_document_read(an_event(**event)))
+    ready_pipe.read()
+    return agent
+
+
 def test_a_hook_cut_by_stopping_is_run_again(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    before.turn(a_document_read(an_event()))
-    ready_pipe.read()
+    before = draining(agent_factory, ready_pipe)
     before.turn(Stop())
     before.executor.stop()
     before.turn()
@@ -44,9 +54,7 @@ def test_a_hook_cut_by_stopping_is_run_again(
 def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
     agent_factory: Staging, ready_pipe: ReadyPipe, ended: HookOutcome, kept: str
 ) -> None:
-    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    agent.turn(a_document_read(an_event()))
-    ready_pipe.read()
+    agent = draining(agent_factory, ready_pipe)
     run = replace(agent.state().runs[0], outcome=ended, ended_at=NOON)
     agent.turn(Stop())
     agent.executor.stop()
@@ -58,9 +66,7 @@ def test_of_hooks_that_end_during_a_stop_only_success_is_saved(
 def test_preparation_continues_even_if_no_document_can_be_read(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    before.turn(a_document_read(an_event(not_before=NOON.replace(year=9000))))
-    ready_pipe.read()
+    draining(agent_factory, ready_pipe, not_before=NOON.replace(year=9000))
     agent = agent_factory()
     agent.turn(AWAY)
     agent.turn()
@@ -70,9 +76,7 @@ def test_preparation_continues_even_if_no_document_can_be_read(
 def test_nothing_starts_before_the_service_s_clock_is_known(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    before.turn(a_document_read(an_event()))
-    ready_pipe.read()
+    draining(agent_factory, ready_pipe)
     agent = agent_factory()  # its own clock is months ahead of the service's
     agent.turn(NameLearned(name="web-0"))
     agent.turn(a_document_read(an_event()))
@@ -83,9 +87,7 @@ def test_nothing_starts_before_the_service_s_clock_is_known(
 def test_after_a_reboot_of_the_vm_it_waits_for_a_document(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    before = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    before.turn(a_document_read(an_event()))
-    ready_pipe.read()
+    draining(agent_factory, ready_pipe)
     agent = agent_factory(boot="boot-2")
     agent.turn(AWAY)
     assert agent.runs() == [("drain", "running", 1)]
@@ -129,9 +131,7 @@ def test_a_readiness_check_cut_by_stopping_records_nothing(
 def test_a_start_cuts_the_preparation_and_runs_its_own_hook(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
-    agent = agent_factory(hooks={"drain": endless_hook(ready_pipe)})
-    agent.turn(a_document_read(an_event()))
-    ready_pipe.read()
+    agent = draining(agent_factory, ready_pipe)
     agent.turn(a_document_read(STARTED, at=NOON + 15 * MINUTE))
     agent.turn()
     agent.turn()

@@ -1,12 +1,14 @@
 """Document poller: repeated reads, long polls and pauses."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
+import pytest
 from tests.agent.support.events import NOON
 
+from forewarn.agent.config.plan import Plan
 from forewarn.agent.poller import (
     DocumentPoller,
-    DocumentRead,
     NameLearned,
     PollResult,
     ReadFailed,
@@ -66,17 +68,21 @@ def poller_of(
     needs_name: bool = True,
 ) -> tuple[DocumentPoller, list[PollResult]]:
     looks: list[PollResult] = []
-    poller = DocumentPoller(
-        script, looks.append, interval=poll, long_poll=hold, needs_name=needs_name
+    plan = Plan(
+        state=Path(),
+        name=None if needs_name else "web-0",
+        poll=poll,
+        wait=hold is not None,
+        blind_after=2 * (hold or 15.0),
     )
-    return poller, looks
+    return DocumentPoller(plan, script, looks.append), looks
 
 
 def test_the_name_is_requested_first_and_once() -> None:
     poller, looks = poller_of(script := ScriptedSource(a_reading(), a_reading()))
     poller.poll_once()
     poller.poll_once()
-    assert [type(look) for look in looks] == [NameLearned, DocumentRead, DocumentRead]
+    assert [type(look) for look in looks] == [NameLearned, Reading, Reading]
     assert looks[0] == NameLearned(name="web-0")
     assert script.names_asked == 1
 
@@ -88,35 +94,41 @@ def test_without_a_name_nothing_is_read_until_the_service_responds() -> None:
     assert poller.poll_once() >= 1.0
     assert looks == [ReadFailed(error=away)]
     poller.poll_once()
-    assert [type(look) for look in looks[1:]] == [NameLearned, DocumentRead]
+    assert [type(look) for look in looks[1:]] == [NameLearned, Reading]
 
 
 def test_a_service_without_instance_metadata_is_read_anyway() -> None:
     for error in (Refused("not found", status=404), Misunderstood("HTML")):
         poller, looks = poller_of(ScriptedSource(a_reading(), instances=[error]))
         poller.poll_once()
-        assert looks == [NameLearned(name=None), DocumentRead(reading=a_reading())]
+        assert looks == [NameLearned(name=None), a_reading()]
 
 
 def test_with_a_configured_name_reading_does_not_need_the_instance() -> None:
     script = ScriptedSource(a_reading(), instances=[Unreachable("nobody is there")])
     poller, looks = poller_of(script, needs_name=False)
     poller.poll_once()
-    assert [type(look) for look in looks] == [NameLearned, DocumentRead]
+    assert [type(look) for look in looks] == [NameLearned, Reading]
 
 
-def test_the_tag_is_sent_back_with_a_long_poll() -> None:
-    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=15.0)
+@pytest.mark.parametrize(
+    ("hold", "rate", "wait"),
+    [
+        (15.0, 1.0, 15.0),
+        (900.0, 1.0, 60.0),
+        (0.9, 1.0, None),
+        (None, 1.0, None),
+        (15.0, 0.0, 1.0),  # only a response shows how far a manual clock was moved
+    ],
+)
+def test_the_tag_is_sent_back_with_a_long_poll_of_at_most_a_minute(
+    hold: float | None, rate: float, wait: float | None
+) -> None:
+    script = ScriptedSource(a_reading(rate=rate), a_reading())
+    poller, _ = poller_of(script, hold=hold)
     poller.poll_once()
     poller.poll_once()
-    assert script.asked == [(None, None), ('"1"', 15.0)]
-
-
-def test_without_hold_no_long_poll_is_requested() -> None:
-    poller, _ = poller_of(script := ScriptedSource(a_reading(), a_reading()), hold=None)
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked == [(None, None), ('"1"', None)]
+    assert script.asked == [(None, None), ('"1"', wait)]
 
 
 def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
@@ -150,14 +162,6 @@ def test_without_long_poll_the_pause_is_the_poll_interval() -> None:
     assert (poller.poll_once(), poller.poll_once()) == (3.0, 3.0)
 
 
-def test_with_a_manual_clock_long_polls_are_short() -> None:
-    still = a_reading(rate=0.0)
-    poller, _ = poller_of(script := ScriptedSource(still, still))
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked[1] == ('"1"', 1.0)
-
-
 def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     away = Unreachable("nobody is there")
     poller, looks = poller_of(ScriptedSource(*[away] * 9, a_reading()), poll=0.1)
@@ -165,7 +169,7 @@ def test_the_pause_grows_up_to_a_limit_while_the_service_is_down() -> None:
     assert pauses == sorted(pauses)
     assert pauses[0] < pauses[-1] == 2.0
     poller.poll_once()
-    assert isinstance(looks[-1], DocumentRead)
+    assert isinstance(looks[-1], Reading)
 
 
 def test_a_permanent_refusal_is_retried_rarely() -> None:
@@ -199,15 +203,6 @@ def test_a_missing_name_is_not_requested_with_every_read() -> None:
     poller.poll_once()
     poller.poll_once()
     assert script.names_asked == 1
-
-
-def test_a_long_poll_takes_at_most_a_minute() -> None:
-    poller, _ = poller_of(
-        script := ScriptedSource(a_reading(), a_reading()), hold=900.0
-    )
-    poller.poll_once()
-    poller.poll_once()
-    assert script.asked[1] == ('"1"', 60.0)
 
 
 def test_pauses_start_over_after_a_response() -> None:

@@ -29,31 +29,17 @@ def systemd(notify_socket: socket.socket) -> SystemdNotifier:
 def test_ready_is_sent_with_a_status(
     systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
-    assert systemd.is_enabled
     assert systemd.ready("watches events of web-0")
     assert notify_socket.recv(4096) == b"READY=1\nSTATUS=watches events of web-0"
-
-
-def test_watchdog_status_and_stopping_are_sent(
-    systemd: SystemdNotifier, notify_socket: socket.socket
-) -> None:
-    assert systemd.alive()
-    assert systemd.status("blind")
-    assert systemd.stopping()
-    assert [notify_socket.recv(4096) for _ in range(3)] == [
-        b"WATCHDOG=1",
-        b"STATUS=blind",
-        b"STOPPING=1",
-    ]
 
 
 def test_a_status_is_one_line_and_cannot_inject_commands(
     systemd: SystemdNotifier, notify_socket: socket.socket
 ) -> None:
-    systemd.status("a hook wrote\nMAINPID=1\n" + "x" * 5000)
+    systemd.ready("a hook wrote\nMAINPID=1\n" + "x" * 5000)
     message = notify_socket.recv(8192)
-    assert message.startswith(b"STATUS=a hook wrote MAINPID=1 xxx")
-    assert message.count(b"\n") == 0
+    assert message.startswith(b"READY=1\nSTATUS=a hook wrote MAINPID=1 xxx")
+    assert message.count(b"\n") == 1
     assert len(message) < 1100
 
 
@@ -62,8 +48,8 @@ def test_an_abstract_socket_is_supported() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind("\0" + name)
         ear.settimeout(PATIENCE)
-        assert SystemdNotifier({"NOTIFY_SOCKET": f"@{name}"}).ready()
-        assert ear.recv(4096) == b"READY=1"
+        assert SystemdNotifier({"NOTIFY_SOCKET": f"@{name}"}).stopping()
+        assert ear.recv(4096) == b"STOPPING=1"
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "vsock:2:1234", "/\0"])
@@ -75,8 +61,8 @@ def test_without_systemd_nothing_is_sent(address: str) -> None:
 
 
 def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
-    assert not SystemdNotifier({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready()
-    assert not SystemdNotifier({"NOTIFY_SOCKET": "/" + "x" * 300}).ready()
+    assert not SystemdNotifier({"NOTIFY_SOCKET": str(tmp_path / "gone")}).stopping()
+    assert not SystemdNotifier({"NOTIFY_SOCKET": "/" + "x" * 300}).stopping()
 
 
 def test_a_full_socket_is_not_waited_for(
@@ -86,11 +72,11 @@ def test_a_full_socket_is_not_waited_for(
         {"NOTIFY_SOCKET": str(notify_socket.getsockname())}, timeout=0.01
     )
     sent = 0
-    while sent < 10_000 and systemd.status("well"):
+    while sent < 10_000 and systemd.ready("well"):
         sent += 1
     assert 0 < sent < 10_000
     notify_socket.recv(4096)
-    assert systemd.status("well")
+    assert systemd.ready("well")
 
 
 def test_watchdog_messages_are_not_sent_more_often_than_needed(

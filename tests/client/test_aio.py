@@ -19,13 +19,7 @@ from tests.patience import PATIENCE
 
 from forewarn import client as threaded
 from forewarn.client.aio import Client
-from forewarn.errors import (
-    ClientClosed,
-    InvalidInput,
-    Misunderstood,
-    Refused,
-    Unreachable,
-)
+from forewarn.errors import ClientClosed, Misunderstood, Unreachable
 
 SOON = 10.0  # seconds; half of the longest pause here
 
@@ -131,10 +125,8 @@ def test_a_dead_keep_alive_connection_is_replaced() -> None:
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 BAD = {
-    "HTML": (respond(b"<html>"), Misunderstood),
     "no HTTP": (sends(b"SSH-2.0\r\n"), Misunderstood),
     "cut": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable),
-    "redirect": (respond(status=302, Location="/x"), Refused),
     "hangs up": (hang_up, Unreachable),
     "never": (is_silent, Unreachable),
     "drip": (drip(HEAD + b"Content-Length: 900000\r\n\r\n", b" "), Unreachable),
@@ -153,11 +145,3 @@ def test_a_bad_response_is_an_error(name: str) -> None:
 
     seconds = 0.2 if name in ("never", "drip") else PATIENCE
     awaiting(test, act, timeout=seconds, first_timeout=seconds)
-
-
-def test_approving_nothing_is_refused_locally() -> None:
-    async def test(service: Service, client: Client) -> None:
-        with pytest.raises(InvalidInput):
-            await client.approve()
-
-    awaiting(test)

@@ -54,6 +54,7 @@ def test_unknown_values_of_a_document_are_kept() -> None:
         left = client.time_left(event)
         assert left is not None
         assert timedelta(minutes=14) < left <= timedelta(minutes=15)
+        assert client.time_left(an_event(not_before=None)) is None
 
 
 def test_a_request_has_the_required_headers() -> None:
@@ -94,6 +95,29 @@ def test_an_empty_body_means_no_events() -> None:
         reading = client.read()
         assert reading.document == Document(incarnation=0)
         assert reading.is_blank
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": 0},
+        {"timeout": "inf"},
+        {"first_timeout": -1},
+        {"first_timeout": 1e10},
+        {"patience": -1},
+        {"patience": "nan"},
+    ],
+)
+def test_invalid_numbers_are_refused(options: dict[str, float]) -> None:
+    numbers = {name: float(value) for name, value in options.items()}
+    with pytest.raises(InvalidInput):
+        Client("http://127.0.0.1:1", **numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", ["", "2020-07-01&x=1", "a b", "a\r\nb"])
+def test_a_version_that_would_break_the_request_is_refused(version: str) -> None:
+    with pytest.raises(InvalidInput):
+        Client("http://127.0.0.1:1", api_version=version)
 
 
 # --- single reads ------------------------------------------------------------
@@ -346,14 +370,6 @@ def test_events_are_approved_by_id_or_by_object() -> None:
 def test_approving_nothing_is_refused_locally(ids: list[str]) -> None:
     with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput):
         client.approve(*ids)
-
-
-def test_a_refused_approval_is_not_retried() -> None:
-    acts = [respond({"error": "no such event"}, 400), respond(b"")]
-    with a_service(*acts) as service, Client(service.url) as client:
-        with pytest.raises(Refused, match="no such event"):
-            client.approve("E9")
-        assert len(service.requests) == 1
 
 
 # --- instance ----------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from tests.client.support.builders import DATE, NOON, a_response
 
 from forewarn.client.responses import clock_estimate_of
-from forewarn.client.service_clock import ClockEstimate, better_estimate
+from forewarn.client.service_clock import ClockEstimate, ServiceClock, better_estimate
 
 
 def an_estimate(seconds: float, at: float, rate: float = 1.0) -> ClockEstimate:
@@ -61,6 +61,13 @@ def test_the_estimate_stays_within_the_calendar() -> None:
     fast = clock_estimate_of(a_response(date=DATE, forewarn_clock="999999999"))
     assert fast is not None
     assert fast.now(1e9).year == 9999
+
+
+def test_the_local_clock_is_ignored_once_a_date_is_known() -> None:
+    clock = ServiceClock(lambda: 0.0)
+    assert clock.now() > NOON
+    clock.update(an_estimate(0, at=0.0))
+    assert clock.now() == NOON
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from forewarn.errors import ForewarnError, InvalidInput, Refused, Unreachable
 
 ONE = b'{"DocumentIncarnation":1,"Events":[{"EventId":"A","EventStatus":"Scheduled"}]}'
 EMPTY = b'{"DocumentIncarnation":2,"Events":[]}'
+BOTH = (ONE, EMPTY)
 AWAY = Unreachable("away")
 
 
@@ -138,21 +139,19 @@ def test_a_lost_approval_is_sent_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
-    ["7", "Sat, 31 Jan 2026 12:00:07 GMT", "Saturday, 31-Jan-26 12:00:07 GMT"],
+    ("written", "pause"),
+    [
+        ("7", 7.0),
+        ("Sat, 31 Jan 2026 12:00:07 GMT", 7.0),
+        ("Saturday, 31-Jan-26 12:00:07 GMT", 7.0),
+        ("soon", 1.0),
+    ],
 )
-def test_retry_after_is_respected(written: str) -> None:
+def test_a_valid_retry_after_is_respected(written: str, pause: float) -> None:
     scripted = ScriptedConversations()
     busy = a_response(b"", 429, date=DATE, retry_after=written)
     scripted.play(scripted.conversation.document(), busy, a_response())
-    assert scripted.pauses == [7.0]
-
-
-def test_an_invalid_retry_after_is_ignored() -> None:
-    scripted = ScriptedConversations()
-    busy = a_response(b"", 429, date=DATE, retry_after="soon")
-    scripted.play(scripted.conversation.document(), busy, a_response())
-    assert scripted.pauses == [1.0]
+    assert scripted.pauses == [pause]
 
 
 def test_only_the_first_request_for_events_may_take_minutes() -> None:
@@ -223,62 +222,39 @@ def test_a_service_with_tags_is_asked_for_a_long_poll() -> None:
     assert scripted.pauses == []
 
 
-def test_a_long_poll_is_repeated_immediately() -> None:
-    scripted = ScriptedConversations(takes=HOLD)
-    same = a_response(b"", 304, etag='"1"')
-    scripted.play(
-        scripted.conversation.watch(1.0, None), a_response(etag='"1"'), same, same
-    )
-    assert scripted.pauses == [0.0, 0.0]
+SAME = a_response(b"", 304, etag='"1"')
 
 
-def test_without_long_poll_the_service_is_polled_once_a_second() -> None:
-    scripted = ScriptedConversations(takes=0.25)
-    same = a_response(b"", 304, etag='"1"')
-    scripted.play(
-        scripted.conversation.watch(1.0, None), a_response(etag='"1"'), same, same
-    )
-    assert scripted.pauses == [0.75, 0.75]
-
-
-def test_without_tags_the_pause_is_kept_after_a_change() -> None:
-    scripted = ScriptedConversations()
-    scripted.play(
-        scripted.conversation.watch(1.0, None), a_response(ONE), a_response(EMPTY)
-    )
-    assert scripted.pauses == [1.0, 1.0]
-
-
-def test_without_long_poll_the_pause_is_kept_after_a_change() -> None:
-    scripted = ScriptedConversations()
-    answers = [a_response(body, etag=f'"{body[23]}"') for body in (ONE, EMPTY, ONE)]
+@pytest.mark.parametrize(
+    ("takes", "answers", "pauses"),
+    [
+        # A long poll is repeated immediately; otherwise it polls once a second.
+        (HOLD, [a_response(etag='"1"'), SAME, SAME], [0.0, 0.0]),
+        (0.25, [a_response(etag='"1"'), SAME, SAME], [0.75, 0.75]),
+        # After a change there is no pause with long polls only.
+        (0.0, [a_response(ONE), a_response(EMPTY)], [1.0, 1.0]),
+        (0.0, [a_response(ONE, etag="1"), a_response(EMPTY, etag="2")], [1.0]),
+        (
+            0.0,
+            [a_response(body, etag="1", preference_applied="wait") for body in BOTH],
+            [],
+        ),
+    ],
+)
+def test_the_pause_of_a_watch_depends_on_long_polls(
+    takes: float, answers: list[HttpResponse], pauses: list[float]
+) -> None:
+    scripted = ScriptedConversations(takes=takes)
     scripted.play(scripted.conversation.watch(1.0, None), *answers)
-    assert len(scripted.changes) == 3
-    assert scripted.pauses == [1.0, 1.0]
+    assert scripted.pauses == pauses
 
 
-def test_with_long_poll_there_is_no_pause_after_a_change() -> None:
+def test_only_the_second_empty_body_in_a_row_removes_events() -> None:
     scripted = ScriptedConversations()
-    answers = [
-        a_response(body, etag=f'"{body[23]}"', preference_applied="wait=30")
-        for body in (ONE, EMPTY, ONE)
-    ]
-    scripted.play(scripted.conversation.watch(1.0, None), *answers)
-    assert scripted.pauses == []
-
-
-def test_a_single_empty_body_does_not_remove_events() -> None:
-    scripted = ScriptedConversations()
-    answers = [a_response(ONE), a_response(b""), a_response(ONE)]
-    scripted.play(scripted.conversation.watch(1.0, None), *answers)
-    assert len(scripted.changes) == 1
-
-
-def test_two_empty_bodies_in_a_row_remove_events() -> None:
-    scripted = ScriptedConversations()
-    answers = [a_response(ONE), a_response(b""), a_response(b"")]
-    scripted.play(scripted.conversation.watch(1.0, None), *answers)
-    assert [event.id for event in scripted.changes[1].canceled] == ["A"]
+    answers = [ONE, b"", ONE, b"", b""]
+    scripted.play(scripted.conversation.watch(1.0, None), *map(a_response, answers))
+    _, change = scripted.changes
+    assert [event.id for event in change.canceled] == ["A"]
 
 
 def test_a_watch_survives_temporary_errors() -> None:
@@ -313,15 +289,13 @@ def test_a_long_poll_wait_must_be_finite_and_not_negative(wait: float) -> None:
 # --- time --------------------------------------------------------------------
 
 
-def test_time_left_uses_the_clock_of_the_service() -> None:
+def test_the_time_is_that_of_the_service() -> None:
     scripted = ScriptedConversations()
     scripted.play(
         scripted.conversation.document(), a_response(date=DATE, forewarn_clock="60")
     )
     scripted.now = 2.0
-    event = an_event(not_before=NOON + timedelta(minutes=15))
-    assert scripted.conversation.now() == NOON + timedelta(minutes=2)
-    assert scripted.conversation.time_left(event) == timedelta(minutes=13)
+    assert scripted.conversation.clock.now() == NOON + timedelta(minutes=2)
 
 
 def test_a_late_response_does_not_set_the_time_back() -> None:
@@ -329,8 +303,4 @@ def test_a_late_response_does_not_set_the_time_back() -> None:
     scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.0))
     scripted.play(scripted.conversation.read(), a_response(date=DATE, at=0.75))
     scripted.now = 0.75
-    assert scripted.conversation.now() == NOON + timedelta(seconds=0.75)
-
-
-def test_an_event_without_not_before_has_no_time_left() -> None:
-    assert ScriptedConversations().conversation.time_left(an_event()) is None
+    assert scripted.conversation.clock.now() == NOON + timedelta(seconds=0.75)

@@ -9,7 +9,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import assert_never
 
@@ -33,11 +33,12 @@ from forewarn.agent.hooks.executor import (
     HookEnded,
     ReadyResult,
 )
-from forewarn.agent.identity import LocalVm
-from forewarn.agent.poller import DocumentRead, NameLearned, PollResult, ReadFailed
+from forewarn.agent.identity import VmIdentity
+from forewarn.agent.poller import NameLearned, PollResult, ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.telemetry.impact import ClockJumpDetector, FreezeDetector
 from forewarn.agent.telemetry.recorder import AgentRecorder
+from forewarn.client.responses import Reading
 from forewarn.client.retries import delay
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import ForewarnError
@@ -64,7 +65,7 @@ class Agent:
         self,
         plan: Plan,
         *,
-        local_vm: LocalVm,
+        identity: VmIdentity,
         clock: ServiceClock,
         states: StateMemory,
         recorder: AgentRecorder,
@@ -81,7 +82,7 @@ class Agent:
         `impact` is the downtime of this VM since the agent last ran.
         """
         self._plan = plan
-        self._local_vm = local_vm
+        self._identity = identity
         self._clock = clock
         self._states = states
         self._recorder = recorder
@@ -112,7 +113,7 @@ class Agent:
         for message in messages:
             self._handle(message, executor)
         if not messages or any(
-            isinstance(message, DocumentRead | ReadFailed) for message in messages
+            isinstance(message, Reading | ReadFailed) for message in messages
         ):
             self._has_polled = True
         self._states.retry_unsaved()
@@ -149,13 +150,14 @@ class Agent:
 
     def _handle(self, message: Message, executor: Executor) -> None:
         match message:
-            case DocumentRead():
+            case Reading():
                 self._document_read(message)
             case ReadFailed():
                 self._was_away = True
                 self._recorder.read_failed(message.error)
             case NameLearned():
-                executor.name = self._name_learned(message)
+                self._name_learned(message)
+                executor.name = self._identity.name or ""
             case HookEnded():
                 executor.forget(message.run.token)
                 self._hook_ended(message)
@@ -168,17 +170,17 @@ class Agent:
             case _:
                 assert_never(message)
 
-    def _name_learned(self, message: NameLearned) -> str:
-        name = self._local_vm.learn(message.name)
-        self._recorder.name_learned(name)
+    def _name_learned(self, message: NameLearned) -> None:
+        if message.name is not None:
+            self._identity = replace(self._identity, compute_name=message.name)
+        self._recorder.name_learned(self._identity.name or "")
         if self._document is None:
-            self._recorder.name_checked(self._local_vm.mismatch(None))
+            self._recorder.name_checked(self._identity.mismatch(None))
         else:
             self._observe(self._document)  # it may name this VM after all
-        return name
 
-    def _document_read(self, message: DocumentRead) -> None:
-        reading, impact = message.reading, self._freeze_detector.take()
+    def _document_read(self, reading: Reading) -> None:
+        impact = self._freeze_detector.take()
         if reading.reckoning is not None:
             self._clock.update(reading.reckoning)
             impact = self._clock_jumps.add(reading.reckoning, impact)
@@ -193,12 +195,12 @@ class Agent:
 
     def _observe(self, document: Document) -> None:
         self._document = document
-        self._recorder.name_checked(self._local_vm.mismatch(document))
+        self._recorder.name_checked(self._identity.mismatch(document))
         observation = Observation(
             now=self._clock.now(),
             boot=self._boot,
-            position=self._local_vm.position,
-            decide=self._local_vm.decide,
+            identity=self._identity,
+            rules=self._plan.rules,
             impact=self._impact,
             was_away=self._was_away,
         )
@@ -222,7 +224,7 @@ class Agent:
             return
         if message.error is None:
             self._approvals.forget(normalize_event_id(message.event))
-            self._save(progress.mark_approved(state, "200", self._clock.now()))
+            self._save(progress.mark_approved(state, self._clock.now()))
             return
         self._approvals.failed(
             normalize_event_id(message.event), message.error, time.monotonic()

@@ -1,4 +1,4 @@
-"""Identity of this VM: its name, its place in an event, and its rule for it.
+"""Identity of this VM: its name, and its place in an event.
 
 1. A VM's name is the configured one, else compute.name of /metadata/instance, else the
    host name. Only the first known one counts.
@@ -9,16 +9,10 @@
 """
 
 import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forewarn.agent.config.plan import Plan, Rule
-from forewarn.agent.events.observation import RuleDecision
-from forewarn.agent.events.state import ResponsePlan
-from forewarn.agent.rules import Situation, match_rule
-from forewarn.client.service_clock import ServiceClock
-from forewarn.protocol.types import Document, ScheduledEvent
+from forewarn.protocol.types import Document
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _INSTANCE = re.compile(r"(.+)_(0|[1-9][0-9]{0,9})")
@@ -27,124 +21,53 @@ _HIGHEST = 36**6 - 1  # the highest number with six digits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmIdentity:
-    """The name of this VM."""
+    """The names of this VM, as far as they are known."""
 
-    name: str | None  # None if unknown, so that no event matches
-
-    def is_me(self, resource: str) -> bool:
-        """Return whether an entry of Resources is this VM."""
-        return self.name is not None and is_same(self.name, resource)
-
-    def position(self, resources: Sequence[str]) -> int | None:
-        """Return this VM's index in `resources`; None if it is not there."""
-        indexes = (
-            index for index, resource in enumerate(resources) if self.is_me(resource)
-        )
-        return next(indexes, None)
-
-
-class LocalVm:
-    """This VM's name, as far as it is known, and its rules."""
-
-    def __init__(self, plan: Plan, clock: ServiceClock, host_name: str) -> None:
-        """Use the plan's name, else the service's name, else `host_name`."""
-        self._plan = plan
-        self._clock = clock
-        self._host_name = host_name
-        self._compute_name: str | None = None
-        self._identity = self._identify()
+    explicit: str | None = None  # from the configuration; None if it has none
+    compute_name: str | None = None  # from /metadata/instance; None if unknown
+    host_name: str  # may be empty
 
     @property
-    def name(self) -> str:
-        """The name of this VM; empty if it is unknown."""
-        return self._identity.name or ""
+    def name(self) -> str | None:
+        """The name that counts; None if there is none, so that no event matches."""
+        return self.explicit or self.compute_name or self._host_label or None
 
-    def learn(self, compute_name: str | None) -> str:
-        """Store the name from /metadata/instance; return the name that is used."""
-        self._compute_name = compute_name or self._compute_name
-        self._identity = self._identify()
-        return self.name
+    @property
+    def _host_label(self) -> str:
+        return self.host_name.partition(".")[0]
 
     def position(self, resources: Sequence[str]) -> int | None:
         """Return this VM's index in `resources`; None if it is not there."""
-        return self._identity.position(resources)
-
-    def decide(
-        self, event: ScheduledEvent, is_mine: bool, notice: float | None
-    ) -> RuleDecision:
-        """Find the rule for an event."""
-        situation = Situation(is_mine=is_mine, notice=notice, now=self._clock.now())
-        match = match_rule(self._plan.rules, event, situation)
-        plan = None if match.rule is None else _response_plan(match.rule)
-        return RuleDecision(plan=plan, why=match.why)
+        if self.name is None:
+            return None
+        for index, resource in enumerate(resources):
+            if is_same(self.name, resource):
+                return index
+        return None
 
     def mismatch(self, document: Document | None) -> str | None:
         """Explain why events of this VM may be missed; None if its names match."""
-        return mismatch(
-            explicit=self._plan.name,
-            compute_name=self._compute_name,
-            host_name=self._host_name,
-            document=document,
-        )
-
-    def _identify(self) -> VmIdentity:
-        return identify(
-            explicit=self._plan.name,
-            compute_name=self._compute_name,
-            host_name=self._host_name,
-        )
-
-
-def identify(
-    *, explicit: str | None, compute_name: str | None, host_name: str | None
-) -> VmIdentity:
-    """Choose the name of this VM."""
-    return VmIdentity(name=explicit or compute_name or _first_label(host_name) or None)
-
-
-def host_name() -> str:
-    """Return the host name of this machine."""
-    return socket.gethostname()
-
-
-def mismatch(
-    *,
-    explicit: str | None,
-    compute_name: str | None,
-    host_name: str | None,
-    document: Document | None,
-) -> str | None:
-    """Explain in a sentence why events may be missed; None if the names match."""
-    if explicit and compute_name and not is_same(explicit, compute_name):
+        explicit, compute_name = self.explicit, self.compute_name
+        if explicit and compute_name and not is_same(explicit, compute_name):
+            return (
+                f"the name given is {explicit}, but /metadata/instance says that this"
+                f" VM is {compute_name}; events of {compute_name} are not taken for"
+                " its own"
+            )
+        name = explicit or compute_name
+        if name is not None:
+            return _named_by_host(name, self._host_label, document)
+        if not self.host_name:
+            return "this VM has no name, so no event is taken for its own; give --name"
         return (
-            f"the name given is {explicit}, but /metadata/instance says that this VM is"
-            f" {compute_name}; events of {compute_name} are not taken for its own"
+            "/metadata/instance does not tell what this VM is called, so it goes by the"
+            f" host name {self._host_label}, which events need not use; give --name"
         )
-    name = explicit or compute_name
-    if name is not None:
-        return _named_by_host(name, _first_label(host_name), document)
-    if not host_name:
-        return "this VM has no name, so no event is taken for its own; give --name"
-    return (
-        "/metadata/instance does not tell what this VM is called, so it goes by the"
-        f" host name {_first_label(host_name)}, which events need not use; give --name"
-    )
 
 
 def is_same(one: str, other: str) -> bool:
     """Return whether two names are the same VM."""
     return not _forms(one).isdisjoint(_forms(other))
-
-
-def _response_plan(rule: Rule) -> ResponsePlan:
-    return ResponsePlan(
-        rule=rule.name,
-        hooks=rule.hooks,
-        parallel=rule.parallel,
-        approve=rule.approve,
-        together=rule.together,
-        ready=rule.ready,
-    )
 
 
 def _named_by_host(name: str, host: str, document: Document | None) -> str | None:
@@ -180,7 +103,3 @@ def _base_36(number: int) -> str:
         number, digit = divmod(number, 36)
         digits = _DIGITS[digit] + digits
     return digits
-
-
-def _first_label(host: str | None) -> str:
-    return (host or "").partition(".")[0]

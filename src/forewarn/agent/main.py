@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from forewarn import __version__
-from forewarn.agent import identity
 from forewarn.agent.agent import Agent, Stop
 from forewarn.agent.audit.entries import AuditEntry, BeganEntry, EndedEntry
 from forewarn.agent.audit.log import AuditLog
@@ -19,13 +19,18 @@ from forewarn.agent.config.preflight import check_machine
 from forewarn.agent.events.state import NO_IMPACT, HookOutcome, Impact
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.hooks.orphans import end_orphans
-from forewarn.agent.identity import LocalVm
+from forewarn.agent.identity import VmIdentity
 from forewarn.agent.poller import DocumentPoller
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import StateStore
 from forewarn.agent.systemd import SystemdNotifier
 from forewarn.agent.telemetry.exporters import HealthServer, TextfileExporter
-from forewarn.agent.telemetry.impact import AliveFile, FreezeDetector, boot_id
+from forewarn.agent.telemetry.impact import (
+    AliveFile,
+    FreezeDetector,
+    boot_id,
+    standstill,
+)
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
@@ -34,7 +39,7 @@ from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import FaultyFile
 
 #: Subfolder of the agent's folder for the state of a dry run.
-DRY_RUN = "dry-run"
+_DRY_RUN = "dry-run"
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -48,7 +53,7 @@ def run_agent(plan: Plan, *, is_dry: bool) -> None:
     that it has seen, even for the agent that runs after it.
     """
     if is_dry:
-        plan = replace(plan, state=plan.state / DRY_RUN)
+        plan = replace(plan, state=plan.state / _DRY_RUN)
     if problems := check_machine(plan):
         raise FaultyFile("\n".join(problems))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else exit codes are unknown
@@ -86,7 +91,11 @@ class _Running:
         self._alive = AliveFile(plan.state / "alive")
         self._freeze_detector = FreezeDetector(self._alive)
         stack.callback(self._freeze_detector.stop)
-        self._textfile = _textfile(plan, self._metrics, self._conditions)
+        self._textfile: TextfileExporter | None = None  # None if there is no file
+        if plan.textfile is not None:
+            self._textfile = TextfileExporter(
+                plan.textfile, self._metrics, self._conditions
+            )
         if plan.metrics is not None:
             health = HealthServer(plan.metrics, self._metrics, self._conditions)
             stack.callback(health.close)
@@ -108,16 +117,12 @@ class _Running:
                 self._textfile.write(time.monotonic(), has_changed=True)
 
     def _loop(self, agent: Agent) -> None:
-        plan = self._plan
-        hook_plan = replace(plan, endpoint=self._client.endpoint)  # for hooks to see
-        executor = Executor(hook_plan, self._client, self._clock, agent.inbox.put)
-        poller = DocumentPoller(
-            self._client,
-            agent.inbox.put,
-            interval=plan.poll,
-            long_poll=_long_poll(plan),
-            needs_name=plan.name is None,
+        endpoint = self._client.endpoint
+        hook_plan = replace(self._plan, endpoint=endpoint)  # for hooks to see
+        executor = Executor(
+            hook_plan, self._client.approve, self._clock, agent.inbox.put
         )
+        poller = DocumentPoller(self._plan, self._client, agent.inbox.put)
         threading.Thread(target=poller.run, name="poller", daemon=True).start()
         agent.run(executor)
         self._systemd.stopping()
@@ -128,7 +133,9 @@ class _Running:
     def _agent(self, boot: str) -> Agent:
         return Agent(
             self._plan,
-            local_vm=LocalVm(self._plan, self._clock, identity.host_name()),
+            identity=VmIdentity(
+                explicit=self._plan.name, host_name=socket.gethostname()
+            ),
             clock=self._clock,
             states=self._states,
             recorder=self._recorder,
@@ -145,7 +152,7 @@ class _Running:
         seconds = self._alive.seconds_since()
         if all(state.boot == boot for state in self._states.live()):
             return NO_IMPACT
-        return Impact(seconds=seconds, total=seconds)
+        return standstill(seconds)
 
     def _end_orphans(self) -> None:
         """End processes of hooks that were running when the agent died."""
@@ -186,19 +193,6 @@ class _Running:
 
     def _write(self, entry: AuditEntry) -> None:
         self._recorder.write([entry], self._states.find)
-
-
-def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, shorter than those that raise an alarm."""
-    seconds = plan.blind_after / 2
-    return seconds if plan.wait and seconds >= 1 else None
-
-
-def _textfile(
-    plan: Plan, metrics: AgentMetrics, conditions: Conditions
-) -> TextfileExporter | None:
-    path = plan.textfile
-    return None if path is None else TextfileExporter(path, metrics, conditions)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from forewarn.agent.config.plan import Plan
 from forewarn.client.responses import Instance, Reading
 from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
@@ -39,13 +40,6 @@ class DocumentSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRead:
-    """A document was read, or is unchanged."""
-
-    reading: Reading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailed:
     """Reading failed."""
 
@@ -59,7 +53,7 @@ class NameLearned:
     name: str | None  # None if the service does not report it
 
 
-PollResult = DocumentRead | ReadFailed | NameLearned
+PollResult = Reading | ReadFailed | NameLearned
 
 
 class DocumentPoller:
@@ -67,22 +61,19 @@ class DocumentPoller:
 
     def __init__(
         self,
+        plan: Plan,
         source: DocumentSource,
         deliver: Callable[[PollResult], None],
-        *,
-        interval: float,
-        long_poll: float | None,
-        needs_name: bool,
     ) -> None:
-        """Poll `source` every `interval` seconds, or with long polls of `long_poll`.
+        """Poll `source` as `plan` says; pass each result to `deliver`.
 
-        If it `needs_name`, no document is read before the name is known.
+        If the plan has no name, no document is read before it is known.
         """
         self._source = source
         self._deliver = deliver
-        self._interval = interval
-        self._long_poll = None if long_poll is None else min(long_poll, _LONGEST_POLL)
-        self._needs_name = needs_name
+        self._interval = plan.poll
+        self._long_poll = _long_poll(plan)
+        self._needs_name = plan.name is None
         self._name_pause = _FIRST_NAME_PAUSE
         self._name_due = 0.0  # on the monotonic clock; infinite once it is known
         self._tag: str | None = None
@@ -145,10 +136,16 @@ class DocumentPoller:
         self._tag = reading.tag
         estimate = reading.reckoning
         self._has_manual_clock = estimate is not None and not estimate.rate
-        self._deliver(DocumentRead(reading=reading))
+        self._deliver(reading)
         has_document = reading.document is not None
         is_soon = may_hold or (reading.is_held and (was_held or has_document))
         return 0.0 if is_soon else self._interval
+
+
+def _long_poll(plan: Plan) -> float | None:
+    """Return the seconds of a long poll, shorter than those that raise an alarm."""
+    seconds = min(plan.blind_after / 2, _LONGEST_POLL)
+    return seconds if plan.wait and seconds >= 1 else None
 
 
 def _pause(error: ForewarnError, failures: int) -> float:

@@ -26,7 +26,7 @@ class Situation:
     """Facts for a rule's conditions that the event itself does not contain."""
 
     is_mine: bool  # it names this VM
-    notice: float | None  # seconds left; None if it has started or has no start time
+    notice: float | None  # seconds left, as `notice_left` returns it
     now: datetime  # with its time zone
 
 
@@ -66,6 +66,13 @@ def match_rule(
         rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds
     )
     return RuleMatch(rule=next(matching, None), reasons=reasons)
+
+
+def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
+    """Return the seconds until an event may start; None if it has, or if unknown."""
+    if event.not_before is None or event.status == EventStatus.STARTED:
+        return None
+    return max((event.not_before - now).total_seconds(), 0.0)
 
 
 def covering_rules(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
@@ -115,20 +122,11 @@ _Check = tuple[bool, str] | None
 
 
 def _types(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
-    if rule.types is None:
-        return None
-    if _has(rule.types, event.type):
-        return True, f"its type is {event.type}"
-    return False, f"its type is {event.type or 'not told'}, not {_any_of(rule.types)}"
+    return _one_of("type", event.type, rule.types)
 
 
 def _sources(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
-    if rule.sources is None:
-        return None
-    if event.source is not None and _has(rule.sources, event.source):
-        return True, f"its source is {event.source}"
-    source = event.source or "not told"
-    return False, f"its source is {source}, not {_any_of(rule.sources)}"
+    return _one_of("source", event.source, rule.sources)
 
 
 def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
@@ -193,8 +191,13 @@ def _has(words: Iterable[str], word: str) -> bool:
     return word.lower() in {other.lower() for other in words}
 
 
-def _any_of(words: Iterable[str]) -> str:
-    return " or ".join(sorted(words))
+def _one_of(noun: str, word: str | None, words: Iterable[str] | None) -> _Check:
+    if words is None:
+        return None
+    sentence = f"its {noun} is {word or 'not told'}"
+    if word is not None and _has(words, word):
+        return True, sentence
+    return False, f"{sentence}, not {' or '.join(sorted(words))}"
 
 
 def _within(bounds: NumberRange, seconds: float, what: str) -> tuple[bool, str]:

@@ -80,23 +80,16 @@ class SystemdNotifier:
         self._address = _address(variables.get("NOTIFY_SOCKET", ""))
         self._timeout = timeout
         self._alive_at = -math.inf  # on the monotonic clock
+        #: Seconds between two heartbeats; None if the watchdog is off.
         self.interval = _interval(variables)
 
-    #: Seconds between two heartbeats; None if the watchdog is off.
-    interval: float | None
+    def ready(self, status: str) -> bool:
+        """Report that the agent has started; return whether it was sent.
 
-    @property
-    def is_enabled(self) -> bool:
-        """Whether systemd expects notifications."""
-        return self._address is not None
-
-    def ready(self, status: str = "") -> bool:
-        """Report that the agent has started; return whether it was sent."""
-        return self._notify("READY=1", *_status(status))
-
-    def status(self, status: str) -> bool:
-        """Report a status for `systemctl status`; return whether it was sent."""
-        return self._notify(*_status(status))
+        `status` is what `systemctl status` shows.
+        """
+        line = " ".join(status.split())[:_STATUS_LIMIT]
+        return self._notify(f"READY=1\nSTATUS={line}")
 
     def alive(self) -> bool:
         """Send a heartbeat if the watchdog is on; extra calls are harmless.
@@ -109,20 +102,18 @@ class SystemdNotifier:
         self._alive_at = now
         return self._notify("WATCHDOG=1", timeout=0.0)
 
-    def stopping(self, status: str = "") -> bool:
+    def stopping(self) -> bool:
         """Report that the agent is about to end; return whether it was sent."""
-        return self._notify("STOPPING=1", *_status(status))
+        return self._notify("STOPPING=1")
 
-    def _notify(self, *lines: str, timeout: float | None = None) -> bool:
+    def _notify(self, text: str, timeout: float | None = None) -> bool:
         """Send one notification; return whether it was accepted."""
-        if self._address is None or not lines:
+        if self._address is None:
             return False
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
                 connection.settimeout(self._timeout if timeout is None else timeout)
-                connection.sendto(
-                    "\n".join(lines).encode(errors="replace"), self._address
-                )
+                connection.sendto(text.encode(errors="replace"), self._address)
         except (OSError, ValueError):
             return False
         return True
@@ -166,11 +157,6 @@ def _interval(environment: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return allowed / 1_000_000 / _HEARTBEATS if allowed > 0 else None
-
-
-def _status(text: str) -> tuple[str, ...]:
-    line = " ".join(text.split())[:_STATUS_LIMIT]
-    return (f"STATUS={line}",) if line else ()
 
 
 def _quoted(word: str, escapes: Mapping[str, str]) -> str:

@@ -4,23 +4,14 @@ Canceling a request ends it immediately and closes its connection.
 """
 
 import asyncio
-import os
-import time
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
 from typing import Self, TypeVar, Unpack, assert_never
 
 from forewarn.client import client as threaded
-from forewarn.client import endpoint as endpoints
 from forewarn.client.changes import Change
-from forewarn.client.client import ClientOptions, random_fraction
-from forewarn.client.conversation import (
-    ClientSettings,
-    Conversation,
-    Exchange,
-    Pause,
-    advance,
-)
+from forewarn.client.client import BaseClient, ClientOptions
+from forewarn.client.conversation import Exchange, Pause, advance
+from forewarn.client.endpoint import Endpoint
 from forewarn.client.requests import ClientRequest
 from forewarn.client.responses import Instance, Reading
 from forewarn.client.transport.async_pool import AsyncConnectionPool
@@ -31,33 +22,13 @@ from forewarn.protocol.types import Document, ScheduledEvent
 T = TypeVar("T")
 
 
-class Client:
+class Client(BaseClient[AsyncConnectionPool]):
     """Asyncio client of this VM's metadata service; see `forewarn.client.Client`."""
 
-    def __init__(
-        self,
-        endpoint: str | None = None,
-        *,
-        timeout: float = 10.0,
-        first_timeout: float = 130.0,
-        api_version: str = "2020-07-01",
-        patience: float = 30.0,
-    ) -> None:
-        """Set up a client; the arguments are those of `forewarn.client.Client`."""
-        location = endpoints.find(endpoint, os.environ)
-        self._endpoint = str(location)
-        self._pool = AsyncConnectionPool(location, connect_timeout=timeout)
-        self._conversation = Conversation(
-            ClientSettings(
-                endpoint=self._endpoint,
-                timeout=timeout,
-                first_timeout=first_timeout,
-                api_version=api_version,
-                patience=patience,
-                monotonic=time.monotonic,
-                chance=random_fraction,
-            )
-        )
+    def _new_pool(
+        self, location: Endpoint, connect_timeout: float
+    ) -> AsyncConnectionPool:
+        return AsyncConnectionPool(location, connect_timeout=connect_timeout)
 
     @classmethod
     async def discover(
@@ -77,11 +48,6 @@ class Client:
             **options,
         )
         return cls(threaded_client.endpoint, **options)
-
-    @property
-    def endpoint(self) -> str:
-        """The base URL of the service."""
-        return self._endpoint
 
     async def document(self) -> Document:
         """Fetch the document of scheduled events."""
@@ -117,14 +83,6 @@ class Client:
     ) -> Reading:
         """Send exactly one request for the document, without retries."""
         return await self._run(self._conversation.read(tag, wait))
-
-    def now(self) -> datetime:
-        """Return the service's current time, based on its responses, not this clock."""
-        return self._conversation.now()
-
-    def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Return the time until `event` may start; None if it has started."""
-        return self._conversation.time_left(event)
 
     async def close(self) -> None:
         """Abort running requests; a closed client sends no more."""

@@ -8,8 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from threading import Event
-from typing import Self, TypedDict, TypeVar, Unpack, assert_never
+from typing import Generic, Self, TypedDict, TypeVar, Unpack, assert_never
 
 from forewarn.client import endpoint as endpoints
 from forewarn.client.changes import Change
@@ -22,7 +21,7 @@ from forewarn.client.conversation import (
 )
 from forewarn.client.requests import ClientRequest
 from forewarn.client.responses import Instance, Reading
-from forewarn.client.retries import rule_for
+from forewarn.client.retries import can_retry
 from forewarn.client.transport.http1 import HttpResponse
 from forewarn.client.transport.pool import ConnectionPool
 from forewarn.errors import (
@@ -37,6 +36,7 @@ from forewarn.protocol.types import Document, ScheduledEvent
 _CONNECT_TIMEOUT = 2.0  # seconds to connect to an address that may not exist
 
 T = TypeVar("T")
+Pool = TypeVar("Pool")
 
 
 class ClientOptions(TypedDict, total=False):
@@ -48,12 +48,8 @@ class ClientOptions(TypedDict, total=False):
     patience: float
 
 
-class Client:
-    """Client of this VM's metadata service.
-
-    It opens no connection before a method is called. Failures raise `Refused`,
-    `Unreachable` or `Misunderstood` from `forewarn.errors`.
-    """
+class BaseClient(Generic[Pool]):
+    """The half of a client that waits for nothing: its settings and its clock."""
 
     def __init__(
         self,
@@ -72,8 +68,7 @@ class Client:
         """
         location = endpoints.find(endpoint, os.environ)
         self._endpoint = str(location)
-        self._pool = ConnectionPool(location, connect_timeout=timeout)
-        self._closing = Event()
+        self._pool = self._new_pool(location, timeout)
         self._conversation = Conversation(
             ClientSettings(
                 endpoint=self._endpoint,
@@ -85,6 +80,35 @@ class Client:
                 chance=random_fraction,
             )
         )
+
+    def _new_pool(self, location: endpoints.Endpoint, connect_timeout: float) -> Pool:
+        raise NotImplementedError
+
+    @property
+    def endpoint(self) -> str:
+        """The base URL of the service."""
+        return self._endpoint
+
+    def now(self) -> datetime:
+        """Return the service's current time, based on its responses, not this clock."""
+        return self._conversation.clock.now()
+
+    def time_left(self, event: ScheduledEvent) -> timedelta | None:
+        """Return the time until `event` may start; None if it has started."""
+        return None if event.not_before is None else event.not_before - self.now()
+
+
+class Client(BaseClient[ConnectionPool]):
+    """Client of this VM's metadata service.
+
+    It opens no connection before a method is called. Failures raise `Refused`,
+    `Unreachable` or `Misunderstood` from `forewarn.errors`.
+    """
+
+    def _new_pool(
+        self, location: endpoints.Endpoint, connect_timeout: float
+    ) -> ConnectionPool:
+        return ConnectionPool(location, connect_timeout=connect_timeout)
 
     @classmethod
     def discover(
@@ -110,11 +134,6 @@ class Client:
             lambda: discovery.query_dhcp(interface, dhcp_timeout),
         )
         return cls(str(location), **options)
-
-    @property
-    def endpoint(self) -> str:
-        """The base URL of the service."""
-        return self._endpoint
 
     def document(self) -> Document:
         """Fetch the document of scheduled events."""
@@ -159,17 +178,8 @@ class Client:
         """
         return self._run(self._conversation.read(tag, wait))
 
-    def now(self) -> datetime:
-        """Return the service's current time, based on its responses, not this clock."""
-        return self._conversation.now()
-
-    def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Return the time until `event` may start; None if it has started."""
-        return self._conversation.time_left(event)
-
     def close(self) -> None:
         """Abort running requests; a closed client sends no more."""
-        self._closing.set()
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -200,9 +210,7 @@ class Client:
                 except ForewarnError as error:
                     return error
             case Pause():
-                if self._closing.wait(action.seconds):
-                    return ClientClosed("this client was closed")
-                return None
+                return self._pool.pause(action.seconds)
             case _:
                 assert_never(action)
 
@@ -222,7 +230,7 @@ def _responds(location: endpoints.Endpoint, **options: Unpack[ClientOptions]) ->
         with Client(str(location), **options) as client:
             client.read()
     except Refused as refusal:
-        return refusal.status != 404 and rule_for(refusal) is not None
+        return refusal.status != 404 and can_retry(refusal)
     except (Unreachable, Misunderstood):
         return False
     return True

@@ -6,9 +6,7 @@ The threaded and the asyncio client share this logic.
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
-from threading import Lock
 from typing import TypeAlias, TypeVar
 
 from forewarn.client import requests
@@ -23,7 +21,7 @@ from forewarn.client.responses import (
     reading_of,
 )
 from forewarn.client.retries import delay, patience_for
-from forewarn.client.service_clock import ClockEstimate, better_estimate
+from forewarn.client.service_clock import ServiceClock
 from forewarn.client.transport.http1 import HttpResponse
 from forewarn.errors import ForewarnError, InvalidInput, Misunderstood
 from forewarn.protocol.types import Document, ScheduledEvent
@@ -81,11 +79,8 @@ class Conversation:
     def __init__(self, settings: ClientSettings) -> None:
         """Use `settings`."""
         self._settings = settings
-        self._lock = Lock()
-        self._clock_estimate: ClockEstimate | None = None
+        self.clock = ServiceClock(settings.monotonic)
         self._last_response_at: float | None = None  # for events; None if none yet
-
-    # --- requests ------------------------------------------------------------
 
     def read(
         self, tag: str | None = None, wait: float | None = None
@@ -167,8 +162,7 @@ class Conversation:
         response = yield request
         assert response is not None
         if (latest := clock_estimate_of(response)) is not None:
-            with self._lock:
-                self._clock_estimate = better_estimate(self._clock_estimate, latest)
+            self.clock.update(latest)
         return response
 
     def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
@@ -186,19 +180,6 @@ class Conversation:
                     raise
             attempt += 1
             yield Pause(seconds=pause)
-
-    # --- time ----------------------------------------------------------------
-
-    def now(self) -> datetime:
-        """Return the service's time, or the local time if it never sent one."""
-        estimate = self._clock_estimate
-        if estimate is None:
-            return datetime.now(UTC)  # noqa: TID251  # the service never sent a Date
-        return estimate.now(self._settings.monotonic())
-
-    def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Return the time until `event` may start; None if it has no start time."""
-        return None if event.not_before is None else event.not_before - self.now()
 
 
 def advance(

@@ -16,13 +16,13 @@ from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
 from forewarn.errors import InvalidInput, Malformed, Unreachable
 
 #: Environment variable in which Azure's scripts keep an address found earlier.
-KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
+_KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
 #: Ports of the service at such an address; some clients know only the second.
-PORTS = (80, 8080)
+_PORTS = (80, 8080)
 
 #: Ports of DHCP.
-CLIENT_PORT: Final = 68
-SERVER_PORT: Final = 67
+_CLIENT_PORT: Final = 68
+_SERVER_PORT: Final = 67
 
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
 _MAX_PACKET = 65_536  # bytes; no packet is larger
@@ -73,16 +73,16 @@ def _candidates(
     environment: Mapping[str, str], query: Callable[[], str]
 ) -> Iterator[Endpoint]:
     yield parse(DEFAULT)
-    if kept := environment.get(KEPT_ADDRESS, "").strip():
+    if kept := environment.get(_KEPT_ADDRESS, "").strip():
         yield from _both_ports(kept)
     yield from _both_ports(query())
 
 
 def _both_ports(host: str) -> Iterator[Endpoint]:
     try:
-        endpoints = [parse(f"http://{host}:{port}") for port in PORTS]
+        endpoints = [parse(f"http://{host}:{port}") for port in _PORTS]
     except InvalidInput as error:
-        raise InvalidInput(f"${KEPT_ADDRESS} is not an address: {host!r}") from error
+        raise InvalidInput(f"${_KEPT_ADDRESS} is not an address: {host!r}") from error
     yield from endpoints
 
 
@@ -97,7 +97,7 @@ def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
     if sys.platform != "linux":
         raise Unreachable(
             "a DHCP server can be asked on Linux only; name the endpoint instead"
-            f" (${VARIABLE}, or ${KEPT_ADDRESS})"
+            f" (${VARIABLE}, or ${_KEPT_ADDRESS})"
         )
     card = interface or _first_card()
     mac = _mac_of(card)
@@ -118,7 +118,7 @@ def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str
     number = int.from_bytes(os.urandom(4))
     offers = 0
     for attempt in range(1000):
-        udp.sendto(discover_message(number, mac), ("<broadcast>", SERVER_PORT))
+        udp.sendto(discover_message(number, mac), ("<broadcast>", _SERVER_PORT))
         pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
         until = min(deadline, time.monotonic() + pause)
         for packet in _packets(udp, until):
@@ -152,7 +152,7 @@ def _open_socket(card: str) -> socket.socket:
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, card.encode())
-        udp.bind(("", CLIENT_PORT))
+        udp.bind(("", _CLIENT_PORT))
     except BaseException:
         udp.close()
         raise

@@ -41,7 +41,9 @@ def for_document(
     """
     headers = dict(_COMMON_HEADERS)
     if tag is not None:
-        headers["If-None-Match"] = _printable(tag, "a tag")
+        if not (tag.isascii() and tag.isprintable()):
+            raise InvalidInput(f"a tag has characters that no header has: {tag!r}")
+        headers["If-None-Match"] = tag
     if wait is not None:
         if not 0 <= wait <= DAY:
             raise InvalidInput("wait is a number of seconds, a day at most")
@@ -89,12 +91,6 @@ def checked_version(version: str) -> str:
     if not (plain.isascii() and plain.isalnum()):
         raise InvalidInput(f"{version!r} is not an api-version; one is 2020-07-01")
     return version
-
-
-def _printable(text: str, what: str) -> str:
-    if not (text.isascii() and text.isprintable()):
-        raise InvalidInput(f"{what} has characters that no header has: {text!r}")
-    return text
 
 
 def _can_be_sent(text: str) -> bool:

@@ -97,9 +97,7 @@ def reading_of(response: HttpResponse, endpoint: str) -> Reading:
     try:
         document = None if is_same else decode(response.body)
     except Malformed as error:
-        raise Misunderstood(
-            _misunderstanding(response, endpoint, str(error))
-        ) from error
+        raise _misunderstood(response, endpoint, str(error)) from error
     return Reading(
         document=document,
         tag=_tag(response.headers.get("etag")),
@@ -116,12 +114,10 @@ def instance_of(response: HttpResponse, endpoint: str) -> Instance:
     try:
         return instance_from(json.loads(response.body))
     except Malformed as error:
-        raise Misunderstood(
-            _misunderstanding(response, endpoint, str(error))
-        ) from error
+        raise _misunderstood(response, endpoint, str(error)) from error
     except (ValueError, RecursionError) as error:
         why = "the body is not valid JSON"
-        raise Misunderstood(_misunderstanding(response, endpoint, why)) from error
+        raise _misunderstood(response, endpoint, why) from error
 
 
 def check_status(response: HttpResponse, endpoint: str) -> None:
@@ -144,14 +140,16 @@ def check_status(response: HttpResponse, endpoint: str) -> None:
     )
 
 
-def _misunderstanding(response: HttpResponse, endpoint: str, why: str) -> str:
+def _misunderstood(response: HttpResponse, endpoint: str, why: str) -> Misunderstood:
     kind = response.headers.get("content-type", "").split(";")[0].strip()
     if kind == "text/html" or response.body.lstrip()[:1] == b"<":
-        return (
+        return Misunderstood(
             f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
             " does a proxy answer?"
         )
-    return f"{endpoint} does not answer as a metadata service does: {why}"
+    return Misunderstood(
+        f"{endpoint} does not answer as a metadata service does: {why}"
+    )
 
 
 def _error_message(body: bytes) -> str | None:

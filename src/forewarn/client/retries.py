@@ -10,51 +10,43 @@ from dataclasses import dataclass
 from forewarn.errors import ForewarnError, Misunderstood, Refused, Unreachable
 
 #: The longest delay that Retry-After can impose, in seconds.
-LONGEST = 60.0
+_LONGEST = 60.0
 #: Largest random addition to a delay, as a fraction, so that VMs do not retry in step.
-JITTER = 0.25
+_JITTER = 0.25
+
+_SLOW = (1.0, 2.0, 5.0, 10.0)  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryRule:
-    """A reason to retry, and the delays in seconds."""
-
-    reason: str
+class _RetryRule:
     delays: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last one is repeated
     patience: float = 0.0  # minimum seconds of retries, unless these are off
 
 
 #: By status; all others below 500 are final.
-BY_STATUS: Mapping[int, RetryRule] = {
-    404: RetryRule(
-        reason="the endpoint may not be up yet", delays=(1.0, 2.0, 5.0, 10.0)
-    ),
-    410: RetryRule(
-        reason="the service is updated, which takes 70 seconds at most",
-        delays=(1.0, 2.0, 5.0),
-        patience=70.0,
-    ),
-    429: RetryRule(reason="asked too often", delays=(1.0, 2.0, 5.0, 10.0)),
+_BY_STATUS: Mapping[int, _RetryRule] = {
+    404: _RetryRule(delays=_SLOW),  # the endpoint may not be up yet
+    # The service is updated, which takes 70 seconds at most.
+    410: _RetryRule(delays=(1.0, 2.0, 5.0), patience=70.0),
+    429: _RetryRule(delays=_SLOW),  # asked too often
 }
-SERVER_ERROR = RetryRule(reason="the service has trouble, or is restarting")
-NO_ANSWER = RetryRule(reason="nobody answers yet, or the network is away")
-STRANGE = RetryRule(
-    reason="something else may answer while the service starts",
-    delays=(1.0, 2.0, 5.0, 10.0),
-)
+_AWAY = _RetryRule()  # the service or the network has trouble, or is restarting
+_STRANGE = _RetryRule(delays=_SLOW)  # something else answers while the service starts
 
 
-def rule_for(error: ForewarnError) -> RetryRule | None:
-    """Return the retry rule for `error`; None if a retry would not help."""
+def can_retry(error: ForewarnError) -> bool:
+    """Return whether a retry may help after `error`."""
+    return _rule_for(error) is not None
+
+
+def _rule_for(error: ForewarnError) -> _RetryRule | None:
     match error:
-        case Refused():
-            if error.status >= 500:
-                return SERVER_ERROR
-            return BY_STATUS.get(error.status)
-        case Unreachable():
-            return NO_ANSWER
+        case Refused() if error.status < 500:
+            return _BY_STATUS.get(error.status)
+        case Refused() | Unreachable():
+            return _AWAY
         case Misunderstood():
-            return STRANGE
+            return _STRANGE
         case _:
             return None
 
@@ -64,17 +56,17 @@ def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | No
 
     `attempt` counts consecutive failures from 0; `chance` is between 0 and 1.
     """
-    rule = rule_for(error)
+    rule = _rule_for(error)
     if rule is None:
         return None
     retry_after = error.retry_after if isinstance(error, Refused) else None
     pause = rule.delays[min(attempt, len(rule.delays) - 1)]
     if retry_after is not None:
-        pause = min(max(retry_after, pause), LONGEST)
-    return pause * (1 + JITTER * chance)
+        pause = min(max(retry_after, pause), _LONGEST)
+    return pause * (1 + _JITTER * chance)
 
 
 def patience_for(error: ForewarnError, patience: float) -> float:
     """Return for how many seconds such failures are retried."""
-    rule = rule_for(error)
+    rule = _rule_for(error)
     return patience if rule is None or not patience else max(rule.patience, patience)

@@ -6,8 +6,10 @@ clock runs faster, or stands still, reports its rate.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from threading import Lock
 
 _GRAIN = 1.0  # seconds; the resolution of a Date header
 _SLACK = 1.0  # real seconds that a response may be in transit
@@ -63,15 +65,16 @@ class ServiceClock:
     Before the first date, it is this machine's time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         """Start with this machine's time."""
-        here = datetime.now(UTC)  # noqa: TID251  # no better clock is known yet
-        self._estimate = ClockEstimate(date=here, at=time.monotonic())
+        self._monotonic = monotonic
+        self._lock = Lock()
         self._received: ClockEstimate | None = None  # None before the first response
 
     def update(self, estimate: ClockEstimate) -> None:
         """Use the estimate from a response, unless an earlier one is more precise."""
-        self._estimate = self._received = better_estimate(self._received, estimate)
+        with self._lock:
+            self._received = better_estimate(self._received, estimate)
 
     @property
     def rate(self) -> float:
@@ -80,16 +83,23 @@ class ServiceClock:
 
     def now(self) -> datetime:
         """Return the service's time."""
-        return self._estimate.now(time.monotonic())
+        return self._estimate.now(self._monotonic())
 
     def seconds_until(self, moment: datetime) -> float:
         """Return the service's seconds until `moment`."""
-        return self._estimate.seconds_until(moment, time.monotonic())
+        return self._estimate.seconds_until(moment, self._monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
         """Return real seconds until `moment`; None if a manual clock is before it."""
-        return self._estimate.wait_until(moment, time.monotonic())
+        return self._estimate.wait_until(moment, self._monotonic())
 
     def real(self, seconds: float) -> float:
-        """Convert the service's seconds to real ones."""
+        """Convert the service's seconds to real ones; same for a manual clock."""
         return seconds / self.rate if self.rate else seconds
+
+    @property
+    def _estimate(self) -> ClockEstimate:
+        if self._received is not None:
+            return self._received
+        here = datetime.now(UTC)  # noqa: TID251  # no better clock is known yet
+        return ClockEstimate(date=here, at=self._monotonic())

@@ -115,10 +115,11 @@ def write_line(line: Line, began: datetime) -> str:
     """Return one line of a recording that `began` then."""
     date = began + timedelta(seconds=line.after)
     plain = {"after_seconds": round(line.after, 3), "date": _format_time(date)}
-    return _line({**plain, **_content(line)})
+    return _line({**plain, **line_content(line)})
 
 
-def _content(line: Line) -> Mapping[str, object]:
+def line_content(line: Line) -> Mapping[str, object]:
+    """Return what a line says, as JSON values, without its time."""
     match line:
         case RecordedDocument():
             return {

@@ -27,7 +27,7 @@ from forewarn.recordings.format import (
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 
 #: Descriptions that are the same for everyone; any other may identify someone.
-DESCRIPTIONS = frozenset(
+_DESCRIPTIONS = frozenset(
     {
         "",
         "Host server is undergoing maintenance.",
@@ -121,7 +121,7 @@ class Scrubber:
             case "NotBefore":
                 return shift_time(value, self._shift) or ""
             case "Description":
-                is_known = isinstance(value, str) and value in DESCRIPTIONS
+                is_known = isinstance(value, str) and value in _DESCRIPTIONS
                 return value if is_known else NO_DESCRIPTION
             case "DurationInSeconds":
                 return _number(value)

@@ -1,6 +1,7 @@
 """Event stories and verdicts, from any audit log."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from tests.agent.support.audit_records import (
@@ -16,10 +17,23 @@ from tests.agent.support.audit_records import (
     a_line,
     a_sighting,
 )
-from tests.agent.support.stored_states import ID, NOON, shown
+from tests.agent.support.events import a_state
+from tests.agent.support.stored_states import ID, NOON, read, shown
 
-from forewarn.agent.audit.entries import join_names, read_entry, read_number
-from forewarn.agent.audit.sentences import EventStory, sentence, story_of_event
+from forewarn.agent.audit.entries import (
+    DecidedEntry,
+    NotApprovedEntry,
+    join_names,
+    read_entry,
+    read_number,
+)
+from forewarn.agent.audit.sentences import (
+    EventStory,
+    is_failure,
+    log_text,
+    sentence,
+    story_of_event,
+)
 from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
 
@@ -219,3 +233,22 @@ def test_names_are_joined_with_commas_and_and() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+# --- log messages; `test_golden.py` has one of each kind ----------------------
+
+
+@pytest.mark.parametrize(
+    ("is_mine", "text"),
+    [(True, "no rule matches: it is a Reboot"), (False, "no rule matches")],
+)
+def test_a_missing_rule_is_explained_only_if_this_vm_is_listed(
+    is_mine: bool, text: str
+) -> None:
+    state = replace(a_state(event=read(shown())), course=None, is_mine=is_mine)
+    why = ("it is a Reboot",)
+    decided = DecidedEntry(at=NOON, rule=None, why=why, approve=None, hooks={})
+    assert log_text(decided, state) == f"Reboot {ID[:8]}: {text}"
+    assert not is_failure(decided)
+    held = NotApprovedEntry(at=NOON, reason="no rule matches")
+    assert log_text(held, state) is None

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from tests.agent.support.events import (
     NOON,
     SECOND,
-    a_response_plan,
     an_event,
     an_observation,
 )
 
-from forewarn.agent.config.plan import ApprovalPolicy, HookPoint
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, Rule
 from forewarn.agent.events import progress
 from forewarn.agent.events.observation import observe
 from forewarn.agent.events.progress import (
@@ -28,7 +27,6 @@ from forewarn.agent.events.state import (
     HookOutcome,
     HookRun,
     LastStatus,
-    ResponsePlan,
 )
 from forewarn.protocol.types import Document, EventStatus
 
@@ -51,7 +49,7 @@ HAPPENINGS = st.one_of(
 class EventSimulation:
     """One event, its stored state, and the running hooks."""
 
-    course: ResponsePlan
+    rule: Rule
     state: EventState | None = None
     running: dict[str, HookRun] = field(default_factory=dict)
     ended: set[tuple[HookPoint, str]] = field(default_factory=set)  # as stored
@@ -81,7 +79,7 @@ class EventSimulation:
         observation = an_observation(
             now=NOON + self.seconds * SECOND,
             boot=f"boot-{self.boot}",
-            course=self.course,
+            rules=[self.rule],
         )
         states = {} if self.state is None else {"E1": self.state}
         document = Document(incarnation=self.seconds, events=tuple(events))
@@ -135,7 +133,7 @@ class EventSimulation:
                 assert token in self.running
             case PostApproval():
                 assert state.seen is LastStatus.SCHEDULED
-                if self.course.approve is ApprovalPolicy.AFTER_HOOKS:
+                if self.rule.approve is ApprovalPolicy.AFTER_HOOKS:
                     done = {
                         run.hook
                         for run in state.runs
@@ -156,7 +154,7 @@ def test_the_rules_hold_whatever_happens(
     happenings: list[object], parallel: bool, approve: ApprovalPolicy
 ) -> None:
     world = EventSimulation(
-        a_response_plan(hooks=HOOKS, parallel=parallel, approve=approve)
+        Rule(name="all", hooks=HOOKS, parallel=parallel, approve=approve)
     )
     for happening in happenings:
         world.happen(happening)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.agent.support.events import (
@@ -16,8 +17,15 @@ from tests.agent.support.events import (
 )
 
 from forewarn.agent.audit.entries import StartedEntry
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    HookPoint,
+    Rule,
+    RuleScope,
+    SharedApproval,
+)
 from forewarn.agent.events.observation import ObservedEvents, observe
-from forewarn.agent.events.state import EventState, Impact, LastStatus
+from forewarn.agent.events.state import EventState, Impact, LastStatus, ResponsePlan
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
 SCHEDULED = an_event()
@@ -30,6 +38,13 @@ def a_document(*events: ScheduledEvent) -> Document:
 
 def known(state: EventState) -> Mapping[str, EventState]:
     return {state.id: state}
+
+
+def after(state: EventState, *events: ScheduledEvent, **given: Any) -> EventState:
+    """Return a state after a document of `events`."""
+    observation = an_observation(**given)
+    (changed,) = observe(known(state), a_document(*events), observation).states
+    return changed
 
 
 def entry_kinds(observed: ObservedEvents) -> list[str]:
@@ -46,7 +61,35 @@ def test_a_new_event_gets_a_state() -> None:
         True,
     )
     assert entry_kinds(observed) == ["seen", "decided"]
-    assert observed.entries[1].line()["why"] == ("it matches",)
+    assert observed.entries[1].line()["why"] == ("it takes every event",)
+
+
+def test_the_matching_rule_becomes_the_course_of_an_event() -> None:
+    rule = Rule(
+        name="mine",
+        hooks={HookPoint.PREPARE: ("drain",)},
+        parallel=True,
+        approve=ApprovalPolicy.AT_ONCE,
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+    )
+    observed = observe({}, a_document(SCHEDULED), an_observation(rules=[rule]))
+    assert observed.states[0].course == ResponsePlan(
+        rule="mine",
+        hooks=rule.hooks,
+        parallel=True,
+        approve=ApprovalPolicy.AT_ONCE,
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+    )
+
+
+def test_without_a_matching_rule_there_is_no_course() -> None:
+    others = Rule(name="others", concerns=RuleScope.OTHERS)
+    observed = observe({}, a_document(SCHEDULED), an_observation(rules=[others]))
+    assert observed.states[0].course is None
+    decided = observed.entries[1].line()
+    assert decided["why"] == ("rule others does not match: it names this VM",)
 
 
 def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:
@@ -96,16 +139,9 @@ def test_an_early_start_without_our_approval_was_approved_elsewhere() -> None:
             without_notice=False,
         ),
     )
-    ours = a_state(posted_at=NOON)
-    assert (
-        not observe(known(ours), a_document(STARTED), an_observation())
-        .states[0]
-        .approved_elsewhere
-    )
-    late = observe(
-        known(a_state()), a_document(STARTED), an_observation(now=NOON + 15 * MINUTE)
-    )
-    assert not late.states[0].approved_elsewhere
+    assert not after(a_state(posted_at=NOON), STARTED).approved_elsewhere
+    late = after(a_state(), STARTED, now=NOON + 15 * MINUTE)
+    assert not late.approved_elsewhere
 
 
 @pytest.mark.parametrize(("seconds", "is_early"), [(3, True), (1, False)])
@@ -113,8 +149,7 @@ def test_a_start_is_early_by_more_than_the_precision_of_dates(
     seconds: int, is_early: bool
 ) -> None:
     now = NOON + 15 * MINUTE - seconds * SECOND
-    started = observe(known(a_state()), a_document(STARTED), an_observation(now=now))
-    assert started.states[0].approved_elsewhere is is_early
+    assert after(a_state(), STARTED, now=now).approved_elsewhere is is_early
 
 
 def test_a_started_event_has_no_notice_even_with_not_before() -> None:
@@ -124,10 +159,7 @@ def test_a_started_event_has_no_notice_even_with_not_before() -> None:
 
 def test_an_event_of_other_vms_took_place_if_its_time_had_come() -> None:
     state = replace(a_state(), is_mine=False)
-    observed = observe(
-        known(state), a_document(), an_observation(now=NOON + 16 * MINUTE)
-    )
-    assert observed.states[0].started_at is not None
+    assert after(state, now=NOON + 16 * MINUTE).started_at is not None
 
 
 @pytest.mark.parametrize(
@@ -144,10 +176,8 @@ def test_a_restarting_event_did_not_happen_to_a_vm_that_kept_running(
     type: EventType, is_lived_through: bool
 ) -> None:
     state = a_state(event=an_event(type=type), posted_at=NOON)
-    observed = observe(
-        known(state), a_document(), an_observation(now=NOON + 16 * MINUTE)
-    )
-    assert (observed.states[0].started_at is not None) is is_lived_through
+    gone = after(state, now=NOON + 16 * MINUTE)
+    assert (gone.started_at is not None) is is_lived_through
 
 
 def test_a_started_event_that_disappears_took_place() -> None:
@@ -176,37 +206,21 @@ def test_an_event_that_disappears_across_a_boot_took_place() -> None:
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_a_reboot_without_a_boot_did_not_happen(is_approved: bool) -> None:
     state = a_state(posted_at=NOON if is_approved else None)
-    observed = observe(
-        known(state), a_document(), an_observation(now=NOON + 20 * MINUTE)
-    )
-    assert observed.states[0].started_at is None
+    assert after(state, now=NOON + 20 * MINUTE).started_at is None
 
 
 def test_an_approved_or_due_reboot_may_have_happened_while_the_agent_was_away() -> None:
-    away = an_observation(was_away=True)
-    posted = a_state(posted_at=NOON)
-    assert observe(known(posted), a_document(), away).states[0].started_at is not None
-    assert observe(known(a_state()), a_document(), away).states[0].started_at is None
-    late = an_observation(was_away=True, now=NOON + 15 * MINUTE)
-    assert (
-        observe(known(a_state()), a_document(), late).states[0].started_at is not None
-    )
+    posted, due = a_state(posted_at=NOON), NOON + 15 * MINUTE
+    assert after(posted, was_away=True).started_at is not None
+    assert after(a_state(), was_away=True).started_at is None
+    assert after(a_state(), was_away=True, now=due).started_at is not None
 
 
 def test_an_approved_or_due_freeze_may_have_happened_unseen() -> None:
-    event = an_event(type=EventType.FREEZE)
-    approved = a_state(event=event, posted_at=NOON)
-    assert (
-        observe(known(approved), a_document(), an_observation()).states[0].started_at
-        is not None
-    )
-    due = an_observation(now=NOON + 15 * MINUTE)
-    assert (
-        observe(known(a_state(event=event)), a_document(), due).states[0].started_at
-        is not None
-    )
-    early = observe(known(a_state(event=event)), a_document(), an_observation())
-    assert early.states[0].started_at is None
+    freeze = a_state(event=an_event(type=EventType.FREEZE))
+    assert after(replace(freeze, posted_at=NOON)).started_at is not None
+    assert after(freeze, now=NOON + 15 * MINUTE).started_at is not None
+    assert after(freeze).started_at is None
 
 
 def test_an_event_that_returns_starts_over() -> None:
@@ -242,10 +256,10 @@ def test_an_unknown_status_is_ignored() -> None:
 
 
 def test_impact_is_added_to_every_current_event() -> None:
-    impact = an_observation(impact=Impact(seconds=3.0, total=4.0))
-    once = observe(known(a_state()), a_document(SCHEDULED), impact).states[0]
-    assert once.impact == Impact(seconds=3.0, total=4.0)
-    twice = observe(known(once), a_document(SCHEDULED), impact).states[0]
+    impact = Impact(seconds=3.0, total=4.0)
+    once = after(a_state(), SCHEDULED, impact=impact)
+    assert once.impact == impact
+    twice = after(once, SCHEDULED, impact=impact)
     assert twice.impact == Impact(seconds=3.0, total=8.0)
 
 
@@ -257,10 +271,7 @@ def test_impact_is_scaled_to_the_service_s_clock() -> None:
 
 def test_the_earliest_possible_not_before_is_in_the_past() -> None:
     event = an_event(not_before=datetime.min.replace(tzinfo=UTC))
-    started = observe(
-        known(a_state(event=event)), a_document(STARTED), an_observation()
-    )
-    assert not started.states[0].approved_elsewhere
+    assert not after(a_state(event=event), STARTED).approved_elsewhere
 
 
 def test_an_event_found_to_list_this_vm_is_decided_again() -> None:

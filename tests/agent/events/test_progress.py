@@ -1,7 +1,7 @@
 """Course of one event: the next orders for its hooks and its approval."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from tests.agent.support.events import (
@@ -32,6 +32,12 @@ from forewarn.agent.events.state import HookOutcome, LastStatus
 def begun(step: EventStep) -> list[tuple[str, str, int]]:
     orders = [order for order in step.orders if isinstance(order, BeginHook)]
     return [(order.run.step, order.run.hook, order.run.times) for order in orders]
+
+
+def deadline_of(step: EventStep) -> datetime:
+    order = step.orders[0]
+    assert isinstance(order, BeginHook)
+    return order.deadline
 
 
 def entry_kinds(step: EventStep) -> list[str]:
@@ -157,7 +163,7 @@ def test_an_event_that_is_gone_is_not_approved_though_prepared() -> None:
 def test_an_approved_event_is_not_approved_again() -> None:
     state = a_state(runs=(a_run(),), approved_at=NOON)
     assert advance(state, context()).orders == ()
-    assert progress.mark_approved(state, "200", NOON).entries == ()
+    assert progress.mark_approved(state, NOON).entries == ()
 
 
 def test_the_time_of_the_first_approval_request_is_recorded() -> None:
@@ -169,7 +175,7 @@ def test_the_time_of_the_first_approval_request_is_recorded() -> None:
 
 
 def test_an_approval_records_how_much_notice_was_used() -> None:
-    step = progress.mark_approved(a_state(runs=(a_run(),)), "200", NOON + 42 * SECOND)
+    step = progress.mark_approved(a_state(runs=(a_run(),)), NOON + 42 * SECOND)
     assert step.state.approved_at == NOON + 42 * SECOND
     assert step.entries == (
         ApprovedEntry(
@@ -184,33 +190,25 @@ def test_an_approval_records_how_much_notice_was_used() -> None:
 
 def test_hooks_have_until_not_before_minus_the_reserve() -> None:
     step = advance(a_state(), context(reserve=30))
-    order = step.orders[0]
-    assert isinstance(order, BeginHook)
-    assert order.deadline == NOON + 15 * MINUTE - timedelta(seconds=30)
+    assert deadline_of(step) == NOON + 15 * MINUTE - timedelta(seconds=30)
     assert step.entries[0].line()["seconds_left"] == 870.0
 
 
 def test_the_reserve_is_at_most_a_fifth_of_the_time() -> None:
     state = a_state(event=an_event(not_before=NOON + 10 * SECOND))
-    order = advance(state, context(reserve=30)).orders[0]
-    assert isinstance(order, BeginHook)
-    assert order.deadline == NOON + 8 * SECOND
+    assert deadline_of(advance(state, context(reserve=30))) == NOON + 8 * SECOND
 
 
 def test_with_no_time_left_the_deadline_is_not_before() -> None:
     late = context(now=NOON + 20 * MINUTE, reserve=30)
-    order = advance(a_state(), late).orders[0]
-    assert isinstance(order, BeginHook)
-    assert order.deadline == NOON + 15 * MINUTE
+    assert deadline_of(advance(a_state(), late)) == NOON + 15 * MINUTE
 
 
 def test_a_hook_without_not_before_has_an_hour() -> None:
     untold = a_state(event=an_event(not_before=None))
     started = a_state(seen=LastStatus.STARTED, started_at=NOON)
     for state in (untold, started):
-        order = advance(state, context()).orders[0]
-        assert isinstance(order, BeginHook)
-        assert order.deadline == NOON + timedelta(hours=1)
+        assert deadline_of(advance(state, context())) == NOON + timedelta(hours=1)
 
 
 def test_a_start_cuts_the_preparation_before_it_continues() -> None:
@@ -230,11 +228,6 @@ def test_an_event_without_notice_has_its_own_hooks() -> None:
 def test_a_started_event_that_is_gone_is_recovered_from() -> None:
     state = a_state(seen=LastStatus.GONE, started_at=NOON, runs=(a_run(),))
     assert begun(advance(state, context())) == [("recover", "fill", 1)]
-
-
-def test_a_canceled_event_is_undone() -> None:
-    state = a_state(seen=LastStatus.GONE, runs=(a_run(),))
-    assert begun(advance(state, context())) == [("undo", "resume", 1)]
 
 
 def test_an_interrupted_hook_of_an_earlier_step_is_not_started_again() -> None:

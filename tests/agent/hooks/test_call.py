@@ -26,11 +26,3 @@ def test_a_finished_waiter_is_not_woken_and_leaves_no_open_file() -> None:
         pass
     cut.cancel("the event is gone")
     assert sorted(os.listdir("/proc/self/fd")) == before
-
-
-def test_the_first_reason_counts() -> None:
-    cut = Cancellation()
-    assert cut.reason is None
-    cut.cancel("the event is gone")
-    cut.cancel("the agent stops")
-    assert cut.reason == "the event is gone"

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.support.hook_builders import SHOWN, a_call, an_event
 
-from forewarn.agent.config.plan import Hook
 from forewarn.agent.hooks.call import HookCall
 from forewarn.agent.hooks.environment import hook_environment, hook_stdin
 from forewarn.protocol.types import ScheduledEvent
-
-DRAIN = Hook(name="drain", command=("/usr/local/bin/drain",))
-DEADLINE = datetime(2016, 9, 19, 18, 29, 42, tzinfo=UTC)
 
 #: Names used by the scripts of another handler.
 KNOWN_ELSEWHERE = {
@@ -35,18 +30,17 @@ KNOWN_ELSEWHERE = {
 
 def environment(
     call: HookCall | None = None,
-    hook: Hook = DRAIN,
     own: Mapping[str, str] | None = None,
     tried: int = 1,
 ) -> dict[str, str]:
-    return hook_environment(call or a_call(), hook, own=own or {}, tried=tried)
+    return hook_environment(call or a_call(), own=own or {}, tried=tried)
 
 
 # --- the environment ---------------------------------------------------------
 
 
 def test_the_environment_describes_the_event_and_the_call() -> None:
-    assert environment() == KNOWN_ELSEWHERE | {
+    assert environment(an_hour_left()) == KNOWN_ELSEWHERE | {
         "FOREWARN_STEP": "prepare",
         "FOREWARN_EVENT_ID": "7D4C0FBB-5A6E-4F9B-9A51-1D2C3B4A5968",
         "FOREWARN_EVENT_TYPE": "Reboot",
@@ -59,9 +53,9 @@ def test_the_environment_describes_the_event_and_the_call() -> None:
         "FOREWARN_NAME": "web-0",
         "FOREWARN_RULE": "reboots",
         "FOREWARN_HOOK": "drain",
-        "FOREWARN_SECONDS_LEFT": "",
-        "FOREWARN_REAL_SECONDS_LEFT": "",
-        "FOREWARN_DEADLINE": "",
+        "FOREWARN_SECONDS_LEFT": "3600",
+        "FOREWARN_REAL_SECONDS_LEFT": "3600.900",
+        "FOREWARN_DEADLINE": "2016-09-19T18:29:42Z",
         "FOREWARN_TRY": "1",
         "FOREWARN_RUN": "run-1",
         "FOREWARN_ENDPOINT": "http://127.0.0.1:1",
@@ -115,7 +109,8 @@ def test_other_variables_of_the_agent_are_passed_on() -> None:
 def time_variables(
     call: HookCall, timeout: float | None = None
 ) -> tuple[str, str, str]:
-    variables = environment(call, replace(DRAIN, timeout=timeout))
+    hook = replace(call.hook, timeout=timeout)
+    variables = environment(replace(call, hook=hook))
     return (
         variables["FOREWARN_SECONDS_LEFT"],
         variables["FOREWARN_REAL_SECONDS_LEFT"],
@@ -124,12 +119,7 @@ def time_variables(
 
 
 def an_hour_left(rate: float = 1.0) -> HookCall:
-    return a_call(
-        deadline=DEADLINE,
-        seconds_left=lambda: 3600.9,
-        wait_left=lambda: 3600.9 / rate if rate else None,
-        rate=rate,
-    )
+    return a_call(left=3600.9, rate=rate, monotonic=lambda: 0.0)
 
 
 def test_seconds_left_are_never_rounded_up() -> None:
@@ -158,12 +148,11 @@ def test_the_hook_s_own_timeout_is_used_if_it_is_shorter() -> None:
 
 def test_the_hook_s_own_timeout_uses_the_service_s_clock() -> None:
     assert time_variables(an_hour_left(60), timeout=600)[:2] == ("600", "10.000")
-    assert time_variables(a_call(rate=60), timeout=600) == ("600", "10.000", "")
+    assert time_variables(an_hour_left(0), timeout=600)[:2] == ("600", "600.000")
 
 
 def test_past_time_is_zero() -> None:
-    late = a_call(seconds_left=lambda: -3.0, wait_left=lambda: -3.0)
-    assert time_variables(late)[:2] == ("0", "0.000")
+    assert time_variables(a_call(left=-3))[:2] == ("0", "0.000")
 
 
 # --- hostile values ----------------------------------------------------------

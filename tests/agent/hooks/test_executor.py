@@ -1,14 +1,16 @@
 """Executor: hooks and approvals run in other threads and are reported."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Event
 
 import pytest
 from tests.agent.support.agent_loop import Approver, endless_hook
-from tests.agent.support.events import MINUTE, NOON, a_run, a_state
-from tests.agent.support.hook_builders import LONG, ReadyPipe, sh
+from tests.agent.support.events import MINUTE, NOON, a_run, a_state, an_event
+from tests.agent.support.hook_builders import LONG, ON_AND_ON, ReadyPipe, sh
 
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.events.progress import BeginHook
@@ -21,13 +23,13 @@ from forewarn.agent.hooks.executor import (
     ReadyResult,
 )
 from forewarn.client.service_clock import ClockEstimate, ServiceClock
-from forewarn.errors import Refused
+from forewarn.errors import Refused, Unreachable
 
 
 class ExecutorHarness:
     """An executor and its reports."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, approve: Callable[[str], None] | None = None) -> None:
         self.approver = Approver()
         self._reports: SimpleQueue[ExecutorResult] = SimpleQueue()
         clock = ServiceClock()
@@ -38,7 +40,9 @@ class ExecutorHarness:
             endpoint="http://127.0.0.1:1",
             hooks={"drain": sh(text)},
         )
-        self.executor = Executor(plan, self.approver, clock, self._reports.put)
+        self.executor = Executor(
+            plan, approve or self.approver.approve, clock, self._reports.put
+        )
 
     def begin(self, hook: str = "drain", times: int = 1) -> None:
         run = a_run(hook, outcome=HookOutcome.RUNNING, times=times)
@@ -72,22 +76,19 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     assert harness.executor.running_count == 0
 
 
-def test_a_hook_receives_the_rule_the_name_and_the_time_left() -> None:
-    harness = ExecutorHarness(
-        "echo $FOREWARN_RULE $FOREWARN_NAME $FOREWARN_SECONDS_LEFT"
-    )
-    harness.begin()
-    report = harness.report()
-    assert isinstance(report, HookEnded)
-    assert report.run.output.split() == ["all", "web-0", "60"]
-
-
-def test_a_hook_receives_the_endpoint_and_whether_it_is_repeated() -> None:
-    harness = ExecutorHarness("echo $FOREWARN_ENDPOINT $FOREWARN_AGAIN")
+def test_a_hook_receives_what_its_call_is_about() -> None:
+    names = ("RULE", "NAME", "SECONDS_LEFT", "ENDPOINT", "AGAIN")
+    harness = ExecutorHarness(f"echo {' '.join(f'$FOREWARN_{name}' for name in names)}")
     harness.begin(times=2)
     report = harness.report()
     assert isinstance(report, HookEnded)
-    assert report.run.output.split() == ["http://127.0.0.1:1", "1"]
+    assert report.run.output.split() == [
+        "all",
+        "web-0",
+        "60",
+        "http://127.0.0.1:1",
+        "1",
+    ]
 
 
 def test_a_hook_removed_from_the_file_fails() -> None:
@@ -119,16 +120,6 @@ def test_stopping_ends_every_hook_and_waits_for_it(ready_pipe: ReadyPipe) -> Non
     report = harness.report()
     assert isinstance(report, HookEnded)
     assert "the agent is stopping" in report.run.reason
-
-
-def test_stopping_ends_a_readiness_check(ready_pipe: ReadyPipe) -> None:
-    harness = ExecutorHarness(endless_hook(ready_pipe))
-    harness.check_ready()
-    ready_pipe.read()
-    harness.executor.stop()
-    report = harness.report()
-    assert isinstance(report, ReadyResult)
-    assert (report.is_ready, report.why) == (False, "the agent is stopping")
 
 
 @pytest.mark.parametrize(
@@ -172,3 +163,54 @@ def test_an_unexpected_error_is_reported_and_logged(
     assert isinstance(report, ApprovalResult)
     assert str(report.error) == "of all things"
     assert "this should not have happened" in caplog.text
+
+
+# --- stopping, and missing threads -------------------------------------------
+
+
+@pytest.mark.slow
+def test_stopping_waits_no_longer_for_many_than_for_one() -> None:
+    has_responded = Event()
+
+    def approve(_: str) -> None:
+        has_responded.wait()
+
+    harness = ExecutorHarness("exit 0", approve)
+    for number in range(10):
+        harness.executor.send_approval(a_state(event=an_event(f"E{number}")))
+    began = time.monotonic()
+    harness.executor.stop(timeout=2)
+    assert 2 <= time.monotonic() - began < 18  # less than for one after the other
+    has_responded.set()
+
+
+@pytest.mark.parametrize("is_stop", [True, False])
+def test_a_readiness_check_is_ended(*, is_stop: bool) -> None:
+    harness = ExecutorHarness(ON_AND_ON)
+    harness.check_ready()
+    if is_stop:
+        harness.executor.stop()
+    else:
+        harness.executor.cancel_ready_check("e1", "the event is gone")
+    report = harness.report()
+    assert isinstance(report, ReadyResult)
+    why = "the agent is stopping" if is_stop else "the event is gone"
+    assert (report.is_ready, report.why) == (False, why)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_work_fails_if_no_thread_can_be_started() -> None:
+    harness = ExecutorHarness("exit 0")
+    harness.begin()
+    ended = harness.report()
+    assert isinstance(ended, HookEnded)
+    assert (ended.run.outcome, ended.run.code) == (HookOutcome.FAILED, None)
+    assert ended.run.reason == "it cannot be run: can't start new thread"
+    harness.check_ready()
+    readiness = harness.report()
+    assert isinstance(readiness, ReadyResult)
+    assert not readiness.is_ready
+    harness.executor.send_approval(a_state())
+    answered = harness.report()
+    assert isinstance(answered, ApprovalResult)
+    assert isinstance(answered.error, Unreachable)

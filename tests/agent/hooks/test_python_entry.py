@@ -11,9 +11,8 @@ from tests.agent.support.hook_builders import ran
 
 import forewarn
 from forewarn.agent.config.plan import Hook
-from forewarn.agent.events.state import HookOutcome
+from forewarn.agent.events.state import HookOutcome, HookRun
 from forewarn.agent.hooks.command import command_of
-from forewarn.agent.hooks.runner import HookResult
 
 #: The interpreter without the packages installed for these tests.
 BARE = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
@@ -58,7 +57,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "my_hooks"
 
 
-def called(target: str) -> HookResult:
+def called(target: str) -> HookRun:
     return ran(Hook(name="drain", python=target))
 
 

@@ -48,21 +48,6 @@ def test_a_state_refused_by_a_full_disk_is_known_but_not_safe(
     assert "No space left" in str(complaints[-1])
 
 
-def test_saving_is_retried_until_the_disk_accepts_it(
-    store: StateStore, disk: LimitedDisk
-) -> None:
-    complaints: list[Unavailable | None] = []
-    memory = StateMemory(store, complaints.append)
-    disk.is_full = True
-    memory.put(a_state())
-    memory.retry_unsaved()
-    disk.is_full = False
-    memory.retry_unsaved()
-    assert memory.is_saved(a_state())
-    assert complaints[-1] is None
-    assert store.load().states["E1"] == a_state()
-
-
 def test_live_and_unfinished_events_are_distinguished(
     store: StateStore,
 ) -> None:
@@ -85,7 +70,7 @@ def test_an_event_is_forgotten_a_week_after_its_end(store: StateStore) -> None:
     assert store.load().states == {}
 
 
-def test_the_warning_ends_only_when_everything_is_saved(
+def test_saving_is_retried_and_the_warning_ends_when_everything_is_saved(
     store: StateStore, disk: LimitedDisk
 ) -> None:
     complaints: list[Unavailable | None] = []
@@ -93,6 +78,7 @@ def test_the_warning_ends_only_when_everything_is_saved(
     disk.is_full = True
     memory.put(a_state())
     memory.put(a_state(event=an_event("E2")))
+    memory.retry_unsaved()
     disk.is_full = False
     memory.put(a_state())
     assert None not in complaints
@@ -100,6 +86,7 @@ def test_the_warning_ends_only_when_everything_is_saved(
     assert memory.has_unsaved
     memory.retry_unsaved()
     assert complaints[-1] is None
+    assert [*store.load().states] == ["E1", "E2"]
 
 
 def test_a_forgotten_event_is_not_saved_again(

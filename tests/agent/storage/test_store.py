@@ -13,7 +13,12 @@ import pytest
 from tests.agent.support.stored_states import ID, a_state
 from tests.patience import PATIENCE
 
-from forewarn.agent.storage.store import Disk, StateStore
+from forewarn.agent.storage.store import (
+    Disk,
+    StateStore,
+    lock_folder,
+    unlock_folder,
+)
 from forewarn.errors import CannotStart, Unavailable
 
 FIRST, SECOND = a_state(boot="first"), a_state(boot="second")
@@ -123,6 +128,29 @@ def test_a_child_process_does_not_hold_the_lock(
         again.open()
         again.close()
         child.communicate(b"\n", timeout=PATIENCE)
+
+
+def test_the_lock_names_its_holder(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("a number that is longer than ours")
+    held = lock_folder(tmp_path, timeout=0)
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    unlock_folder(held)
+
+
+def test_a_lock_about_to_be_released_is_waited_for(tmp_path: Path) -> None:
+    first = lock_folder(tmp_path, timeout=0)
+    second = lock_folder(tmp_path, 60, wait=lambda seconds: unlock_folder(first))
+    unlock_folder(second)
+
+
+def test_releasing_works_even_if_a_child_has_the_file_open(
+    tmp_path: Path,
+) -> None:
+    held = lock_folder(tmp_path, timeout=0)
+    childs = os.dup(held)  # as between fork and exec
+    unlock_folder(held)
+    unlock_folder(lock_folder(tmp_path, timeout=0))
+    os.close(childs)
 
 
 def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(

@@ -31,8 +31,8 @@ from forewarn.agent.config.plan import (
 )
 from forewarn.agent.events.state import NO_IMPACT, EventState, Impact
 from forewarn.agent.hooks.executor import Executor
-from forewarn.agent.identity import LocalVm
-from forewarn.agent.poller import DocumentRead, ReadFailed
+from forewarn.agent.identity import VmIdentity
+from forewarn.agent.poller import ReadFailed
 from forewarn.agent.storage.memory import StateMemory
 from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.agent.telemetry.impact import AliveFile, ClockReading, FreezeDetector
@@ -57,16 +57,14 @@ def a_document_read(
     at: datetime = NOON,
     rate: float = 0.0,
     is_blank: bool = False,
-) -> DocumentRead:
+) -> Reading:
     """Build a document read at `at` by the service's clock, which stands still."""
-    return DocumentRead(
-        reading=Reading(
-            document=Document(incarnation=7, events=events),
-            tag='"7"',
-            is_held=False,
-            is_blank=is_blank,
-            reckoning=ClockEstimate(date=at, at=time.monotonic(), rate=rate),
-        )
+    return Reading(
+        document=Document(incarnation=7, events=events),
+        tag='"7"',
+        is_held=False,
+        is_blank=is_blank,
+        reckoning=ClockEstimate(date=at, at=time.monotonic(), rate=rate),
     )
 
 
@@ -146,7 +144,7 @@ class AgentEnvironment:
         self.memory.load()
         self.agent = Agent(
             self.plan,
-            local_vm=LocalVm(self.plan, clock, "web-0"),
+            identity=VmIdentity(explicit=self.name, host_name="web-0"),
             clock=clock,
             states=self.memory,
             recorder=self.recorder,
@@ -157,7 +155,9 @@ class AgentEnvironment:
             token=lambda: urandom(12).hex(),
             is_dry=self.is_dry,
         )
-        self.executor = Executor(self.plan, self.approver, clock, self.agent.inbox.put)
+        self.executor = Executor(
+            self.plan, self.approver.approve, clock, self.agent.inbox.put
+        )
 
     @property
     def plan(self) -> Plan:

@@ -4,8 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
-from forewarn.agent.events.observation import Observation, RuleDecision
+from forewarn.agent.config.plan import (
+    ApprovalPolicy,
+    HookPoint,
+    Rule,
+    RuleScope,
+    SharedApproval,
+)
+from forewarn.agent.events.observation import Observation
 from forewarn.agent.events.progress import EventContext
 from forewarn.agent.events.state import (
     NO_IMPACT,
@@ -16,6 +22,7 @@ from forewarn.agent.events.state import (
     LastStatus,
     ResponsePlan,
 )
+from forewarn.agent.identity import VmIdentity
 from forewarn.protocol.types import EventStatus, EventType, ScheduledEvent
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -29,6 +36,8 @@ PREPARE_AND_UNDO: Mapping[HookPoint, tuple[str, ...]] = {
     HookPoint.RECOVER: ("fill",),
     HookPoint.UNDO: ("resume",),
 }
+
+EVERY_EVENT = Rule(name="all", concerns=RuleScope.ANYONE, hooks=PREPARE_AND_UNDO)
 
 
 def counting() -> Callable[[], str]:
@@ -142,19 +151,15 @@ def an_observation(
     now: datetime = NOON,
     boot: str = "boot-1",
     name: str = "web-0",
-    course: ResponsePlan | None = None,
+    rules: Sequence[Rule] = (EVERY_EVENT,),
     impact: Impact = NO_IMPACT,
     was_away: bool = False,
 ) -> Observation:
-    def position(resources: Sequence[str]) -> int | None:
-        return resources.index(name) if name in resources else None
-
-    decision = RuleDecision(plan=course or a_response_plan(), why=("it matches",))
     return Observation(
         now=now,
         boot=boot,
-        position=position,
-        decide=lambda *_: decision,
+        identity=VmIdentity(host_name=name),
+        rules=rules,
         impact=impact,
         was_away=was_away,
     )

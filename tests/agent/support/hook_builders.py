@@ -6,14 +6,17 @@ import select
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.patience import PATIENCE
 
 from forewarn.agent.config.plan import Hook, HookPoint
+from forewarn.agent.events.state import HookRun
 from forewarn.agent.hooks.call import Cancellation, HookCall
-from forewarn.agent.hooks.runner import HookResult, run_hook
+from forewarn.agent.hooks.runner import run_hook
+from forewarn.client.service_clock import ClockEstimate, ServiceClock
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 
@@ -22,7 +25,8 @@ LONG = PATIENCE
 #: Goes on for longer than any test; TERM ends the shell while it waits.
 ON_AND_ON = "sleep 120 & wait"
 
-Left = Callable[[], float | None]
+DEADLINE = datetime(2016, 9, 19, 18, 29, 42, tzinfo=UTC)
+DRAIN = Hook(name="drain", command=("/usr/local/bin/drain",))
 
 SHOWN: Mapping[str, object] = {
     "EventId": "7D4C0FBB-5A6E-4F9B-9A51-1D2C3B4A5968",
@@ -43,34 +47,6 @@ def an_event(**shown: object) -> ScheduledEvent:
     return event
 
 
-def a_call(
-    event: ScheduledEvent | None = None,
-    *,
-    token: str = "run-1",
-    times: int = 1,
-    deadline: datetime | None = None,
-    seconds_left: Left = lambda: None,
-    wait_left: Left = lambda: None,
-    rate: float = 1.0,
-    cut: Cancellation | None = None,
-) -> HookCall:
-    """Build a call in the step `prepare` on web-0."""
-    return HookCall(
-        event=event or an_event(),
-        step=HookPoint.PREPARE,
-        rule="reboots",
-        name="web-0",
-        endpoint="http://127.0.0.1:1",
-        token=token,
-        times=times,
-        deadline=deadline,
-        seconds_left=seconds_left,
-        wait_left=wait_left,
-        rate=rate,
-        cancellation=cut or Cancellation(),
-    )
-
-
 def sh(
     text: str, *, timeout: float | None = None, tries: int = 1, retry_after: float = 0.0
 ) -> Hook:
@@ -84,17 +60,49 @@ def sh(
     )
 
 
+def a_call(
+    event: ScheduledEvent | None = None,
+    *,
+    hook: Hook = DRAIN,
+    token: str = "run-1",
+    times: int = 1,
+    left: float = 1e6,
+    rate: float = 1.0,
+    monotonic: Callable[[], float] = time.monotonic,
+    cut: Cancellation | None = None,
+) -> HookCall:
+    """Build a call in the step `prepare` on web-0, `left` seconds before `DEADLINE`."""
+    now = DEADLINE - timedelta(seconds=left)
+    clock = ServiceClock(monotonic)
+    clock.update(ClockEstimate(date=now, at=monotonic(), rate=rate))
+    return HookCall(
+        hook=hook,
+        run=HookRun(
+            step=HookPoint.PREPARE, hook="drain", token=token, times=times, begun_at=now
+        ),
+        event=event or an_event(),
+        rule="reboots",
+        name="web-0",
+        endpoint="http://127.0.0.1:1",
+        clock=clock,
+        deadline=DEADLINE,
+        kill_after=LONG,
+        cancellation=cut or Cancellation(),
+    )
+
+
 def ran(
     hook: Hook | str, call: HookCall | None = None, kill_after: float = LONG
-) -> HookResult:
+) -> HookRun:
     """Run a hook, or a shell command given as text."""
     hook = sh(hook) if isinstance(hook, str) else hook
-    return run_hook(hook, call or a_call(), kill_after=kill_after)
+    return run_hook(replace(call or a_call(), hook=hook, kill_after=kill_after))
 
 
-def until(moment: float) -> Left:
-    """Return a function that counts the seconds until a monotonic time."""
-    return lambda: moment - time.monotonic()
+def seconds(run: HookRun) -> float:
+    """Return how long a hook ran, by the service's clock."""
+    assert run.ended_at is not None
+    return (run.ended_at - run.begun_at).total_seconds()
 
 
 class ReadyPipe:

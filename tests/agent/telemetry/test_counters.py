@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from tests.agent.support.events import NOON, SECOND, a_run, a_state, an_event
+from tests.agent.support.events import NOON, SECOND, a_run, a_state
 
 from forewarn.agent.audit import entries as e
 from forewarn.agent.events import progress
-from forewarn.agent.events.state import HookOutcome, Impact, LastStatus
+from forewarn.agent.events.state import HookOutcome, Impact
 from forewarn.agent.telemetry import recorder
 from forewarn.agent.telemetry.metrics import AgentMetrics
-from forewarn.errors import Refused, Unreachable
 
 
 def counted(*entries: e.AuditEntry, state: Impact | None = None) -> AgentMetrics:
@@ -51,18 +50,10 @@ def test_a_hook_counts_by_step_and_outcome_with_its_duration() -> None:
 
 
 def test_an_approval_counts_with_the_notice_used() -> None:
-    approved = progress.mark_approved(a_state(), "200", NOON + 42 * SECOND)
+    approved = progress.mark_approved(a_state(), NOON + 42 * SECOND)
     metrics = counted(*approved.entries)
     assert metrics.value("approvals_total", answer="200") == 1
     assert total(metrics, 'notice_used_seconds_sum{type="Reboot"}') == "42"
-
-
-def test_a_failed_approval_counts_by_its_response() -> None:
-    metrics = AgentMetrics()
-    recorder.count_failed_approval(Refused("no", status=400), metrics)
-    recorder.count_failed_approval(Unreachable("nobody is there"), metrics)
-    assert metrics.value("approvals_total", answer="400") == 1
-    assert metrics.value("approvals_total", answer="unreachable") == 1
 
 
 def test_only_a_start_approved_elsewhere_counts_as_such() -> None:
@@ -88,14 +79,3 @@ def test_the_impact_counts_only_if_the_event_took_place() -> None:
     metrics = counted(replace(gone, after_start=False), state=impact)
     assert metrics.value("boots_total") == 0
     assert total(metrics, 'impact_seconds_count{type="Reboot"}') in ("none", "0")
-
-
-def test_only_events_in_the_document_are_shown() -> None:
-    metrics = AgentMetrics()
-    gone = a_state(event=an_event("E2"), seen=LastStatus.GONE)
-    recorder.export_events([a_state(), gone], metrics)
-    labels = {"type": "Reboot", "mine": "1"}
-    assert metrics.value("events", status="Scheduled", **labels) == 1
-    assert metrics.value("events", status="gone", **labels) is None
-    recorder.export_events([gone], metrics)
-    assert metrics.value("events", status="Scheduled", **labels) is None

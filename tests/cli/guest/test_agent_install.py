@@ -11,7 +11,6 @@ import pytest
 from forewarn.agent.systemd import NAME
 from forewarn.cli import options
 from forewarn.cli.guest import agent_install
-from forewarn.cli.main import main
 from forewarn.errors import Conflict
 
 
@@ -56,13 +55,6 @@ def test_config_path_is_made_absolute(
     monkeypatch.chdir(tmp_path)
     install(tmp_path, "--config", "agent.toml")
     assert f"--config {tmp_path}/agent.toml\n" in (tmp_path / NAME).read_text()
-
-
-def test_config_option_is_allowed_before_the_subcommand(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["agent", "--config", "/opt/a.toml", "install", "--print"]) == 0
-    assert "agent --config /opt/a.toml\n" in capsys.readouterr().out
 
 
 def test_printing_changes_nothing(

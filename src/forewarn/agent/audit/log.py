@@ -16,7 +16,7 @@ from forewarn.agent.storage.codec import field_values
 from forewarn.agent.storage.store import Disk
 from forewarn.errors import Unavailable
 
-FILE_LIMIT = 10_000_000  # bytes of one file
+_FILE_LIMIT = 10_000_000  # bytes of one file
 OLDER = 4  # number of full files that are kept
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
@@ -25,7 +25,7 @@ class AuditLog:
     """Writer of the audit log; only one process may write."""
 
     def __init__(
-        self, path: Path, *, size_limit: int = FILE_LIMIT, disk: Disk | None = None
+        self, path: Path, *, size_limit: int = _FILE_LIMIT, disk: Disk | None = None
     ) -> None:
         """Append to the file `path` until it has `size_limit` bytes."""
         self._path = path
@@ -80,11 +80,9 @@ class AuditLogReader:
 
     def exists(self) -> bool:
         """Return whether anything was ever written."""
-        for number in range(OLDER + 1):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.stat(_numbered(self._path, number))
-                return True
-        return False
+        return any(
+            _numbered(self._path, number).exists() for number in range(OLDER + 1)
+        )
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
         """Yield the lines, skipping those that are broken."""

@@ -1,7 +1,6 @@
 """Audit entries as sentences: the timeline of one event, and log messages."""
 
 import json
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,14 +40,6 @@ class EventStory:
     summary: EventSummary
     entries: tuple[StoryEntry, ...]
     verdict: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogLine:
-    """One log message."""
-
-    level: int  # of the module logging
-    text: str
 
 
 def story_of_event(event_id: str, entries: Iterable[e.RecordedEntry]) -> EventStory:
@@ -108,17 +99,21 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
             assert_never(entry)
 
 
-def log_line(entry: e.AuditEntry, state: EventState | None) -> LogLine | None:
+def log_text(entry: e.AuditEntry, state: EventState | None) -> str | None:
     """Return the log message for an entry; None if it is logged elsewhere."""
     if isinstance(entry, _CONDITIONS) or _is_logged_already(entry, state):
         return None
     text = _log_text(entry, state)
-    if state is not None:
-        name = state.id if isinstance(entry, e.SeenEntry) else state.id[:_ID_LENGTH]
-        text = f"{state.event.type} {name}: {text}"
+    if state is None:
+        return text
+    name = state.id if isinstance(entry, e.SeenEntry) else state.id[:_ID_LENGTH]
+    return f"{state.event.type} {name}: {text}"
+
+
+def is_failure(entry: e.AuditEntry) -> bool:
+    """Return whether an entry is logged as a warning."""
     is_failed_hook = isinstance(entry, e.HookEndedEntry) and not entry.is_done
-    is_failure = is_failed_hook or isinstance(entry, e.ApprovalFailedEntry)
-    return LogLine(level=logging.WARNING if is_failure else logging.INFO, text=text)
+    return is_failed_hook or isinstance(entry, e.ApprovalFailedEntry)
 
 
 # --- timeline ----------------------------------------------------------------

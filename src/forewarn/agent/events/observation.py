@@ -7,11 +7,12 @@
    late.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from forewarn.agent.audit import entries as e
+from forewarn.agent.config.plan import Rule
 from forewarn.agent.events.state import (
     NO_IMPACT,
     EventState,
@@ -19,6 +20,8 @@ from forewarn.agent.events.state import (
     LastStatus,
     ResponsePlan,
 )
+from forewarn.agent.identity import VmIdentity
+from forewarn.agent.rules import Situation, match_rule, notice_left
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
 _EARLY = timedelta(seconds=2)  # the service's date has whole seconds
@@ -29,25 +32,13 @@ _RESTARTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleDecision:
-    """What to do about an event, and why."""
-
-    plan: ResponsePlan | None  # None if nothing
-    why: tuple[str, ...] = ()
-
-
-#: Decides about an event: whether it names this VM, and the seconds of notice left.
-Decide = Callable[[ScheduledEvent, bool, float | None], RuleDecision]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """Context in which a document is read."""
 
     now: datetime  # the service's time
     boot: str  # id of this VM's current boot
-    position: Callable[[Sequence[str]], int | None]  # index of this VM
-    decide: Decide
+    identity: VmIdentity
+    rules: Sequence[Rule]
     impact: Impact = NO_IMPACT  # since the last document
     was_away: bool = False  # a document may have been missed
 
@@ -112,7 +103,7 @@ def _is_mine_after_all(
     state: EventState, event: ScheduledEvent, observation: Observation
 ) -> bool:
     has_no_action = not state.is_mine and not state.runs and state.posted_at is None
-    return has_no_action and observation.position(event.resources) is not None
+    return has_no_action and observation.identity.position(event.resources) is not None
 
 
 def _first_state(
@@ -122,29 +113,33 @@ def _first_state(
     observation: Observation,
 ) -> _Change:
     has_started = event.status == EventStatus.STARTED
-    left = None if has_started else _seconds_left(event, observation.now)
-    position = observation.position(event.resources)
-    decision = observation.decide(event, position is not None, left)
+    position = observation.identity.position(event.resources)
+    situation = Situation(
+        is_mine=position is not None,
+        notice=notice_left(event, observation.now),
+        now=observation.now,
+    )
+    match = match_rule(observation.rules, event, situation)
     state = EventState(
         event=event,
         seen=LastStatus.STARTED if has_started else LastStatus.SCHEDULED,
         first_at=observation.now,
         last_at=observation.now,
-        notice=left,
+        notice=situation.notice,
         is_sudden=has_started,
-        is_mine=position is not None,
+        is_mine=situation.is_mine,
         is_leader=position == 0,
         boot=observation.boot,
-        course=decision.plan,
+        course=None if match.rule is None else _response_plan(match.rule),
         started_at=observation.now if has_started else None,
     )
-    return state, _first_entries(state, former, decision, incarnation)
+    return state, _first_entries(state, former, match.why, incarnation)
 
 
 def _first_entries(
     state: EventState,
     former: EventState | None,
-    decision: RuleDecision,
+    why: tuple[str, ...],
     incarnation: int,
 ) -> Iterable[e.AuditEntry]:
     at, plan = state.first_at, state.course
@@ -165,9 +160,20 @@ def _first_entries(
         at=at,
         event=state.id,
         rule=None if plan is None else plan.rule,
-        why=decision.why,
+        why=why,
         approve=None if plan is None else plan.approve,
         hooks={} if plan is None else dict(plan.hooks.items()),
+    )
+
+
+def _response_plan(rule: Rule) -> ResponsePlan:
+    return ResponsePlan(
+        rule=rule.name,
+        hooks=rule.hooks,
+        parallel=rule.parallel,
+        approve=rule.approve,
+        together=rule.together,
+        ready=rule.ready,
     )
 
 
@@ -232,8 +238,3 @@ def _with_impact(state: EventState, observation: Observation) -> EventState:
     boots = 0 if state.boot == observation.boot else 1
     impact = state.impact + observation.impact + Impact(boots=boots)
     return replace(state, boot=observation.boot, impact=impact)
-
-
-def _seconds_left(event: ScheduledEvent, now: datetime) -> float | None:
-    due = event.not_before
-    return None if due is None else max((due - now).total_seconds(), 0.0)

@@ -43,7 +43,7 @@ class BeginHook:
     """Run a hook."""
 
     run: HookRun
-    deadline: datetime | None  # None if only its own timeout limits it
+    deadline: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ def mark_posted(state: EventState, now: datetime) -> EventStep:
     return EventStep(state=replace(state, posted_at=now), entries=(entry,))
 
 
-def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
+def mark_approved(state: EventState, now: datetime) -> EventStep:
     """Record that the service accepted the approval; repeating it changes nothing."""
     if state.approved_at is not None:
         return EventStep(state=state)
@@ -132,7 +132,7 @@ def mark_approved(state: EventState, answer: str, now: datetime) -> EventStep:
     entry = e.ApprovedEntry(
         at=now,
         event=state.id,
-        answer=answer,
+        answer="200",
         notice_seconds_given=state.notice,
         notice_seconds_used=round((now - state.first_at).total_seconds(), 3),
     )
@@ -258,16 +258,14 @@ def _start_hooks(
 
 
 def _began_entry(state: EventState, order: BeginHook) -> e.AuditEntry:
-    run, left = order.run, None
-    if order.deadline is not None:
-        left = round((order.deadline - run.begun_at).total_seconds(), 3)
+    run = order.run
     return e.HookBeganEntry(
         at=run.begun_at,
         event=state.id,
         step=run.step,
         hook=run.hook,
         times=run.times,
-        seconds_left=left,
+        seconds_left=round((order.deadline - run.begun_at).total_seconds(), 3),
     )
 
 

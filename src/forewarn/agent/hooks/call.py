@@ -1,13 +1,15 @@
-"""Hook call: its event and step, its deadline, and its cancellation."""
+"""Hook call: its event and run, its deadline, and its cancellation."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import RLock
 
-from forewarn.agent.config.plan import HookPoint
+from forewarn.agent.config.plan import Hook
+from forewarn.agent.events.state import HookRun
+from forewarn.client.service_clock import ServiceClock
 from forewarn.protocol.types import ScheduledEvent
 
 
@@ -17,19 +19,15 @@ class Cancellation:
     def __init__(self) -> None:
         """Start without a cancellation."""
         self._lock = RLock()  # a signal handler may interrupt its holder
-        self._reason: str | None = None
+        #: Why the calls are canceled, as a sentence; None if they are not.
+        self.reason: str | None = None
         self._wake_fds: set[int] = set()
-
-    @property
-    def reason(self) -> str | None:
-        """Why the calls are canceled, as a sentence; None if they are not."""
-        return self._reason
 
     def cancel(self, reason: str) -> None:
         """Cancel all calls, including later ones; the first `reason` counts."""
         with self._lock:
-            if self._reason is None:
-                self._reason = reason
+            if self.reason is None:
+                self.reason = reason
             for fd in self._wake_fds:
                 os.eventfd_write(fd, 1)
 
@@ -47,35 +45,25 @@ class Cancellation:
             os.close(fd)
 
 
-def _no_limit() -> float | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCall:
-    """The purpose and the deadline of one hook run."""
+    """One hook to run: for which event, and until when."""
 
+    hook: Hook
+    run: HookRun
     event: ScheduledEvent
-    step: HookPoint
     rule: str
     name: str  # of this VM
     endpoint: str
-    token: str
-    times: int = 1  # above 1 if repeated because the agent died
-    deadline: datetime | None = None  # of the service's clock; None if there is none
-    #: The service's seconds until it must end; None if there is no limit.
-    seconds_left: Callable[[], float | None] = _no_limit
-    #: The same in real seconds, to be called repeatedly: a manual clock may move at any
-    #: time. None if there is no limit or the clock is manual.
-    wait_left: Callable[[], float | None] = _no_limit
-    rate: float = 1.0  # service seconds per real second; 0 for a manual clock
+    clock: ServiceClock  # a manual one may be moved at any time
+    deadline: datetime  # of the service's clock
+    kill_after: float  # the service's seconds between TERM and KILL
     cancellation: Cancellation = field(default_factory=Cancellation)
 
-    def real(self, seconds: float) -> float:
-        """Convert the service's `seconds` to real ones; same for a manual clock."""
-        return seconds / self.rate if self.rate else seconds
+    def seconds_left(self) -> float:
+        """Return the service's seconds until it must end."""
+        return self.clock.seconds_until(self.deadline)
 
-    def is_late(self) -> bool:
-        """Return whether no time is left."""
-        left = self.wait_left()
-        return left is not None and left <= 0
+    def wait_left(self) -> float | None:
+        """Return the real seconds until it must end; None if the clock is manual."""
+        return self.clock.wait_until(self.deadline)

@@ -1,7 +1,6 @@
 """Command line of a hook, and messages for commands that cannot run."""
 
 import errno
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import forewarn
 from forewarn.agent.config.plan import Hook
+from forewarn.processes import command_problem
 
 _SHELL = "/bin/sh"
 _ENTRY = (
@@ -19,9 +19,6 @@ _PACKAGE_ROOT = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
 _PROBE = 256  # bytes; a script has no zero byte among them
 
 _PROBLEMS: Mapping[int, str] = {
-    errno.ENOENT: "does not exist",
-    errno.ENOTDIR: "does not exist",
-    errno.EACCES: "is not executable",
     errno.ENOEXEC: "is no program for this machine",
     errno.E2BIG: "cannot be run: its arguments and its environment are too long",
 }
@@ -48,14 +45,10 @@ def shell_command(command: Sequence[str]) -> tuple[str, ...] | None:
 
 def command_failure(command: Sequence[str], error: OSError | ValueError) -> str:
     """Explain in a sentence why `command` could not be run."""
-    name = command[0] if command else ""
-    if not name:
-        return "it has no command"
+    problem = command_problem(command)
+    if problem is not None:
+        return problem
     if not isinstance(error, OSError):
-        return f"{name} cannot be run: {error}"
-    if os.path.isdir(name):
-        return f"{name} is a directory"
-    if error.errno == errno.ENOENT and os.path.exists(name):
-        return f"{name} wants an interpreter that does not exist"
+        return f"{command[0]} cannot be run: {error}"
     reason = _PROBLEMS.get(error.errno or 0, f"cannot be run: {error.strerror}")
-    return f"{name} {reason}"
+    return f"{command[0]} {reason}"

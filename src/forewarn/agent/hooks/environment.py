@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from forewarn.agent.config.plan import Hook
 from forewarn.agent.hooks.call import HookCall
 from forewarn.protocol.codec import iso8601, plain_event
 from forewarn.protocol.types import ScheduledEvent
@@ -45,15 +44,15 @@ def hook_stdin(call: HookCall) -> bytes:
 
 
 def hook_environment(
-    call: HookCall, hook: Hook, *, own: Mapping[str, str], tried: int
+    call: HookCall, *, own: Mapping[str, str], tried: int
 ) -> dict[str, str]:
-    """Return the environment of `hook`: the agent's `own` plus variables for its call.
+    """Return the environment of a hook: the agent's `own` plus variables for its call.
 
     `tried` is the number of the try, from 1.
     """
     inherited = {name: own[name] for name in own if name not in _AGENT_ONLY}
-    variables = _event(call.event) | _call(call, hook, tried) | _time_left(call, hook)
-    if call.times > 1:
+    variables = _event(call.event) | _call(call, tried) | _time_left(call)
+    if call.run.times > 1:
         variables["FOREWARN_AGAIN"] = "1"
     return inherited | {name: _clean(value) for name, value in variables.items()}
 
@@ -85,30 +84,29 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
     }
 
 
-def _call(call: HookCall, hook: Hook, tried: int) -> dict[str, str]:
+def _call(call: HookCall, tried: int) -> dict[str, str]:
     return {
-        "FOREWARN_STEP": call.step,
+        "FOREWARN_STEP": call.run.step,
         "FOREWARN_NAME": call.name,
         "FOREWARN_RULE": call.rule,
-        "FOREWARN_HOOK": hook.name,
+        "FOREWARN_HOOK": call.hook.name,
         "FOREWARN_TRY": f"{tried}",
-        "FOREWARN_RUN": call.token,
+        "FOREWARN_RUN": call.run.token,
         "FOREWARN_ENDPOINT": call.endpoint,
     }
 
 
-def _time_left(call: HookCall, hook: Hook) -> dict[str, str]:
+def _time_left(call: HookCall) -> dict[str, str]:
     """Return the remaining time, limited by the hook's own timeout."""
-    allowed, wait = call.seconds_left(), call.wait_left()
-    left, real, deadline = allowed, wait, call.deadline
-    if hook.timeout is not None:
-        own = call.real(hook.timeout)
-        left = hook.timeout if allowed is None else min(allowed, hook.timeout)
-        real = own if wait is None else min(wait, own)
-    if deadline is not None and allowed is not None and left is not None:
-        deadline -= timedelta(seconds=allowed - left)
+    left, real, deadline = call.seconds_left(), call.wait_left(), call.deadline
+    own = call.hook.timeout
+    if own is not None:
+        deadline -= timedelta(seconds=max(left - own, 0.0))
+        left = min(left, own)
+        real_own = call.clock.real(own)
+        real = real_own if real is None else min(real, real_own)
     return {
-        "FOREWARN_SECONDS_LEFT": "" if left is None else f"{math.floor(max(left, 0))}",
+        "FOREWARN_SECONDS_LEFT": f"{math.floor(max(left, 0))}",
         "FOREWARN_REAL_SECONDS_LEFT": "" if real is None else f"{max(real, 0):.3f}",
         "FOREWARN_DEADLINE": _time_text(deadline),
     }

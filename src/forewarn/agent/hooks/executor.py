@@ -8,28 +8,19 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from forewarn.agent.config.plan import Hook, Plan
+from forewarn.agent.config.plan import Plan
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.progress import BeginHook
 from forewarn.agent.events.state import EventState, HookOutcome, HookRun
 from forewarn.agent.hooks.call import Cancellation, HookCall
-from forewarn.agent.hooks.runner import HookResult, run_hook
+from forewarn.agent.hooks.runner import run_hook
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import ForewarnError, Unreachable
 
 _log = logging.getLogger("forewarn.agent")
 
 _STOP_TIMEOUT = 5.0  # seconds for hooks to end when the agent stops
-
-
-class ApprovalSender(Protocol):
-    """Where approvals are sent: the client or a substitute."""
-
-    def approve(self, *events: str) -> None:
-        """Approve events."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +57,14 @@ class Executor:
     def __init__(
         self,
         plan: Plan,
-        sender: ApprovalSender,
+        approve: Callable[[str], None],
         clock: ServiceClock,
         deliver: Callable[[ExecutorResult], None],
     ) -> None:
         """Run the hooks of `plan`; pass each result to `deliver`."""
         self.name = plan.name or ""  # of this VM
         self._plan = plan
-        self._sender = sender
+        self._approve = approve
         self._clock = clock
         self._deliver = deliver
         self._running: dict[str, tuple[str, Cancellation]] = {}  # event id, by token
@@ -96,19 +87,13 @@ class Executor:
 
     def start_hook(self, state: EventState, order: BeginHook) -> None:
         """Start a hook."""
-        name, call = normalize_event_id(state.id), self._call(state, order)
-        self._running[order.run.token] = (name, call.cancellation)
+        cancellation = Cancellation()
+        self._running[order.run.token] = (normalize_event_id(state.id), cancellation)
 
-        def run() -> ExecutorResult:
-            return self._ended(state, order.run, self._run_hook(order.run.hook, call))
+        def result(run: HookRun) -> ExecutorResult:
+            return HookEnded(event=state.id, run=run)
 
-        def failure(why: str) -> ExecutorResult:
-            failed = HookResult(
-                outcome=HookOutcome.FAILED, reason=f"it cannot be run: {why}"
-            )
-            return self._ended(state, order.run, failed)
-
-        self._start(run, failure)
+        self._start_hook(state, order, cancellation, result)
 
     def cancel(self, token: str, reason: str) -> None:
         """End a running hook."""
@@ -122,20 +107,29 @@ class Executor:
     def send_approval(self, state: EventState) -> None:
         """Send the approval of the event."""
 
+        def send() -> ExecutorResult:
+            try:
+                self._approve(state.id)
+            except ForewarnError as error:
+                return ApprovalResult(event=state.id, error=error)
+            return ApprovalResult(event=state.id, error=None)
+
         def failure(why: str) -> ExecutorResult:
             return ApprovalResult(event=state.id, error=Unreachable(why))
 
-        self._start(lambda: self._send(state), failure)
+        self._start(send, failure)
 
     def check_ready(self, state: EventState, order: BeginHook) -> None:
         """Start the readiness hook."""
-        hook, call = order.run.hook, self._call(state, order)
-        self._ready_checks[normalize_event_id(state.id)] = call.cancellation
+        cancellation = Cancellation()
+        self._ready_checks[normalize_event_id(state.id)] = cancellation
 
-        def failure(why: str) -> ExecutorResult:
-            return ReadyResult(event=state.id, is_ready=False, why=why)
+        def result(run: HookRun) -> ExecutorResult:
+            is_ready = run.outcome is HookOutcome.DONE
+            why = run.reason or run.output.strip()
+            return ReadyResult(event=state.id, is_ready=is_ready, why=why)
 
-        self._start(lambda: self._check(state, hook, call), failure)
+        self._start_hook(state, order, cancellation, result)
 
     def cancel_ready_check(self, event: str, reason: str) -> None:
         """End the readiness hook of an event if it is running."""
@@ -151,57 +145,42 @@ class Executor:
         for thread in [*self._threads]:
             thread.join(max(0.0, until - time.monotonic()))
 
-    # --- in other threads ----------------------------------------------------
+    # --- threads -------------------------------------------------------------
 
-    def _ended(self, state: EventState, run: HookRun, result: HookResult) -> HookEnded:
-        ended = replace(
-            run,
-            outcome=result.outcome,
-            ended_at=self._clock.now(),
-            tries=result.tries,
-            code=result.code,
-            output=result.output,
-            reason=result.reason,
-        )
-        return HookEnded(event=state.id, run=ended)
-
-    def _check(self, state: EventState, hook: str, call: HookCall) -> ReadyResult:
-        result = self._run_hook(hook, call)
-        is_ready = result.outcome is HookOutcome.DONE
-        why = result.reason or result.output.strip()
-        return ReadyResult(event=state.id, is_ready=is_ready, why=why)
-
-    def _run_hook(self, name: str, call: HookCall) -> HookResult:
-        hook: Hook | None = self._plan.hooks.get(name)
+    def _start_hook(
+        self,
+        state: EventState,
+        order: BeginHook,
+        cancellation: Cancellation,
+        result: Callable[[HookRun], ExecutorResult],
+    ) -> None:
+        """Run a hook in a thread; deliver the `result` of its run."""
+        hook = self._plan.hooks.get(order.run.hook)
         if hook is None:
-            reason = f"there is no hook {name} in the agent's file any more"
-            return HookResult(outcome=HookOutcome.FAILED, reason=reason)
-        kill_after = self._clock.real(self._plan.kill_after)
-        return run_hook(hook, call, kill_after=kill_after)
-
-    def _send(self, state: EventState) -> ApprovalResult:
-        try:
-            self._sender.approve(state.id)
-        except ForewarnError as error:
-            return ApprovalResult(event=state.id, error=error)
-        return ApprovalResult(event=state.id, error=None)
-
-    # --- starting ------------------------------------------------------------
-
-    def _call(self, state: EventState, order: BeginHook) -> HookCall:
-        deadline, clock = order.deadline, self._clock
-        return HookCall(
+            reason = f"there is no hook {order.run.hook} in the agent's file any more"
+            self._deliver(result(self._failed(order.run, reason)))
+            return
+        call = HookCall(
+            hook=hook,
+            run=order.run,
             event=state.event,
-            step=order.run.step,
             rule=state.course.rule if state.course else "",
             name=self.name,
             endpoint=self._plan.endpoint or "",
-            token=order.run.token,
-            times=order.run.times,
-            deadline=deadline,
-            seconds_left=lambda: clock.seconds_until(deadline) if deadline else None,
-            wait_left=lambda: clock.wait_until(deadline) if deadline else None,
-            rate=clock.rate,
+            clock=self._clock,
+            deadline=order.deadline,
+            kill_after=self._plan.kill_after,
+            cancellation=cancellation,
+        )
+
+        def failure(why: str) -> ExecutorResult:
+            return result(self._failed(order.run, f"it cannot be run: {why}"))
+
+        self._start(lambda: result(run_hook(call)), failure)
+
+    def _failed(self, run: HookRun, reason: str) -> HookRun:
+        return replace(
+            run, outcome=HookOutcome.FAILED, ended_at=self._clock.now(), reason=reason
         )
 
     def _start(

@@ -12,11 +12,10 @@ import errno
 import os
 import select
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from signal import Signals
 
-from forewarn.agent.config.plan import Hook
-from forewarn.agent.events.state import HookOutcome
+from forewarn.agent.events.state import HookOutcome, HookRun
 from forewarn.agent.hooks.call import HookCall
 from forewarn.agent.hooks.command import command_failure, command_of, shell_command
 from forewarn.agent.hooks.environment import hook_environment, hook_stdin
@@ -26,121 +25,93 @@ _RECHECK = 1.0  # seconds between two checks of the remaining time: clocks can b
 _DRAIN = 0.2  # seconds for remaining output after the process has ended
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookResult:
-    """The result of a hook."""
-
-    outcome: HookOutcome
-    code: int | None = None  # exit code, or minus a signal's number; None if not run
-    output: str = ""  # the end of its output, of all tries
-    tries: int = 0
-    reason: str = ""  # why it failed or was cut, as a sentence
-    seconds: float = 0.0  # real seconds, including those between tries
-
-
-def run_hook(hook: Hook, call: HookCall, *, kill_after: float) -> HookResult:
-    """Run `hook` and wait for its end.
-
-    `kill_after` is the number of real seconds between TERM and KILL.
-    """
-    began, tail = time.monotonic(), OutputTail()
+def run_hook(call: HookCall) -> HookRun:
+    """Run a hook and wait for its end; return its run with the result."""
+    tail = OutputTail()
     try:
         with call.cancellation.wake_fd() as wake:
-            tries, last = _run(_Task(hook, call, tail, wake, kill_after))
+            last = _run(_Task(call, tail, wake))
     except OSError as error:  # no file descriptor for wake-ups
-        tries, last = 0, _failed(f"it cannot be run: {error.strerror}")
-    return HookResult(
-        outcome=last.outcome,
-        code=last.code,
-        output=tail.text(),
-        tries=tries,
-        reason=last.reason,
-        seconds=time.monotonic() - began,
-    )
+        last = _failed(call, f"it cannot be run: {error.strerror}")
+    return replace(last, ended_at=call.clock.now(), output=tail.text())
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """The arguments of one `run_hook` call."""
+    """A call and the files of its processes."""
 
-    hook: Hook
     call: HookCall
     tail: OutputTail
     wake: int
-    kill_after: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    """The result of one try, or why there was none."""
-
-    outcome: HookOutcome
-    code: int | None = None
-    reason: str = ""
+def _failed(call: HookCall, reason: str, code: int | None = None) -> HookRun:
+    return replace(call.run, outcome=HookOutcome.FAILED, code=code, reason=reason)
 
 
-def _failed(reason: str, code: int | None = None) -> _Result:
-    return _Result(outcome=HookOutcome.FAILED, code=code, reason=reason)
+def _cut(call: HookCall, reason: str) -> HookRun:
+    return replace(call.run, outcome=HookOutcome.CUT, reason=reason)
 
 
 # --- retries -----------------------------------------------------------------
 
 
-def _run(task: _Task) -> tuple[int, _Result]:
-    """Try until it succeeds or may not be retried; return the number of tries."""
+def _run(task: _Task) -> HookRun:
+    """Try until it succeeds or may not be retried."""
     tries = 0
-    last = _why_over(task, "there was no time left to run it")
+    last = _why_over(task.call, "there was no time left to run it")
     while last is None or _can_retry(task, tries, last):
         tries += 1
         last = _try(task, tries)
-    return tries, last
+    return replace(last, tries=tries)
 
 
-def _can_retry(task: _Task, tries: int, last: _Result) -> bool:
+def _can_retry(task: _Task, tries: int, last: HookRun) -> bool:
     """Wait for the next try; return whether there is one."""
-    if last.outcome is HookOutcome.DONE or tries >= task.hook.tries:
+    call = task.call
+    if last.outcome is HookOutcome.DONE or tries >= call.hook.tries:
         return False
-    until = time.monotonic() + task.call.real(task.hook.retry_after)
+    until = time.monotonic() + call.clock.real(call.hook.retry_after)
     while (rest := until - time.monotonic()) > 0:
-        left = task.call.wait_left()
-        if _why_over(task, "") is not None or (left is not None and left <= rest):
+        left = call.wait_left()
+        if _why_over(call) is not None or (left is not None and left <= rest):
             return False
         select.select([task.wake], [], [], min(rest, _RECHECK))
-    return _why_over(task, "") is None
+    return _why_over(call) is None
 
 
-def _why_over(task: _Task, reason: str = "its time was up") -> _Result | None:
+def _why_over(call: HookCall, reason: str = "its time was up") -> HookRun | None:
     """Return why nothing may run any more; None if it may."""
-    canceled = task.call.cancellation.reason
+    canceled = call.cancellation.reason
     if canceled is not None:
-        return _Result(outcome=HookOutcome.CUT, reason=canceled)
-    if task.call.is_late():
-        return _Result(outcome=HookOutcome.CUT, reason=reason)
-    return None
+        return _cut(call, canceled)
+    left = call.wait_left()
+    return _cut(call, reason) if left is not None and left <= 0 else None
 
 
 # --- one try -----------------------------------------------------------------
 
 
-def _try(task: _Task, tried: int) -> _Result:
-    command = command_of(task.hook)
+def _try(task: _Task, tried: int) -> HookRun:
+    call, command = task.call, command_of(task.call.hook)
     try:
         process = _start(task, command, tried)
     except (OSError, ValueError) as error:
-        return _failed(command_failure(command, error))
-    end: _Result | None = None
+        return _failed(call, command_failure(command, error))
+    end: HookRun | None = None
     with process:
-        until = _own_deadline(task)
-        while not process.has_ended and (end := _why_end(task, until)) is None:
-            process.pump(_seconds_to_wait(task, until))
+        own = call.hook.timeout
+        until = None if own is None else time.monotonic() + call.clock.real(own)
+        while not process.has_ended and (end := _why_end(call, until)) is None:
+            process.pump(_seconds_to_wait(call, until))
         if end is not None:
-            process.end(task.kill_after)
+            process.end(call.clock.real(call.kill_after))
         process.drain(_DRAIN)
-    return _exit_result(process.code) if end is None else _ended_result(end, process)
+    return _exited(call, process.code) if end is None else _ended(end, process)
 
 
 def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
-    environment = hook_environment(task.call, task.hook, own=os.environ, tried=tried)
+    environment = hook_environment(task.call, own=os.environ, tried=tried)
 
     def start(command: tuple[str, ...]) -> HookProcess:
         return HookProcess(
@@ -162,23 +133,20 @@ def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
         return start(script)
 
 
-def _own_deadline(task: _Task) -> float | None:
-    """Return when the hook's own timeout ends (monotonic clock); None without one."""
-    own = task.hook.timeout
-    return None if own is None else time.monotonic() + task.call.real(own)
+def _why_end(call: HookCall, until: float | None) -> HookRun | None:
+    """Return why it must end now; None if it may continue.
 
-
-def _why_end(task: _Task, until: float | None) -> _Result | None:
-    """Return why it must end now; None if it may continue."""
+    `until` is when its own timeout ends, on the monotonic clock; None without one.
+    """
     if until is not None and time.monotonic() >= until:
-        reason = f"it took longer than {task.hook.timeout:g} s"
-        return _why_over(task) or _Result(outcome=HookOutcome.CUT, reason=reason)
-    return _why_over(task)
+        reason = f"it took longer than {call.hook.timeout:g} s"
+        return _why_over(call) or _cut(call, reason)
+    return _why_over(call)
 
 
-def _seconds_to_wait(task: _Task, until: float | None) -> float:
+def _seconds_to_wait(call: HookCall, until: float | None) -> float:
     """Return the real seconds until the time must be checked again."""
-    left = task.call.wait_left()
+    left = call.wait_left()
     own = None if until is None else until - time.monotonic()
     return min(seconds for seconds in (left, own, _RECHECK) if seconds is not None)
 
@@ -186,23 +154,23 @@ def _seconds_to_wait(task: _Task, until: float | None) -> float:
 # --- results -----------------------------------------------------------------
 
 
-def _exit_result(code: int | None) -> _Result:
+def _exited(call: HookCall, code: int | None) -> HookRun:
     if code == 0:
-        return _Result(outcome=HookOutcome.DONE, code=0)
+        return replace(call.run, outcome=HookOutcome.DONE, code=0)
     if code is None:
-        return _failed("it has ended, but nobody knows how: SIGCHLD is ignored")
+        return _failed(call, "it has ended, but nobody knows how: SIGCHLD is ignored")
     if code > 0:
-        return _failed(f"it ended with exit code {code}", code)
-    return _failed(f"it was ended by signal {_signal_name(-code)}", code)
+        return _failed(call, f"it ended with exit code {code}", code)
+    return _failed(call, f"it was ended by signal {_signal_name(-code)}", code)
 
 
-def _ended_result(end: _Result, process: HookProcess) -> _Result:
+def _ended(end: HookRun, process: HookProcess) -> HookRun:
     reason = end.reason
     if not process.has_ended:
         reason += "; it could not be ended, not even by KILL"
     elif process.was_killed:
         reason += "; it did not end when it was told to, and was killed"
-    return _Result(outcome=end.outcome, code=process.code, reason=reason)
+    return replace(end, code=process.code, reason=reason)
 
 
 def _signal_name(number: int) -> str:

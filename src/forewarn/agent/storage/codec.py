@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events.state import (
@@ -24,6 +24,8 @@ from forewarn.protocol import codec
 from forewarn.protocol.types import ScheduledEvent
 
 VERSION = 1
+
+T = TypeVar("T")
 
 
 def encode(state: EventState) -> bytes:
@@ -45,10 +47,9 @@ def decode(text: bytes) -> EventState:
     if version != VERSION:
         raise Malformed(f"it is of version {version}, and {VERSION} is understood")
     try:
-        state: EventState = _decode_state(plain)
+        return _decode_fields(EventState, plain)
     except (AttributeError, TypeError, ValueError, Malformed) as error:
         raise Malformed(f"it is not the life of an event ({error})") from error
-    return state
 
 
 def rfc3339(moment: datetime) -> str:
@@ -107,66 +108,52 @@ def _decode_event(shown: object) -> ScheduledEvent:
     return codec.decode(body).events[0]
 
 
-def _decode_time(text: object) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(str(text))
-
-
-def _decoder(
-    cls: Callable[..., Any], readers: Mapping[str, Callable[[Any], object]]
-) -> Any:
-    """Return a decoder for `cls`; fields not in `readers` keep their JSON value.
-
-    The data has a checksum, so it was written by an agent. A missing field was unknown
-    to the version that wrote it and gets its default.
-    """
-
-    def decode_fields(plain: dict[str, Any] | None) -> object:
-        if plain is None:
-            return None
-        values = {
-            name: readers[name](value) if name in readers else value
-            for name, value in plain.items()
-        }
-        return cls(**values)
-
-    return decode_fields
+def _decode_time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _decode_hooks(plain: dict[str, list[str]]) -> Mapping[HookPoint, tuple[str, ...]]:
     return {HookPoint(step): tuple(names) for step, names in plain.items()}
 
 
-_decode_plan = _decoder(
-    ResponsePlan,
-    {"hooks": _decode_hooks, "approve": ApprovalPolicy, "together": SharedApproval},
-)
-_decode_run = _decoder(
-    HookRun,
-    {
-        "step": HookPoint,
-        "outcome": HookOutcome,
-        "begun_at": _decode_time,
-        "ended_at": _decode_time,
-    },
-)
+def _decode_plan(plain: dict[str, Any] | None) -> ResponsePlan | None:
+    return None if plain is None else _decode_fields(ResponsePlan, plain)
 
 
 def _decode_runs(plain: list[dict[str, Any]]) -> tuple[HookRun, ...]:
-    return tuple(map(_decode_run, plain))
+    return tuple(_decode_fields(HookRun, run) for run in plain)
 
 
-_decode_state = _decoder(
-    EventState,
-    {
-        "event": _decode_event,
-        "seen": LastStatus,
-        "course": _decode_plan,
-        "runs": _decode_runs,
-        "impact": _decoder(Impact, {}),
-        **{
-            field.name: _decode_time
-            for field in fields(EventState)
-            if field.name.endswith("_at")
-        },
-    },
-)
+def _decode_impact(plain: dict[str, Any]) -> Impact:
+    return _decode_fields(Impact, plain)
+
+
+def _decode_fields(kind: type[T], plain: dict[str, Any]) -> T:
+    """Create a `kind` from its fields; a type that is not in the table is JSON's own.
+
+    The data has a checksum, so it was written by an agent. A missing field was unknown
+    to the version that wrote it and gets its default.
+    """
+    listed = fields(kind)  # type: ignore[arg-type]  # all kinds here are dataclasses
+    types = {field.name: field.type for field in listed}
+    values = {
+        name: _DECODERS[types[name]](value) if types.get(name) in _DECODERS else value
+        for name, value in plain.items()
+    }
+    return kind(**values)
+
+
+_DECODERS: Mapping[object, Callable[[Any], object]] = {
+    ApprovalPolicy: ApprovalPolicy,
+    HookOutcome: HookOutcome,
+    HookPoint: HookPoint,
+    LastStatus: LastStatus,
+    SharedApproval: SharedApproval,
+    datetime: _decode_time,
+    datetime | None: _decode_time,
+    Mapping[HookPoint, tuple[str, ...]]: _decode_hooks,
+    ResponsePlan | None: _decode_plan,
+    tuple[HookRun, ...]: _decode_runs,
+    Impact: _decode_impact,
+    ScheduledEvent: _decode_event,
+}

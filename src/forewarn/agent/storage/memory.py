@@ -26,9 +26,7 @@ class StateMemory:
     def load(self) -> tuple[str, ...]:
         """Load the states from disk; return the problems with them, as sentences."""
         loaded = self._store.load()
-        self._states = {
-            normalize_event_id(name): state for name, state in loaded.states.items()
-        }
+        self._states = {**loaded.states}
         return loaded.problems
 
     @property

@@ -19,7 +19,8 @@ from threading import Event, Thread
 from forewarn import __version__
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import CONTENT_TYPE, AgentMetrics
-from forewarn.errors import CannotStart, InvalidInput
+from forewarn.configfile.values import read_address
+from forewarn.errors import CannotStart
 
 #: Conditions under which the agent cannot do its job.
 ALARMS = ("blind", "name-mismatch", "state-unwritable")
@@ -185,10 +186,10 @@ class TextfileExporter:
 
 
 def _listen(text: str) -> socket.socket:
-    host, port = read_address(text)
+    where = read_address(text)
     try:
         family, socket_type, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            where.host, where.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, socket_type)
     except OSError as error:
@@ -202,24 +203,12 @@ def _listen(text: str) -> socket.socket:
         listener.close()
         reason = error.strerror or error
         raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
-    if reaches_others(str(address[0])):
+    if _reaches_others(str(address[0])):
         _log.warning("whoever reaches %s can read this agent's metrics", text)
     return listener
 
 
-def read_address(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT; an IPv6 address is in brackets."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if "[" in host else host
-    if not host or (":" in host and "[" not in text):
-        raise InvalidInput(f"{text} is not HOST:PORT, such as 127.0.0.1:9254")
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise InvalidInput(f"{text} does not end with a port, such as :9254")
-    return host, int(port)
-
-
-def reaches_others(address: str) -> bool:
-    """Return whether other machines can connect to an IP address."""
+def _reaches_others(address: str) -> bool:
     from ipaddress import ip_address  # half a megabyte that few agents need
 
     return not ip_address(address.partition("%")[0]).is_loopback

@@ -21,14 +21,14 @@ from pathlib import Path
 from forewarn.agent.events.state import Impact
 from forewarn.client.service_clock import ClockEstimate
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 EVERY = 0.25  # seconds between two ticks
 LATE = 0.5  # seconds that a busy machine, or a response, may be late
 _TOUCH_EVERY = 1.0  # seconds
 _FEWEST_DATES, _MOST_DATES = 2, 16  # number of dates to compare with
 
 
-def boot_id(path: Path = BOOT_ID) -> str:
+def boot_id(path: Path = _BOOT_ID) -> str:
     """Return the id of the machine's current boot; empty if it is unknown."""
     try:
         return path.read_text(encoding="ascii").strip()
@@ -194,15 +194,12 @@ class AliveFile:
         last = self._date()
         self.touch()
         now = self._date()
-        return 0.0 if last is None or now is None else downtime(last, now)
+        if last is None or now is None:
+            return 0.0
+        return max(now - last, 0.0)  # the clock may have gone back
 
     def _date(self) -> float | None:
         try:
             return self._path.stat().st_mtime
         except OSError:
             return None
-
-
-def downtime(alive_at: float, now: float) -> float:
-    """Return the seconds of downtime; 0 if the clock went back."""
-    return max(now - alive_at, 0.0)

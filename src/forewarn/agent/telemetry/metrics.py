@@ -21,8 +21,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
 
 Labels: TypeAlias = tuple[str, ...]
-#: A number, or a function that returns one; None if there is no value.
-Value: TypeAlias = float | Callable[[], float | None]
+#: A number, or a function that returns one.
+Value: TypeAlias = float | Callable[[], float]
 
 
 class MetricKind(StrEnum):
@@ -36,16 +36,23 @@ class MetricKind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MetricSpec:
     """Definition of one metric."""
 
     name: str  # without the prefix
-    kind: MetricKind
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
     label_values: tuple[tuple[str, ...], ...] = ()  # of series that start at 0
+
+    @property
+    def kind(self) -> MetricKind:
+        """Its type: only a histogram has buckets, and only a counter ends so."""
+        if self.buckets:
+            return MetricKind.HISTOGRAM
+        is_counter = self.name.endswith("_total")
+        return MetricKind.COUNTER if is_counter else MetricKind.GAUGE
 
 
 # --- catalog -----------------------------------------------------------------
@@ -59,128 +66,93 @@ _HOOK = (0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0)
 _NOTICE = (5.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3_600.0, 86_400.0, 604_800.0)
 _IMPACT = (0.1, 0.5, 1.0, 2.0, 5.0, 9.0, 30.0, 60.0, 300.0, 900.0)
 
-#: Name, labels, help.
-_GAUGES: Sequence[tuple[str, tuple[str, ...], str]] = (
-    ("info", ("version", "name", "endpoint"), "Always 1; the labels tell who."),
-    ("up", (), "1 while the agent runs; 0 in the file that it leaves behind."),
-    ("dry_run", (), "1 if the agent was told to approve nothing."),
-    ("blind", (), "1 if no document could be read for too long: an alarm."),
-    ("blind_seconds", (), "Seconds since a document could last be read."),
-    ("name_mismatch", (), "1 if no event can be known to name this VM: an alarm."),
-    (
-        "last_document_timestamp_seconds",
-        (),
-        "When a document was last read, by the service's clock.",
-    ),
-    ("document_incarnation", (), "The incarnation of the last document."),
-    (
-        "events",
-        ("type", "status", "mine"),
-        "Events in the last document; `mine` is 1 if they name this VM.",
-    ),
-    (
-        "not_before_timestamp_seconds",
-        ("event", "type"),
-        "When an event may begin; only while it is in the document.",
-    ),
-    ("hook_running", (), "Hooks that are running."),
-)
-
-#: Name, labels, help, known values of the labels.
-_COUNTERS: Sequence[tuple[str, tuple[str, ...], str, tuple[tuple[str, ...], ...]]] = (
-    ("readings_total", ("result",), "Attempts to read a document.", (_RESULTS,)),
-    (
-        "decisions_total",
-        ("rule",),
-        "Events that were decided on, by the rule that matched, or `none`.",
-        (),
-    ),
-    (
-        "hooks_total",
-        ("step", "outcome"),
-        "Hooks that have ended.",
-        (_STEPS, _OUTCOMES),
-    ),
-    (
-        "approvals_total",
-        ("answer",),
-        "Approvals that were sent, by the status of the answer, or `unreachable`.",
-        (("200",),),
-    ),
-    (
-        "approved_elsewhere_total",
-        (),
-        "Events that started early although this agent had not approved them.",
-        (),
-    ),
-    ("boots_total", (), "Restarts of this VM during its events.", ()),
-    ("state_errors_total", (), "Failures to write the state or the record.", ()),
-    (
-        "series_dropped_total",
-        (),
-        "Values that were left out because a metric had too many series.",
-        (),
-    ),
-)
-
-#: Name, label, its known values, buckets, help.
-_HISTOGRAMS: Sequence[tuple[str, str, tuple[str, ...], tuple[float, ...], str]] = (
-    (
-        "hook_seconds",
-        "step",
-        _STEPS,
-        _HOOK,
-        "How long hooks ran, all tries together.",
-    ),
-    (
-        "notice_given_seconds",
-        "type",
-        (),
-        _NOTICE,
-        "Seconds to NotBefore when an event was first seen.",
-    ),
-    (
-        "notice_used_seconds",
-        "type",
-        (),
-        _NOTICE,
-        "Seconds from the first sight of an event to its approval, or its start.",
-    ),
-    (
-        "impact_seconds",
-        "type",
-        (),
-        _IMPACT,
-        "How long nothing ran in this VM during an event.",
-    ),
-)
-
 #: In the order of the output.
 AGENT_METRICS: Sequence[MetricSpec] = (
-    *(
-        MetricSpec(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
-        for name, labels, text in _GAUGES
+    MetricSpec(
+        "info",
+        "Always 1; the labels tell who.",
+        labels=("version", "name", "endpoint"),
     ),
-    *(
-        MetricSpec(
-            name=name,
-            kind=MetricKind.COUNTER,
-            help=text,
-            labels=labels,
-            label_values=known,
-        )
-        for name, labels, text, known in _COUNTERS
+    MetricSpec("up", "1 while the agent runs; 0 in the file that it leaves behind."),
+    MetricSpec("dry_run", "1 if the agent was told to approve nothing."),
+    MetricSpec("blind", "1 if no document could be read for too long: an alarm."),
+    MetricSpec("blind_seconds", "Seconds since a document could last be read."),
+    MetricSpec(
+        "name_mismatch", "1 if no event can be known to name this VM: an alarm."
     ),
-    *(
-        MetricSpec(
-            name=name,
-            kind=MetricKind.HISTOGRAM,
-            help=text,
-            labels=(label,),
-            buckets=buckets,
-            label_values=(known,),
-        )
-        for name, label, known, buckets, text in _HISTOGRAMS
+    MetricSpec(
+        "last_document_timestamp_seconds",
+        "When a document was last read, by the service's clock.",
+    ),
+    MetricSpec("document_incarnation", "The incarnation of the last document."),
+    MetricSpec(
+        "events",
+        "Events in the last document; `mine` is 1 if they name this VM.",
+        labels=("type", "status", "mine"),
+    ),
+    MetricSpec(
+        "not_before_timestamp_seconds",
+        "When an event may begin; only while it is in the document.",
+        labels=("event", "type"),
+    ),
+    MetricSpec("hook_running", "Hooks that are running."),
+    MetricSpec(
+        "readings_total",
+        "Attempts to read a document.",
+        labels=("result",),
+        label_values=(_RESULTS,),
+    ),
+    MetricSpec(
+        "decisions_total",
+        "Events that were decided on, by the rule that matched, or `none`.",
+        labels=("rule",),
+    ),
+    MetricSpec(
+        "hooks_total",
+        "Hooks that have ended.",
+        labels=("step", "outcome"),
+        label_values=(_STEPS, _OUTCOMES),
+    ),
+    MetricSpec(
+        "approvals_total",
+        "Approvals that were sent, by the status of the answer, or `unreachable`.",
+        labels=("answer",),
+        label_values=(("200",),),
+    ),
+    MetricSpec(
+        "approved_elsewhere_total",
+        "Events that started early although this agent had not approved them.",
+    ),
+    MetricSpec("boots_total", "Restarts of this VM during its events."),
+    MetricSpec("state_errors_total", "Failures to write the state or the record."),
+    MetricSpec(
+        "series_dropped_total",
+        "Values that were left out because a metric had too many series.",
+    ),
+    MetricSpec(
+        "hook_seconds",
+        "How long hooks ran, all tries together.",
+        labels=("step",),
+        label_values=(_STEPS,),
+        buckets=_HOOK,
+    ),
+    MetricSpec(
+        "notice_given_seconds",
+        "Seconds to NotBefore when an event was first seen.",
+        labels=("type",),
+        buckets=_NOTICE,
+    ),
+    MetricSpec(
+        "notice_used_seconds",
+        "Seconds from the first sight of an event to its approval, or its start.",
+        labels=("type",),
+        buckets=_NOTICE,
+    ),
+    MetricSpec(
+        "impact_seconds",
+        "How long nothing ran in this VM during an event.",
+        labels=("type",),
+        buckets=_IMPACT,
     ),
 )
 
@@ -282,9 +254,8 @@ class AgentMetrics:
         yield f"# HELP {name} {_escape(spec.help)}\n"
         yield f"# TYPE {name} {spec.kind}\n"
         for labels, value in sorted(numbers.items()):
-            if value is not None:
-                shown = _label_text(spec.labels, labels)
-                yield f"{name}{shown} {_format_number(value)}\n"
+            shown = _label_text(spec.labels, labels)
+            yield f"{name}{shown} {_format_number(value)}\n"
         for labels, (counts, total) in sorted(histograms.items()):
             yield from _histogram_lines(spec, labels, counts, total)
 

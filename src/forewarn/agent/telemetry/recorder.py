@@ -9,7 +9,7 @@ from typing import assert_never
 from forewarn import __version__
 from forewarn.agent.audit import entries as e
 from forewarn.agent.audit.log import AuditLog
-from forewarn.agent.audit.sentences import log_line
+from forewarn.agent.audit.sentences import is_failure, log_text
 from forewarn.agent.events.state import EventState, LastStatus
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
@@ -59,8 +59,9 @@ class AgentRecorder:
         for entry in entries:
             state = find(entry.event or "")
             count_entry(entry, state, self._metrics)
-            if (line := log_line(entry, state)) is not None:
-                _log.log(line.level, "%s", line.text, extra={"event": entry.event})
+            if (text := log_text(entry, state)) is not None:
+                level = logging.WARNING if is_failure(entry) else logging.INFO
+                _log.log(level, "%s", text, extra={"event": entry.event})
             try:
                 self._audit.write(entry.line())
             except Unavailable as error:
@@ -153,11 +154,25 @@ class AgentRecorder:
 
     def approval_failed(self, error: ForewarnError) -> None:
         """Record a failed approval."""
-        count_failed_approval(error, self._metrics)
+        answer = str(error.status) if isinstance(error, Refused) else "unreachable"
+        self._metrics.add("approvals_total", answer=answer)
 
     def update_gauges(self, states: Iterable[EventState], *, running: int) -> None:
-        """Update the metrics of current events and hooks."""
-        export_events(states, self._metrics)
+        """Update the metrics of the events in the document, and of hooks."""
+        live = [state for state in states if state.seen is not LastStatus.GONE]
+        events: Mapping[tuple[str, ...], int] = Counter(
+            (str(state.event.type), state.seen, "1" if state.is_mine else "0")
+            for state in live
+        )
+        self._metrics.replace(
+            "events", {labels: float(n) for labels, n in events.items()}
+        )
+        due: Mapping[tuple[str, ...], float] = {
+            (state.id, str(state.event.type)): state.event.not_before.timestamp()
+            for state in live
+            if state.event.not_before is not None
+        }
+        self._metrics.replace("not_before_timestamp_seconds", due)
         self._metrics.set("hook_running", float(running))
 
 
@@ -205,28 +220,6 @@ def count_entry(
             pass
         case _:
             assert_never(entry)
-
-
-def count_failed_approval(error: ForewarnError, metrics: AgentMetrics) -> None:
-    """Count a failed approval."""
-    answer = str(error.status) if isinstance(error, Refused) else "unreachable"
-    metrics.add("approvals_total", answer=answer)
-
-
-def export_events(states: Iterable[EventState], metrics: AgentMetrics) -> None:
-    """Export the events that are in the document."""
-    live = [state for state in states if state.seen is not LastStatus.GONE]
-    events: Mapping[tuple[str, ...], int] = Counter(
-        (str(state.event.type), state.seen, "1" if state.is_mine else "0")
-        for state in live
-    )
-    metrics.replace("events", {labels: float(n) for labels, n in events.items()})
-    due: Mapping[tuple[str, ...], float] = {
-        (state.id, str(state.event.type)): state.event.not_before.timestamp()
-        for state in live
-        if state.event.not_before is not None
-    }
-    metrics.replace("not_before_timestamp_seconds", due)
 
 
 def _observe(

@@ -22,8 +22,7 @@ knows is on disk, so that it goes on where it was, also after a restart of the
 VM. Linux only."""
 
 _EXAMPLE = """\
-example:
-  forewarn agent --config /etc/forewarn/agent.toml
+forewarn agent --config /etc/forewarn/agent.toml
   forewarn agent check
   forewarn agent --dry-run
   forewarn agent explain document.json"""
@@ -76,15 +75,15 @@ OPTIONS = (
 
 def register(subcommands: Subcommands) -> None:
     """Add `agent` and its subcommands."""
-    parser = subcommands.add_parser(
+    parser = add_command(
+        subcommands,
         "agent",
-        help="watch this VM's events, run hooks, approve by rule",
+        run,
+        summary="watch this VM's events, run hooks, approve by rule",
         description=_DESCRIPTION,
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        example=_EXAMPLE,
+        common=(),
     )
-    parser.set_defaults(run=run)
     add(parser, *OPTIONS)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="agent_command", required=False

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,14 @@ from forewarn.agent.config.plan import (
     SharedApproval,
 )
 from forewarn.agent.config.schema import SHELL
-from forewarn.agent.identity import VmIdentity, host_name, identify
-from forewarn.agent.rules import MatchReason, RuleMatch, Situation, match_rule
+from forewarn.agent.identity import VmIdentity
+from forewarn.agent.rules import (
+    MatchReason,
+    RuleMatch,
+    Situation,
+    match_rule,
+    notice_left,
+)
 from forewarn.cli.guest.agent import CONFIG, NAME, plan_of
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
@@ -104,7 +111,7 @@ def explain(args: argparse.Namespace) -> int:
     plan = plan_of(args)
     given = _read_input(args.document)
     at = args.at or given.at or SystemClock().now()
-    identity = identify(explicit=plan.name, compute_name=None, host_name=host_name())
+    identity = VmIdentity(explicit=plan.name, host_name=socket.gethostname())
     cases = [_case(plan, event, given, at, identity) for event in given.events]
     for warning in plan.warnings:
         write_error(warning)
@@ -125,10 +132,7 @@ def _case(
     is_mine = identity.position(event.resources) is not None
     if plan.name is None and given.is_mine is not None:
         is_mine = given.is_mine
-    notice = None
-    if event.not_before is not None and event.status != EventStatus.STARTED:
-        notice = max((event.not_before - at).total_seconds(), 0.0)
-    situation = Situation(is_mine=is_mine, notice=notice, now=at)
+    situation = Situation(is_mine=is_mine, notice=notice_left(event, at), now=at)
     verdict = match_rule(plan.rules, event, situation)
     return _Case(event=event, situation=situation, verdict=verdict)
 
@@ -205,9 +209,7 @@ def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
     if rule is None:
         yield paragraph("  No rule matches: nothing is done, and it is not approved.")
     else:
-        yield paragraph(
-            f'  Rule "{rule.name}" matches: {_joined(_why(case, rule.name))}.'
-        )
+        yield paragraph(f'  Rule "{rule.name}" matches: {"; ".join(case.verdict.why)}.')
         yield from _consequences(plan, rule, case.event)
     for reason in case.verdict.reasons:
         if rule is None or reason.rule != rule.name:
@@ -224,18 +226,9 @@ def _event_lines(case: _Case) -> Iterator[str]:
         yield f"  Not before {format_time(event.not_before)}, {far}."
 
 
-def _why(case: _Case, name: str) -> tuple[str, ...]:
-    return next(reason.why for reason in case.verdict.reasons if reason.rule == name)
-
-
 def _other_rule(reason: MatchReason) -> str:
-    if reason.holds:
-        return f"would match, too, but comes later: {_joined(reason.why)}"
-    return f"does not match: {_joined(reason.why)}"
-
-
-def _joined(sentences: tuple[str, ...]) -> str:
-    return "; ".join(sentences)
+    verdict = "would match, too, but comes later" if reason.holds else "does not match"
+    return f"{verdict}: {'; '.join(reason.why)}"
 
 
 def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str]:

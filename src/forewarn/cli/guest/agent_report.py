@@ -103,7 +103,7 @@ def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
         own = [line for line in record if _concerns(event_id, line)]
         write_json({**_plain_story(story), "lines": own})
     else:
-        write(_story_text(story))
+        write("\n\n".join(_story_parts(story)))
 
 
 def _concerns(event_id: str, line: Mapping[str, object]) -> bool:
@@ -155,7 +155,6 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
 
 
 def _events_table(summaries: Sequence[EventSummary]) -> str:
-    """Lay out a table with one row per event."""
     header = ("EVENT", "TYPE", "FIRST SEEN", "NOTICE", "USED", "HOOKS", "OUTCOME")
     short = _short_ids([summary.id for summary in summaries])
     return table(header, [(short[summary.id], *_row(summary)) for summary in summaries])
@@ -208,11 +207,6 @@ def _state(summary: EventSummary) -> str:
 # --- story of one event ------------------------------------------------------
 
 
-def _story_text(story: EventStory) -> str:
-    """Lay out the story of one event as text."""
-    return "\n\n".join(_story_parts(story))
-
-
 def _story_parts(story: EventStory) -> Iterator[str]:
     summary = story.summary
     yield clean(f"{summary.type} of {join_names(summary.resources) or 'nobody'}")
@@ -249,7 +243,6 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
 
 
 def _plain_story(story: EventStory) -> Mapping[str, object]:
-    """Convert the story of an event to JSON values."""
     return {
         **_plain_summary(story.summary),
         "verdict": [*story.verdict],
@@ -261,7 +254,6 @@ def _plain_story(story: EventStory) -> Mapping[str, object]:
 
 
 def _plain_summary(summary: EventSummary) -> Mapping[str, object]:
-    """Convert the summary of an event to JSON values."""
     impact = summary.impact
     return {
         "id": summary.id,

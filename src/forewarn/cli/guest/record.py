@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
-from typing import Self, assert_never
+from typing import assert_never
 
 from forewarn import __version__
 from forewarn.cli.guest.watch import ENDPOINT, POLL
@@ -49,6 +49,7 @@ from forewarn.recordings.format import (
     RecordingEnd,
     RecordingHeader,
     RecordingResumed,
+    line_content,
 )
 from forewarn.recordings.recorder import Recorder
 from forewarn.recordings.scrubber import Scrubber
@@ -60,6 +61,7 @@ tape again. Nothing is ever approved. With --scrub names, ids and times are
 replaced, so that the tape can be shown to others; with --tape a finished tape
 is scrubbed instead of asking a service."""
 
+_DETAILS = ("status", "headers", "says")  # of a line
 _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 
@@ -128,8 +130,8 @@ def record(args: argparse.Namespace) -> int:
     version = args.api_version or default
     with Client(args.endpoint, api_version=version, patience=0) as client:
         first = client.read()
-        with _session(client, path, earlier, version, args) as session:
-            session.run(first, args.poll, args.duration)
+        session = _session(client, path, earlier, version, args)
+        session.run(first, args.poll, args.duration)
         session.write_summary()
     return 0
 
@@ -159,7 +161,7 @@ def _session(
     earlier: Recording | None,
     version: str,
     args: argparse.Namespace,
-) -> "RecordingSession":
+) -> "_RecordingSession":
     header = earlier.header if earlier else _header(client, version)
     scrubber = Scrubber(header) if args.scrub else None
     recorder = Recorder(header)
@@ -169,7 +171,7 @@ def _session(
     else:
         file = RecordingFile.append_to(path, earlier)
         lines = recorder.resume(earlier, client.now())
-    session = RecordingSession(
+    session = _RecordingSession(
         client, file, recorder, scrubber, as_json=bool(args.json)
     )
     session.put(lines)
@@ -192,7 +194,7 @@ def _header(client: Client, version: str) -> RecordingHeader:
 # --- polling and writing -----------------------------------------------------
 
 
-class RecordingSession:
+class _RecordingSession:
     """Polls a metadata service and writes what changes to a file."""
 
     def __init__(
@@ -214,16 +216,13 @@ class RecordingSession:
         self._problem: Exception | None = None
         self._began = time.monotonic()
 
-    def __enter__(self) -> Self:
-        """Close the file at the end of the block."""
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Close the file."""
-        self._file.close()
-
     def run(self, first: Reading, poll: float, seconds: float | None) -> None:
         """Record what follows `first`, until a signal or for at most `seconds`."""
+        with self._file:
+            self._record(first, poll, seconds)
+            self.put([self._recorder.end(self._client.now())])
+
+    def _record(self, first: Reading, poll: float, seconds: float | None) -> None:
         with stop_on_signals() as stop:
             thread = Thread(target=self._poll, args=(first, poll, stop), daemon=True)
             thread.start()
@@ -233,7 +232,6 @@ class RecordingSession:
             thread.join(_LAST_REQUEST)
         if self._problem is not None:
             raise self._problem
-        self.put([self._recorder.end(self._client.now())])
 
     def put(self, lines: Sequence[Line]) -> None:
         """Write lines to the file and print them."""
@@ -311,18 +309,9 @@ def recording_line(line: Line, at: datetime) -> str:
 
 
 def plain_line(line: Line) -> Mapping[str, object]:
-    """Convert a line of a recording to JSON values."""
-    match line:
-        case RecordedDocument():
-            return {"document": line.document}
-        case RecordedFailure():
-            return {"trouble": line.what}
-        case RecordingResumed():
-            return {"resumed": True}
-        case RecordingEnd():
-            return {"end": True}
-        case _:
-            assert_never(line)
+    """Convert a line of a recording to JSON values, without details of HTTP."""
+    content = line_content(line)
+    return {name: content[name] for name in content if name not in _DETAILS}
 
 
 def _describe(line: Line) -> str:

@@ -17,7 +17,7 @@ from forewarn.cli.output import (
 from forewarn.client import Change, Client
 from forewarn.client.changes import compare
 from forewarn.client.endpoint import DEFAULT, parse
-from forewarn.client.retries import rule_for
+from forewarn.client.retries import can_retry
 from forewarn.errors import ForewarnError, InvalidInput
 from forewarn.formats import join_names
 from forewarn.protocol.types import ScheduledEvent
@@ -30,7 +30,7 @@ JSON; its events are as the service shows them, and `seconds_left` tells for
 each id how long it will wait for approval."""
 
 
-def read_endpoint(text: str) -> str:
+def _read_endpoint(text: str) -> str:
     """Parse the address of a metadata service."""
     try:
         return str(parse(text))
@@ -51,7 +51,7 @@ def _read_poll(text: str) -> float:
 ENDPOINT = Option(
     flag="--endpoint",
     metavar="URL",
-    read=read_endpoint,
+    read=_read_endpoint,
     default=DEFAULT,
     help="where the metadata service of this VM answers",
 )
@@ -113,7 +113,7 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
                 last = change
                 yield change
         except ForewarnError as error:
-            if rule_for(error) is None:
+            if not can_retry(error):
                 raise
             write_error(f"{error}; still trying")
 

@@ -6,25 +6,20 @@ from typing import TypeAlias
 
 from forewarn.client.endpoint import Endpoint
 from forewarn.client.requests import ClientRequest
-from forewarn.client.transport.http1 import HttpResponse, ResponseParser, request_bytes
-from forewarn.client.transport.pool import (
-    connection_error,
-    no_connection,
-    with_endpoint,
-)
-from forewarn.errors import ClientClosed, Lost, Misunderstood
+from forewarn.client.transport.http1 import HttpResponse, ResponseParser
+from forewarn.client.transport.pool import BasePool
+from forewarn.errors import ClientClosed, Lost
 
 _READ_SIZE = 65_536  # bytes per read
 _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class AsyncConnectionPool:
+class AsyncConnectionPool(BasePool):
     """Pool of connections to one service; each request has its own."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
         """Allow `connect_timeout` seconds to connect, within a request's timeout."""
-        self._endpoint = endpoint
-        self._connect_timeout = connect_timeout
+        super().__init__(endpoint, connect_timeout=connect_timeout)
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()
         self._closing = asyncio.Event()
@@ -33,19 +28,9 @@ class AsyncConnectionPool:
     async def send(self, request: ClientRequest) -> HttpResponse:
         """Send one request; every failure is raised as a `ForewarnError`."""
         self._use_running_loop()
-        headers = {"Host": self._endpoint.authority, **request.headers}
-        target = f"{self._endpoint.prefix}{request.path}"
-        data = request_bytes(request.method, target, headers, request.body)
-        endpoint = str(self._endpoint)
-        try:
+        with self._explained_errors(request.timeout):
             async with asyncio.timeout(request.timeout):
-                return await self._send_bytes(data)
-        except OSError as error:
-            self._check_open()
-            raise connection_error(error, endpoint, request.timeout) from error
-        except (Lost, Misunderstood) as error:
-            self._check_open()
-            raise with_endpoint(error, endpoint) from error
+                return await self._send_bytes(self._bytes_of(request))
 
     async def pause(self, seconds: float) -> ClientClosed | None:
         """Wait; return `ClientClosed` early if the client is closed meanwhile."""
@@ -60,6 +45,7 @@ class AsyncConnectionPool:
     def close(self) -> None:
         """Close all connections and open no more."""
         self._use_running_loop()
+        self._is_closed = True
         self._closing.set()
         for _, writer in (*self._idle, *self._busy):
             writer.transport.abort()
@@ -68,7 +54,7 @@ class AsyncConnectionPool:
     def _use_running_loop(self) -> None:
         """Drop the connections of another event loop, which may have ended."""
         loop = asyncio.get_running_loop()
-        if self._loop not in (loop, None) and not self._closing.is_set():
+        if self._loop not in (loop, None) and not self._is_closed:
             self._idle, self._busy = [], set()
             self._closing = asyncio.Event()
         self._loop = loop
@@ -100,7 +86,7 @@ class AsyncConnectionPool:
             async with asyncio.timeout(self._connect_timeout):
                 return await asyncio.open_connection(*address)
         except TimeoutError as error:
-            raise no_connection(str(self._endpoint), self._connect_timeout) from error
+            raise self._no_connection(self._connect_timeout) from error
 
     async def _exchange(
         self, streams: _Streams, data: bytes, parser: ResponseParser
@@ -126,10 +112,6 @@ class AsyncConnectionPool:
         else:
             writer.transport.abort()
         return response
-
-    def _check_open(self) -> None:
-        if self._closing.is_set():
-            raise ClientClosed("this client was closed")
 
 
 async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

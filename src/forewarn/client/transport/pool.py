@@ -3,8 +3,9 @@
 import os
 import socket
 import time
-from contextlib import suppress
-from threading import Lock
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Lock
 
 from forewarn.client.endpoint import Endpoint
 from forewarn.client.requests import ClientRequest
@@ -14,37 +15,76 @@ from forewarn.errors import ClientClosed, Lost, Misunderstood, Unreachable
 _READ_SIZE = 65_536  # bytes per read
 
 
-class ConnectionPool:
-    """Pool of connections to `endpoint`; connects when the first request is sent."""
+class BasePool:
+    """The half of a pool that waits for nothing: its requests and its errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
         """Allow `connect_timeout` seconds to connect, within a request's timeout."""
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
+        self._is_closed = False
+
+    def _bytes_of(self, request: ClientRequest) -> bytes:
+        headers = {"Host": self._endpoint.authority, **request.headers}
+        target = f"{self._endpoint.prefix}{request.path}"
+        return request_bytes(request.method, target, headers, request.body)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClientClosed("this client was closed")
+
+    @contextmanager
+    def _explained_errors(self, seconds: float) -> Iterator[None]:
+        """Raise every failure within `seconds` as a `ForewarnError`."""
+        try:
+            yield
+        except OSError as error:
+            self._check_open()
+            raise _connection_error(error, self._endpoint, seconds) from error
+        except Lost as error:
+            self._check_open()
+            raise Lost(f"{self._endpoint} was lost: {error}") from error
+        except Misunderstood as error:
+            self._check_open()
+            raise Misunderstood(
+                f"{self._endpoint} is no metadata service: {error}"
+            ) from error
+
+    def _no_connection(self, seconds: float) -> Unreachable:
+        """Return the error for a connection attempt that timed out."""
+        return Unreachable(
+            f"no connection to {self._endpoint} within {seconds:g} s; is this a VM that"
+            " it serves, and does a route lead there?"
+        )
+
+
+class ConnectionPool(BasePool):
+    """Pool of connections to `endpoint`; connects when the first request is sent."""
+
+    def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
+        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
+        super().__init__(endpoint, connect_timeout=connect_timeout)
         self._lock = Lock()
         self._idle: list[socket.socket] = []
         self._busy: set[socket.socket] = set()
-        self._is_closed = False
+        self._closing = Event()
         self._process = os.getpid()
 
     def send(self, request: ClientRequest) -> HttpResponse:
         """Send one request; every failure is raised as a `ForewarnError`."""
         deadline = time.monotonic() + request.timeout
-        headers = {"Host": self._endpoint.authority, **request.headers}
-        target = f"{self._endpoint.prefix}{request.path}"
-        data = request_bytes(request.method, target, headers, request.body)
-        endpoint = str(self._endpoint)
-        try:
-            return self._send_bytes(data, deadline)
-        except OSError as error:
-            self._check_open()
-            raise connection_error(error, endpoint, request.timeout) from error
-        except (Lost, Misunderstood) as error:
-            self._check_open()
-            raise with_endpoint(error, endpoint) from error
+        with self._explained_errors(request.timeout):
+            return self._send_bytes(self._bytes_of(request), deadline)
+
+    def pause(self, seconds: float) -> ClientClosed | None:
+        """Wait; return `ClientClosed` early if the client is closed meanwhile."""
+        if self._closing.wait(seconds):
+            return ClientClosed("this client was closed")
+        return None
 
     def close(self) -> None:
         """Close all connections and open no more."""
+        self._closing.set()
         with self._lock:
             self._is_closed = True
             self._drop_after_fork()
@@ -53,7 +93,8 @@ class ConnectionPool:
         for connection in idle:
             connection.close()
         for connection in busy:
-            _shut_down(connection)  # wakes the waiting thread, which closes it
+            with suppress(OSError):  # already disconnected
+                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes and closes it
 
     def _send_bytes(self, data: bytes, deadline: float) -> HttpResponse:
         idle = self._take_idle()
@@ -99,7 +140,7 @@ class ConnectionPool:
         try:
             connection = socket.create_connection(address, timeout=seconds)
         except TimeoutError as error:
-            raise no_connection(str(self._endpoint), seconds) from error
+            raise self._no_connection(seconds) from error
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             if not self._is_closed:
@@ -110,8 +151,7 @@ class ConnectionPool:
 
     def _take_idle(self) -> socket.socket | None:
         with self._lock:
-            if self._is_closed:
-                raise ClientClosed("this client was closed")
+            self._check_open()
             self._drop_after_fork()
             while self._idle:
                 idle = self._idle.pop()
@@ -139,10 +179,6 @@ class ConnectionPool:
         self._busy.clear()
         self._process = os.getpid()
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ClientClosed("this client was closed")
-
 
 def _is_quiet(idle: socket.socket) -> bool:
     """Return whether no unexpected data and no end of stream has arrived."""
@@ -163,17 +199,9 @@ def _left(deadline: float) -> float:
     return seconds
 
 
-def _shut_down(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # already disconnected
-
-
-# --- errors, also of the asyncio pool ----------------------------------------
-
-
-def connection_error(error: OSError, endpoint: str, seconds: float) -> Unreachable:
+def _connection_error(
+    error: OSError, endpoint: Endpoint, seconds: float
+) -> Unreachable:
     """Return an error that explains what is wrong with a connection and what to do."""
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(
@@ -190,18 +218,3 @@ def connection_error(error: OSError, endpoint: str, seconds: float) -> Unreachab
     if isinstance(error, ConnectionError):
         return Lost(f"the connection to {endpoint} broke before it had answered")
     return Unreachable(f"{endpoint} cannot be reached: {error.strerror or error}")
-
-
-def no_connection(endpoint: str, seconds: float) -> Unreachable:
-    """Return the error for a connection attempt that timed out."""
-    return Unreachable(
-        f"no connection to {endpoint} within {seconds:g} s; is this a VM that it"
-        " serves, and does a route lead there?"
-    )
-
-
-def with_endpoint(error: Lost | Misunderstood, endpoint: str) -> Lost | Misunderstood:
-    """Return `error` with the endpoint that sent the broken response."""
-    if isinstance(error, Lost):
-        return Lost(f"{endpoint} was lost: {error}")
-    return Misunderstood(f"{endpoint} is no metadata service: {error}")
