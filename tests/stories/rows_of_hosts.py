@@ -1,20 +1,28 @@
 """Rows for causes that affect a whole host."""
 
 from dataclasses import replace
+from datetime import timedelta
 
+from tests.stories.harness import NOON, rfc3339
 from tests.stories.rows import (
     CANCELED,
+    COMPLETED,
+    DAYS,
+    FAILURE,
     MINUTES,
+    REPAIR,
     SCHEDULED,
     STARTED,
     Advance,
     Approve,
     ExpectedMaintenance,
-    OperatorCommand,
     Row,
     Step,
+    immediate,
     last,
+    planned,
     post,
+    repost,
     wait_for_notice,
 )
 
@@ -26,16 +34,30 @@ ON_C = (("roles", ["FrontEnd_IN_0"]), ("gpu", ["gpu_0"]))
 FREEZE = ExpectedMaintenance(
     type="Freeze", host="host-a", notice=900, duration=9, events=ON_A
 )
+WORN = ExpectedMaintenance(
+    type="Redeploy",
+    host="host-a",
+    cause="degraded",
+    notice=7 * DAYS,
+    description=REPAIR,
+    events=ON_A,
+)
+DEAD = ExpectedMaintenance(
+    type="Reboot",
+    host="host-a",
+    cause="host-failure",
+    notice=None,
+    description=FAILURE,
+    events=ON_A,
+)
+FAILS_ON_THE_THIRD_DAY = {"fails_by": rfc3339(NOON + timedelta(days=3))}
 
 ROWS = (
-    Row(
-        name="maintained: a Freeze unless it is said otherwise",
-        acts={"m": FREEZE},
-        steps=(
-            post("hosts/host-a/maintain", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 15 * MINUTES),
-            *last("m", 9),
-        ),
+    planned(
+        "maintained: a Freeze unless it is said otherwise",
+        "hosts/host-a/maintain",
+        FREEZE,
+        lasts=9,
     ),
     Row(
         name="maintained by a Reboot that all approve",
@@ -48,55 +70,73 @@ ROWS = (
             *last("m"),
         ),
     ),
-    Row(
-        name="maintained by a Redeploy, with two update domains of a group",
-        acts={
-            "m": ExpectedMaintenance(
-                type="Redeploy", host="host-b", notice=10 * MINUTES, events=ON_B
-            )
-        },
-        steps=(
-            post("hosts/host-b/maintain", {"type": "Redeploy"}, then={"m": SCHEDULED}),
-            *wait_for_notice("m", 10 * MINUTES),
-            *last("m"),
+    planned(
+        "maintained by a Redeploy, with two update domains of a group",
+        "hosts/host-b/maintain",
+        ExpectedMaintenance(
+            type="Redeploy", host="host-b", notice=10 * MINUTES, events=ON_B
         ),
+        {"type": "Redeploy"},
     ),
-    Row(
-        name="maintained with words and times of the operator's own",
-        acts={
-            "m": ExpectedMaintenance(
-                type="Freeze",
-                host="host-c",
-                notice=20 * MINUTES,
-                duration=30,
-                description="A new switch.",
-                reason="ticket 7",
-                events=ON_C,
-            )
+    planned(
+        "maintained with words and times of the operator's own",
+        "hosts/host-c/maintain",
+        ExpectedMaintenance(
+            type="Freeze",
+            host="host-c",
+            notice=20 * MINUTES,
+            duration=30,
+            description="A new switch.",
+            reason="ticket 7",
+            events=ON_C,
+        ),
+        {
+            "notice_seconds": 20 * MINUTES,
+            "duration_seconds": 30,
+            "description": "A new switch.",
+            "reason": "ticket 7",
         },
+        lasts=30,
+    ),
+    planned("degraded: seven days", "hosts/host-a/degraded", WORN),
+    Row(
+        name="degraded, and then predicted to fail sooner",
+        acts={"m": WORN, "sooner": replace(WORN, notice=2 * DAYS)},
         steps=(
+            post("hosts/host-a/degraded", then={"m": SCHEDULED}),
+            Step(do=Advance(seconds=1 * DAYS)),
             post(
-                "hosts/host-c/maintain",
-                {
-                    "notice_seconds": 20 * MINUTES,
-                    "duration_seconds": 30,
-                    "description": "A new switch.",
-                    "reason": "ticket 7",
-                },
-                then={"m": SCHEDULED},
+                "hosts/host-a/degraded",
+                FAILS_ON_THE_THIRD_DAY,
+                then={"m": CANCELED, "sooner": SCHEDULED},
             ),
-            *wait_for_notice("m", 20 * MINUTES),
-            *last("m", 30),
+            *wait_for_notice("sooner", 2 * DAYS),
+            *last("sooner"),
         ),
     ),
     Row(
-        name="maintained, and called off",
-        acts={"m": FREEZE},
+        name="degraded, and well again",
+        acts={"m": WORN},
         steps=(
-            post("hosts/host-a/maintain", then={"m": SCHEDULED}),
-            Step(do=Advance(seconds=8 * MINUTES)),
-            Step(do=OperatorCommand(act="m", what="cancel"), then={"m": CANCELED}),
-            Step(do=Advance(seconds=10 * MINUTES)),
+            post("hosts/host-a/degraded", then={"m": SCHEDULED}),
+            repost("hosts/host-a/recovered", concerned=["m"], then={"m": CANCELED}),
+        ),
+    ),
+    immediate(
+        "failed, for a time that is known",
+        "hosts/host-a/failed",
+        replace(DEAD, duration=600, reason="fuse"),
+        {"duration_seconds": 600, "reason": "fuse"},
+        lasts=600,
+    ),
+    Row(
+        name="failed twice, of which VMs are notified once, and well again",
+        acts={"m": DEAD},
+        steps=(
+            post("hosts/host-a/failed", then={"m": STARTED}),
+            repost("hosts/host-a/failed", concerned=["m"]),
+            Step(do=Advance(seconds=1 * DAYS)),
+            repost("hosts/host-a/recovered", concerned=["m"], then={"m": COMPLETED}),
         ),
     ),
 )

@@ -10,12 +10,12 @@ from tests.stories.rows import (
     STARTED,
     Approve,
     ExpectedMaintenance,
-    Poll,
     Row,
     Step,
+    immediate,
     last,
+    planned,
     post,
-    wait_for_notice,
 )
 
 RESTARTED = ExpectedMaintenance(
@@ -52,16 +52,8 @@ DELETED = ExpectedMaintenance(
 QUIET = [("quiet", ["quiet-0"])]
 SWIFT = [("swift", ["swift-0"])]
 
-RESTARTS = (
-    Row(
-        name="a user restarts a VM whose group listens",
-        acts={"m": RESTARTED},
-        steps=(
-            post("vms/web-0/restart", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 15 * MINUTES),
-            *last("m"),
-        ),
-    ),
+ROWS = (
+    planned("a user restarts a VM whose group listens", "vms/web-0/restart", RESTARTED),
     Row(
         name="a user restarts a VM, and another of its group approves",
         acts={"m": RESTARTED},
@@ -71,160 +63,59 @@ RESTARTS = (
             *last("m"),
         ),
     ),
-    Row(
-        name="a user restarts a VM with words and times of his own",
-        acts={
-            "m": replace(
-                RESTARTED,
-                notice=3600,
-                duration=40,
-                description="New kernel.",
-                reason="CVE",
-            )
+    planned(
+        "a user restarts a VM with their own words and times",
+        "vms/web-0/restart",
+        replace(
+            RESTARTED, notice=3600, duration=40, description="New kernel.", reason="CVE"
+        ),
+        {
+            "notice_seconds": 3600,
+            "duration_seconds": 40,
+            "description": "New kernel.",
+            "reason": "CVE",
         },
-        steps=(
-            post(
-                "vms/web-0/restart",
-                {
-                    "notice_seconds": 3600,
-                    "duration_seconds": 40,
-                    "description": "New kernel.",
-                    "reason": "CVE",
-                },
-                then={"m": SCHEDULED},
-            ),
-            *wait_for_notice("m", 3600),
-            *last("m", 40),
-        ),
+        lasts=40,
     ),
-    Row(
-        name="a user restarts a VM whose group is silent",
-        acts={"m": replace(RESTARTED, notice=None, events=QUIET)},
-        steps=(post("vms/quiet-0/restart", then={"m": STARTED}), *last("m")),
+    immediate(
+        "a user restarts a VM whose group is silent",
+        "vms/quiet-0/restart",
+        replace(RESTARTED, notice=None, events=QUIET),
     ),
-    Row(
-        name="a user restarts a VM whose neighbour has just asked",
-        acts={"m": replace(RESTARTED, events=QUIET)},
-        steps=(
-            Step(do=Poll(vm="quiet-1")),
-            post("vms/quiet-0/restart", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 15 * MINUTES),
-            *last("m"),
-        ),
+    immediate(
+        "a user restarts a VM whose group approves that beforehand",
+        "vms/swift-0/restart",
+        replace(RESTARTED, notice=None, events=SWIFT, approved="policy"),
     ),
-    Row(
-        name="a user restarts a VM whose group approves that beforehand",
-        acts={"m": replace(RESTARTED, notice=None, events=SWIFT, approved="policy")},
-        steps=(post("vms/swift-0/restart", then={"m": STARTED}), *last("m")),
+    planned(
+        "a user redeploys a VM whose group listens", "vms/web-0/redeploy", REDEPLOYED
     ),
-    Row(
-        name="a user redeploys a VM whose group listens",
-        acts={"m": REDEPLOYED},
-        steps=(
-            post("vms/web-0/redeploy", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 10 * MINUTES),
-            *last("m"),
-        ),
+    planned("a user gives a VM a new image", "vms/web-0/reimage", REIMAGED),
+    planned(
+        "the platform gives a VM a new image, whether its group listens or not",
+        "vms/quiet-0/reimage",
+        replace(REIMAGED, source="Platform", events=QUIET),
+        {"source": "platform"},
     ),
-    Row(
-        name="a user redeploys a VM whose group is silent",
-        acts={"m": replace(REDEPLOYED, notice=None, events=QUIET)},
-        steps=(post("vms/quiet-0/redeploy", then={"m": STARTED}), *last("m")),
+    planned(
+        "a spot VM is evicted, and stays in the fleet", "vms/pool_1/evict", EVICTED
     ),
-    Row(
-        name="a user redeploys a VM whose group approves that beforehand",
-        acts={"m": replace(REDEPLOYED, notice=None, events=SWIFT, approved="policy")},
-        steps=(post("vms/swift-0/redeploy", then={"m": STARTED}), *last("m")),
+    planned(
+        "a VM is deleted from a scale set with terminate notice",
+        "vms/batch_0/delete",
+        replace(DELETED, notice=600, events=[("batch", ["batch_0"])]),
+        gone=["batch_0"],
     ),
-    Row(
-        name="a user gives a VM a new image",
-        acts={"m": REIMAGED},
-        steps=(
-            post("vms/web-0/reimage", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 15 * MINUTES),
-            *last("m"),
-        ),
+    immediate(
+        "a VM is deleted from a scale set without terminate notice",
+        "vms/pool_0/delete",
+        DELETED,
+        gone=["pool_0"],
     ),
-    Row(
-        name="a user gives a VM of a silent group a new image",
-        acts={"m": replace(REIMAGED, notice=None, events=QUIET)},
-        steps=(
-            post("vms/quiet-0/reimage", {"source": "user"}, then={"m": STARTED}),
-            *last("m"),
-        ),
-    ),
-    Row(
-        name="the platform gives a VM a new image, whether its group listens or not",
-        acts={"m": replace(REIMAGED, source="Platform", events=QUIET)},
-        steps=(
-            post("vms/quiet-0/reimage", {"source": "platform"}, then={"m": SCHEDULED}),
-            *wait_for_notice("m", 15 * MINUTES),
-            *last("m"),
-        ),
+    immediate(
+        "a VM on its own is deleted",
+        "vms/lone/delete",
+        replace(DELETED, events=[("lone", ["lone"])]),
+        gone=["lone"],
     ),
 )
-
-ENDS = (
-    Row(
-        name="a spot VM is evicted, and stays in the fleet",
-        acts={"m": EVICTED},
-        steps=(
-            post("vms/pool_1/evict", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 30),
-            *last("m"),
-        ),
-    ),
-    Row(
-        name="a spot VM is evicted, and gives way early",
-        acts={"m": EVICTED},
-        steps=(
-            post("vms/pool_1/evict", then={"m": SCHEDULED}),
-            Step(do=Approve(act="m", vm="pool_1"), then={"m": STARTED}),
-            *last("m"),
-        ),
-    ),
-    Row(
-        name="a VM is deleted from a scale set with terminate notice",
-        acts={"m": replace(DELETED, notice=600, events=[("batch", ["batch_0"])])},
-        steps=(
-            post("vms/batch_0/delete", then={"m": SCHEDULED}),
-            *wait_for_notice("m", 600),
-            *last("m", gone=["batch_0"]),
-        ),
-    ),
-    Row(
-        name="a VM is deleted from a scale set with terminate notice, and approves",
-        acts={"m": replace(DELETED, notice=600, events=[("batch", ["batch_0"])])},
-        steps=(
-            post("vms/batch_0/delete", then={"m": SCHEDULED}),
-            Step(do=Approve(act="m", vm="batch_0"), then={"m": STARTED}),
-            *last("m", gone=["batch_0"]),
-        ),
-    ),
-    Row(
-        name="a VM is deleted from a scale set without terminate notice",
-        acts={"m": DELETED},
-        steps=(
-            post("vms/pool_0/delete", then={"m": STARTED}),
-            *last("m", gone=["pool_0"]),
-        ),
-    ),
-    Row(
-        name="a VM on its own is deleted",
-        acts={"m": replace(DELETED, events=[("lone", ["lone"])])},
-        steps=(
-            post("vms/lone/delete", then={"m": STARTED}),
-            *last("m", gone=["lone"]),
-        ),
-    ),
-    Row(
-        name="a spot VM is deleted from a scale set with terminate notice",
-        acts={"m": replace(DELETED, events=[("batch", ["batch_2"])])},
-        steps=(
-            post("vms/batch_2/delete", then={"m": STARTED}),
-            *last("m", gone=["batch_2"]),
-        ),
-    ),
-)
-
-ROWS = (*RESTARTS, *ENDS)
