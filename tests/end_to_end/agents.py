@@ -13,8 +13,6 @@ from typing import Any
 from tests.end_to_end.program import FOREWARN, environment_of, until
 from tests.patience import PATIENCE
 
-_DEADLINE = PATIENCE
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
@@ -58,7 +56,7 @@ class Agent:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_DEADLINE)
+        return self.process.wait(PATIENCE)
 
 
 def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
@@ -98,7 +96,7 @@ def an_agent(
         yield Agent(folder=folder, state=state, process=process)
     finally:
         process.kill()
-        process.wait(_DEADLINE)
+        process.wait(PATIENCE)
 
 
 def wait_until(moment: float) -> None:

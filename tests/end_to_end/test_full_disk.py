@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from tests.end_to_end.program import Program, run_within, serving, until
+from tests.end_to_end.program import PORTS, Program, check_sentence, run, serving, until
 from tests.end_to_end.small_disk import SmallDisk, a_small_disk
 from tests.patience import PATIENCE
 from tests.server.support.service import ReceivedResponse
@@ -19,15 +19,6 @@ name = "many"
 kind = "scale-set"
 listening = "always"
 """ + "".join(f'[[vms]]\nname = "vm-{each}"\ngroup = "many"\n' for each in range(VMS))
-
-PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Path:
-    path = tmp_path / "many.toml"
-    path.write_text(FLEET)
-    return path
 
 
 @pytest.fixture
@@ -108,9 +99,9 @@ class ApprovingClients:
 
 
 def test_approvals_survive_a_disk_that_fills_up(
-    tmp_path: Path, fleet: Path, disk: SmallDisk
+    tmp_path: Path, disk: SmallDisk
 ) -> None:
-    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+    with serving(tmp_path, fleet=FLEET, within=disk.within) as program:
         ids = announce_to_all(program)
         clients = ApprovingClients(program, ids)
         clients.start()
@@ -134,10 +125,8 @@ def test_approvals_survive_a_disk_that_fills_up(
         assert "Traceback" not in program.log
 
 
-def test_a_kill_on_a_full_disk_loses_nothing(
-    tmp_path: Path, fleet: Path, disk: SmallDisk
-) -> None:
-    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+def test_a_kill_on_a_full_disk_loses_nothing(tmp_path: Path, disk: SmallDisk) -> None:
+    with serving(tmp_path, fleet=FLEET, within=disk.within) as program:
         ids = announce_to_all(program)
         for number in range(10):
             program.service.approve_as(f"vm-{number}", ids[number])
@@ -146,14 +135,11 @@ def test_a_kill_on_a_full_disk_loses_nothing(
         before = program.service.as_vm("vm-0")
         program.kill()
 
-    refused = run_within(disk.within, tmp_path, "serve", *PORTS)
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith("forewarn: ")
-    assert refused.err.count("\n") == 1
-    assert "full" in refused.err
+    refused = run(tmp_path, "serve", *PORTS, within=disk.within)
+    check_sentence(refused, 1, "full")
 
     disk.free()
-    with serving(tmp_path, fleet=fleet, within=disk.within) as program:
+    with serving(tmp_path, fleet=FLEET, within=disk.within) as program:
         after = program.service.as_vm("vm-0")
         assert (after.body, after.headers["ETag"]) == (
             before.body,
@@ -167,8 +153,7 @@ def test_a_first_start_on_a_full_disk_reports_it(
     tmp_path: Path, disk: SmallDisk
 ) -> None:
     disk.fill()
-    refused = run_within(disk.within, tmp_path, "serve", *PORTS, FOREWARN_TOKEN=None)
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith("forewarn: ")
-    assert refused.err.count("\n") == 1
+    words = ("serve", *PORTS)
+    refused = run(tmp_path, *words, within=disk.within, FOREWARN_TOKEN=None)
+    check_sentence(refused, 1)
     assert [file.name for file in disk.outside.iterdir()] == ["ballast"]

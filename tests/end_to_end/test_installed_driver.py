@@ -10,8 +10,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.end_to_end.program import finish, run, serving, until
-from tests.end_to_end.test_refusals import PORTS, check_sentence
+from tests.end_to_end.program import (
+    PORTS,
+    check_sentence,
+    finish,
+    run,
+    serving,
+    until,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver"
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
@@ -85,11 +91,3 @@ def test_a_missing_driver_option_is_a_one_line_error(
     options = ("serve", *PORTS, "--driver", "http")
     ended = run(tmp_path, *options, PYTHONPATH=str(installed))
     check_sentence(ended, 1, "http", "forewarn_driver_http:HttpDriver", "url")
-
-
-@pytest.mark.full
-def test_an_unknown_driver_lists_the_installed_ones(
-    tmp_path: Path,
-) -> None:
-    ended = run(tmp_path, "serve", *PORTS, "--driver", "http")
-    check_sentence(ended, 2, "nothing, operator, script", "http")
