@@ -1,4 +1,4 @@
-"""Limits of the real program: connections, files, memory and request rate."""
+"""Limits of the real program: file descriptors and memory."""
 
 import resource
 import socket
@@ -19,18 +19,13 @@ GET = a_request(events_of("web-0"), "Metadata: true")
 HEALTH = a_request("/healthz", host="Host: localhost")
 
 
-def status_line_of(
-    where: str,
-    request: bytes,
-    source: str = "127.0.0.1",
-    patience: float = PATIENCE,
-) -> bytes:
+def status_line_of(where: str, request: bytes, patience: float = PATIENCE) -> bytes:
     """Send a request on a new connection; return the status line, empty if closed.
 
     Without free file descriptors, the system may also leave the connection waiting.
     """
     try:
-        with connect(where, source) as client:
+        with connect(where) as client:
             client.sendall(request)
             client.settimeout(patience)
             return client.recv(65536).split(b"\r\n")[0]
@@ -38,18 +33,13 @@ def status_line_of(
         return b""
 
 
-def connect(where: str, source: str = "127.0.0.1") -> socket.socket:
+def connect(where: str) -> socket.socket:
     address = urlsplit(where)
-    return socket.create_connection(
-        (address.hostname, address.port), PATIENCE, source_address=(source, 0)
-    )
+    return socket.create_connection((address.hostname, address.port), PATIENCE)
 
 
 OK = b"HTTP/1.1 200 OK"
 FULL = "more are closed at once"  # logged when the first connection is closed
-
-
-# --- connections -------------------------------------------------------------
 
 
 # --- files -------------------------------------------------------------------
@@ -154,6 +144,3 @@ def test_clients_that_never_read_cost_little_memory(tmp_path: Path) -> None:
                 assert poller.request().status == 200
         time.sleep(0.5)
         assert program.memory - before < 20 * 512 + 4096
-
-
-# --- requests ----------------------------------------------------------------

@@ -1,16 +1,12 @@
 """The program on PostgreSQL: restarts, kills, and a database that stops or hangs."""
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 
 import pytest
+from tests.end_to_end.client_load import polling
 from tests.end_to_end.program import PORTS, Program, check_sentence, run, serving, until
 from tests.postgres import PostgresServer
-from tests.server.support.service import RunningService
 
 
 @pytest.fixture
@@ -21,25 +17,6 @@ def url(durable_postgres: PostgresServer) -> str:
 # --- a database that stops ---------------------------------------------------
 
 
-@contextmanager
-def polling_vm(service: RunningService, vm: str) -> Iterator[set[int]]:
-    """Poll continuously, and collect the statuses of all responses."""
-    statuses: set[int] = set()
-    over = Event()
-
-    def ask() -> None:
-        while not over.wait(0.01):
-            statuses.add(service.as_vm(vm).status)
-
-    with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask)
-        try:
-            yield statuses
-        finally:
-            over.set()
-        asking.result()
-
-
 def test_the_service_survives_a_database_restart(
     tmp_path: Path, url: str, durable_postgres: PostgresServer
 ) -> None:
@@ -47,7 +24,7 @@ def test_the_service_survives_a_database_restart(
     with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0.2") as program:
         service = program.service
         event = service.announce(vms=["web-0"])["events"][0]["id"]
-        with polling_vm(service, "web-1") as statuses:
+        with polling(service, "web-1") as statuses:
             with durable_postgres.stopped():
                 shown = service.document("web-1")
                 approval = service.approve_as("web-0", event)
@@ -64,7 +41,7 @@ def test_the_service_survives_a_database_restart(
             assert service.approve_as("web-0", event).status == 200
             until(lambda: service.document("web-1")["Events"] == [])
             assert service.request("GET", "/readyz").status == 200
-        assert statuses == {200}
+        assert {*statuses} == {200}
         kinds = [fact["fact"] for fact in service.facts("Announced", "Approved")]
         assert kinds == ["Announced", "Approved"]
         check_log(program)
@@ -76,9 +53,6 @@ def check_log(program: Program) -> None:
     assert any("Connection refused" in line["message"] for line in lines)
     assert not any("exception" in line for line in lines)
     assert "hush" not in program.log
-
-
-# --- a database that hangs ---------------------------------------------------
 
 
 # --- refused starts ----------------------------------------------------------
