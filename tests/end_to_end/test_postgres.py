@@ -1,4 +1,4 @@
-"""The program on PostgreSQL: restarts, kills, and a database that stops or hangs."""
+"""The program on PostgreSQL: a database that stops, and a missing driver."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,6 @@ from tests.postgres import PostgresServer
 @pytest.fixture
 def url(durable_postgres: PostgresServer) -> str:
     return durable_postgres.url(schema=durable_postgres.new_schema())
-
-
-# --- a database that stops ---------------------------------------------------
 
 
 def test_the_service_survives_a_database_restart(
@@ -53,9 +50,6 @@ def check_log(program: Program) -> None:
     assert any("Connection refused" in line["message"] for line in lines)
     assert not any("exception" in line for line in lines)
     assert "hush" not in program.log
-
-
-# --- refused starts ----------------------------------------------------------
 
 
 def test_without_the_driver_an_error_says_what_to_install(tmp_path: Path) -> None:
