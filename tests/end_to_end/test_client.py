@@ -25,7 +25,6 @@ from tests.patience import PATIENCE
 
 from forewarn import Client
 from forewarn.client import Change, aio
-from forewarn.errors import Refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-client.md"
 SLOWLY = 20.0  # seconds between polls; sooner changes came by long poll
@@ -33,16 +32,7 @@ SLOWLY = 20.0  # seconds between polls; sooner changes came by long poll
 #: One VM for each test of the shared service, so that none sees another's events.
 FLEET = "".join(
     f'[[vms]]\nname = "{name}"\n'
-    for name in (
-        "held",
-        "off",
-        "known",
-        "refused",
-        "awaited",
-        "command",
-        "terminal",
-        "page",
-    )
+    for name in ("off", "awaited", "command", "terminal", "page")
 )
 
 
@@ -101,19 +91,6 @@ def test_a_watch_survives_a_restart_of_the_service(tmp_path: Path) -> None:
                 again.service.announce(vms=["web-1"])
                 until(lambda: len(changes) == 2)
                 assert len(changes[1][1].events) == 2
-
-
-def test_an_instance_knows_its_name(program: Program) -> None:
-    with Client(endpoint_of(program, "known")) as client:
-        assert client.instance().name == "known"
-
-
-def test_a_refusal_contains_the_service_message(program: Program) -> None:
-    with Client(endpoint_of(program, "refused")) as client:
-        with pytest.raises(Refused) as caught:
-            client.approve("nonsense")
-        assert caught.value.status == 400
-        assert "NONSENSE" in str(caught.value).upper()
 
 
 def test_the_async_client_receives_changes_immediately(program: Program) -> None:

@@ -11,10 +11,7 @@ from threading import Thread
 
 import pytest
 from tests.end_to_end.program import (
-    PORTS,
-    check_sentence,
     finish,
-    run,
     serving,
     until,
 )
@@ -82,12 +79,3 @@ def test_an_installed_driver_acts_and_its_reports_are_recorded(
     assert {"vm": "web-1", "type": "Reboot", "attempt": 1} in bodies
     assert (done["vms"], failed["vms"]) == (["web-1"], ["web-2"])
     assert failed["detail"] == "HTTP Error 503: Service Unavailable"
-
-
-@pytest.mark.full
-def test_a_missing_driver_option_is_a_one_line_error(
-    tmp_path: Path, installed: Path
-) -> None:
-    options = ("serve", *PORTS, "--driver", "http")
-    ended = run(tmp_path, *options, PYTHONPATH=str(installed))
-    check_sentence(ended, 1, "http", "forewarn_driver_http:HttpDriver", "url")

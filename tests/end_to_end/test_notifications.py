@@ -6,10 +6,7 @@ from pathlib import Path
 from threading import Event
 
 from tests.end_to_end.program import (
-    PORTS,
     Program,
-    check_sentence,
-    run,
     serving,
     until,
 )
@@ -86,11 +83,3 @@ def test_log_notifications_are_json_at_any_log_level(tmp_path: Path) -> None:
     assert line["logger"] == "forewarn.notifications"
     assert line["event"]["subject"] == maintenance["id"]
     assert maintenance["id"] in line["message"]
-
-
-def test_invalid_settings_are_a_one_line_error(tmp_path: Path) -> None:
-    ended = run(tmp_path, "serve", *PORTS, "--webhook", "ops.example")
-    check_sentence(ended, 2, "--webhook", "https://ops.example/hook")
-    text = '[[notify.targets]]\nname = "ops"\nkind = "pigeon"\n'
-    ended = run(tmp_path, "serve", *PORTS, *a_file(tmp_path, text))
-    check_sentence(ended, 2, "forewarn.toml", "webhook, log", "pigeon")
