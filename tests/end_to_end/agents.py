@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,8 +96,3 @@ def an_agent(
     finally:
         process.kill()
         process.wait(PATIENCE)
-
-
-def wait_until(moment: float) -> None:
-    """Wait until `moment` on the monotonic clock."""
-    time.sleep(max(0.0, moment - time.monotonic()))

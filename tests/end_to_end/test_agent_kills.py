@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from tests.agent.support.hook_builders import is_gone
 from tests.end_to_end.agent_forks import AgentForks, agent_forks
-from tests.end_to_end.agents import a_plan, wait_until
+from tests.end_to_end.agents import a_plan
 from tests.end_to_end.client_load import journal
 from tests.end_to_end.program import Program, serving, until
 from tests.lanes import SEED, size
@@ -95,7 +95,8 @@ class KilledAgent:
             if self.dice.random() < 0.5:  # during its hooks, however late they begin
                 wait_for(lambda: self._has_begun(maintenance["events"][0]["id"]))
                 began = time.monotonic()
-            wait_until(began + self.dice.uniform(0, LONGEST))
+            moment = began + self.dice.uniform(0, LONGEST)
+            time.sleep(max(0.0, moment - time.monotonic()))
             os.kill(agent, signal.SIGKILL)
             assert is_gone(agent)  # systemd also waits before it restarts a service
             agent = self.forks.begin(file)

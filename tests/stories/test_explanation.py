@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.stories.harness import NOON, ServiceHarness, rfc3339
-from tests.stories.rows import COMPLETED, SCHEDULED, STARTED
+from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
+from tests.stories.support.rows import COMPLETED, SCHEDULED, STARTED
 
 EXPLANATION = ["phase", "due", "waits", "starts_at_latest", "sentences"]
 WAIT = ["kind", "what", "since", "opens_at", "opened_by"]

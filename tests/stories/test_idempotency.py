@@ -1,7 +1,7 @@
 """Idempotency keys: a repeated request takes effect once."""
 
 import pytest
-from tests.stories.harness import ServiceHarness
+from tests.stories.support.harness import ServiceHarness
 
 ROUTES = (
     "vms/web-0/restart",

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.end_to_end.client_load import journal
 from tests.stories.conftest import Make
-from tests.stories.harness import ServiceHarness
-from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
+from tests.stories.support.harness import ServiceHarness
+from tests.stories.support.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
 
 TEN = [f"batch_{number}" for number in (0, 1, *range(3, 11))]
 *NINE, STUBBORN = TEN

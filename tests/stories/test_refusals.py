@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.stories.conftest import Make
-from tests.stories.harness import NOON, ServiceHarness, rfc3339
+from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
 
 VM_ROUTES = ("restart", "redeploy", "reimage", "evict", "delete")
 HOST_ROUTES = ("maintain", "degraded", "failed", "recovered")

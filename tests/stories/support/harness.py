@@ -14,7 +14,7 @@ from tests.server.support.service import (
     RunningService,
     a_service,
 )
-from tests.stories.connection import PollConnection, PollResponse, a_connection
+from tests.stories.support.connection import PollConnection, PollResponse, a_connection
 
 FLEET = Path(__file__).with_name("fleet.toml")
 NOON = datetime(YEAR, 1, 1, 12, tzinfo=UTC)

@@ -7,9 +7,15 @@ from datetime import datetime
 from typing import assert_never
 
 from tests.server.support.service import ReceivedResponse
-from tests.stories.harness import FLEET, ServiceHarness, rfc3339
-from tests.stories.oracle import VERSIONS, Audience, ModelMaintenance, audiences, normal
-from tests.stories.rows import Advance, Approve, Do, Post, Row, Step
+from tests.stories.support.harness import FLEET, ServiceHarness, rfc3339
+from tests.stories.support.oracle import (
+    VERSIONS,
+    Audience,
+    ModelMaintenance,
+    audiences,
+    normal,
+)
+from tests.stories.support.rows import Advance, Approve, Do, Post, Row, Step
 
 GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 

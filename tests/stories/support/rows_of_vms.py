@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.stories.rows import (
+from tests.stories.support.rows import (
     MINUTES,
     REDEPLOY,
     RESTART,

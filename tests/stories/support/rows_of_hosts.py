@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.stories.harness import NOON, rfc3339
-from tests.stories.rows import (
+from tests.stories.support.harness import NOON, rfc3339
+from tests.stories.support.rows import (
     CANCELED,
     COMPLETED,
     DAYS,
