@@ -110,7 +110,7 @@ def test_a_reboot_is_approved_when_its_hook_has_succeeded(
 
 
 def check_report(folder: Path, agent: Agent, event: str) -> None:
-    """Check that the agent's report tells the whole story of `event`."""
+    """Check that the agent's report contains the whole story of `event`."""
     done = run(folder, "agent", "report", event[:8], "--state", str(agent.state))
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Reboot of done\n\n  event        {event}\n")
