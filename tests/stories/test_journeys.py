@@ -93,35 +93,6 @@ def test_an_event_is_withdrawn_when_all_vms_of_its_group_have_moved_away(
     assert harness.service.approve_as("web-0", mine).status == 200  # too late
 
 
-def test_a_live_event_keeps_its_vm_group_and_host_in_the_fleet(
-    harness: ServiceHarness,
-) -> None:
-    maintenance = harness.create("hosts/host-c/maintain")  # FrontEnd_IN_0 and gpu_0
-    fleet = {
-        name: harness.service.get(f"/v1/{name}?limit=1000")["items"]
-        for name in ("hosts", "groups", "vms")
-    }
-    less = {**fleet, "vms": [vm for vm in fleet["vms"] if vm["group"] != "gpu"]}
-    less["groups"] = [group for group in fleet["groups"] if group["name"] != "gpu"]
-    refused = [
-        harness.change_vm("gpu_0", group="web"),
-        harness.change_vm("gpu_0", update_domain=9),
-        harness.put("fleet?remove=true", less),
-    ]
-    for answer in refused:
-        assert answer.status == 409
-        assert maintenance["id"] in answer.detail
-    assert harness.delete("groups/gpu").status == 409
-    assert harness.delete("hosts/host-c").status == 409
-    assert harness.service.get("/v1/vms?limit=1000")["items"] == fleet["vms"]
-
-    assert harness.change_vm("gpu_0", zone="2").status == 200
-    assert harness.change_vm("gpu_0", host=None).status == 200
-    assert harness.delete("vms/FrontEnd_IN_0").status == 204
-    assert harness.phase(maintenance) == CANCELED
-    assert harness.delete("hosts/host-c").status == 204
-
-
 # --- tenants -----------------------------------------------------------------
 
 

@@ -105,14 +105,6 @@ def test_a_body_that_is_no_object_with_known_keys_is_refused(
     assert word in answer.detail
 
 
-def test_too_little_notice_is_refused_with_the_earliest_time(
-    unchanged: ServiceHarness,
-) -> None:
-    answer = unchanged.post("vms/web-0/restart", {"notice_seconds": 60})
-    assert answer.status == 422
-    assert f"{NOON.year}-01-01T12:15:00Z" in answer.detail
-
-
 def test_user_operations_beyond_the_limit_are_refused(make: Make) -> None:
     harness = make(user_operations_limit=2)
     first, second = (harness.create(f"vms/{vm}/restart") for vm in ("web-0", "web-1"))

@@ -101,10 +101,6 @@ class ServiceHarness:
         """Create or change a part of the fleet."""
         return self.service.request("PUT", f"/v1/{path}", body)
 
-    def delete(self, path: str) -> ReceivedResponse:
-        """Remove a part of the fleet."""
-        return self.service.request("DELETE", f"/v1/{path}")
-
     def create(self, path: str, **body: object) -> Any:
         """Send a request that creates one maintenance, and return it."""
         answer = self.post(path, body or None)
