@@ -27,7 +27,6 @@ from tests.postgres_binaries import (
 
 PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
 
-_DEADLINE = PATIENCE
 _PORTS = range(20_000, 30_000)  # below those that connections are made from
 _SETTINGS = (
     "listen_addresses=127.0.0.1",
@@ -59,7 +58,7 @@ class PostgresServer:
         ready: Queue[bool] = Queue()
         self.scribe = Thread(target=_write_down, args=(self.process, self.log, ready))
         self.scribe.start()
-        assert ready.get(timeout=_DEADLINE), self.log.read_text()
+        assert ready.get(timeout=PATIENCE), self.log.read_text()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -77,7 +76,7 @@ class PostgresServer:
             return
         with process:  # closes the pipe
             process.send_signal(how)
-            process.wait(_DEADLINE)
+            process.wait(PATIENCE)
             self.scribe.join()
 
     @property

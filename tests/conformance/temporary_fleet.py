@@ -77,6 +77,11 @@ class TemporaryFleet:
         }
         return self._made_by("/v1/maintenances", order)
 
+    def announce_to_vm(self, type: str = "Reboot", **more: object) -> tuple[VM, str]:
+        """Announce an event of the first VM of a new group; return both."""
+        (vm, _) = self.group()
+        return vm, self.announce(type, vm, **more).event
+
     def operate(self, vm: VM, operation: str, **more: object) -> AnnouncedMaintenance:
         """Restart, redeploy, reimage, evict or delete `vm`."""
         return self._made_by(f"/v1/vms/{vm.name}/{operation}", more)

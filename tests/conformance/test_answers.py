@@ -185,8 +185,7 @@ def test_resources_is_always_an_array(notified_vm: VM, version: str) -> None:
 @fact("4.7c")
 @pytest.mark.parametrize("type", ["Freeze", "Preempt", "Terminate"])
 def test_a_description_is_always_text(fleet: TemporaryFleet, type: str) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm)
+    vm, _ = fleet.announce_to_vm(type)
     text = vm.event()["Description"]
     assert isinstance(text, str), f"expected text, seen {text!r}"
 
@@ -194,7 +193,6 @@ def test_a_description_is_always_text(fleet: TemporaryFleet, type: str) -> None:
 @fact("4.7d")
 @pytest.mark.parametrize("duration", [-1, 0, 9])
 def test_a_duration_is_a_whole_number(fleet: TemporaryFleet, duration: int) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Freeze", vm, duration_seconds=duration)
+    vm, _ = fleet.announce_to_vm("Freeze", duration_seconds=duration)
     number = vm.event()["DurationInSeconds"]
     assert type(number) is int, f"expected a JSON integer, seen {number!r}"

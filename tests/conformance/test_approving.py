@@ -7,17 +7,11 @@ import pytest
 from tests.conformance.control import Clock
 from tests.conformance.facts import fact
 from tests.conformance.temporary_fleet import TemporaryFleet
-from tests.conformance.vm import VERSIONS, VM, approval
+from tests.conformance.vm import VERSIONS, approval
 
 HIDING = [("Preempt", "2017-03-01"), ("Preempt", "2017-08-01")] + [
     ("Terminate", each) for each in VERSIONS[:3]
 ]
-
-
-def announce_to_vm(fleet: TemporaryFleet, type: str = "Reboot") -> tuple[VM, str]:
-    """Return a VM with one event, and the event's id."""
-    (vm, _) = fleet.group()
-    return vm, fleet.announce(type, vm).event
 
 
 def written(id: str, **more: Any) -> bytes:
@@ -26,7 +20,7 @@ def written(id: str, **more: Any) -> bytes:
 
 @fact("9.1a")
 def test_the_documented_body_approves(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     body = b'{"StartRequests":[{"EventId":"%b"}]}' % event.encode()
     assert vm.post(body).status == 200
     assert vm.statuses == ["Started"]
@@ -37,7 +31,7 @@ def test_the_documented_body_approves(fleet: TemporaryFleet) -> None:
 def test_the_incarnation_may_be_text_or_a_number(
     fleet: TemporaryFleet, form: type[str] | type[int]
 ) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     body = written(event, DocumentIncarnation=form(vm.incarnation))
     assert vm.post(body).status == 200
     assert vm.statuses == ["Started"]
@@ -46,7 +40,7 @@ def test_the_incarnation_may_be_text_or_a_number(
 @fact("9.1c")
 @pytest.mark.parametrize("value", [None, "0", 0, 999, "-1", "text"])
 def test_the_incarnation_is_ignored(fleet: TemporaryFleet, value: object) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert vm.post(written(event, DocumentIncarnation=value)).status == 200
     assert vm.statuses == ["Started"]
 
@@ -74,14 +68,14 @@ def test_a_second_approval_is_accepted(fleet: TemporaryFleet) -> None:
 
 @fact("9.3b")
 def test_the_response_to_an_approval_is_empty_or_json(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     body = vm.approve(event).body
     assert not body or json.loads(body) is not None
 
 
 @fact("9.3c")
 def test_the_response_to_an_approval_is_empty(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     answer = vm.approve(event)
     assert (answer.status, answer.body) == (200, b"")
     assert answer.header("Content-Length") == "0"
@@ -89,7 +83,7 @@ def test_the_response_to_an_approval_is_empty(fleet: TemporaryFleet) -> None:
 
 @fact("9.4a")
 def test_a_started_event_may_be_approved(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     vm.approve(event)
     before = vm.get().body
     assert vm.approve(event).status == 200
@@ -98,7 +92,7 @@ def test_a_started_event_may_be_approved(fleet: TemporaryFleet) -> None:
 
 @fact("9.4b")
 def test_a_completed_event_may_be_approved(fleet: TemporaryFleet, clock: Clock) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     clock.advance(minutes=16)
     before = vm.get().body
     assert vm.approve(event).status == 200
@@ -135,7 +129,7 @@ def test_a_finished_event_does_not_spoil_a_list(fleet: TemporaryFleet) -> None:
     ],
 )
 def test_the_keys_may_be_in_any_case(fleet: TemporaryFleet, form: str) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert vm.post((form % event).encode()).status == 200
     assert vm.statuses == ["Started"]
 
@@ -154,8 +148,7 @@ def test_a_vm_may_approve_an_event_that_does_not_name_it(fleet: TemporaryFleet) 
 def test_an_approval_may_use_another_version(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Reboot", vm)
+    vm, _ = fleet.announce_to_vm()
     event = vm.event("2020-07-01")["EventId"]
     assert vm.post(approval(event), version=version).status == 200
     assert vm.statuses == ["Started"]
@@ -166,7 +159,7 @@ def test_an_approval_may_use_another_version(
 def test_an_approval_may_use_a_version_that_hides_the_event(
     fleet: TemporaryFleet, type: str, version: str
 ) -> None:
-    vm, event = announce_to_vm(fleet, type)
+    vm, event = fleet.announce_to_vm(type)
     assert vm.events(version) == []
     assert vm.approve(event, version=version).status == 200
     assert vm.statuses == ["Started"]

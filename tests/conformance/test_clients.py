@@ -13,12 +13,6 @@ JSON = "Content-Type: application/json"
 CLOSE = "Connection: close"
 
 
-def announce_to_vm(fleet: TemporaryFleet) -> tuple[VM, str]:
-    """Return a VM with one event, and the event's id."""
-    (vm, _) = fleet.group()
-    return vm, fleet.announce("Reboot", vm).event
-
-
 def name(vm: VM, version: str) -> object:
     """Read `compute.name` in `version`."""
     return vm.send(f"/metadata/instance?api-version={version}")["compute"]["name"]
@@ -35,7 +29,7 @@ def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
 
 @fact("13.0a")
 def test_requests_of_a_cluster_agent(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert name(vm, "2021-12-13") == vm.name
     assert vm.event("2020-07-01")["EventId"] == event
     agent = ("User-Agent: An-Agent/0.20", FORM, CLOSE)
@@ -44,7 +38,7 @@ def test_requests_of_a_cluster_agent(fleet: TemporaryFleet) -> None:
 
 @fact("13.0b")
 def test_requests_of_an_older_cluster_agent(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert name(vm, "2019-08-01") == vm.name
     assert vm.event("2019-08-01")["EventId"] == event
     answer = vm.post(approval(event), FORM, CLOSE, version="2019-08-01")
@@ -61,7 +55,7 @@ def test_requests_of_a_node_drainer(vm: VM) -> None:
 
 @fact("13.0d", "16.6")
 def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
     compute = vm.send("/metadata/instance?api-version=2019-08-01")["compute"]
@@ -72,7 +66,7 @@ def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
 
 @fact("13.0e")
 def test_requests_of_another_node_drainer(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert vm.get(JSON, version="2019-08-01").status == 200
     assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
 
@@ -81,7 +75,7 @@ def test_requests_of_another_node_drainer(fleet: TemporaryFleet) -> None:
 def test_requests_of_a_client_that_reads_its_name_as_text(
     fleet: TemporaryFleet,
 ) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
     answer = vm.send(target)
     assert answer.body == vm.name.encode()
@@ -91,7 +85,7 @@ def test_requests_of_a_client_that_reads_its_name_as_text(
 
 @fact("13.0g")
 def test_requests_of_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert len(vm.event("2020-07-01")) == 9
     assert name(vm, "2021-02-01") == vm.name
     assert_approved(vm, vm.post(approval(event), JSON))
@@ -121,7 +115,7 @@ def test_requests_of_a_client_that_polls_every_second_with_the_tag(
 def test_requests_of_the_samples_in_the_documentation(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     assert vm.event(version)["EventId"] == event
     assert vm.event(version)["NotBefore"].replace(" GMT", "")
     assert_approved(vm, vm.post(approval(event), FORM, version=version))
@@ -207,7 +201,7 @@ def test_the_header_and_parameters_in_all_forms_in_use(
 def test_approvals_in_all_forms_in_use(
     fleet: TemporaryFleet, content_type: str | None, incarnation: str
 ) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     body = f'{{{incarnation}"StartRequests":[{{"EventId":"{event}"}}]}}'
     headers = [] if content_type is None else [content_type]
     assert_approved(vm, vm.post(body.encode(), *headers))
@@ -218,7 +212,7 @@ def test_approvals_in_all_forms_in_use(
 def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     answer = vm.post(approval(event), version=version, marked=False)
     assert answer.status == (200 if version == "2017-03-01" else 400)
     started = vm.statuses == ["Started"]
@@ -227,7 +221,7 @@ def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
 
 @fact("16.7")
 def test_responses_take_less_than_two_seconds(fleet: TemporaryFleet) -> None:
-    vm, event = announce_to_vm(fleet)
+    vm, event = fleet.announce_to_vm()
     tries = [
         [vm.get(), vm.get("If-None-Match: *"), vm.approve(event)] for _ in range(3)
     ]

@@ -122,8 +122,7 @@ def test_latest_is_refused_like_any_unknown_version(vm: VM, name: str) -> None:
 def lenient(serve: Serve) -> VM:
     """Provide a VM with one event, on a service that accepts `latest`."""
     fleet = serve(Settings(latest="true"))
-    (vm, _) = fleet.group()
-    fleet.announce("Reboot", vm)
+    vm, _ = fleet.announce_to_vm()
     return vm
 
 

@@ -19,8 +19,7 @@ MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
 def announced(fleet: TemporaryFleet, type: str, **more: object) -> VM:
     """Return a VM with one event."""
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm, **more)
+    vm, _ = fleet.announce_to_vm(type, **more)
     return vm
 
 

@@ -63,8 +63,7 @@ def test_in_2017_03_01_a_post_without_the_header_is_not_refused_as_such(vm: VM) 
 
 @fact("2.2b")
 def test_in_2017_03_01_an_approval_needs_no_header(fleet: TemporaryFleet) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     answer = vm.post(approval(event), version="2017-03-01", marked=False)
     assert answer.status == 200
     assert vm.statuses == ["Started"]
@@ -81,8 +80,7 @@ def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
 def test_an_approval_is_read_with_any_content_type(
     fleet: TemporaryFleet, content_type: str | None
 ) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     headers = [] if content_type is None else [content_type]
     assert vm.post(approval(event), *headers).status == 200
     assert vm.statuses == ["Started"]
@@ -107,8 +105,7 @@ def test_a_get_may_carry_a_content_type(vm: VM) -> None:
 @fact("2.4b")
 @pytest.mark.parametrize("matching", [True, False])
 def test_a_post_may_carry_if_none_match(fleet: TemporaryFleet, matching: bool) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     tag = vm.get().header("ETag") if matching else "null"
     assert vm.post(approval(event), f"If-None-Match: {tag}").status == 200
     assert vm.statuses == ["Started"]

@@ -25,8 +25,7 @@ def test_the_same_incarnation_means_the_same_document(vm: VM, version: str) -> N
 
 @fact("5.1b")
 def test_time_alone_changes_no_document(fleet: TemporaryFleet, clock: Clock) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Reboot", vm)
+    vm, _ = fleet.announce_to_vm()
     before = vm.get().body
     clock.advance(minutes=14)
     assert vm.get().body == before
@@ -66,8 +65,7 @@ def test_an_added_event_changes_the_incarnation(fleet: TemporaryFleet) -> None:
 
 @fact("5.1e")
 def test_a_start_changes_the_incarnation(fleet: TemporaryFleet) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     before = vm.incarnation
     vm.approve(event)
     assert (vm.statuses, vm.incarnation) == (["Started"], before + 1)

@@ -8,8 +8,7 @@ from tests.conformance.temporary_fleet import TemporaryFleet
 
 @fact("6.6a")
 def test_a_start_creates_a_new_document(fleet: TemporaryFleet) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     before = vm.document()
     vm.approve(event)
     started = {**before["Events"][0], "EventStatus": "Started", "NotBefore": ""}
@@ -156,8 +155,7 @@ def test_a_user_initiated_event_can_be_approved(fleet: TemporaryFleet) -> None:
 def test_a_user_initiated_event_is_not_scheduled_while_disabled(
     fleet: TemporaryFleet, type: str
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm, source="User")
+    vm, _ = fleet.announce_to_vm(type, source="User")
     assert "Scheduled" not in vm.statuses
 
 

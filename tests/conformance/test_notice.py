@@ -32,8 +32,7 @@ def on_one_host(fleet: TemporaryFleet) -> tuple[VM, VM]:
 def test_an_event_is_scheduled_then_started_then_gone(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Reboot", vm)
+    vm, _ = fleet.announce_to_vm()
     seen = [vm.statuses]
     clock.advance(minutes=15)
     seen.append(vm.statuses)
@@ -57,8 +56,7 @@ def test_an_event_may_disappear_without_having_started(
 
 @fact("6.0c")
 def test_an_event_may_appear_as_started(fleet: TemporaryFleet) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Redeploy", vm, emergency=True, reason="smoke")
+    vm, _ = fleet.announce_to_vm("Redeploy", emergency=True, reason="smoke")
     assert vm.statuses == ["Started"]
 
 
@@ -70,8 +68,7 @@ def test_an_event_may_appear_as_started(fleet: TemporaryFleet) -> None:
 def test_no_type_has_less_notice_than_promised(
     fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm)
+    vm, _ = fleet.announce_to_vm(type)
     assert not_before(vm) - clock.now >= timedelta(seconds=seconds)
     with pytest.raises(Refused, match="notice"):
         fleet.announce(type, vm, notice_seconds=seconds - 1)
@@ -101,8 +98,7 @@ def test_a_terminate_has_five_minutes_by_default(
 def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
     fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm)
+    vm, _ = fleet.announce_to_vm(type)
     assert not_before(vm) == clock.now + timedelta(seconds=seconds)
 
 
@@ -111,8 +107,7 @@ def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
 
 @fact("6.2b")
 def test_an_event_that_is_days_ahead_can_be_approved_now(fleet: TemporaryFleet) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Redeploy", vm, notice_seconds=7 * 86400).event
+    vm, event = fleet.announce_to_vm("Redeploy", notice_seconds=7 * 86400)
     assert vm.approve(event).status == 200
     assert vm.statuses == ["Started"]
 
@@ -134,8 +129,7 @@ def test_an_event_without_notice_is_started_with_an_empty_not_before(
 def test_an_event_starts_at_not_before_without_an_approval(
     fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce(type, vm)
+    vm, _ = fleet.announce_to_vm(type)
     clock.advance(seconds - 1)
     assert vm.statuses == ["Scheduled"]
     clock.advance(1)
@@ -145,8 +139,7 @@ def test_an_event_starts_at_not_before_without_an_approval(
 @fact("6.5a")
 @pytest.mark.parametrize("type", [*NOTICE, "Terminate"])
 def test_an_approval_starts_the_event_early(fleet: TemporaryFleet, type: str) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce(type, vm).event
+    vm, event = fleet.announce_to_vm(type)
     assert vm.statuses == ["Scheduled"]
     assert vm.approve(event).status == 200
     assert vm.statuses == ["Started"]

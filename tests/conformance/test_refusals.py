@@ -95,8 +95,7 @@ def test_a_malformed_approval_is_refused(vm: VM, body: bytes) -> None:
 def test_a_malformed_approval_approves_nothing(
     fleet: TemporaryFleet, form: str
 ) -> None:
-    (vm, _) = fleet.group()
-    event = fleet.announce("Reboot", vm).event
+    vm, event = fleet.announce_to_vm()
     assert vm.post((form % event).encode()).status == 400
     assert vm.statuses == ["Scheduled"]
     assert vm.post(approval(event)).status == 200

@@ -125,8 +125,7 @@ def test_instance_metadata_refuses_versions_of_scheduled_events(
 def test_before_2019_01_01_a_terminate_is_hidden(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Terminate", vm)
+    vm, _ = fleet.announce_to_vm("Terminate")
     assert vm.events(version) == []
 
 
@@ -135,8 +134,7 @@ def test_before_2019_01_01_a_terminate_is_hidden(
 def test_before_2017_11_01_a_preempt_is_hidden(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    (vm, _) = fleet.group()
-    fleet.announce("Preempt", vm)
+    vm, _ = fleet.announce_to_vm("Preempt")
     assert vm.events(version) == []
 
 

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,6 @@ from typing import Any
 
 from tests.end_to_end.program import FOREWARN, environment_of, until
 from tests.patience import PATIENCE
-
-_DEADLINE = PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +55,7 @@ class Agent:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_DEADLINE)
+        return self.process.wait(PATIENCE)
 
 
 def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
@@ -98,9 +95,4 @@ def an_agent(
         yield Agent(folder=folder, state=state, process=process)
     finally:
         process.kill()
-        process.wait(_DEADLINE)
-
-
-def wait_until(moment: float) -> None:
-    """Wait until `moment` on the monotonic clock."""
-    time.sleep(max(0.0, moment - time.monotonic()))
+        process.wait(PATIENCE)

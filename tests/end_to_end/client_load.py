@@ -1,9 +1,12 @@
 """Concurrent clients that send requests until the service is gone."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPException
 from itertools import cycle
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from tests.end_to_end.program import until
@@ -57,6 +60,27 @@ class ClientLoad:
                 self.answered.append(item)
             else:
                 self.refused.append(status)
+
+
+@contextmanager
+def polling(service: RunningService, *vms: str) -> Iterator[Counter[int]]:
+    """Poll as each of `vms` in turn, and count the statuses of all responses."""
+    statuses: Counter[int] = Counter()
+    over = Event()
+
+    def poll() -> None:
+        for vm in cycle(vms):
+            if over.wait(0.01):
+                return
+            statuses[service.as_vm(vm).status] += 1
+
+    with ThreadPoolExecutor(1) as pool:
+        polls = pool.submit(poll)
+        try:
+            yield statuses
+        finally:
+            over.set()
+        polls.result()
 
 
 def journal(service: RunningService) -> list[Any]:

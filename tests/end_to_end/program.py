@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import select
 import signal
 import socket
@@ -23,9 +22,10 @@ import forewarn
 DEMO = Path(forewarn.__file__).parent / "demo.toml"
 FOREWARN = (sys.executable, "-m", "forewarn")
 
-SOON = PATIENCE / 2  # seconds; waiting for clients would take longer
+#: Options of `serve`: any free ports.
+PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
-_DEADLINE = PATIENCE
+SOON = PATIENCE / 2  # seconds; waiting for clients would take longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +46,16 @@ class Program:
     def kill(self) -> None:
         """Kill it without warning, like a power cut."""
         self.process.kill()
-        self.process.wait(_DEADLINE)
-        self.scribe.join(_DEADLINE)
+        self.process.wait(PATIENCE)
+        self.scribe.join(PATIENCE)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
         """Send a signal; return the exit code and the seconds until the exit."""
         began = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(_DEADLINE)
+        code = self.process.wait(PATIENCE)
         took = time.monotonic() - began
-        self.scribe.join(_DEADLINE)
+        self.scribe.join(PATIENCE)
         return code, took
 
     @property
@@ -104,31 +104,26 @@ def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
     return {name: value for name, value in variables.items() if value is not None}
 
 
-def run(folder: Path, *words: str, **environment: str | None) -> FinishedCommand:
-    """Run `forewarn` with `words` and wait until it exits."""
-    command = [*FOREWARN, *words]
-    return finish(command, folder, environment_of(folder, **environment))
-
-
-def run_within(
-    within: Sequence[str], folder: Path, *words: str, **environment: str | None
+def run(
+    folder: Path, *words: str, within: Sequence[str] = (), **environment: str | None
 ) -> FinishedCommand:
-    """Run `forewarn` with the command prefix `within` and wait until it exits."""
+    """Run `forewarn` with `words` and wait until it exits.
+
+    `within` is a command prefix, such as one that enters a namespace.
+    """
     command = [*within, *FOREWARN, *words]
     return finish(command, folder, environment_of(folder, **environment))
 
 
-def run_on_a_full_disk(
-    folder: Path, *words: str, **environment: str | None
-) -> FinishedCommand:
-    """Run `forewarn` where no file can grow beyond its first byte."""
-    limits = (1, 1)
-    return finish(
-        [*FOREWARN, *words],
-        folder,
-        environment_of(folder, **environment),
-        prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
-    )
+def check_sentence(ended: FinishedCommand, code: int, *words: str) -> None:
+    """Check for the exit code `code` and a one-line error that contains `words`."""
+    assert ended.out == ""
+    assert ended.err.startswith("forewarn: ")
+    assert ended.err.count("\n") == 1
+    assert ended.err.endswith("\n")
+    for word in words:
+        assert word in ended.err
+    assert ended.code == code
 
 
 def finish(
@@ -137,7 +132,6 @@ def finish(
     environment: Mapping[str, str],
     *,
     typed: str = "",
-    prepare: Callable[[], None] | None = None,
 ) -> FinishedCommand:
     """Run any command with `typed` as its input, and wait until it exits."""
     done = subprocess.run(
@@ -147,9 +141,8 @@ def finish(
         input=typed,
         capture_output=True,
         text=True,
-        timeout=_DEADLINE,
+        timeout=PATIENCE,
         check=False,
-        preexec_fn=prepare,
     )
     return FinishedCommand(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -158,7 +151,7 @@ def finish(
 def serving(
     folder: Path,
     *options: str,
-    fleet: Path | None = DEMO,
+    fleet: Path | str | None = DEMO,
     as_json: bool = True,
     metadata: Sequence[str] = ("127.0.0.1:0",),
     within: Sequence[str] = (),
@@ -166,8 +159,12 @@ def serving(
 ) -> Iterator[Program]:
     """Serve `fleet` from a store in `folder`, on free ports, until the block ends.
 
-    `within` is a command prefix, such as one that enters a namespace.
+    The fleet is a file, or the text of one. `within` is a command prefix, such as one
+    that enters a namespace.
     """
+    if isinstance(fleet, str):
+        (folder / "fleet.toml").write_text(fleet)
+        fleet = folder / "fleet.toml"
     command = [*within, *FOREWARN, "serve", "--control", "127.0.0.1:0"]
     for address in metadata:
         command += ["--metadata", address]
@@ -233,7 +230,7 @@ def _addresses(
 ) -> tuple[Sequence[str], str]:
     """Read the addresses, printed once both planes are up, as JSON or line by line."""
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], _DEADLINE)
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
     line = process.stdout.readline() if ready else b""
     assert line, (folder / "stderr").read_text()
     if line.startswith(b"{"):

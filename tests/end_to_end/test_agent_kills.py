@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from tests.agent.support.hook_builders import is_gone
 from tests.end_to_end.agent_forks import AgentForks, agent_forks
-from tests.end_to_end.agents import a_plan, wait_until
+from tests.end_to_end.agents import a_plan
+from tests.end_to_end.client_load import journal
 from tests.end_to_end.program import Program, serving, until
 from tests.lanes import SEED, size
 from tests.server.support.service import TOKEN, send_request
@@ -94,7 +95,8 @@ class KilledAgent:
             if self.dice.random() < 0.5:  # during its hooks, however late they begin
                 wait_for(lambda: self._has_begun(maintenance["events"][0]["id"]))
                 began = time.monotonic()
-            wait_until(began + self.dice.uniform(0, LONGEST))
+            moment = began + self.dice.uniform(0, LONGEST)
+            time.sleep(max(0.0, moment - time.monotonic()))
             os.kill(agent, signal.SIGKILL)
             assert is_gone(agent)  # systemd also waits before it restarts a service
             agent = self.forks.begin(file)
@@ -141,13 +143,11 @@ pytestmark = pytest.mark.timeout(600)  # seconds; the first test includes all ki
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[KilledAgent]]:
     folder = tmp_path_factory.mktemp("kills")
-    fleet = folder / "fleet.toml"
-    fleet.write_text(FLEET)
     options = ("--store", "memory", "--driver", "operator")
     seed = SEED
     print(f"seed {seed}")  # noqa: T201  # shown if it fails
     with (
-        serving(folder, *options, fleet=fleet, FOREWARN_SHOWN_REBOOT="0") as program,
+        serving(folder, *options, fleet=FLEET, FOREWARN_SHOWN_REBOOT="0") as program,
         agent_forks(folder) as forks,
     ):
         all_lanes = [
@@ -224,7 +224,8 @@ def test_no_event_is_approved_before_it_is_prepared(
 ) -> None:
     approved = {
         fact["event"]: datetime.fromisoformat(fact["at"]).timestamp()
-        for fact in _facts(lanes[0].program, "Approved")
+        for fact in journal(lanes[0].program.service)
+        if fact["fact"] == "Approved"
     }
     assert len(approved) >= KILLS
     for lane in lanes:
@@ -237,13 +238,3 @@ def test_no_event_is_approved_before_it_is_prepared(
             ]
             assert len(ends) >= 2
             assert approved[event] >= min(sorted(ends)[1:]) - 0.001
-
-
-def _facts(program: Program, kind: str) -> Iterator[Any]:
-    after = 0
-    while True:
-        page = program.service.get(f"/v1/journal?after={after}&limit=1000")
-        yield from (fact for fact in page["items"] if fact["fact"] == kind)
-        if page["next"] is None:
-            return
-        after = page["next"]

@@ -36,9 +36,7 @@ ready = "ready"
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     folder = tmp_path_factory.mktemp("service")
-    fleet = folder / "fleet.toml"
-    fleet.write_text(FLEET)
-    with serving(folder, "--store", "memory", fleet=fleet) as program:
+    with serving(folder, "--store", "memory", fleet=FLEET) as program:
         yield program
 
 

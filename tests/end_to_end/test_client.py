@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 
@@ -26,7 +25,6 @@ from tests.patience import PATIENCE
 
 from forewarn import Client
 from forewarn.client import Change, aio
-from forewarn.errors import Refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-client.md"
 SLOWLY = 20.0  # seconds between polls; sooner changes came by long poll
@@ -34,25 +32,14 @@ SLOWLY = 20.0  # seconds between polls; sooner changes came by long poll
 #: One VM for each test of the shared service, so that none sees another's events.
 FLEET = "".join(
     f'[[vms]]\nname = "{name}"\n'
-    for name in (
-        "held",
-        "off",
-        "known",
-        "refused",
-        "awaited",
-        "command",
-        "terminal",
-        "page",
-    )
+    for name in ("off", "awaited", "command", "terminal", "page")
 )
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     folder = tmp_path_factory.mktemp("client")
-    fleet = folder / "fleet.toml"
-    fleet.write_text(FLEET)
-    with serving(folder, fleet=fleet) as program:
+    with serving(folder, fleet=FLEET) as program:
         yield program
 
 
@@ -80,36 +67,6 @@ def watching(client: Client) -> Iterator[list[tuple[float, Change]]]:
         assert not thread.is_alive()
 
 
-@pytest.mark.full
-def test_a_change_arrives_immediately_by_long_poll(
-    program: Program,
-) -> None:
-    with watching(Client(endpoint_of(program, "held"))) as changes:
-        announced = time.monotonic()
-        program.service.announce(vms=["held"])
-        until(lambda: len(changes) == 2)
-        at, change = changes[1]
-        assert at - announced < SLOWLY
-        assert [event.resources for event in change.appeared] == [("held",)]
-
-
-@pytest.mark.full
-def test_an_approval_is_sent_while_a_watch_waits(tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, "--clock", "manual") as program,
-        Client(endpoint_of(program)) as client,
-    ):
-        program.service.announce(vms=["web-0"])
-        with watching(client) as changes:
-            event = changes[0][1].events[0]
-            client.approve(event)
-            until(lambda: len(changes) == 2)
-            assert [item.id for item in changes[1][1].started] == [event.id]
-            program.service.advance(3600)
-            until(lambda: len(changes) == 3)
-            assert [item.id for item in changes[2][1].completed] == [event.id]
-
-
 def test_a_canceled_event_is_reported_as_canceled(program: Program) -> None:
     maintenance = program.service.announce(vms=["off"])
     with watching(Client(endpoint_of(program, "off"))) as changes:
@@ -134,33 +91,6 @@ def test_a_watch_survives_a_restart_of_the_service(tmp_path: Path) -> None:
                 again.service.announce(vms=["web-1"])
                 until(lambda: len(changes) == 2)
                 assert len(changes[1][1].events) == 2
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("clock", ["x10", "manual"])
-def test_the_time_left_follows_the_service_clock(tmp_path: Path, clock: str) -> None:
-    with (
-        serving(tmp_path, "--clock", clock) as program,
-        Client(endpoint_of(program)) as client,
-    ):
-        program.service.announce(vms=["web-0"])
-        left = client.time_left(client.document().events[0])
-        assert left is not None
-        # The notice of a Reboot minus the time since then, up to a second off.
-        assert timedelta(minutes=5) < left <= timedelta(minutes=15, seconds=1)
-
-
-def test_an_instance_knows_its_name(program: Program) -> None:
-    with Client(endpoint_of(program, "known")) as client:
-        assert client.instance().name == "known"
-
-
-def test_a_refusal_contains_the_service_message(program: Program) -> None:
-    with Client(endpoint_of(program, "refused")) as client:
-        with pytest.raises(Refused) as caught:
-            client.approve("nonsense")
-        assert caught.value.status == 400
-        assert "NONSENSE" in str(caught.value).upper()
 
 
 def test_the_async_client_receives_changes_immediately(program: Program) -> None:

@@ -13,7 +13,7 @@ from tests.end_to_end.program import (
     Program,
     environment_of,
     finish,
-    run_within,
+    run,
     serving,
 )
 from tests.programs.installed import needs
@@ -96,7 +96,7 @@ def test_the_container_health_check_passes(
 ) -> None:
     _, _, *words = SERVICE["healthcheck"]["test"]
     where = {"FOREWARN_URL": program.service.control}
-    done = run_within(network.service.within, tmp_path, *words, **where)
+    done = run(tmp_path, *words, within=network.service.within, **where)
     assert (done.code, done.out) == (0, "ready\n")
 
 
@@ -115,7 +115,7 @@ def test_the_unchanged_application_sees_and_approves_its_event(
             where = {"FOREWARN_URL": program.service.control}
             words = ("announce", "reboot", "--vm", "web-0", "--source", "user")
             listening(network, tmp_path)
-            done = run_within(network.service.within, tmp_path, *words, **where)
+            done = run(tmp_path, *words, within=network.service.within, **where)
             assert done.code == 0, done.err
             assert app.stdout is not None
             lines = [app.stdout.readline().split()[1:] for _ in range(2)]

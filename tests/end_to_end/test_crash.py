@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.end_to_end.approvals import check_that_approvals_survive_a_kill
 from tests.end_to_end.program import Program, serving, until
 from tests.server.support.service import RunningService
 
@@ -115,8 +113,3 @@ def test_after_a_kill_maintenance_continues(restarted: RestartedProgram) -> None
     assert len(service.facts("Started")) == 2
     positions = [fact["position"] for fact in service.facts()]
     assert positions == [*range(1, len(positions) + 1)]
-
-
-@pytest.mark.full
-def test_an_acknowledged_approval_survives_a_kill(tmp_path: Path) -> None:
-    check_that_approvals_survive_a_kill(tmp_path)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from tests.end_to_end.program import Program, run_on_a_full_disk, serving
+from tests.end_to_end.program import Program, serving
 
 #: The group lone is disabled until its first poll.
 FLEET = """\
@@ -36,10 +35,8 @@ def a_full_disk(program: Program) -> Iterator[None]:
 
 
 def test_the_service_survives_a_full_disk(tmp_path: Path) -> None:
-    fleet = tmp_path / "fleet.toml"
-    fleet.write_text(FLEET)
     options = ("--clock", "manual", "--log-format", "json")
-    with serving(tmp_path, *options, fleet=fleet) as program:
+    with serving(tmp_path, *options, fleet=FLEET) as program:
         service = program.service
         maintenance = service.announce(vms=["web-0"])
         event = maintenance["events"][0]["id"]
@@ -73,30 +70,3 @@ def test_the_service_survives_a_full_disk(tmp_path: Path) -> None:
         service.advance(5)
         assert service.document("web-0")["Events"] == []
         assert all("message" in json.loads(line) for line in program.log.splitlines())
-
-
-@pytest.mark.full
-def test_on_a_full_disk_operators_can_still_read(tmp_path: Path) -> None:
-    with serving(tmp_path, "--clock", "manual") as program:
-        service = program.service
-        maintenance = service.announce(vms=["web-0"])
-        with a_full_disk(program):
-            service.document("web-0")
-            paths = ("vms", "groups", "hosts", "maintenances", "events", "journal")
-            answers = {path: service.request("GET", f"/v1/{path}") for path in paths}
-            shown = service.request("GET", f"/v1/maintenances/{maintenance['id']}")
-        assert {path: answer.status for path, answer in answers.items()} == (
-            dict.fromkeys(paths, 200)
-        )
-        assert shown.status == 200
-
-
-def test_a_first_start_on_a_full_disk_leaves_no_partial_token(tmp_path: Path) -> None:
-    ports = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
-    words = ("serve", *ports, "--store", "memory")
-    refused = run_on_a_full_disk(tmp_path, *words, FOREWARN_TOKEN=None)
-    assert refused.code == 1
-    assert refused.err.startswith("forewarn: ")
-    assert "token" in refused.err
-    with serving(tmp_path, "--store", "memory", FOREWARN_TOKEN=None) as program:
-        assert len(program.service.token) >= 32

@@ -10,8 +10,11 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.end_to_end.program import finish, run, serving, until
-from tests.end_to_end.test_refusals import PORTS, check_sentence
+from tests.end_to_end.program import (
+    finish,
+    serving,
+    until,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver"
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
@@ -76,20 +79,3 @@ def test_an_installed_driver_acts_and_its_reports_are_recorded(
     assert {"vm": "web-1", "type": "Reboot", "attempt": 1} in bodies
     assert (done["vms"], failed["vms"]) == (["web-1"], ["web-2"])
     assert failed["detail"] == "HTTP Error 503: Service Unavailable"
-
-
-@pytest.mark.full
-def test_a_missing_driver_option_is_a_one_line_error(
-    tmp_path: Path, installed: Path
-) -> None:
-    options = ("serve", *PORTS, "--driver", "http")
-    ended = run(tmp_path, *options, PYTHONPATH=str(installed))
-    check_sentence(ended, 1, "http", "forewarn_driver_http:HttpDriver", "url")
-
-
-@pytest.mark.full
-def test_an_unknown_driver_lists_the_installed_ones(
-    tmp_path: Path,
-) -> None:
-    ended = run(tmp_path, "serve", *PORTS, "--driver", "http")
-    check_sentence(ended, 2, "nothing, operator, script", "http")

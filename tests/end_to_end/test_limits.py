@@ -1,6 +1,5 @@
-"""Limits of the real program: connections, files, memory and request rate."""
+"""Limits of the real program: file descriptors and memory."""
 
-import json
 import resource
 import socket
 import time
@@ -13,40 +12,20 @@ from urllib.parse import urlsplit
 import pytest
 from tests.end_to_end.program import Program, serving, until
 from tests.patience import PATIENCE
-from tests.server.support.dialogs import a_post, a_request
+from tests.server.support.dialogs import a_request
 from tests.server.support.pollers import Poller, events_of
 
-#: Two VMs that are identified by loopback addresses.
-FLEET = """\
-[[groups]]
-name = "web"
-kind = "availability-set"
-listening = "always"
-[[vms]]
-name = "web-0"
-group = "web"
-addresses = ["127.0.0.2", "127.0.0.3"]
-[[vms]]
-name = "web-1"
-group = "web"
-addresses = ["127.0.0.4"]
-"""
 GET = a_request(events_of("web-0"), "Metadata: true")
 HEALTH = a_request("/healthz", host="Host: localhost")
 
 
-def status_line_of(
-    where: str,
-    request: bytes,
-    source: str = "127.0.0.1",
-    patience: float = PATIENCE,
-) -> bytes:
+def status_line_of(where: str, request: bytes, patience: float = PATIENCE) -> bytes:
     """Send a request on a new connection; return the status line, empty if closed.
 
     Without free file descriptors, the system may also leave the connection waiting.
     """
     try:
-        with connect(where, source) as client:
+        with connect(where) as client:
             client.sendall(request)
             client.settimeout(patience)
             return client.recv(65536).split(b"\r\n")[0]
@@ -54,63 +33,13 @@ def status_line_of(
         return b""
 
 
-def connect(where: str, source: str = "127.0.0.1") -> socket.socket:
+def connect(where: str) -> socket.socket:
     address = urlsplit(where)
-    return socket.create_connection(
-        (address.hostname, address.port), PATIENCE, source_address=(source, 0)
-    )
-
-
-def a_fleet(folder: Path) -> Path:
-    path = folder / "fleet.toml"
-    path.write_text(FLEET)
-    return path
+    return socket.create_connection((address.hostname, address.port), PATIENCE)
 
 
 OK = b"HTTP/1.1 200 OK"
 FULL = "more are closed at once"  # logged when the first connection is closed
-
-
-# --- connections -------------------------------------------------------------
-
-
-@pytest.mark.full
-def test_connections_are_limited_per_vm(tmp_path: Path) -> None:
-    with (
-        serving(
-            tmp_path, fleet=a_fleet(tmp_path), FOREWARN_CONNECTIONS_PER_VM="3"
-        ) as program,
-        ExitStack() as stack,
-    ):
-        where = program.metadata[0]
-        for source in ("127.0.0.2", "127.0.0.3", "127.0.0.2"):
-            stack.enter_context(connect(where, source))
-        for _ in range(3):
-            status = status_line_of(where, GET, "127.0.0.3")
-            assert status == b"HTTP/1.1 503 Service Unavailable"
-            assert status_line_of(where, GET, "127.0.0.4") == OK
-        stack.close()
-        until(lambda: status_line_of(where, GET, "127.0.0.3") == OK)
-        assert program.stop()[0] == 0
-        assert program.log.count("web-0 has 3 connections") == 1
-        assert program.log.count("\n") == 1
-
-
-@pytest.mark.full
-def test_connections_are_limited_in_total(tmp_path: Path) -> None:
-    with serving(tmp_path, FOREWARN_CONNECTIONS="5") as program, ExitStack() as stack:
-        where = program.metadata[0]
-        kept = [stack.enter_context(connect(where)) for _ in range(5)]
-        for _ in range(20):
-            assert status_line_of(where, GET) == b""
-        for client in kept:
-            client.sendall(GET)
-            assert client.recv(65536).startswith(OK)
-        kept[0].close()
-        until(lambda: status_line_of(where, GET) == OK)
-        assert program.stop()[0] == 0
-        assert program.log.count("there are 5 connections") == 1
-        assert program.log.count("\n") == 1
 
 
 # --- files -------------------------------------------------------------------
@@ -215,26 +144,3 @@ def test_clients_that_never_read_cost_little_memory(tmp_path: Path) -> None:
                 assert poller.request().status == 200
         time.sleep(0.5)
         assert program.memory - before < 20 * 512 + 4096
-
-
-# --- requests ----------------------------------------------------------------
-
-
-@pytest.mark.full
-def test_too_many_requests_get_429_and_approve_nothing(tmp_path: Path) -> None:
-    with serving(tmp_path, FOREWARN_REQUESTS_PER_SECOND="2") as program:
-        service = program.service
-        maintenance = service.announce(vms=["web-0"])
-        event = maintenance["events"][0]["id"]
-        body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
-        post = a_post(body, "Metadata: true", target=events_of("web-0"))
-        with Poller(program.metadata[0]) as poller:
-            poller.socket.sendall(
-                GET + GET + post
-            )  # in one write, however slow the test is
-            assert [poller.answer().status for _ in range(2)] == [200, 200]
-            refused = poller.answer()
-        assert (refused.status, refused.header(b"retry-after")) == (429, b"1")
-        assert service.get(f"/v1/events/{event}")["approved_by"] is None
-        assert service.approve_as("web-1", event).status == 200
-        until(lambda: service.as_vm("web-0").status == 200)

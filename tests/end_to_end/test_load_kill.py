@@ -11,6 +11,7 @@ import pytest
 from tests.end_to_end.client_load import ClientLoad, journal
 from tests.end_to_end.program import SOON, Program, serving, until
 from tests.lanes import size
+from tests.postgres import PostgresServer
 from tests.server.support.service import RunningService
 
 GROUPS = 50
@@ -24,13 +25,6 @@ FLEET = "".join(
 
 #: Status of an event after a fact; empty once the event is gone.
 STATUS_AFTER = {"Announced": "Scheduled", "Started": "Started", "Completed": ""}
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Path:
-    path = tmp_path / "fleet.toml"
-    path.write_text(FLEET)
-    return path
 
 
 def announce_to_all(service: RunningService) -> Mapping[str, str]:
@@ -128,24 +122,29 @@ def check_after_the_end(
 CLOCK = ("--clock", "manual")  # so that nothing changes during the checks
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_a_kill_during_approvals_loses_and_duplicates_none(
-    tmp_path: Path, fleet: Path
+    tmp_path: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
-    with serving(tmp_path, *CLOCK, fleet=fleet) as program:
+    options: tuple[str, ...] = CLOCK
+    if database == "postgresql":
+        server: PostgresServer = request.getfixturevalue("durable_postgres")
+        options += ("--store", server.url(schema=server.new_schema()))
+    with serving(tmp_path, *options, fleet=FLEET) as program:
         vm_of = announce_to_all(program.service)
         rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
         rush.until_answered(len(vm_of) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []
-    with serving(tmp_path, *CLOCK, fleet=fleet) as program:
+    with serving(tmp_path, *options, fleet=FLEET) as program:
         check_after_the_end(program, vm_of, {*rush.answered})
 
 
 def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
-    tmp_path: Path, fleet: Path
+    tmp_path: Path,
 ) -> None:
-    with serving(tmp_path, *CLOCK, fleet=fleet) as program:
+    with serving(tmp_path, *CLOCK, fleet=FLEET) as program:
         vm_of = announce_to_all(program.service)
         rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
         rush.until_answered(len(vm_of) // 10)
@@ -154,12 +153,12 @@ def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
         assert (code, program.log) == (0, "")
         assert seconds < SOON
         assert rush.refused == []
-    with serving(tmp_path, *CLOCK, fleet=fleet) as program:
+    with serving(tmp_path, *CLOCK, fleet=FLEET) as program:
         check_after_the_end(program, vm_of, {*rush.answered})
 
 
 def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
-    tmp_path: Path, fleet: Path
+    tmp_path: Path,
 ) -> None:
     keys = [f"key-{number}" for number in range(size(100, 200))]
 
@@ -171,13 +170,13 @@ def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
 
         return ClientLoad(8, keys, announce, is_endless=is_endless)
 
-    with serving(tmp_path, fleet=fleet) as program:
+    with serving(tmp_path, fleet=FLEET) as program:
         rush = announcing(program.service, is_endless=True)
         rush.until_answered(len(keys) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []
-    with serving(tmp_path, fleet=fleet) as program:
+    with serving(tmp_path, fleet=FLEET) as program:
         again = announcing(program.service, is_endless=False)
         again.join()
         assert (len(again.answered), again.refused) == (len(keys), [])

@@ -16,7 +16,6 @@ from tests.server.support.service import send_request
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 SERVE = ("serve", "--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 COMPLAINING = ("--default-vm", "nobody")  # logs a warning when it starts
-LONG = PATIENCE
 
 
 @contextmanager
@@ -55,14 +54,14 @@ def ports_of(pid: int) -> list[int]:
 
 def check_that_it_serves(process: "subprocess.Popen[bytes]") -> None:
     """Request a VM's document from both planes, and stop the program."""
-    until(lambda: len(ports_of(process.pid)) == 2, LONG)
+    until(lambda: len(ports_of(process.pid)) == 2)
     urls = [
         f"http://127.0.0.1:{port}/vm/db-0{EVENTS}" for port in ports_of(process.pid)
     ]
     statuses = [send_request("GET", url, Metadata="true").status for url in urls]
     assert sorted(statuses) == [200, 404]
     process.send_signal(signal.SIGTERM)
-    assert process.wait(LONG) == 0
+    assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-", ">/dev/full 2>&1"])

@@ -3,14 +3,12 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.client.support.service import DATE, EMPTY, a_service, respond
-from tests.end_to_end.program import a_reserved_address
+from tests.end_to_end.program import FOREWARN, a_reserved_address
 from tests.end_to_end.small_disk import a_small_disk
 from tests.patience import PATIENCE
 from tests.recordings.recordings import (
@@ -22,16 +20,12 @@ from tests.recordings.recordings import (
     text_of,
 )
 
-from forewarn.cli import main
 from forewarn.client import Client
 from forewarn.errors import Refused, Unavailable
 from forewarn.recordings.file import RecordingFile, read_recording
 from forewarn.recordings.format import RecordedFailure, Recording
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 from forewarn.testing.replay.server import Replay
-
-FOREWARN = (sys.executable, "-m", "forewarn")
-_LONG = PATIENCE
 
 
 class RunningCommand:
@@ -51,7 +45,7 @@ class RunningCommand:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(_LONG)
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -154,20 +148,6 @@ def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
             it.until("document 1  Reboot Scheduled")
             assert it.end(signal.SIGINT) == 0
     assert [entry[0] for entry in outlines(read_recording(path))] == [0, 1]
-
-
-@pytest.mark.full
-def test_failures_are_recorded_and_the_recording_continues(tmp_path: Path) -> None:
-    path = tmp_path / "tape.jsonl"
-    instance, busy = respond({}), respond({"error": "busy"}, 503)
-    acts = [respond(EMPTY, Date=DATE), instance, busy, respond(EMPTY, Date=DATE)]
-    with a_service(*acts, respond({"error": "enough"}, 400)) as service:
-        words = ["record", "-o", str(path), "--endpoint", service.url]
-        assert main.main([*words, "--poll", "0.001"]) == 1
-    lines = [
-        line for line in read_recording(path).lines if isinstance(line, RecordedFailure)
-    ]
-    assert [line.what for line in lines] == ["503", None, "400"]
 
 
 def test_an_approval_during_a_replay_is_printed_with_its_vm(tmp_path: Path) -> None:

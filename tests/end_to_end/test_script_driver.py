@@ -1,161 +1,114 @@
-"""`serve --driver script`: real scripts, and everything that can go wrong with them."""
+"""`serve --driver script`: real scripts, whose work survives failures and kills."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.drivers.scripts import is_alive, write_script
-from tests.end_to_end.program import serving, until
-from tests.end_to_end.script_services import LONG, ScriptService, a_fleet, settings
+from tests.drivers.scripts import write_script
+from tests.end_to_end.program import Program, serving, until
 
-#: Runs the script named by the maintenance's reason.
-BY_REASON = 'exec "$(dirname "$0")/$FOREWARN_REASON"'
+#: A host with five VMs, and a standalone VM.
+FLEET = "".join(
+    [
+        '[[hosts]]\nname = "b"\n[[vms]]\nname = "lone"\n',
+        *(f'[[vms]]\nname = "b{number}"\nhost = "b"\n' for number in range(1, 6)),
+    ]
+)
 
 REPORTING = """\
 for vm in $FOREWARN_VMS; do
-    echo "$FOREWARN_ATTEMPT $vm" >>{trace}
-    {step}
+    echo "$FOREWARN_ATTEMPT $vm" >>{folder}/trace
+    test $vm != b3 || test -e {folder}/repaired || exit 4
     echo '{{"vm": "'$vm'", "status": "done"}}'
 done
 """
 
-
-@pytest.fixture(scope="module")
-def script_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptService]:
-    folder = tmp_path_factory.mktemp("script")
-    main = write_script(folder / "main", BY_REASON)
-    options = settings(folder, main, timeout=20, grace=0.3)
-    with serving(folder, *options, fleet=a_fleet(folder)) as program:
-        names = (f"lone-{number}" for number in range(20))
-        yield ScriptService(program=program, folder=folder, lone=names)
-
-
-# --- success -----------------------------------------------------------------
+#: Records when two runs of the script overlap.
+ALONE = """\
+exec 9>>{folder}/alone
+flock -n 9 || echo overlap >>{folder}/trace
+echo "begin $FOREWARN_ATTEMPT" >>{folder}/trace
+test "$FOREWARN_ATTEMPT" = 1 || exit 0
+trap 'sleep 0.3; exit 1' TERM
+echo $$ >{folder}/pid
+while :; do sleep 0.05; done
+"""
 
 
-def test_a_script_does_the_work_and_its_output_is_kept(
-    script_service: ScriptService,
-) -> None:
-    maintenance = script_service.begin(
-        "happy", 'cat >/dev/null; echo "hello $FOREWARN_VMS"'
-    )
-    script_service.until_over(maintenance)
-    facts = [fact["fact"] for fact in script_service.facts(maintenance)]
-    assert facts[-4:] == ["WorkBegan", "WorkPrinted", "WorkDone", "Completed"]
-    (printed,) = script_service.facts(maintenance, "WorkPrinted")
-    assert printed["output"] == f"hello {maintenance['vms'][0]}\n"
+def options(folder: Path, text: str) -> Sequence[str]:
+    """Return options that run a script without a lead, and end reboots immediately."""
+    script = write_script(folder / "script", text)
+    lines = ["[shown]", "reboot = 0", "[driver]", "lead = 0", 'name = "script"']
+    lines += [f'command = ["{script}"]']
+    (folder / "forewarn.toml").write_text("\n".join(lines))
+    return "--config", str(folder / "forewarn.toml")
 
 
-def test_reports_are_recorded_in_order(
-    script_service: ScriptService, tmp_path: Path
-) -> None:
-    text = REPORTING.format(trace=tmp_path / "trace", step="")
-    maintenance = script_service.begin("each", text, host="a")
-    script_service.until_over(maintenance)
-    done = [
-        vm
-        for fact in script_service.facts(maintenance, "WorkDone")
-        for vm in fact["vms"]
-    ]
-    assert done == ["a1", "a2", "a3", "a4", "a5"]
+def begin(program: Program, **target: object) -> Any:
+    return program.service.announce(emergency=True, reason="a test", **target)
 
 
-# --- failures ----------------------------------------------------------------
+def until_over(program: Program, made: Any) -> None:
+    path = f"/v1/maintenances/{made['id']}"
+    until(lambda: program.service.get(path)["phase"] == "COMPLETED")
 
 
-def test_a_retry_continues_with_the_vm_that_failed(
-    script_service: ScriptService, tmp_path: Path
-) -> None:
-    step = f"test $vm != b3 || test -e {tmp_path}/repaired || exit 4"
-    text = REPORTING.format(trace=tmp_path / "trace", step=step)
-    maintenance = script_service.begin("third", text, host="b")
-    assert "exit code 4" in script_service.until_stuck(maintenance)
-    (tmp_path / "repaired").touch()
-    script_service.act(maintenance, "retry")
-    script_service.until_over(maintenance)
+def test_a_retry_continues_with_the_vm_that_failed(tmp_path: Path) -> None:
+    text = REPORTING.format(folder=tmp_path)
+    with serving(tmp_path, *options(tmp_path, text), fleet=FLEET) as program:
+        service = program.service
+        maintenance = begin(program, host="b")
+        path = f"/v1/maintenances/{maintenance['id']}"
+        until(lambda: service.get(path)["stuck_since"] is not None)
+        (failed,) = service.facts("WorkFailed")
+        assert "exit code 4" in failed["detail"]
+        (tmp_path / "repaired").touch()
+        assert service.request("POST", f"{path}/retry").status == 200
+        until_over(program, maintenance)
+        done = [vm for fact in service.facts("WorkDone") for vm in fact["vms"]]
+    assert done == ["b1", "b2", "b3", "b4", "b5"]
     assert (tmp_path / "trace").read_text().split("\n") == [
         *("1 b1", "1 b2", "1 b3", "2 b3", "2 b4", "2 b5"),
         "",
     ]
 
 
-def test_a_script_killed_halfway_keeps_its_reported_progress(
-    script_service: ScriptService, tmp_path: Path
-) -> None:
-    step = "test $vm != c4 || kill -KILL $$"
-    text = REPORTING.format(trace=tmp_path / "trace", step=step)
-    maintenance = script_service.begin("dies", text, host="c")
-    assert "ended by signal 9 (KILL)" in script_service.until_stuck(maintenance)
-    (failed,) = script_service.facts(maintenance, "WorkFailed")
-    assert failed["vms"] == ["c4", "c5"]
-
-
-def test_a_missing_script_can_be_restored_and_retried(
-    script_service: ScriptService,
-) -> None:
-    maintenance = script_service.begin("missing", "exit 0")
-    script_service.until_over(maintenance)
-    main = script_service.folder / "main"
-    main.rename(script_service.folder / "away")
-    try:
-        maintenance = script_service.begin("missing", "exit 0")
-        assert "does not exist" in script_service.until_stuck(maintenance)
-    finally:
-        (script_service.folder / "away").rename(main)
-    script_service.act(maintenance, "retry")
-    script_service.until_over(maintenance)
-
-
 @pytest.mark.parametrize(
-    "flood",
-    ["yes | head -c 100000000", "head -c 2000000 /dev/urandom", "printf half"],
-    ids=["100 MB", "nonsense", "half a line"],
+    ("text", "start"),
+    [
+        ('cat >/dev/null; echo "hello $FOREWARN_VMS"', "hello lone\n"),
+        ("yes | head -c 100000000", ""),
+        ("head -c 2000000 /dev/urandom", ""),
+        ("printf half", "half"),
+    ],
+    ids=["a line", "100 MB", "nonsense", "half a line"],
 )
 def test_any_script_output_is_truncated_and_kept(
-    script_service: ScriptService, flood: str
+    tmp_path: Path, text: str, start: str
 ) -> None:
-    before = script_service.program.memory
-    maintenance = script_service.begin("flood", flood)
-    script_service.until_over(maintenance)
-    (printed,) = script_service.facts(maintenance, "WorkPrinted")
-    assert 4 <= len(printed["output"].encode()) <= 65536
-    assert script_service.program.memory < before + 20_000
+    with serving(tmp_path, *options(tmp_path, text), fleet=FLEET) as program:
+        before = program.memory
+        until_over(program, begin(program, vms=["lone"]))
+        kinds = ("WorkBegan", "WorkPrinted", "WorkDone", "Completed")
+        facts = program.service.facts(*kinds)
+        assert program.memory < before + 20_000
+    assert [fact["fact"] for fact in facts] == [*kinds]
+    output = facts[1]["output"]
+    assert output.startswith(start)
+    assert 4 <= len(output.encode()) <= 65536
 
 
-def test_leftover_processes_are_ended_before_the_work_is_over(
-    script_service: ScriptService, tmp_path: Path
+def test_a_kill_of_the_service_ends_the_script_before_the_next_run(
+    tmp_path: Path,
 ) -> None:
-    maintenance = script_service.begin("forks", f"sleep 30 & echo $! >{tmp_path}/pid")
-    script_service.until_over(maintenance)
-    assert not is_alive(int((tmp_path / "pid").read_text()))
-
-
-# --- long-running scripts ----------------------------------------------------
-
-
-def test_a_slow_script_does_not_block_other_maintenance(
-    script_service: ScriptService, tmp_path: Path
-) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    slow = script_service.begin("slow", f"read line <{gate}")
-    until(lambda: bool(script_service.facts(slow, "WorkBegan")), LONG)
-    script_service.until_over(script_service.begin("other", "exit 0"))
-    answer = script_service.service.as_vm(slow["vms"][0])
-    assert [event["EventStatus"] for event in answer.json["Events"]] == ["Started"]
-    gate.write_text("go on\n")
-    script_service.until_over(slow)
-
-
-def test_complete_ends_the_script(
-    script_service: ScriptService, tmp_path: Path
-) -> None:
-    text = f"echo $$ >{tmp_path}/draft; mv {tmp_path}/draft {tmp_path}/pid; sleep 600"
-    maintenance = script_service.begin("endless", text)
-    until((tmp_path / "pid").exists, LONG)
-    script_service.act(maintenance, "complete")
-    script_service.until_over(maintenance)
-    pid = int((tmp_path / "pid").read_text())
-    until(lambda: not is_alive(pid), LONG)
-    assert not script_service.facts(maintenance, "WorkFailed")
+    arguments = options(tmp_path, ALONE.format(folder=tmp_path))
+    with serving(tmp_path, *arguments, fleet=FLEET) as program:
+        maintenance = begin(program, vms=["lone"])
+        until((tmp_path / "pid").exists)
+        program.kill()
+    with serving(tmp_path, *arguments, fleet=FLEET) as program:
+        until_over(program, maintenance)
+        began = program.service.facts("WorkBegan")
+    assert [fact["attempt"] for fact in began] == [1, 2]
+    assert (tmp_path / "trace").read_text() == "begin 1\nbegin 2\n"

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import DEMO, Program, run, serving
+from tests.end_to_end.program import DEMO, PORTS, Program, run, serving
 from tests.server.support.service import send_request
-
-PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
 
 
 def test_a_first_start_creates_a_token_that_only_its_owner_can_read(

@@ -1,14 +1,12 @@
 """The control plane over TLS, as docs/how-to describes it."""
 
-import os
 import re
 import shlex
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import FOREWARN, run, serving
+from tests.end_to_end.program import run, serving
 
 PAGE = (
     Path(__file__).parents[2] / "docs/how-to/put-the-control-plane-on-a-network.md"
@@ -39,32 +37,8 @@ def test_commands_trust_the_certificate_from_the_docs(certified: Path) -> None:
         assert "--ca FILE" in stranger.err
 
 
-@pytest.mark.full
-def test_the_journal_is_followed_over_tls(certified: Path) -> None:
-    with serving(certified, *TLS, FOREWARN_STORE="memory") as program:
-        words = ("--url", program.service.control, "--ca", "ca.pem", "--json")
-        follow = subprocess.Popen(
-            [*FOREWARN, "journal", "--follow", "--after", "0", *words],
-            cwd=certified,
-            env={**os.environ, "FOREWARN_TOKEN": program.service.token},
-            stdout=subprocess.PIPE,
-        )
-        assert follow.stdout is not None
-        with follow:
-            assert b"FleetChanged" in follow.stdout.readline()
-            follow.send_signal(signal.SIGINT)
-        assert program.stop()[0] == 0
-
-
 def test_a_key_of_another_certificate_is_refused_at_start(certified: Path) -> None:
     words = ("--tls-cert", "server.pem", "--tls-key", "ca.key")
     ended = run(certified, "serve", "--control", "127.0.0.1:0", *words)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.splitlines()[-1].endswith("they do not belong together")
-
-
-def test_a_network_address_without_tls_is_refused_at_start(tmp_path: Path) -> None:
-    ended = run(tmp_path, "serve", "--control", "0.0.0.0:0")
-    assert (ended.code, ended.out) == (2, "")
-    assert "--tls-cert" in ended.err
-    assert "--insecure-control" in ended.err

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -11,11 +10,17 @@ from threading import Thread
 
 import pytest
 from tests.end_to_end.client_load import journal
-from tests.end_to_end.program import DEMO, environment_of, run, serving
+from tests.end_to_end.program import (
+    DEMO,
+    FOREWARN,
+    PORTS,
+    environment_of,
+    run,
+    serving,
+)
 from tests.patience import PATIENCE
 
-PORTS = ("--metadata", "127.0.0.1:0", "--control", "127.0.0.1:0")
-SERVE = (sys.executable, "-m", "forewarn", "serve", *PORTS, "--fleet", str(DEMO))
+SERVE = (*FOREWARN, "serve", *PORTS, "--fleet", str(DEMO))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from tests.stories.harness import ServiceHarness, a_harness
+from tests.stories.support.harness import ServiceHarness, a_harness
 
 #: Starts a service with the given flags; it ends with the test.
 Make = Callable[..., ServiceHarness]

@@ -1,13 +1,14 @@
-"""Explanations: what a maintenance waits for, since and until when, and who ends it."""
+"""Explanations and stories: what a maintenance waits for, and what has happened."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from tests.stories.harness import NOON, ServiceHarness, rfc3339
-from tests.stories.rows import CANCELED, COMPLETED, SCHEDULED, STARTED
+from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
+from tests.stories.support.rows import COMPLETED, SCHEDULED, STARTED
 
 EXPLANATION = ["phase", "due", "waits", "starts_at_latest", "sentences"]
 WAIT = ["kind", "what", "since", "opens_at", "opened_by"]
+STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 
 
 def at(**after: int) -> str:
@@ -28,218 +29,108 @@ def explained(harness: ServiceHarness, made: Any) -> Any:
     return explanation
 
 
-def waits(told: Any, kind: str) -> list[Any]:
-    """Return the waits of one kind."""
-    return [wait for wait in told["waits"] if wait["kind"] == kind]
+def kinds(explanation: Any) -> list[str]:
+    return [wait["kind"] for wait in explanation["waits"]]
 
 
-def sentences_of(told: Any) -> str:
-    """Return all sentences but the first, which names the maintenance."""
-    return " ".join(told["sentences"][1:])
-
-
-def test_every_group_without_an_approval_is_named(harness: ServiceHarness) -> None:
-    maintenance = harness.create("hosts/host-a/maintain", type="Reboot")
-    harness.wait(minutes=1)
-    harness.approve("web-1", maintenance)
-    explanation = explained(harness, maintenance)
-    assert (explanation["phase"], explanation["due"]) == (SCHEDULED, False)
-    assert {wait["kind"] for wait in explanation["waits"]} == {"approval", "time"}
-    missing = waits(explanation, "approval")
-    assert len(missing) == 2
-    assert all(wait["since"] == at() for wait in missing)
-    for group in ("db", "lone"):
-        assert any(group in wait["what"] for wait in missing)
-        assert group in sentences_of(explanation)
-    assert not any("web" in wait["what"] for wait in missing)
-    (time,) = waits(explanation, "time")
-    assert time["opens_at"] == at(minutes=15)
-    assert explanation["starts_at_latest"] == at(minutes=15)
-
-
-def test_a_blocked_maintenance_names_its_blocker(
+def test_a_maintenance_is_explained_from_its_announcement_to_its_end(
     operator_harness: ServiceHarness,
 ) -> None:
-    holder = operator_harness.create("hosts/host-a/maintain", type="Reboot")
-    maintenance = operator_harness.create("hosts/host-b/maintain", type="Reboot")
-    operator_harness.wait(minutes=16)
-    explanation = explained(operator_harness, maintenance)
-    assert (explanation["phase"], explanation["due"]) == (SCHEDULED, True)
-    assert {wait["kind"] for wait in explanation["waits"]} == {"gate"}
-    for wait in explanation["waits"]:
-        assert wait["opens_at"] is None
-        assert wait["since"] == at(minutes=15)
-        assert holder["id"] in wait["what"] or holder["id"] in wait["opened_by"]
-    assert explanation["starts_at_latest"] is None
-    for name in (holder["id"], "web", "db", "web-0", "db-0"):
-        assert name in sentences_of(explanation)
-
-
-def test_no_wait_began_before_the_announcement(
-    operator_harness: ServiceHarness,
-) -> None:
-    holder = operator_harness.create("maintenances", type="Reboot", vms=["web-0"])
-    operator_harness.approve("web-0", holder)
-    operator_harness.wait(minutes=10)
-    maintenance = operator_harness.create("maintenances", type="Reboot", vms=["web-1"])
-    explanation = explained(operator_harness, maintenance)
-    assert {wait["since"] for wait in explanation["waits"]} == {at(minutes=10)}
-
-
-def test_a_blocker_with_a_known_end_shows_it(harness: ServiceHarness) -> None:
-    harness.create("maintenances", type="Freeze", vms=["web-0"], duration_seconds=600)
-    maintenance = harness.create("maintenances", type="Reboot", vms=["web-1"])
-    harness.wait(minutes=15)
-    explanation = explained(harness, maintenance)
-    (gate,) = waits(explanation, "gate")
-    assert gate["opens_at"] == at(minutes=25)
-    harness.wait(minutes=10)
-    assert harness.phase(maintenance) == STARTED
-
-
-def test_a_queued_maintenance_names_the_one_before_it(
-    operator_harness: ServiceHarness,
-) -> None:
-    running = operator_harness.create("maintenances", type="Reboot", vms=["db-0"])
-    operator_harness.approve("db-1", running)
-    old = operator_harness.create("hosts/host-b/maintain", type="Reboot")
+    holder = operator_harness.create("maintenances", type="Reboot", vms=["web-1"])
+    operator_harness.approve("web-1", holder)
     operator_harness.wait(minutes=1)
-    young = operator_harness.create("maintenances", type="Reboot", vms=["web-2"])
-    operator_harness.wait(minutes=20)
-    explanation = explained(operator_harness, young)
-    assert (explanation["phase"], explanation["due"]) == (SCHEDULED, True)
-    (gate,) = explanation["waits"]
-    assert gate["kind"] == "gate"
-    assert old["id"] in sentences_of(explanation)
-    assert "web-1" in sentences_of(explanation)
-    assert running["id"] not in gate["what"]
-    assert explanation["starts_at_latest"] is None
-
-
-def test_an_approved_but_blocked_maintenance_is_due(
-    operator_harness: ServiceHarness,
-) -> None:
-    first = operator_harness.create("maintenances", type="Reboot", vms=["web-0"])
-    operator_harness.approve("web-0", first)
-    maintenance = operator_harness.create("maintenances", type="Reboot", vms=["web-1"])
+    maintenance = operator_harness.create("hosts/host-a/maintain", type="Reboot")
     operator_harness.wait(minutes=1)
     operator_harness.approve("web-1", maintenance)
-    explanation = explained(operator_harness, maintenance)
-    assert (explanation["due"], [wait["kind"] for wait in explanation["waits"]]) == (
-        True,
-        ["gate"],
-    )
-    assert first["id"] in sentences_of(explanation)
+    early = explained(operator_harness, maintenance)
+    assert (early["phase"], early["due"]) == (SCHEDULED, False)
+    assert kinds(early) == ["approval", "approval", "time", "gate"]
+    assert {wait["since"] for wait in early["waits"]} == {at(minutes=1)}
+    assert early["waits"][2]["opens_at"] == at(minutes=16)
+    assert "db-0" in early["waits"][0]["what"]
+    assert "lone" in early["waits"][1]["what"]
 
+    operator_harness.wait(minutes=15)
+    blocked = explained(operator_harness, maintenance)
+    assert (blocked["phase"], blocked["due"]) == (SCHEDULED, True)
+    assert (kinds(blocked), blocked["starts_at_latest"]) == (["gate"], None)
+    assert holder["id"] in blocked["waits"][0]["what"]
+    assert holder["id"] in " ".join(blocked["sentences"][1:])
 
-def test_a_terminate_names_those_that_start_with_it(harness: ServiceHarness) -> None:
-    first = harness.create("vms/batch_0/delete")
-    harness.wait(minutes=1)
-    other = harness.create("vms/batch_1/delete")
-    harness.approve("batch_0", first)
-    explanation = explained(harness, first)
-    assert (explanation["phase"], explanation["due"]) == (SCHEDULED, True)
-    (gate,) = explanation["waits"]
-    assert (gate["kind"], gate["opens_at"]) == ("gate", at(minutes=10))
-    assert gate["since"] == at(minutes=1)
-    assert explanation["starts_at_latest"] == at(minutes=10)
-    for name in (other["id"], "batch", "batch_1"):
-        assert name in sentences_of(explanation)
-
-
-def test_the_lead_has_a_known_end(operator_harness: ServiceHarness) -> None:
-    maintenance = operator_harness.create("maintenances", type="Reboot", vms=["web-0"])
-    operator_harness.approve("web-0", maintenance)
+    operator_harness.send_command(holder, "complete")
     operator_harness.wait(1)
-    explanation = explained(operator_harness, maintenance)
-    assert explanation["phase"] == STARTED
-    (lead,) = waits(explanation, "lead")
-    assert (lead["since"], lead["opens_at"]) == (at(), at(seconds=2))
-    assert explanation["starts_at_latest"] is None
+    lead = explained(operator_harness, maintenance)
+    assert (lead["phase"], kinds(lead)) == (STARTED, ["lead", "work", "time"])
+    assert lead["waits"][0]["opens_at"] == at(minutes=17, seconds=2)
+
+    operator_harness.wait(minutes=1)
+    work = explained(operator_harness, maintenance)
+    assert (kinds(work), work["waits"][0]["opens_at"]) == (["work"], None)
+    assert "has not reported db-0, lone, web-0 done" in work["waits"][0]["what"]
+    assert "complete" in " ".join(work["sentences"])
+
+    operator_harness.send_command(maintenance, "complete")
+    over = explained(operator_harness, maintenance)
+    assert (over["phase"], over["due"], over["waits"]) == (COMPLETED, False, [])
 
 
-def test_unfinished_work_names_the_remaining_vms(
-    operator_harness: ServiceHarness,
-) -> None:
-    maintenance = operator_harness.create("hosts/host-a/maintain", type="Reboot")
-    operator_harness.wait(minutes=20)
-    explanation = explained(operator_harness, maintenance)
-    assert explanation["phase"] == STARTED
-    assert {wait["kind"] for wait in explanation["waits"]} == {"work"}
-    (work,) = explanation["waits"]
-    assert work["opens_at"] is None
-    for vm in ("web-0", "db-0", "lone"):
-        assert vm in sentences_of(explanation)
-    assert "complete" in sentences_of(explanation)
+def read_story(harness: ServiceHarness, made: Any) -> Any:
+    """Return a story after checking its keys and the order of its entries."""
+    story = harness.story(made)
+    assert [*story] == STORY
+    assert all([*entry] == ["at", "what"] for entry in story["entries"])
+    times = [datetime.fromisoformat(entry["at"]) for entry in story["entries"]]
+    assert times == sorted(times)
+    assert story["sentences"]
+    return story
 
 
-def test_finished_work_is_shown_until_its_duration_is_over(
-    harness: ServiceHarness,
-) -> None:
-    maintenance = harness.create(
-        "maintenances", type="Freeze", vms=["web-0"], duration_seconds=60
-    )
-    harness.approve("web-0", maintenance)
-    harness.wait(1)
-    explanation = explained(harness, maintenance)
-    assert [(w["kind"], w["opens_at"]) for w in explanation["waits"]] == [
-        ("time", at(seconds=60))
+def find(story: Any, *words: str) -> list[str]:
+    """Return the times of the entries that contain all of `words`."""
+    return [
+        entry["at"]
+        for entry in story["entries"]
+        if all(word.lower() in entry["what"].lower() for word in words)
     ]
 
 
-def test_a_failed_host_waits_until_it_is_reported_recovered(
+def test_a_story_shows_who_saw_and_approved_an_event_and_how(
     harness: ServiceHarness,
 ) -> None:
-    maintenance = harness.create("hosts/host-a/failed")
-    harness.wait(minutes=10)
-    explanation = explained(harness, maintenance)
-    assert explanation["phase"] == STARTED
-    (wait,) = explanation["waits"]
-    assert (wait["since"], wait["opens_at"]) == (at(), None)
-    assert "recovered" in wait["opened_by"]
-    assert "host-a" in sentences_of(explanation)
-    assert "recovered" in sentences_of(explanation)
-
-
-def test_a_failed_host_with_a_duration_shows_when_it_ends(
-    harness: ServiceHarness,
-) -> None:
-    maintenance = harness.create("hosts/host-a/failed", duration_seconds=600)
-    harness.wait(minutes=1)
-    explanation = explained(harness, maintenance)
-    assert [wait["opens_at"] for wait in explanation["waits"]] == [at(minutes=10)]
-
-
-def test_a_blocked_emergency_is_explained(operator_harness: ServiceHarness) -> None:
-    first = operator_harness.create("maintenances", type="Reboot", vms=["web-0"])
-    operator_harness.approve("web-0", first)
-    maintenance = operator_harness.create(
-        "maintenances", type="Reboot", vms=["web-1"], emergency=True, reason="smoke"
-    )
-    explanation = explained(operator_harness, maintenance)
-    assert (explanation["phase"], explanation["due"]) == (SCHEDULED, True)
-    assert [wait["kind"] for wait in explanation["waits"]] == ["gate"]
-    assert first["id"] in sentences_of(explanation)
-
-
-def test_a_withdrawn_event_needs_no_approval(harness: ServiceHarness) -> None:
     maintenance = harness.create("hosts/host-a/maintain", type="Reboot")
-    harness.change_vm("web-0", host="host-d")
-    missing = waits(explained(harness, maintenance), "approval")
-    assert not any("web" in wait["what"] for wait in missing)
-    assert len(missing) == 2
-
-
-def test_a_finished_maintenance_waits_for_nothing(harness: ServiceHarness) -> None:
-    done = harness.create("maintenances", type="Reboot", vms=["web-0"])
-    harness.approve("web-0", done)
+    harness.wait(60)
+    harness.poll("web-1")
+    harness.wait(60)
+    harness.approve("web-2", maintenance)
+    harness.wait(60)
+    (event,) = [
+        event_view["id"]
+        for event_view in maintenance["events"]
+        if event_view["group"] == "db"
+    ]
+    assert harness.post(f"events/{event}/approve").status == 200
+    harness.wait(60)
+    harness.approve("lone", maintenance)
     harness.wait(5)
-    off = harness.create("maintenances", type="Reboot", vms=["db-0"])
-    harness.send_command(off, "cancel")
-    for maintenance, phase in ((done, COMPLETED), (off, CANCELED)):
-        explanation = explained(harness, maintenance)
-        assert (explanation["phase"], explanation["due"]) == (phase, False)
-        assert (explanation["waits"], explanation["starts_at_latest"]) == ([], None)
+    story = read_story(harness, maintenance)
+
+    assert find(story, "announced") == [at()]
+    assert find(story, "seen by web-1 ") == [at(minutes=1)]
+    assert find(story, "seen by web-2 ") == [at(minutes=2)]
+    assert find(story, "approved", "web-2") == [at(minutes=2)]
+    assert find(story, "approved", "admin") == [at(minutes=3)]
+    assert find(story, "approved", "lone") == [at(minutes=4)]
+    assert find(story, "started") == [at(minutes=4)]
+    assert find(story, "completed") == [at(minutes=4, seconds=5)]
+    assert (story["notice_given_seconds"], story["notice_used_seconds"]) == (900, 240)
+    whats = [entry["what"] for entry in story["entries"]]
+    seen, approved = (
+        next(place for place, what in enumerate(whats) if what.startswith(start))
+        for start in ("seen by web-2", "approved for group web by web-2")
+    )
+    assert seen < approved
+    assert whats[0].startswith("announced")
+    assert whats[-1].startswith("completed")
 
 
 def test_an_event_id_is_accepted_in_any_case(harness: ServiceHarness) -> None:

@@ -7,18 +7,15 @@ from datetime import datetime
 from typing import assert_never
 
 from tests.server.support.service import ReceivedResponse
-from tests.stories.harness import FLEET, ServiceHarness, rfc3339
-from tests.stories.oracle import VERSIONS, Audience, ModelMaintenance, audiences, normal
-from tests.stories.rows import (
-    Advance,
-    Approve,
-    Do,
-    OperatorCommand,
-    Poll,
-    Post,
-    Row,
-    Step,
+from tests.stories.support.harness import FLEET, ServiceHarness, rfc3339
+from tests.stories.support.oracle import (
+    VERSIONS,
+    Audience,
+    ModelMaintenance,
+    audiences,
+    normal,
 )
+from tests.stories.support.rows import Advance, Approve, Do, Post, Row, Step
 
 GUID = re.compile("[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
@@ -76,15 +73,10 @@ class RowRun:
                 answer = self.harness.service.request("POST", do.path, do.body)
                 assert answer.status == do.status, answer.body
                 return answer
-            case OperatorCommand():
-                self.harness.send_command({"id": self.kept[do.act].id}, do.what)
             case Approve():
                 self._approve(do)
             case Advance():
                 self.harness.wait(do.seconds)
-            case Poll():
-                self.harness.poll(do.vm)
-                self._asked(do.vm)
             case _:
                 assert_never(do)
         return None

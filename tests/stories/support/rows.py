@@ -50,14 +50,6 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorCommand:
-    """An operator's report or command for the maintenance `act`, such as complete."""
-
-    act: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
     """An approval of event number `event` by `vm`, or by the operator if None."""
 
@@ -73,14 +65,7 @@ class Advance:
     seconds: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Poll:
-    """A poll by `vm`."""
-
-    vm: str
-
-
-Do = Post | OperatorCommand | Approve | Advance | Poll
+Do = Post | Approve | Advance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +91,9 @@ def post(
     body: Mapping[str, object] | None = None,
     *,
     then: Mapping[str, str],
-    gone: Sequence[str] = (),
 ) -> Step:
     """Return a step that creates maintenance, at `path` below /v1."""
-    return Step(do=Post(path=f"/v1/{path}", body=body), then=then, gone=gone)
+    return Step(do=Post(path=f"/v1/{path}", body=body), then=then)
 
 
 def repost(
@@ -138,3 +122,36 @@ def last(act: str, seconds: int = 5, gone: Sequence[str] = ()) -> Sequence[Step]
         Step(do=Advance(seconds=seconds - 1)),
         Step(do=Advance(seconds=1), then={act: COMPLETED}, gone=gone),
     )
+
+
+def planned(
+    name: str,
+    path: str,
+    act: ExpectedMaintenance,
+    body: Mapping[str, object] | None = None,
+    *,
+    lasts: int = 5,
+    gone: Sequence[str] = (),
+) -> Row:
+    """Return a row in which nobody approves, and VMs `gone` leave at the end."""
+    assert act.notice is not None
+    steps = (
+        post(path, body, then={"m": SCHEDULED}),
+        *wait_for_notice("m", act.notice),
+        *last("m", lasts, gone),
+    )
+    return Row(name=name, acts={"m": act}, steps=steps)
+
+
+def immediate(
+    name: str,
+    path: str,
+    act: ExpectedMaintenance,
+    body: Mapping[str, object] | None = None,
+    *,
+    lasts: int = 5,
+    gone: Sequence[str] = (),
+) -> Row:
+    """Return a row that starts at once, and in which VMs `gone` leave at the end."""
+    steps = (post(path, body, then={"m": STARTED}), *last("m", lasts, gone))
+    return Row(name=name, acts={"m": act}, steps=steps)

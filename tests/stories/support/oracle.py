@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from tests.stories.harness import rfc3339
-from tests.stories.rows import (
+from tests.stories.support.harness import rfc3339
+from tests.stories.support.rows import (
     CANCELED,
     COMPLETED,
     SCHEDULED,

@@ -14,7 +14,7 @@ from tests.server.support.service import (
     RunningService,
     a_service,
 )
-from tests.stories.connection import PollConnection, PollResponse, a_connection
+from tests.stories.support.connection import PollConnection, PollResponse, a_connection
 
 FLEET = Path(__file__).with_name("fleet.toml")
 NOON = datetime(YEAR, 1, 1, 12, tzinfo=UTC)
@@ -100,10 +100,6 @@ class ServiceHarness:
     def put(self, path: str, body: object) -> ReceivedResponse:
         """Create or change a part of the fleet."""
         return self.service.request("PUT", f"/v1/{path}", body)
-
-    def delete(self, path: str) -> ReceivedResponse:
-        """Remove a part of the fleet."""
-        return self.service.request("DELETE", f"/v1/{path}")
 
     def create(self, path: str, **body: object) -> Any:
         """Send a request that creates one maintenance, and return it."""
