@@ -198,7 +198,7 @@ def number(
 def whole_number(
     least: int, most: int, *, unit: str = "", is_text: bool = False
 ) -> Reader[int]:
-    """Return a reader for integers from `least` to `most`; 3.0 is one, too."""
+    """Return a reader for integers from `least` to `most`; 3.0 counts as 3."""
     expected = f"a whole number{unit and f' of {unit}'} from {least} to {most}"
 
     def read(value: object) -> int:
