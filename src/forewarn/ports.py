@@ -90,6 +90,9 @@ class Snapshot(Protocol):
     def maintenance(self, any_id: str) -> Maintenance | None:
         """Return the maintenance with this id, or with an event of this id."""
 
+    def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
+        """Return the maintenance of each of `events`; unknown ids are left out."""
+
     def maintenances(
         self,
         *,

@@ -232,6 +232,19 @@ class TestState:
             assert snapshot.maintenance("M1") is None
         assert [item.id if item else None for item in results] == ["M0"] * 3
 
+    def test_maintenance_of_several_events_is_found(self, store: Store) -> None:
+        both = a_maintenance(groups=("web", "db"))
+        other = a_maintenance("M1", groups=("web",))
+        put(store, a_fleet(), announced(both), announced(other), canceled())
+        with store.snapshot() as snapshot:
+            for names in (["M0-db"], ["M1-web", "M0-db", "none", "M0-web"]):
+                found = snapshot.maintenances_of(*names)
+                assert {event: item.id for event, item in found.items()} == {
+                    name: name[:2] for name in names if name != "none"
+                }
+            assert snapshot.maintenances_of() == {}
+            assert snapshot.maintenances_of("M0") == {}  # not the id of an event
+
     def test_related_resources_are_found_by_name_in_any_case(
         self, store: Store
     ) -> None:

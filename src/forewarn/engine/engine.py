@@ -22,7 +22,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from forewarn.core.fleet import audience_of
+from forewarn.core.fleet import VM, audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Announced
@@ -52,6 +52,7 @@ from forewarn.engine.observations import (
     removed_groups,
     revoke_tokens_of,
 )
+from forewarn.engine.write_queue import WriteQueue, WriteRank
 from forewarn.errors import Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
@@ -97,6 +98,7 @@ class Engine:
         self.rules = rules
         self.observations = observations
         self.new_id = new_id
+        self.write_queue = WriteQueue()
         self._after_commit = after_commit
         self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -135,18 +137,23 @@ class Engine:
 
     # --- approve -------------------------------------------------------------
 
-    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        """Approve events visible to a VM: all of them or none."""
-        with self.writing(vm_name) as (transaction, context):
-            vm = find_vm(transaction, vm_name)
-            maintenances = {name: transaction.maintenance(name) for name in event_ids}
-            part = transaction.part_of_fleet(vms=[vm.name])
-            audience = audience_of(part.groups[vm.group], vm.name)
-            commands.check_may_approve(maintenances.items(), audience)
+    def approve_as_vm(
+        self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
+    ) -> None:
+        """Approve events visible to a VM: all of them or none.
+
+        Unless `are_shown`, some may not exist: then they are checked first, without
+        waiting for a turn to write.
+        """
+        if not are_shown:
+            with self.store.snapshot() as snapshot:
+                _find_approvable(snapshot, vm_name, event_ids)
+        with self.writing(vm_name, rank=WriteRank.POLL) as (transaction, context):
+            vm, maintenances = _find_approvable(transaction, vm_name, event_ids)
             self.decide(
                 transaction,
                 replace(context, by=vm.name),  # as declared
-                _waiting_groups(maintenances.values()),
+                _waiting_groups(maintenances),
                 partial(commands.approve, event_ids=event_ids, via=Via.METADATA),
             )
 
@@ -229,7 +236,7 @@ class Engine:
 
     def listen(self, groups: Iterable[str]) -> None:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
-        with self.writing() as (transaction, context):
+        with self.writing(rank=WriteRank.POLL) as (transaction, context):
             existing = transaction.part_of_fleet(groups=groups).groups
             command = partial(commands.listen, groups=existing)
             self.decide(transaction, context, existing, command)
@@ -286,12 +293,24 @@ class Engine:
 
     @contextmanager
     def writing(
-        self, by: str = SERVICE, once: IdempotencyKey[_T] | None = None
+        self,
+        by: str = SERVICE,
+        once: IdempotencyKey[_T] | None = None,
+        *,
+        rank: WriteRank | None = None,
     ) -> Iterator[tuple[Transaction, Context]]:
-        """Open a transaction with the pending observations; wake readers after it."""
+        """Open a transaction with the pending observations; wake readers after it.
+
+        Without a `rank`, commands of the service itself go before those of others.
+        """
+        if rank is None:
+            rank = WriteRank.SERVICE if by == SERVICE else WriteRank.COMMAND
         batch = Batch()
         try:
-            with self.store.transaction() as transaction:
+            with (
+                self.write_queue.turn(rank, by),
+                self.store.transaction() as transaction,
+            ):
                 batch = self.observations.take()
                 before = transaction.position()
                 context = self.context(transaction, by, self.new_id)
@@ -419,6 +438,19 @@ def announced(step: Step) -> Sequence[Maintenance]:
         if maintenance.id in ids
     ]
     return sorted(created, key=lambda maintenance: maintenance.not_before)
+
+
+def _find_approvable(
+    snapshot: Snapshot, vm_name: str, event_ids: Sequence[str]
+) -> tuple[VM, Sequence[Maintenance]]:
+    """Find a VM and the maintenance of events; raise `UnknownEvent` if it sees none."""
+    vm = find_vm(snapshot, vm_name)
+    maintenances = snapshot.maintenances_of(*event_ids)
+    part = snapshot.part_of_fleet(vms=[vm.name])
+    audience = audience_of(part.groups[vm.group], vm.name)
+    candidates = [(name, maintenances.get(name)) for name in event_ids]
+    commands.check_may_approve(candidates, audience)
+    return vm, [*maintenances.values()]
 
 
 def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:

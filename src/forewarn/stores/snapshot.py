@@ -183,6 +183,18 @@ class SqlSnapshot:
         row = row or self._session.row(sql.MAINTENANCE_OF_EVENT, of=any_id)
         return None if row is None else rows.maintenance(row)
 
+    def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
+        if len(events) == 1:
+            records = self._session.rows(sql.MAINTENANCE_OF_EVENT, of=events[0])
+        else:
+            records = self._rows_of(sql.MAINTENANCES_OF_EVENTS, events)
+        by_event = {
+            event.id: maintenance
+            for maintenance in map(rows.maintenance, records)
+            for event in maintenance.events
+        }
+        return {event: by_event[event] for event in events if event in by_event}
+
     def maintenances(
         self,
         *,
@@ -213,12 +225,19 @@ class SqlSnapshot:
     def seen(self, *events: str) -> Sequence[Sight]:
         if len(events) == 1:
             return [*map(rows.sight, self._session.rows(sql.SEEN, of=events[0]))]
-        sights: list[Sight] = []
+        sights = map(rows.sight, self._rows_of(sql.SEEN_OF_MANY, events))
+        return sorted(sights, key=lambda sight: (sight.at, sight.vm, sight.event))
+
+    def _rows_of(
+        self, statement: sql.Statement, events: Sequence[str]
+    ) -> Sequence[rows.Row]:
+        """Return rows about `events`, with as few queries as possible."""
+        records: list[rows.Row] = []
         for start in range(0, len(events), len(sql.EVENTS)):
             named = events[start : start + len(sql.EVENTS)]
             places = dict(zip_longest(sql.EVENTS, named, fillvalue=""))
-            sights += map(rows.sight, self._session.rows(sql.SEEN_OF_MANY, **places))
-        return sorted(sights, key=lambda sight: (sight.at, sight.vm, sight.event))
+            records += self._session.rows(statement, **places)
+        return records
 
     def facts_of(self, maintenance: str) -> Sequence[JournalEntry]:
         records = self._session.rows(sql.FACTS_OF, of=maintenance)

@@ -134,6 +134,11 @@ SEEN = (
 )
 #: Parameters for event ids: this many per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
+MAINTENANCES_OF_EVENTS = (
+    select(*_MAINTENANCE)
+    .join(t.events, t.events.c.maintenance == t.maintenances.c.id)
+    .where(t.events.c.id.in_([p(event) for event in EVENTS]))
+)
 SEEN_OF_MANY = select(t.seen).where(t.seen.c.event.in_([p(event) for event in EVENTS]))
 OUTAGES = (
     select(t.outages).where(t.outages.c.until > p("after")).order_by(t.outages.c.until)

@@ -7,6 +7,7 @@ from tests.server.support.handlers import EVENTS, VMS, WEB, a_harness, an_event,
 
 from forewarn.core.fleet import VM
 from forewarn.protocol.versions import DateForm
+from forewarn.server.metadata.handler import ApproveFirst
 
 VERSIONS = (
     "2017-03-01",
@@ -205,3 +206,17 @@ def test_vm_without_an_address_has_a_document() -> None:
     vms = (*VMS, VM(name="web-9", group="web"))
     harness = a_harness(vms=vms, is_open=True)
     assert harness.request(f"/vm/web-9{EVENTS}").status == 200
+
+
+def test_at_most_a_hundred_events_are_approved_at_once() -> None:
+    def approval(count: int) -> bytes:
+        ids = [{"EventId": f"E{number}"} for number in range(count)]
+        return json.dumps({"StartRequests": ids}).encode()
+
+    harness = a_harness(shown(incarnation=0))
+    allowed = harness.send(method="POST", body=approval(100))
+    assert isinstance(allowed, ApproveFirst)
+    assert len(allowed.events) == 100
+    refused = harness.request(method="POST", body=approval(101))
+    assert refused.status == 400
+    assert b"at most 100 events" in refused.body

@@ -40,7 +40,9 @@ class SlowCommands:
         clock = ManualClock(NOON)
         self.plane = MetadataPlane([self.listening], handler, self, clock, limit)
 
-    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
+    def approve_as_vm(
+        self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
+    ) -> None:
         self.begun.set()
         self.let_go.wait(PATIENCE)
         self.approved += 1
@@ -77,6 +79,33 @@ def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None
             assert poller.answer().status == 200
     commands.plane.stop()
     assert commands.turns == [{"a"}, {"b", "c"}]
+
+
+def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:
+    commands = SlowCommands()
+    commands.enable("a", "b")
+    commands.plane.start()
+    address = commands.listening.getsockname()
+    clients = [socket.create_connection(address, PATIENCE) for _ in range(4)]
+    first, second, third, other = clients
+    first.sendall(POST)
+    assert commands.begun.wait(PATIENCE)
+    second.sendall(POST)
+    until(lambda: commands.plane._approving["a"] is not None)
+    third.sendall(POST)
+    refused = third.recv(4096)
+    assert refused.startswith(b"HTTP/1.1 429 ")
+    assert b"Retry-After: 1\r\n" in refused
+    commands.begun.clear()
+    other.sendall(POST.replace(b"/vm/a/", b"/vm/b/"))
+    assert commands.begun.wait(PATIENCE)  # next to that of the other VM
+    commands.let_go.set()
+    for client in (first, second, other):
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    commands.plane.stop()
+    assert commands.approved == 3
+    for client in clients:
+        client.close()
 
 
 def test_hand_over_during_a_stop_does_not_block() -> None:

@@ -42,6 +42,9 @@ from forewarn.server.metadata.transport.responses import (
 
 _TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
 
+#: The number of events that one request can approve.
+MAX_APPROVED = 100
+
 # --- work that precedes the response -----------------------------------------
 
 
@@ -64,6 +67,7 @@ class ApproveFirst(Deferred):
 
     vm: str
     events: tuple[str, ...]
+    are_shown: bool = False  # whether all of them are in the VM's document
     delay: EnabledState | None = None  # delays the response; None if nothing does
 
 
@@ -259,12 +263,20 @@ class MetadataHandler:
     ) -> bytes | Deferred:
         try:
             events = decode_start_requests(body)
+            if len(events) > MAX_APPROVED:
+                raise Malformed(f"at most {MAX_APPROVED} events are approved at once")
         except Malformed as problem:
             response = error(400, f"Bad request. {problem}")
             if delay is not None:
                 return DelayResponse(group_state=delay, response=response)
             return self.render(request, response)
-        return ApproveFirst(vm=entry.vm.name, events=events, delay=delay)
+        shown = {event.id for event in entry.cached.document.events}
+        return ApproveFirst(
+            vm=entry.vm.name,
+            events=events,
+            are_shown=shown.issuperset(events),
+            delay=delay,
+        )
 
 
 def _unknown_vm(address: str, vm: str | None) -> Response:

@@ -42,8 +42,13 @@ _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
 class EngineCommands(Protocol):
     """Engine commands that the metadata plane needs."""
 
-    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
-        """Approve events: all of them or none."""
+    def approve_as_vm(
+        self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool
+    ) -> None:
+        """Approve events: all of them or none.
+
+        `are_shown` if all of them are in the VM's document.
+        """
 
     def listen(self, groups: Sequence[str]) -> None:
         """Enable Scheduled Events for `groups`."""
@@ -76,6 +81,8 @@ class MetadataPlane:
         # By group: connections whose request waits until the group is enabled.
         self._disabled: dict[str, list[MetadataConnection]] = {}
         self._is_enabling = False
+        # By VM whose approval is in progress: the next one; None if none waits.
+        self._approving: dict[str, tuple[MetadataConnection, ApproveFirst] | None] = {}
         # Set when the last connection has ended; None unless stopping.
         self._all_closed: asyncio.Event | None = None
         self._failures = FailureLog("requests of VMs", "they are told to try again")
@@ -154,11 +161,7 @@ class MetadataPlane:
             self._disabled.setdefault(deferred.group, []).append(connection)
             self._enable_groups()
         elif isinstance(deferred, ApproveFirst):
-            vm, events, delay = deferred.vm, deferred.events, deferred.delay
-            self._in_pool(
-                lambda: self._commands.approve_as_vm(vm, events),
-                lambda problem: connection.approved(problem, delay),
-            )
+            self._approve_in_turn(connection, deferred)
 
     # --- on the loop ---------------------------------------------------------
 
@@ -243,6 +246,33 @@ class MetadataPlane:
             self._enable_groups()
 
         self._in_pool(lambda: self._commands.listen([*waiting]), done)
+
+    def _approve_in_turn(
+        self, connection: MetadataConnection, approval: ApproveFirst
+    ) -> None:
+        """Approve, after the approval of this VM that is in progress; one may wait."""
+        vm = approval.vm
+        if vm not in self._approving:
+            self._approving[vm] = None
+            self._approve(connection, approval)
+        elif self._approving[vm] is None:
+            self._approving[vm] = (connection, approval)
+        else:
+            connection.refuse_approval()
+
+    def _approve(self, connection: MetadataConnection, approval: ApproveFirst) -> None:
+        def work() -> None:
+            self._commands.approve_as_vm(
+                approval.vm, approval.events, are_shown=approval.are_shown
+            )
+
+        def done(problem: Exception | None) -> None:
+            following = self._approving.pop(approval.vm)
+            connection.approved(problem, approval.delay)
+            if following is not None:
+                self._approve_in_turn(*following)
+
+        self._in_pool(work, done)
 
     def _in_pool(
         self, work: Callable[[], None], done: Callable[[Exception | None], None]

@@ -221,7 +221,9 @@ class Replay:
     def listen(self, groups: Sequence[str]) -> None:
         """Ignore a group's first poll: the recording's group is always enabled."""
 
-    def approve_as_vm(self, vm_name: str, event_ids: Sequence[str]) -> None:
+    def approve_as_vm(
+        self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
+    ) -> None:
         """Record an approval, which does not change what is played."""
         for approval in self._events.approve(vm_name, event_ids, self._clock.now()):
             self._on_approval(approval)

@@ -43,6 +43,11 @@ _CANNOT_WRITE = error(
 )
 _FAILED = error(500, "The service failed; its log says why")
 _TOO_SLOW = error(408, "The request took too long to arrive")
+_TOO_MANY_APPROVALS = error(
+    429,
+    "An approval of this VM is in progress, and another one waits; try again",
+    Retry_After="1",
+)
 _TOO_MANY_CONNECTIONS = error(
     503, "This VM has too many connections; close some first", Retry_After="1"
 )
@@ -234,6 +239,10 @@ class MetadataConnection(asyncio.Protocol):
             self._resume(self._render(response))
         else:
             self._resume(DelayResponse(group_state=delay, response=response))
+
+    def refuse_approval(self) -> None:
+        """Respond that too many approvals of the VM are in progress."""
+        self._resume(self._render(_TOO_MANY_APPROVALS))
 
     def wake(self) -> None:
         """Respond if the client would see a change; keep waiting if not."""
