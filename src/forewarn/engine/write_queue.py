@@ -1,8 +1,8 @@
 """Write queue: one transaction at a time, in an order that starves nobody.
 
-The store serializes writers, but not fairly. The writer whose turn it is finds the store
-free. The next turn goes to the most urgent rank. Within a rank, writers take turns by
-name, so that a VM or an operator with many commands delays the others by one.
+The store serializes writers, but not fairly. The writer whose turn it is finds the
+store free. The next turn goes to the most urgent rank. Within a rank, writers take
+turns by name, so that a VM or an operator with many commands delays the others by one.
 """
 
 from collections import deque

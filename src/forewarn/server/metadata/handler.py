@@ -182,12 +182,13 @@ class MetadataHandler:
         target = self._route(request)
         vm = None if isinstance(target, Fixed) else target.vm
         entry = self.directory.find(address, vm)
-        if is_new and not self._admits(entry):
-            return self.render(request, _TOO_MANY)
-        if isinstance(target, Fixed):
+        is_admitted = not is_new or self._admits(entry)
+        if isinstance(target, Fixed):  # it counts, but the limit does not change it
             return self.render(request, target.response)
         if entry is None:
             return self.render(request, _unknown_vm(address, vm))
+        if not is_admitted:
+            return self.render(request, _TOO_MANY)
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
             response = instance.read_instance(entry.vm, group_state.group, target)
