@@ -61,7 +61,10 @@ class SocketClient:
         ]
         self.end = random.choice(ENDS)
         stream = b"".join(request.wire for request in self.requests)
-        self.pieces = cut_anywhere(random, stream + TAILS.get(self.end, b""))
+        if self.end is ask_to_close:  # after that request, the service may close
+            self.pieces = [*cut_anywhere(random, stream), TAILS[self.end]]
+        else:
+            self.pieces = cut_anywhere(random, stream + TAILS.get(self.end, b""))
         if self.end is reset:
             del self.pieces[random.randint(0, len(self.pieces)) :]
         place = urlsplit(service.metadata)
