@@ -23,7 +23,7 @@ from forewarn.cli.output import (
     write_json,
 )
 from forewarn.cli.signals import StopSignal, stop_on_signals
-from forewarn.cli.values import read_real_duration
+from forewarn.cli.values import argument, read_real_duration
 from forewarn.client import Client, Reading
 from forewarn.client.client import random_fraction
 from forewarn.client.conversation import HOLD
@@ -33,7 +33,6 @@ from forewarn.errors import (
     CannotStart,
     ClientClosed,
     ForewarnError,
-    InvalidInput,
     WrongUsage,
 )
 from forewarn.formats import count, join_names
@@ -65,13 +64,6 @@ _DETAILS = ("status", "headers", "says")  # of a line
 _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 
-def _read_version(text: str) -> str:
-    try:
-        return checked_version(text)
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 _OPTIONS = (
     Option(
         flag="--output", short="-o", metavar="FILE", help="the tape; it must be new"
@@ -92,7 +84,7 @@ _OPTIONS = (
     Option(
         flag="--api-version",
         metavar="VERSION",
-        read=_read_version,
+        read=argument(checked_version),
         help=f"the version to ask in; the tape's, or {NEWEST.name}, if not given",
     ),
     POLL,

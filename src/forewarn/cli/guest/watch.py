@@ -14,11 +14,12 @@ from forewarn.cli.output import (
     write_error,
     write_json,
 )
+from forewarn.cli.values import argument
 from forewarn.client import Change, Client
 from forewarn.client.changes import compare
 from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import can_retry
-from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.errors import ForewarnError
 from forewarn.formats import join_names
 from forewarn.protocol.types import ScheduledEvent
 
@@ -30,12 +31,10 @@ JSON; its events are as the service shows them, and `seconds_left` tells for
 each id how long it will wait for approval."""
 
 
+@argument
 def _read_endpoint(text: str) -> str:
     """Parse the address of a metadata service."""
-    try:
-        return str(parse(text))
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return str(parse(text))
 
 
 def _read_poll(text: str) -> float:
