@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from forewarn.configfile.values import read_choice
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
 from forewarn.core.queries.views import Json
@@ -116,7 +117,7 @@ def maintain(
     """Announce planned maintenance of a host: one act on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
-        kind = m.parse_choice(EventType, body.type, "type")
+        kind = read_choice(EventType, body.type, "type")
     if kind not in _HOST_TYPES:
         types = ", ".join(_HOST_TYPES)
         raise InvalidInput(f"type: a host is maintained by {types}, not {kind}")
