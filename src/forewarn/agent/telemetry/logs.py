@@ -3,12 +3,11 @@
 import json
 import logging
 import os
-import re
 import sys
 from threading import Lock
 from time import gmtime
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+from forewarn.formats import clean
 
 #: Priorities for systemd's journal (sd-daemon(3)).
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
@@ -22,7 +21,7 @@ class _TextFormatter(logging.Formatter):
     default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{record.levelname.lower():<7} {_CONTROL.sub(' ', record.getMessage())}"
+        line = f"{record.levelname.lower():<7} {clean(record.getMessage())}"
         if record.exc_info:
             line += f"\n{self.formatException(record.exc_info)}"
         return self.prefix(record) + line

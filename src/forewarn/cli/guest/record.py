@@ -15,7 +15,6 @@ from forewarn import __version__
 from forewarn.cli.guest.watch import ENDPOINT, POLL
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
-    clean,
     format_duration,
     format_time,
     write,
@@ -35,7 +34,7 @@ from forewarn.errors import (
     ForewarnError,
     WrongUsage,
 )
-from forewarn.formats import count, join_names
+from forewarn.formats import clean, count, join_names
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST

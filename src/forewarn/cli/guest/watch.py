@@ -7,7 +7,6 @@ from datetime import datetime
 
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
-    clean,
     format_distance,
     format_time,
     write,
@@ -20,7 +19,7 @@ from forewarn.client.changes import compare
 from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import can_retry
 from forewarn.errors import ForewarnError
-from forewarn.formats import join_names
+from forewarn.formats import clean, join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
