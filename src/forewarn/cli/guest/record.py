@@ -21,7 +21,6 @@ from forewarn.cli.output import (
     write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import argument, read_real_duration
 from forewarn.client import Client, Reading
 from forewarn.client.client import random_fraction
@@ -51,6 +50,7 @@ from forewarn.recordings.format import (
 )
 from forewarn.recordings.recorder import Recorder
 from forewarn.recordings.scrubber import Scrubber
+from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
 Run in a VM, here or on Azure: write down every document that differs from the

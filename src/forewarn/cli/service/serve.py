@@ -14,12 +14,12 @@ from typing import NoReturn
 from forewarn.cli import options
 from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
-from forewarn.cli.signals import stop_on_signals
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import ForewarnError, InvalidInput
 from forewarn.notifiers.targets import NOTIFICATIONS
+from forewarn.signals import stop_on_signals
 
 _EXAMPLE = """\
 example:
