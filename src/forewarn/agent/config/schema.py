@@ -39,6 +39,7 @@ from forewarn.configfile.values import (
 )
 from forewarn.configfile.values import read_text as read_any_text
 from forewarn.errors import InvalidInput
+from forewarn.logs import FORMATS, LEVELS
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
 
@@ -258,10 +259,8 @@ TOP: Keys = MappingProxyType(
         "kill_after_seconds": ConfigKey(number("seconds", 0, _DAY), "kill_after"),
         "ready_every_seconds": ConfigKey(number("seconds", 0.01, _DAY), "ready_every"),
         "scripts": ConfigKey(_read_path, "scripts"),
-        "log_format": ConfigKey(one_of("text", "json"), "log_format"),
-        "log_level": ConfigKey(
-            one_of("debug", "info", "warning", "error"), "log_level"
-        ),
+        "log_format": ConfigKey(one_of(*FORMATS), "log_format"),
+        "log_level": ConfigKey(one_of(*LEVELS), "log_level"),
     }
 )
 
