@@ -239,10 +239,6 @@ def _read_command(value: object) -> tuple[str, ...]:
 _read_function = matching(_FUNCTION, 'a function such as "package.module:function"')
 
 
-def _read_listen(value: object) -> str:
-    return str(read_address(value))
-
-
 # --- keys of each table ------------------------------------------------------
 
 
@@ -266,7 +262,7 @@ TOP: Keys = MappingProxyType(
 
 METRICS: Keys = MappingProxyType(
     {
-        "listen": ConfigKey(_read_listen, "metrics"),
+        "listen": ConfigKey(read_address, "metrics"),
         "textfile": ConfigKey(_read_path, "textfile"),
     }
 )
