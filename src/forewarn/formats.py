@@ -96,7 +96,10 @@ def clean(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether `text` can be encoded; arguments and variables may not be."""
+    """Return whether `text` has no lone surrogates, and can thus be encoded.
+
+    Arguments, environment variables and escapes in JSON can contain some.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
