@@ -11,6 +11,7 @@ from forewarn.formats import (
     count,
     exact_duration,
     format_duration,
+    join_all,
     join_names,
     parse_duration,
 )
@@ -94,3 +95,12 @@ def test_a_count_has_its_noun() -> None:
 def test_a_long_list_of_names_is_cut() -> None:
     assert join_names(list("abcdef")) == "a, b, c, d, e, f"
     assert join_names(list("abcdefg")) == "a, b, c, d, e and 2 more"
+
+
+def test_names_are_joined_with_commas_and_and() -> None:
+    assert [join_all([*"abc"[:n]]) for n in range(4)] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]

@@ -1,4 +1,4 @@
-"""Text formats: durations, counts, and lists of names."""
+"""Text formats: durations, numbers, lists of names, and printable text."""
 
 import re
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ _WITH_UNITS = re.compile(
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PRECISE = 10  # seconds, below which tenths are shown
 
 
@@ -29,14 +31,14 @@ def parse_duration(value: str | float | timedelta) -> timedelta:
         raise InvalidInput(f"{text!r} is longer than time itself") from None
 
 
-def exact_duration(duration: timedelta) -> str:
+def exact_duration(duration: timedelta, separator: str = "") -> str:
     """Format `duration` so that it can be parsed again: 1h30m."""
     left, parts = round(duration / timedelta(milliseconds=1)), []
     for size, unit in zip(_MILLISECONDS, ("d", "h", "m", "s", "ms"), strict=True):
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
+    return separator.join(parts) or "0s"
 
 
 def format_duration(length: timedelta | float) -> str:
@@ -70,6 +72,39 @@ def join_names(names: Sequence[str], limit: int = 5) -> str:
     if len(names) <= limit + 1:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+
+
+def join_all(names: Sequence[str]) -> str:
+    """Join names for a sentence: a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def base_36(number: int) -> str:
+    """Format the number of a scale set's VM as the six digits of its host name."""
+    digits = ""
+    for _ in range(6):
+        number, digit = divmod(number, 36)
+        digits = _BASE_36[digit] + digits
+    return digits
+
+
+def clean(text: str) -> str:
+    """Replace control characters, which would move the cursor or break the line."""
+    return _CONTROL.sub(" ", text)
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether `text` has no lone surrogates, and can thus be encoded.
+
+    Arguments, environment variables and escapes in JSON can contain some.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_number(value: object) -> bool:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forewarn.formats import base_36
 from forewarn.protocol.types import Document
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _INSTANCE = re.compile(r"(.+)_(0|[1-9][0-9]{0,9})")
 _HIGHEST = 36**6 - 1  # the highest number with six digits
 
@@ -94,12 +94,4 @@ def _forms(name: str) -> frozenset[str]:
     parts = _INSTANCE.fullmatch(plain)
     if parts is None or int(parts[2]) > _HIGHEST:
         return frozenset({plain})
-    return frozenset({plain, parts[1] + _base_36(int(parts[2]))})
-
-
-def _base_36(number: int) -> str:
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
+    return frozenset({plain, parts[1] + base_36(int(parts[2]))})

@@ -37,11 +37,10 @@ from forewarn.agent.telemetry.recorder import AgentRecorder
 from forewarn.client.client import Client
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import FaultyFile
+from forewarn.signals import stop_on_signals
 
 #: Subfolder of the agent's folder for the state of a dry run.
 _DRY_RUN = "dry-run"
-
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _log = logging.getLogger("forewarn.agent")
 
@@ -199,34 +198,19 @@ class _Running:
 def _signals(agent: Agent) -> Iterator[None]:
     """Stop the agent on signals, unless its caller ignores them.
 
-    A thread reads them from the wakeup pipe. A handler would run only after the main
-    thread has finished waiting, if the signal arrived just before that wait or at
-    another thread.
+    A thread waits for them. A handler would run only after the main thread has finished
+    waiting, if the signal arrived just before that wait or at another thread.
     """
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    former_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    thread = threading.Thread(
-        target=_forward_signals, args=(reader, agent), name="signals", daemon=True
-    )
-    thread.start()
-    former = {
-        number: signal.signal(number, lambda *_: None)
-        for number in _STOP_SIGNALS
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(former_writer)
-        os.close(writer)
-        thread.join()
-        os.close(reader)
 
+    def forward() -> None:
+        stop.wait()
+        agent.inbox.put(Stop())
 
-def _forward_signals(reader: int, agent: Agent) -> None:
-    while numbers := os.read(reader, 4096):
-        if not {*numbers}.isdisjoint(_STOP_SIGNALS):
-            agent.inbox.put(Stop())
+    with stop_on_signals() as stop:
+        thread = threading.Thread(target=forward, name="signals", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.wake()
+            thread.join()

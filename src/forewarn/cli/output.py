@@ -3,19 +3,18 @@
 import argparse
 import json
 import os
-import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+from forewarn.formats import clean, exact_duration
 
 _GAP = "  "
 _NARROWEST = 80  # columns; every terminal has at least these
 _SLIMMEST = 8  # characters; the least width of a column with broken words
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 _HARD_SPACE = "\xa0"  # lines are never broken here
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -79,11 +78,6 @@ def write_response(
         for line in lines:
             write(line)
     return 0
-
-
-def clean(text: str) -> str:
-    """Replace control characters, which would move the cursor or break the line."""
-    return _CONTROL.sub(" ", text)
 
 
 def columns() -> int:
@@ -205,10 +199,4 @@ def _rounded(seconds: int) -> int:
 
 def format_duration(seconds: int) -> str:
     """Format a duration, such as "1h 30m"."""
-    parts = []
-    rest = seconds
-    for size, unit in _UNITS:
-        if rest >= size:
-            parts.append(f"{rest // size}{unit}")
-        rest %= size
-    return " ".join(parts) or "0s"
+    return exact_duration(timedelta(seconds=seconds), " ")

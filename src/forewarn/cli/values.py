@@ -43,8 +43,6 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
 read_boolean = argument(values.read_switch)
 #: Parses an event type, ignoring case.
 read_type = one_of(*EventType)
-#: Parses an event type that a host's maintenance can have, ignoring case.
-read_host_type = one_of(EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 #: Parses an event source, ignoring case.
 read_source = one_of(*EventSource)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from forewarn import __version__
 from forewarn.errors import InvalidInput
+from forewarn.formats import is_utf8
 from forewarn.protocol.codec import encode_start_requests
 from forewarn.protocol.types import ScheduledEvent
 
@@ -64,7 +65,7 @@ def for_approval(
     if not ids or not all(ids):
         raise InvalidInput("name at least one event to approve, by its id")
     for event in ids:
-        if not _can_be_sent(event):
+        if not is_utf8(event):
             raise InvalidInput(f"{event!r} is not the id of an event")
     return ClientRequest(
         method="POST",
@@ -91,12 +92,3 @@ def checked_version(version: str) -> str:
     if not (plain.isascii() and plain.isalnum()):
         raise InvalidInput(f"{version!r} is not an api-version; one is 2020-07-01")
     return version
-
-
-def _can_be_sent(text: str) -> bool:
-    """Return whether `text` encodes as UTF-8; arguments from a shell may not."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -8,7 +8,7 @@ from datetime import UTC
 from forewarn.client.service_clock import ClockEstimate
 from forewarn.client.transport.http1 import HttpResponse
 from forewarn.errors import Malformed, Misunderstood, Refused
-from forewarn.protocol.codec import decode, parse_date
+from forewarn.protocol.codec import decode, parse_date, parse_json
 from forewarn.protocol.types import Document
 
 _NOT_MODIFIED = 304
@@ -112,12 +112,9 @@ def instance_of(response: HttpResponse, endpoint: str) -> Instance:
     """Parse the response to a request for the instance metadata."""
     check_status(response, endpoint)
     try:
-        return instance_from(json.loads(response.body))
+        return instance_from(parse_json(response.body))
     except Malformed as error:
         raise _misunderstood(response, endpoint, str(error)) from error
-    except (ValueError, RecursionError) as error:
-        why = "the body is not valid JSON"
-        raise _misunderstood(response, endpoint, why) from error
 
 
 def check_status(response: HttpResponse, endpoint: str) -> None:

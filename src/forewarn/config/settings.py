@@ -26,6 +26,7 @@ from forewarn.configfile.values import (
 )
 from forewarn.drivers.registry import DRIVERS, read_command
 from forewarn.errors import InvalidInput
+from forewarn.logs import FORMATS, LEVELS
 from forewarn.notifiers.settings import (
     read_secrets,
     read_source,
@@ -272,14 +273,14 @@ class Config:
     )
     log_format: str = _setting(
         "log.format",
-        one_of("text", "json"),
+        one_of(*FORMATS),
         "How the log on stderr is written.",
         default="text",
         metavar="text|json",
     )
     log_level: str = _setting(
         "log.level",
-        one_of("debug", "info", "warning", "error"),
+        one_of(*LEVELS),
         "How much is logged: debug, info, warning or error.",
         default="info",
         metavar="LEVEL",

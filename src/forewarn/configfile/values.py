@@ -152,6 +152,12 @@ def one_of(*words: _Word, is_exact: bool = False) -> Reader[_Word]:
     return read
 
 
+def read_choice(words: Iterable[_Word], value: object, name: str) -> _Word:
+    """Parse one of `words`, ignoring case; errors begin with `name`."""
+    with at(name):
+        return one_of(*words)(value)
+
+
 def read_flag(value: object) -> bool:
     """Parse true or false."""
     if isinstance(value, bool):

@@ -9,11 +9,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self, TypeVar
+from typing import Self
 
+from forewarn.configfile.values import read_choice
 from forewarn.errors import InvalidInput
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 _DELAY = 5.0  # seconds
 _MAX_DELAY = 3_600.0  # seconds
@@ -195,7 +194,7 @@ def fault_of(
     retry_after: int | None = None,
 ) -> Fault:
     """Parse a fault as users write it; None stands for the default."""
-    fault_kind = _parse_choice(FaultKind, kind, "kind")
+    fault_kind = read_choice(FaultKind, kind, "kind")
     options = {FaultTrait.DELAY: delay, FaultTrait.RETRY_AFTER: retry_after}
     for option, value in options.items():
         if value is not None and fault_kind.trait is not option:
@@ -205,7 +204,7 @@ def fault_of(
     return check_fault(
         Fault(
             kind=fault_kind,
-            on=FaultOn.ANY if on is None else _parse_choice(FaultOn, on, "on"),
+            on=FaultOn.ANY if on is None else read_choice(FaultOn, on, "on"),
             vms=tuple(vms),
             count=count,
             probability=1.0 if probability is None else probability,
@@ -214,11 +213,3 @@ def fault_of(
             retry_after=_RETRY_AFTER if retry_after is None else retry_after,
         )
     )
-
-
-def _parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:
-    try:
-        return choices(str(text).lower())
-    except ValueError:
-        values = ", ".join(member.value for member in choices)
-        raise InvalidInput(f"{name} is one of {values}; not {text!r}") from None

@@ -32,6 +32,7 @@ from forewarn.core.fleet import (
     fold_name,
 )
 from forewarn.errors import InvalidInput
+from forewarn.formats import is_utf8
 
 _LONGEST_TEXT = 1000
 
@@ -45,14 +46,9 @@ read_domain = whole_number(0, 999_999)
 
 def read_text(value: object) -> str:
     """Parse text, which may be empty."""
-    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and _is_whole(value):
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and is_utf8(value):
         return value
     raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value)
-
-
-def _is_whole(text: str) -> bool:
-    """Whether `text` has no lone surrogates, which JSON escapes can produce."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _read_ip(value: object) -> str:

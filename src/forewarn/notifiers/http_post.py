@@ -5,7 +5,6 @@ The deadline covers everything from the first address to the last byte; no timeo
 """
 
 import base64
-import re
 import socket
 import ssl
 import time
@@ -17,13 +16,13 @@ from threading import Lock, Timer
 from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit
 
 from forewarn.errors import Undelivered
+from forewarn.formats import clean
 from forewarn.notifiers.targets import url_without_secrets
 from forewarn.ports import Bell
 
 _MOST_SHOWN = 200  # characters of a response that are shown
 _MOST_READ = 4 * _MOST_SHOWN  # bytes
 _LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
@@ -112,7 +111,7 @@ class Sender:
     def _redacted(self, text: str, *, is_cut: bool = False) -> str:
         """Redact secrets, and remove control characters."""
         redacted = _redact(text, self._hidden, is_cut=is_cut)
-        return _CONTROL.sub(" ", redacted).strip()[:_MOST_SHOWN]
+        return clean(redacted).strip()[:_MOST_SHOWN]
 
     # --- connection ----------------------------------------------------------
 

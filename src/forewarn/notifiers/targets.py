@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from forewarn.core.fleet import fold_name
 from forewarn.errors import InvalidInput
+from forewarn.formats import is_utf8
 from forewarn.plugins import PluginKind
 
 #: The default facts of a target: what happens to VMs, and what needs attention.
@@ -86,18 +87,9 @@ def _with_secrets(target: Target, environment: Mapping[str, str]) -> Target:
         *(_in_file(target, name) for name in target.secret_files),
         *(_in_variable(target, name, environment) for name in target.secret_variables),
     ]
-    if not all(map(_is_text, secrets)):
+    if not all(map(is_utf8, secrets)):
         raise InvalidInput(f"a secret of {target.name} is not text")
     return replace(target, secrets=tuple(dict.fromkeys(secrets)))
-
-
-def _is_text(secret: str) -> bool:
-    """Whether it can be encoded; environment variables need not be UTF-8."""
-    try:
-        secret.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _in_file(target: Target, name: str) -> str:

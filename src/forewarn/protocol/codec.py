@@ -99,7 +99,7 @@ def decode(body: bytes) -> Document:
     """Decode a document; an empty body means that nothing is scheduled."""
     if not body.strip():
         return Document(incarnation=0)
-    plain = _parse(body)
+    plain = parse_json(body)
     if not isinstance(plain, dict):
         raise Malformed("the document is not a JSON object")
     listed = plain.get("Events") or []
@@ -159,7 +159,7 @@ def encode_start_requests(event_ids: Iterable[str]) -> bytes:
 
 def decode_start_requests(body: bytes) -> tuple[str, ...]:
     """Decode the ids that a body approves: upper case, unique, in order."""
-    plain = _parse(body)
+    plain = parse_json(body)
     if not isinstance(plain, dict):
         raise Malformed("the body is not a JSON object")
     requests = _member(plain, "StartRequests")
@@ -246,7 +246,8 @@ def _email(text: str) -> datetime:
 # --- JSON --------------------------------------------------------------------
 
 
-def _parse(body: bytes) -> object:
+def parse_json(body: bytes) -> object:
+    """Parse a body; raise `Malformed` if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:  # also invalid UTF-8, huge numbers

@@ -23,7 +23,6 @@ from tests.agent.support.stored_states import ID, NOON, read, shown
 from forewarn.agent.audit.entries import (
     DecidedEntry,
     NotApprovedEntry,
-    join_names,
     read_entry,
     read_number,
 )
@@ -224,15 +223,6 @@ def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
 @pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
 def test_an_invalid_number_is_none(odd: object) -> None:
     assert read_number(odd) is None
-
-
-def test_names_are_joined_with_commas_and_and() -> None:
-    assert [join_names([*"abc"[:n]]) for n in range(4)] == [
-        "",
-        "a",
-        "a and b",
-        "a, b and c",
-    ]
 
 
 # --- log messages; `test_golden.py` has one of each kind ----------------------

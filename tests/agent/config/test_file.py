@@ -17,6 +17,7 @@ from forewarn.agent.config.plan import (
     SharedApproval,
     Window,
 )
+from forewarn.configfile.values import Address
 
 # --- accepted values ---------------------------------------------------------
 
@@ -87,7 +88,7 @@ ready = "ready"
         scripts=tmp_path / "scripts",
         log_format="json",
         log_level="debug",
-        metrics="[::1]:9254",
+        metrics=Address("::1", 9254),
         textfile=Path("/var/lib/node_exporter/forewarn.prom"),
         hooks={
             "drain": Hook(

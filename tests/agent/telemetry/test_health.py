@@ -16,6 +16,7 @@ from forewarn import __version__
 from forewarn.agent.telemetry.exporters import HealthServer
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
+from forewarn.configfile.values import Address, read_address
 from forewarn.errors import CannotStart
 
 
@@ -24,7 +25,7 @@ def listening(
     at: str = "127.0.0.1:0", metrics: AgentMetrics | None = None
 ) -> Iterator[tuple[HealthServer, Conditions]]:
     conditions = Conditions(logging.getLogger("forewarn.agent"))
-    health = HealthServer(at, metrics or AgentMetrics(), conditions)
+    health = HealthServer(read_address(at), metrics or AgentMetrics(), conditions)
     try:
         yield health, conditions
     finally:
@@ -34,7 +35,7 @@ def listening(
 def send_request(
     health: HealthServer, path: str, method: str = "GET"
 ) -> tuple[HTTPResponse, str]:
-    connection = HTTPConnection(health.address, timeout=PATIENCE)
+    connection = HTTPConnection(str(health.address), timeout=PATIENCE)
     try:
         connection.request(method, path)
         response = connection.getresponse()
@@ -44,8 +45,8 @@ def send_request(
 
 
 def connect(health: HealthServer) -> socket.socket:
-    host, _, port = health.address.rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=PATIENCE)
+    where = health.address
+    return socket.create_connection((where.host, where.port), timeout=PATIENCE)
 
 
 def raw(health: HealthServer, *parts: bytes) -> bytes:
@@ -139,7 +140,9 @@ def test_a_client_that_disconnects_early_affects_nobody() -> None:
 
 def test_a_slow_client_is_cut_off_and_others_are_served() -> None:
     conditions = Conditions(logging.getLogger("forewarn.agent"))
-    health = HealthServer("127.0.0.1:0", AgentMetrics(), conditions, timeout=0.1)
+    health = HealthServer(
+        Address("127.0.0.1", 0), AgentMetrics(), conditions, timeout=0.1
+    )
     try:
         with connect(health) as slow:
             slow.sendall(b"x")
@@ -175,20 +178,22 @@ def test_a_port_in_use_is_reported_in_a_sentence() -> None:
 def test_an_unknown_host_name_is_reported_in_a_sentence() -> None:
     with pytest.raises(CannotStart, match="nowhere"):
         HealthServer(
-            "nowhere.invalid:1", AgentMetrics(), Conditions(logging.getLogger())
+            Address("nowhere.invalid", 1),
+            AgentMetrics(),
+            Conditions(logging.getLogger()),
         )
 
 
 def test_connections_are_refused_after_close() -> None:
     with listening() as (health, _):
-        host, _, port = health.address.rpartition(":")
+        where = health.address
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)))
+        socket.create_connection((where.host, where.port))
 
 
 def test_it_serves_over_ipv6() -> None:
     with listening("[::1]:0") as (health, _):
-        assert health.address.startswith("[::1]:")
+        assert health.address.host == "::1"
         assert send_request(health, "/healthz")[0].status == 200
 
 

@@ -15,11 +15,12 @@ from forewarn.agent.telemetry.logs import Conditions
 
 LINES = """\
 import logging, os, sys
-from forewarn.agent.telemetry.logs import log_to_stderr
+from forewarn.agent.telemetry.logs import text_formatter
+from forewarn.logs import log_to_stderr
 if sys.argv[2] == "journal":
     about = os.fstat(2)
     os.environ["JOURNAL_STREAM"] = f"{about.st_dev}:{about.st_ino}"
-log_to_stderr(sys.argv[1])
+log_to_stderr(sys.argv[1], "info", text_formatter())
 log = logging.getLogger("forewarn.agent")
 log.debug("a detail")
 log.info("web-0 listens\\n<0>to evil")
@@ -60,6 +61,7 @@ def _moment(line: str) -> datetime:
 def test_a_json_line_is_an_object() -> None:
     first, second = map(json.loads, logged("json"))
     assert first.keys() == {"at", "level", "logger", "message"}
+    assert re.fullmatch(TIME, first["at"])
     assert first["message"] == "web-0 listens\n<0>to evil"
     assert (second["level"], second["condition"]) == ("warning", "blind")
 

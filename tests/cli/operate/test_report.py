@@ -185,5 +185,5 @@ def test_month_without_maintenance_is_short(report: Report) -> None:
 
 @pytest.mark.parametrize("month", ["2026-13", "2026", "now", "0000-01", "9999-12"])
 def test_invalid_month_is_wrong_usage(service: Service, month: str, run: Cli) -> None:
-    assert "is not a month" in run(f"report --month {month}", code=2)
+    assert "expected a month such as 2026-11" in run(f"report --month {month}", code=2)
     assert service.requests == []

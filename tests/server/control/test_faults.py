@@ -118,7 +118,7 @@ def test_faults_are_not_in_the_journal(service: RunningService) -> None:
     ("body", "sentence"),
     [
         ({}, "kind"),
-        ({"kind": "404"}, "kind is one of"),
+        ({"kind": "404"}, "kind: expected one of"),
         ({"kind": 503}, "kind"),
         ({"kind": "503", "delay_seconds": 1}, "only slow and slow-first-call do"),
         ({"kind": "503", "times": 3}, "times"),

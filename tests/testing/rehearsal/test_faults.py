@@ -145,7 +145,7 @@ def test_single_fault_can_be_cleared(rehearsal: Rehearsal, client: Client) -> No
 
 
 def test_invalid_fault_is_refused_with_a_message(rehearsal: Rehearsal) -> None:
-    with pytest.raises(InvalidInput, match="kind is one of"):
+    with pytest.raises(InvalidInput, match="kind: expected one of"):
         rehearsal.fault("418")
     with pytest.raises(NotFound, match="web-9"):
         rehearsal.fault("503", vms=["web-9"])

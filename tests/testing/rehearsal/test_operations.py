@@ -31,7 +31,7 @@ def test_an_operation_has_its_own_type_and_source(
     ("options", "said"),
     [
         ({"notce": "1m"}, "there is no notce; there are host, group, notice, "),
-        ({"source": "me"}, "unknown source 'me'; expected one of: Platform, User"),
+        ({"source": "me"}, 'source: expected one of "Platform", "User", not "me"'),
     ],
 )
 def test_invalid_option_is_refused_with_a_message(
@@ -44,7 +44,7 @@ def test_invalid_option_is_refused_with_a_message(
 def test_invalid_operation_is_refused_with_a_message() -> None:
     several: Any = ["web-0", "web-1"]
     with Rehearsal() as rehearsal:
-        with pytest.raises(InvalidInput, match="unknown operation 'rebot'; expected"):
+        with pytest.raises(InvalidInput, match="operation: expected one of"):
             rehearsal.operate("rebot", "web-0")
         with pytest.raises(InvalidInput, match="is no name of a VM"):
             rehearsal.reboot(several)

@@ -6,7 +6,7 @@
    or of another type is read as None, empty or "?", an unknown kind as `UnknownEntry`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
@@ -326,10 +326,3 @@ def utc(moment: datetime | None) -> datetime | None:
         return moment.astimezone(UTC)
     except OverflowError:  # in the year 1, or 9999
         return None
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Join names for a sentence: a, b and c."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"

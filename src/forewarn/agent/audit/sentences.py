@@ -7,11 +7,10 @@ from datetime import datetime
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
-from forewarn.agent.audit.entries import join_names
 from forewarn.agent.audit.summary import ENDED, EventSummary, summarize, verdict
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import EventState
-from forewarn.formats import format_duration
+from forewarn.formats import format_duration, join_all
 from forewarn.protocol.codec import iso8601
 
 _WITH_OUTPUT = e.HookEndedEntry | e.UnknownEntry
@@ -167,7 +166,7 @@ def _decided(entry: e.DecidedEntry) -> str:
     because = _suffix(": ", "; ".join(entry.why))
     if not entry.rule:
         return f"no rule matches{because}"
-    orders = [f"{step} by {join_names(entry.hooks[step])}" for step in entry.hooks]
+    orders = [f"{step} by {join_all(entry.hooks[step])}" for step in entry.hooks]
     if entry.approve:
         orders.append(f"approve {entry.approve}")
     return f'rule "{entry.rule}" matches{because}{_suffix("; so: ", "; ".join(orders))}'

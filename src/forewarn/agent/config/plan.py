@@ -9,6 +9,8 @@ from datetime import time
 from enum import StrEnum
 from pathlib import Path
 
+from forewarn.configfile.values import Address
+
 
 class HookPoint(StrEnum):
     """A point in an event's life at which hooks run."""
@@ -125,7 +127,7 @@ class Plan:
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
     kill_after: float = 2.0  # seconds between TERM and KILL
     ready_every: float = 5.0  # seconds between two readiness checks
-    metrics: str | None = None  # HOST:PORT of metrics and health; None if off
+    metrics: Address | None = None  # of metrics and health; None if off
     textfile: Path | None = None  # metrics file for a collector; None if off
     scripts: Path | None = None  # a folder of on<Type>.sh; None if there is none
     log_format: str = "text"  # or "json"

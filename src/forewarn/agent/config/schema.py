@@ -39,6 +39,7 @@ from forewarn.configfile.values import (
 )
 from forewarn.configfile.values import read_text as read_any_text
 from forewarn.errors import InvalidInput
+from forewarn.logs import FORMATS, LEVELS
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
 
@@ -238,10 +239,6 @@ def _read_command(value: object) -> tuple[str, ...]:
 _read_function = matching(_FUNCTION, 'a function such as "package.module:function"')
 
 
-def _read_listen(value: object) -> str:
-    return str(read_address(value))
-
-
 # --- keys of each table ------------------------------------------------------
 
 
@@ -258,16 +255,14 @@ TOP: Keys = MappingProxyType(
         "kill_after_seconds": ConfigKey(number("seconds", 0, _DAY), "kill_after"),
         "ready_every_seconds": ConfigKey(number("seconds", 0.01, _DAY), "ready_every"),
         "scripts": ConfigKey(_read_path, "scripts"),
-        "log_format": ConfigKey(one_of("text", "json"), "log_format"),
-        "log_level": ConfigKey(
-            one_of("debug", "info", "warning", "error"), "log_level"
-        ),
+        "log_format": ConfigKey(one_of(*FORMATS), "log_format"),
+        "log_level": ConfigKey(one_of(*LEVELS), "log_level"),
     }
 )
 
 METRICS: Keys = MappingProxyType(
     {
-        "listen": ConfigKey(_read_listen, "metrics"),
+        "listen": ConfigKey(read_address, "metrics"),
         "textfile": ConfigKey(_read_path, "textfile"),
     }
 )

@@ -19,7 +19,7 @@ from threading import Event, Thread
 from forewarn import __version__
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import CONTENT_TYPE, AgentMetrics
-from forewarn.configfile.values import read_address
+from forewarn.configfile.values import Address
 from forewarn.errors import CannotStart
 
 #: Conditions under which the agent cannot do its job.
@@ -54,13 +54,13 @@ class HealthServer:
 
     def __init__(
         self,
-        listen: str,
+        listen: Address,
         metrics: AgentMetrics,
         conditions: Conditions,
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
-        """Listen on `listen`, HOST:PORT, and start serving."""
+        """Listen on `listen` and start serving."""
         self._conditions = conditions
         self._timeout = timeout
         self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {
@@ -73,10 +73,9 @@ class HealthServer:
         self._thread.start()
 
     @property
-    def address(self) -> str:
-        """The address it listens on, HOST:PORT."""
-        host, port = self._listener.getsockname()[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    def address(self) -> Address:
+        """The address it listens on."""
+        return Address(*self._listener.getsockname()[:2])
 
     def close(self) -> None:
         """Stop serving."""
@@ -185,15 +184,14 @@ class TextfileExporter:
 # --- listening ---------------------------------------------------------------
 
 
-def _listen(text: str) -> socket.socket:
-    where = read_address(text)
+def _listen(where: Address) -> socket.socket:
     try:
         family, socket_type, _, _, address = socket.getaddrinfo(
             where.host, where.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, socket_type)
     except OSError as error:
-        raise CannotStart(f"metrics cannot be told at {text}: {error}") from error
+        raise CannotStart(f"metrics cannot be told at {where}: {error}") from error
     try:
         # Otherwise a restarted agent would wait for its predecessor's connections.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -202,16 +200,10 @@ def _listen(text: str) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or error
-        raise CannotStart(f"metrics cannot be told at {text}: {reason}") from error
-    if _reaches_others(str(address[0])):
-        _log.warning("whoever reaches %s can read this agent's metrics", text)
+        raise CannotStart(f"metrics cannot be told at {where}: {reason}") from error
+    if not Address(str(address[0]), where.port).is_loopback:
+        _log.warning("whoever reaches %s can read this agent's metrics", where)
     return listener
-
-
-def _reaches_others(address: str) -> bool:
-    from ipaddress import ip_address  # half a megabyte that few agents need
-
-    return not ip_address(address.partition("%")[0]).is_loopback
 
 
 # --- bytes -------------------------------------------------------------------

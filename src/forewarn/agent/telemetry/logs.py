@@ -1,28 +1,21 @@
 """Log output of the agent, and conditions that are logged once."""
 
-import json
 import logging
 import os
-import re
-import sys
 from threading import Lock
-from time import gmtime
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+from forewarn.formats import clean
+from forewarn.logs import UtcFormatter
 
 #: Priorities for systemd's journal (sd-daemon(3)).
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
 
-class _TextFormatter(logging.Formatter):
-    """One line per message, whatever a server or hook has written; times in UTC."""
-
-    converter = staticmethod(gmtime)
-    default_time_format = "%Y-%m-%dT%H:%M:%S"
-    default_msec_format = "%s.%03dZ"
+class _TextFormatter(UtcFormatter):
+    """One line per message, whatever a server or hook has written."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{record.levelname.lower():<7} {_CONTROL.sub(' ', record.getMessage())}"
+        line = f"{record.levelname.lower():<7} {clean(record.getMessage())}"
         if record.exc_info:
             line += f"\n{self.formatException(record.exc_info)}"
         return self.prefix(record) + line
@@ -39,30 +32,9 @@ class _JournalFormatter(_TextFormatter):
         return f"<{_PRIORITIES.get(record.levelname, 6)}>"
 
 
-class _JsonFormatter(_TextFormatter):
-    """One JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
-            "at": self.formatTime(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        for name in ("condition", "event"):
-            if getattr(record, name, None) is not None:
-                line[name] = getattr(record, name)
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-def log_to_stderr(format: str = "text", level: str = "info") -> None:
-    """Log to standard error as lines of text or JSON."""
-    handler = logging.StreamHandler(sys.stderr)
-    plain = _JournalFormatter() if _is_journal() else _TextFormatter()
-    handler.setFormatter(_JsonFormatter() if format == "json" else plain)
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+def text_formatter() -> logging.Formatter:
+    """Return the formatter for lines of text on standard error."""
+    return _JournalFormatter() if _is_journal() else _TextFormatter()
 
 
 def _is_journal() -> bool:

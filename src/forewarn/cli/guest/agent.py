@@ -14,6 +14,7 @@ from forewarn.cli.output import write, write_error, write_json
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart, FaultyFile
 from forewarn.formats import count
+from forewarn.logs import FORMATS, LEVELS, log_to_stderr
 
 _DESCRIPTION = """\
 Watch the events of this VM: run hooks when one is announced, has started, or is
@@ -61,13 +62,13 @@ OPTIONS = (
     Option(
         flag="--log-format",
         metavar="FORMAT",
-        read=one_of("text", "json"),
+        read=one_of(*FORMATS),
         help="text or json",
     ),
     Option(
         flag="--log-level",
         metavar="LEVEL",
-        read=one_of("debug", "info", "warning", "error"),
+        read=one_of(*LEVELS),
         help="debug, info, warning or error",
     ),
 )
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             " forewarn.Client work here, too"
         )
     from forewarn.agent import main
-    from forewarn.agent.telemetry.logs import log_to_stderr
+    from forewarn.agent.telemetry.logs import text_formatter
 
     plan = plan_of(args)
     plan = replace(
@@ -110,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         log_format=args.log_format or plan.log_format,
         log_level=args.log_level or plan.log_level,
     )
-    log_to_stderr(plan.log_format, plan.log_level)
+    log_to_stderr(plan.log_format, plan.log_level, text_formatter())
     main.run_agent(plan, is_dry=bool(args.dry_run))
     return 0
 

@@ -38,6 +38,7 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.values import read_time
 from forewarn.clocks import SystemClock
+from forewarn.configfile import values
 from forewarn.errors import InvalidInput
 from forewarn.protocol.codec import decode, iso8601, parse_date
 from forewarn.protocol.types import EventStatus, ScheduledEvent
@@ -173,10 +174,8 @@ def _read_input(name: str) -> _Input:
 
 def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
     document = plain if "Events" in plain else {"Events": [plain]}
-    try:
+    with values.at(where):
         return decode(json.dumps(document).encode()).events
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error}") from error
 
 
 # --- text output -------------------------------------------------------------

@@ -15,7 +15,6 @@ from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.storage.codec import rfc3339
 from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
 from forewarn.cli.output import (
-    clean,
     fields,
     format_time,
     paragraph,
@@ -26,7 +25,7 @@ from forewarn.cli.output import (
     write_json,
 )
 from forewarn.errors import NotFound, Unavailable
-from forewarn.formats import count, format_duration, join_names
+from forewarn.formats import clean, count, format_duration, join_names
 
 _DESCRIPTION = """\
 Tell what the agent did about events, from the record in its state directory:

@@ -15,15 +15,13 @@ from forewarn import __version__
 from forewarn.cli.guest.watch import ENDPOINT, POLL
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
-    clean,
     format_duration,
     format_time,
     write,
     write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, stop_on_signals
-from forewarn.cli.values import read_real_duration
+from forewarn.cli.values import argument, read_real_duration
 from forewarn.client import Client, Reading
 from forewarn.client.client import random_fraction
 from forewarn.client.conversation import HOLD
@@ -33,10 +31,9 @@ from forewarn.errors import (
     CannotStart,
     ClientClosed,
     ForewarnError,
-    InvalidInput,
     WrongUsage,
 )
-from forewarn.formats import count, join_names
+from forewarn.formats import clean, count, join_names
 from forewarn.protocol.codec import decode
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST
@@ -53,6 +50,7 @@ from forewarn.recordings.format import (
 )
 from forewarn.recordings.recorder import Recorder
 from forewarn.recordings.scrubber import Scrubber
+from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
 Run in a VM, here or on Azure: write down every document that differs from the
@@ -63,13 +61,6 @@ is scrubbed instead of asking a service."""
 
 _DETAILS = ("status", "headers", "says")  # of a line
 _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
-
-
-def _read_version(text: str) -> str:
-    try:
-        return checked_version(text)
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 _OPTIONS = (
@@ -92,7 +83,7 @@ _OPTIONS = (
     Option(
         flag="--api-version",
         metavar="VERSION",
-        read=_read_version,
+        read=argument(checked_version),
         help=f"the version to ask in; the tape's, or {NEWEST.name}, if not given",
     ),
     POLL,

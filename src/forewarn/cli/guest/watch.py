@@ -7,19 +7,19 @@ from datetime import datetime
 
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
-    clean,
     format_distance,
     format_time,
     write,
     write_error,
     write_json,
 )
+from forewarn.cli.values import argument
 from forewarn.client import Change, Client
 from forewarn.client.changes import compare
 from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import can_retry
-from forewarn.errors import ForewarnError, InvalidInput
-from forewarn.formats import join_names
+from forewarn.errors import ForewarnError
+from forewarn.formats import clean, join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
@@ -30,12 +30,10 @@ JSON; its events are as the service shows them, and `seconds_left` tells for
 each id how long it will wait for approval."""
 
 
+@argument
 def _read_endpoint(text: str) -> str:
     """Parse the address of a metadata service."""
-    try:
-        return str(parse(text))
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return str(parse(text))
 
 
 def _read_poll(text: str) -> float:

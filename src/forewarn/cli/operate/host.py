@@ -10,7 +10,8 @@ from forewarn.cli.operate import announce
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
 from forewarn.cli.output import format_when, paragraph, write_response
 from forewarn.cli.responses import MaintenanceResponse, maintenances_from
-from forewarn.cli.values import read_host_type, read_time_or_duration
+from forewarn.cli.values import one_of, read_time_or_duration
+from forewarn.core.lifecycle.operations import HOST_TYPES
 from forewarn.errors import WrongUsage
 
 
@@ -27,7 +28,7 @@ class _Command:
 _TYPE = Option(
     flag="--type",
     metavar="freeze|reboot|redeploy",
-    read=read_host_type,
+    read=one_of(*HOST_TYPES),
     help="what it does to the VMs; freeze if absent",
 )
 _FAILS_BY = Option(

@@ -12,9 +12,9 @@ from forewarn.cli.options import Option, Subcommands, add_command
 from forewarn.cli.output import format_time, paragraph, write, write_json
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.stream import follow
-from forewarn.cli.values import read_number, read_past
+from forewarn.cli.values import argument, read_number, read_past
 from forewarn.core.queries.search import fact_kind
-from forewarn.errors import InvalidInput, WrongUsage
+from forewarn.errors import WrongUsage
 
 Query: TypeAlias = Sequence[tuple[str, str]]
 
@@ -27,12 +27,10 @@ line of JSON. --follow shows what there is and then waits for more; it survives
 a restart of the service, and ends with Ctrl-C."""
 
 
+@argument
 def _read_fact(text: str) -> str:
     """Parse the name of a fact, ignoring case."""
-    try:
-        return fact_kind(text).__name__
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return fact_kind(text).__name__
 
 
 _OPTIONS = (

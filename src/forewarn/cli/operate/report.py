@@ -14,8 +14,8 @@ from forewarn.cli.output import (
     write_response,
 )
 from forewarn.cli.responses import JsonObject, object_from
+from forewarn.cli.values import argument
 from forewarn.core.queries.report import month_named
-from forewarn.errors import InvalidInput
 from forewarn.formats import count, join_names
 
 _DESCRIPTION = """\
@@ -224,11 +224,7 @@ def _number(part: JsonObject, name: str) -> int:
     return part.number(name) or 0
 
 
+@argument
 def _read_month(text: str) -> str:
     """Parse a month such as 2026-01."""
-    try:
-        return month_named(text).name
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a month; write it like 2026-01"
-        ) from error
+    return month_named(text).name

@@ -12,7 +12,6 @@ from forewarn.cli.extras import server_extra
 from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add_command
 from forewarn.cli.output import (
-    clean,
     drop_output,
     format_duration,
     format_time,
@@ -20,13 +19,13 @@ from forewarn.cli.output import (
     write_error,
     write_json,
 )
-from forewarn.cli.signals import StopSignal, stop_on_signals
 from forewarn.cli.values import read_real_duration
 from forewarn.errors import InvalidInput, WrongUsage
-from forewarn.formats import count, join_names
+from forewarn.formats import clean, count, join_names
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.recordings.file import read_recording
 from forewarn.recordings.format import Line, Recording
+from forewarn.signals import StopSignal, stop_on_signals
 
 if TYPE_CHECKING:
     from forewarn.testing.replay.projection import ReplayApproval

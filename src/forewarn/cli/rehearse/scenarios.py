@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from forewarn.cli.output import clean, table, write, write_json
+from forewarn.cli.output import table, write, write_json
 from forewarn.errors import FaultyFile, NotFound
-from forewarn.formats import count
+from forewarn.formats import clean, count
 from forewarn.testing.scenario import parser
 from forewarn.testing.scenario.model import (
     ExpectStep,

@@ -13,8 +13,9 @@ from threading import Event as Bell
 from threading import Thread
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from forewarn.cli.output import clean, columns, write
+from forewarn.cli.output import columns, write
 from forewarn.errors import CannotStart, Unavailable
+from forewarn.formats import clean
 
 if TYPE_CHECKING:
     from forewarn.testing.scenario.results import StepResult

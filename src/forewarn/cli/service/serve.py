@@ -14,12 +14,13 @@ from typing import NoReturn
 from forewarn.cli import options
 from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
-from forewarn.cli.signals import stop_on_signals
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.logs import log_to_stderr
 from forewarn.notifiers.targets import NOTIFICATIONS
+from forewarn.signals import stop_on_signals
 
 _EXAMPLE = """\
 example:
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     except InvalidInput as error:
         sys.stderr.write(f"forewarn: {error}\n")
         return 2
-    _log_to_stderr(config)
+    _start_log(config)
     try:
         _serve(config, as_json=bool(arguments.json))
     except ForewarnError as error:
@@ -135,35 +136,9 @@ def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) ->
         _log.warning("cannot print %s: %s", " ".join(text.split()), error.strerror)
 
 
-# --- log ---------------------------------------------------------------------
-
-
-class _JsonLines(logging.Formatter):
-    """Formats each record as one JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
-            "at": self.formatTime(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if hasattr(record, "event"):  # set by notifiers
-            line["event"] = record.event
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-def _log_to_stderr(config: Config) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    if config.log_format == "json":
-        handler.setFormatter(_JsonLines())
-    else:
-        handler.setFormatter(
-            logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-        )
-    logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
+def _start_log(config: Config) -> None:
+    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    log_to_stderr(config.log_format, config.log_level, text)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

@@ -23,6 +23,9 @@ from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
 from forewarn.errors import Conflict
 from forewarn.protocol.types import EventSource, EventType
 
+#: The types of planned maintenance of a host.
+HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
+
 #: The longest notice for a host that is predicted to fail.
 PATIENCE = timedelta(days=7)
 

@@ -74,7 +74,7 @@ def month_named(text: str) -> Month:
     match = _MONTH.fullmatch(text)
     year, month = map(int, match.groups()) if match else (0, 0)
     if not (0 < year <= _LAST_YEAR and 1 <= month <= 12):
-        raise InvalidInput(f"month: expected a month such as 2026-11, not {text!r}")
+        raise InvalidInput(f"expected a month such as 2026-11, not {text!r}")
     return month_of(datetime(year, month, 1, tzinfo=UTC))
 
 

@@ -7,7 +7,6 @@
 
 import logging
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower, doubled_pause
 from forewarn.errors import ForewarnError, Unavailable
+from forewarn.formats import clean
 from forewarn.notifiers.targets import Target
 from forewarn.plugins import close_plugin
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
@@ -30,7 +30,6 @@ _BATCH = 100  # facts per read
 _SAVE_INTERVAL = 1.0  # seconds between two saves of the position
 _STOP_TIMEOUT = 0.3  # seconds for all targets together when the service stops
 _LONGEST_ERROR = 400  # characters
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 _log = logging.getLogger(__name__)
 
@@ -229,7 +228,7 @@ class Delivery:
             self.progress,
             failures=failures,
             due_at=self.pace.due_after(failures),
-            last_error=_CONTROL.sub(" ", text)[:_LONGEST_ERROR],
+            last_error=clean(text)[:_LONGEST_ERROR],
         )
         if failures == 1:
             _log.warning(

@@ -7,9 +7,8 @@ compare every response with its model. Core dataclasses in it are returned as th
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -21,6 +20,7 @@ from pydantic import (
     create_model,
 )
 
+from forewarn.configfile.values import read_choice
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
 from forewarn.core.lifecycle.announcements import Order
@@ -39,7 +39,6 @@ from forewarn.engine.fleet import FleetApplied
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
 # --- request bodies ----------------------------------------------------------
@@ -106,7 +105,7 @@ class Announcement(Timed):
 def order_of(body: Announcement) -> Order:
     """Parse an announcement."""
     order = Order(
-        type=parse_choice(EventType, body.type, "type"),
+        type=read_choice(EventType, body.type, "type"),
         vms=tuple(body.vms or ()),
         host=body.host,
         group=body.group,
@@ -143,16 +142,7 @@ def with_details(order: Order, body: Told | None) -> Order:
 
 def source_of(text: str | None) -> EventSource | None:
     """Parse a source; case does not matter."""
-    return None if text is None else parse_choice(EventSource, text, "source")
-
-
-def parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:
-    """Parse a value of `choices`; case does not matter."""
-    for member in choices:
-        if member.value.lower() == text.lower():
-            return member
-    values = ", ".join(member.value for member in choices)
-    raise InvalidInput(f"{name}: expected one of {values}, not {text!r}")
+    return None if text is None else read_choice(EventSource, text, "source")
 
 
 def parse_time(text: str, name: str) -> datetime:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from forewarn.core.fleet import VM, Group, GroupKind
+from forewarn.formats import base_36
 from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 from forewarn.server.metadata.transport.responses import JSON, TEXT, Response, error
 
-_BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Documented names of VMs in a scale set, by orchestration mode. An instance id has
 #: fewer digits than the eight hex digits of a flexible VM's name.
 _UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
@@ -130,7 +130,7 @@ def _membership(vm: VM, group: Group) -> Mapping[str, Node]:
 def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, Node]:
     own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
     return {
-        "osProfile": {"computerName": scale_set + _base_36(int(number))},
+        "osProfile": {"computerName": scale_set + base_36(int(number)).upper()},
         "placementGroupId": group.name,  # for uniform sets, a group is one
         "resourceId": _resource_id(vm, own),
         "vmScaleSetName": scale_set,
@@ -148,15 +148,6 @@ def _flexible(vm: VM, group: Group) -> Mapping[str, Node]:
         "virtualMachineScaleSet": {"id": set_id},
         "vmScaleSetName": scale_set,
     }
-
-
-def _base_36(number: int) -> str:
-    """Return an instance id as the six digits that end a computer name."""
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 36)
-        digits = _BASE_36[digit] + digits
-    return digits
 
 
 def _resource_id(vm: VM, path: str) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from enum import StrEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias, TypedDict, TypeVar
 
 from forewarn.configfile import toml
+from forewarn.configfile.values import read_choice
 from forewarn.core import fleet_file
 from forewarn.core.faults import Fault, fault_of
 from forewarn.core.fleet import Fleet
@@ -22,7 +22,6 @@ FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
 _Number = TypeVar("_Number", int, float)
 
 
@@ -53,27 +52,17 @@ def order_of(
     notice, source = options.get("notice"), options.get("source")
     duration = _seconds(options.get("duration"))
     return Order(
-        type=choice_of(EventType, kind, "event type"),
+        type=read_choice(EventType, kind, "type"),
         vms=tuple(vms),
         host=options.get("host"),
         group=options.get("group"),
         notice=None if notice is None else parse_duration(notice),
         duration=None if duration is None else int(duration),
         description=options.get("description"),
-        source=None if source is None else choice_of(EventSource, source, "source"),
+        source=None if source is None else read_choice(EventSource, source, "source"),
         reason=options.get("reason"),
         emergency=options.get("emergency", False),
         ignore_gates=options.get("ignore_gates", False),
-    )
-
-
-def choice_of(choices: type[_Choice], value: str, noun: str) -> _Choice:
-    """Return the one of `choices` with that value, in any case."""
-    for choice in choices:
-        if choice.lower() == str(value).lower():
-            return choice
-    raise InvalidInput(
-        f"unknown {noun} {value!r}; expected one of: {', '.join(choices)}"
     )
 
 
@@ -97,7 +86,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
     check_keys(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
-        kind,
+        str(kind),  # a status may be a number
         on=options.get("on"),
         vms=[vms] if isinstance(vms, str) else vms,
         count=_number("count", options.get("count"), int),

@@ -10,6 +10,7 @@ from typing import Self, Unpack
 from forewarn.clocks import ManualClock
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config
+from forewarn.configfile.values import read_choice
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Maintenance, Phase
@@ -31,7 +32,6 @@ from forewarn.testing.rehearsal.options import (
     AnnouncementOptions,
     FaultOptions,
     FleetSource,
-    choice_of,
     fault_from,
     fleet_of,
     order_of,
@@ -241,7 +241,7 @@ class Rehearsal:
 
     def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        operation = choice_of(VmOperation, operation, "operation")
+        operation = read_choice(VmOperation, operation, "operation")
         order = order_for(operation, vm)
         maintenances = self.service.operations.operate(operation, order, by=BY)
         return seen_by(self.vm, self.fleet, events_of(self, maintenances))

@@ -11,6 +11,7 @@ from forewarn.configfile.diagnostics import Diagnostics, Location
 from forewarn.configfile.values import invalid_value, nearest, one_of, suggestion
 from forewarn.core.fleet import Fleet
 from forewarn.errors import FaultyFile, InvalidInput, NotFound
+from forewarn.formats import join_all
 from forewarn.testing.rehearsal.options import fleet_of
 from forewarn.testing.scenario import expectations, values, vocabulary
 from forewarn.testing.scenario.model import (
@@ -298,8 +299,7 @@ def _check_choice(table: Mapping[str, object], form: StepForm) -> None:
     names = [key.name for key in form.one_of]
     used = [name for name in names if name in table]
     if names and len(used) != 1:
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        raise InvalidInput(f"{form.verb.name} needs exactly one of {listed}")
+        raise InvalidInput(f"{form.verb.name} needs exactly one of {join_all(names)}")
 
 
 def _register_name(

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from xml.etree import ElementTree as xml
 
 from forewarn.core.lifecycle.facts import JournalEntry, Seen
+from forewarn.core.serialization import to_plain
 from forewarn.formats import count
 from forewarn.testing.scenario.model import Scenario
 
@@ -199,21 +200,14 @@ def transcript(
         for item in results
     ]
     lines += [
-        {"fact": type(item.fact).__name__, **_fields_of(item.fact)}
+        {"fact": type(item.fact).__name__}
+        | {field.name: getattr(item.fact, field.name) for field in fields(item.fact)}
         for item in entries
         if not isinstance(item.fact, Seen)
     ]
 
-    def plain(value: object) -> object:
-        if isinstance(value, datetime):
-            return round((value - began).total_seconds(), 3)
-        return _fields_of(value)
+    def seconds(moment: datetime) -> float:
+        return round((moment - began).total_seconds(), 3)
 
     for line in lines:
-        yield json.dumps(line, ensure_ascii=False, default=plain)
-
-
-def _fields_of(value: object) -> Json:
-    if not is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} has no plain form")
-    return {item.name: getattr(value, item.name) for item in fields(value)}
+        yield json.dumps(to_plain(line, {datetime: seconds}), ensure_ascii=False)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.announcements import Order, check_order
-from forewarn.core.lifecycle.operations import VmOperation
+from forewarn.core.lifecycle.operations import HOST_TYPES, VmOperation
 from forewarn.errors import InvalidInput
 from forewarn.formats import exact_duration
 from forewarn.protocol.types import EventSource, EventType
@@ -157,7 +157,7 @@ def _of_host(
 
 _TYPE = StepKey(
     name="type",
-    kind=values.one_of(EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY),
+    kind=values.one_of(*HOST_TYPES),
     help="what it does to VMs; if absent, Freeze",
 )
 _FAILS_BY = StepKey(

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from starlette.exceptions import HTTPException
 
+from forewarn.configfile.values import read_choice
 from forewarn.core.queries.views import Json
 from forewarn.core.tokens import Role
 from forewarn.engine.tokens import TokenHolder
@@ -73,7 +74,7 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
         raise InvalidInput("give expires_in_seconds or expires_at, not both")
     token, text = services.tokens.create(
         body.name,
-        m.parse_choice(Role, body.role, "role"),
+        read_choice(Role, body.role, "role"),
         group=body.group,
         expires_at=None if at is None else m.parse_time(at, "expires_at"),
         lasts=None if seconds is None else timedelta(seconds=seconds),

@@ -1,6 +1,5 @@
 """Endpoints of the fleet: hosts, groups, VMs, and the map of all of them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -12,9 +11,10 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, group_view
-from forewarn.engine.lookup import find_vm
+from forewarn.engine.lookup import declared_name, find_vm
 from forewarn.engine.tokens import TokenHolder
-from forewarn.errors import InvalidInput, Malformed, NotFound
+from forewarn.errors import InvalidInput
+from forewarn.protocol.codec import parse_json
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import groups_for, vm_for, vms_for
 from forewarn.server.control.context import (
@@ -32,7 +32,6 @@ from forewarn.server.metadata.directory import VmEntry
 
 router = APIRouter(tags=["fleet"], route_class=ViewRoute)
 
-_T = TypeVar("_T")
 _Named = TypeVar("_Named", Host, Group)
 
 _ALL = 10**9  # items; more than any fleet has
@@ -48,7 +47,7 @@ def put_fleet(
     remove: Annotated[bool, Query(description="Allow removing many VMs.")] = False,
 ) -> Json:
     """Make the body the whole truth about hosts, groups and VMs."""
-    fleet = fleet_file.read_fleet(_parse(body))
+    fleet = fleet_file.read_fleet(parse_json(body))
     command = partial(services.fleets.apply, fleet, remove=remove)
     return write.run(command, m.applied_view)
 
@@ -111,7 +110,7 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
         for group_name, group in groups.items()
         if by.group in (None, group_name)
     }
-    return group_view(_find(own, name, "group"))
+    return group_view(own[declared_name(name, own, "group")])
 
 
 @router.put(
@@ -147,7 +146,7 @@ def list_hosts(
 def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
     """Show one host."""
     hosts = _part_of_fleet(services, hosts=[name]).hosts if by.group is None else {}
-    return fleet_file.host_table(_find(hosts, name, "host"))
+    return fleet_file.host_table(hosts[declared_name(name, hosts, "host")])
 
 
 @router.put(
@@ -236,16 +235,9 @@ def _vm_columns(
 # --- bodies and lookups ------------------------------------------------------
 
 
-def _parse(body: bytes) -> object:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise Malformed("the body is not valid JSON") from None
-
-
 def _parse_named(body: bytes, name: str) -> Mapping[str, object]:
     """Parse a body that has no name, or the same name as the path."""
-    table = _parse(body) if body.strip() else {}
+    table = parse_json(body) if body.strip() else {}
     if not isinstance(table, dict):
         raise InvalidInput("the body is not a JSON object")
     inside = table.get("name")
@@ -259,10 +251,3 @@ def _parse_named(body: bytes, name: str) -> Mapping[str, object]:
 def _part_of_fleet(services: ServicesDep, **names: list[str]) -> Fleet:
     with services.engine.store.snapshot() as snapshot:
         return snapshot.part_of_fleet(**names)
-
-
-def _find(named: Mapping[str, _T], name: str, noun: str) -> _T:
-    for candidate, thing in named.items():
-        if fold_name(candidate) == fold_name(name):
-            return thing
-    raise NotFound(f"there is no {noun} {name}")

@@ -17,6 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field, WithJsonSchema
 
+from forewarn.configfile.values import at
 from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
 from forewarn.core.queries.views import Json, entry_view
@@ -218,7 +219,8 @@ def report(
 ) -> MonthlyReport:
     """Report on a month in UTC: what was done, and whether promises were kept."""
     del by
-    named = None if month is None else month_named(month)
+    with at("month"):
+        named = None if month is None else month_named(month)
     return report_on(services.engine, named, group)
 
 

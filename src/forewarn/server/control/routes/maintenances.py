@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import WithJsonSchema
 
+from forewarn.configfile.values import read_choice
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase
 from forewarn.core.queries.explanation import Explanation
 from forewarn.core.queries.story import Story
@@ -69,7 +70,7 @@ def list_maintenances(
     after: After = None,
 ) -> Json:
     """List maintenances in the order of announcement."""
-    phases = [m.parse_choice(Phase, item, "phase") for item in phase or ()]
+    phases = [read_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = snapshot.maintenances(
@@ -145,7 +146,7 @@ def list_events(
     after: After = None,
 ) -> Json:
     """List events in the order of announcement."""
-    phases = [m.parse_choice(Phase, item, "phase") for item in phase or ()]
+    phases = [read_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         rows = _events_page(snapshot, by, phases, after, limit + 1)

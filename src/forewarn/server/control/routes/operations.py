@@ -8,11 +8,17 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from forewarn.configfile.values import read_choice
 from forewarn.core.lifecycle.model import Maintenance
-from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
+from forewarn.core.lifecycle.operations import (
+    HOST_TYPES,
+    VmOperation,
+    order_for,
+    order_for_host,
+)
 from forewarn.core.queries.views import Json
 from forewarn.engine.operations import HostResult
-from forewarn.errors import Forbidden, InvalidInput
+from forewarn.errors import Forbidden
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import shown_to
@@ -31,7 +37,6 @@ _HOST: Mapping[str, Any] = {
     "status_code": 201,
     "responses": {200: {"model": m.AnnouncedView}, 201: {"model": m.AnnouncedView}},
 }
-_HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
 # --- VMs ---------------------------------------------------------------------
 
@@ -116,10 +121,7 @@ def maintain(
     """Announce planned maintenance of a host: one act on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
-        kind = m.parse_choice(EventType, body.type, "type")
-    if kind not in _HOST_TYPES:
-        types = ", ".join(_HOST_TYPES)
-        raise InvalidInput(f"type: a host is maintained by {types}, not {kind}")
+        kind = read_choice(HOST_TYPES, body.type, "type")
     order = replace(
         m.with_times(order_for_host(name, kind), body),
         emergency=bool(body and body.emergency),
