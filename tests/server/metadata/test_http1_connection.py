@@ -12,6 +12,7 @@ from tests.server.support.dialogs import (
 )
 
 from forewarn.server.metadata.transport.http1 import ConnectionState
+from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import error
 
 CHUNKS = b"3\r\nabc\r\n2;name=value\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
@@ -126,16 +127,19 @@ def test_deferred_response_may_be_deferred_again() -> None:
     assert connection.state is ConnectionState.BUSY
 
 
-def test_many_pipelined_requests_are_processed_in_batches() -> None:
-    echo = EchoHandler()
-    connection = a_connection(echo)
-    written = connection.receive(a_post(b"x" * 20_000) * 10)
-    assert len(echo.requests) == 4
+def test_one_turn_writes_a_bounded_number_of_bytes() -> None:
+    class LargeResponses(EchoHandler):
+        def render(self, request: Request, body: bytes) -> bytes:
+            return super().render(request, b"x" * 20_000)
+
+    handler = LargeResponses()
+    connection = a_connection(handler)
+    written = connection.receive(a_request("/a") * 10)
+    assert len(handler.requests) == 4
     while connection.is_behind:
         written += connection.proceed()
-    assert [len(response.body) for response in read(written, ["POST"] * 10)] == [
-        20_008
-    ] * 10
+    responses = read(written, ["GET"] * 10)
+    assert [len(response.body) for response in responses] == [20_007] * 10
 
 
 def test_one_turn_parses_a_bounded_number_of_requests() -> None:
@@ -147,6 +151,15 @@ def test_one_turn_parses_a_bounded_number_of_requests() -> None:
     assert len(echo.requests) == 16
     connection.proceed()
     assert len(echo.requests) == 32
+
+
+def test_one_turn_parses_a_bounded_number_of_bytes() -> None:
+    echo = EchoHandler()
+    connection = a_connection(echo)
+    connection.receive(a_request("/a", "A: " + "x" * 10_000) * 5)
+    assert len(echo.requests) == 2
+    connection.proceed()
+    assert len(echo.requests) == 4
 
 
 def test_connection_that_waits_for_its_turn_buffers_a_bounded_amount() -> None:

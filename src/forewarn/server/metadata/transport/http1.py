@@ -35,6 +35,7 @@ _IS_HEAD_METHOD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MAX_EMPTY_LINES)
 _MAX_WAITING = 256 * 1024  # bytes of requests sent before the last response
 _MAX_WRITTEN = 64 * 1024  # bytes of responses per turn
 _MAX_PARSED = 16  # heads and bodies per turn
+_MAX_READ = 16 * 1024  # bytes of requests per turn, unless one is larger
 _MAX_CHUNKS = 1000  # of one body
 _MAX_CACHED_HEADS = 4096
 _MAX_CACHED_HEAD = 1024  # bytes
@@ -216,7 +217,8 @@ class Http1Connection(Generic[_Deferred]):
         self.is_behind = False
         try:
             while self.state is not _BUSY and self.state not in _OVER:
-                if left <= 0 or len(written) == _MAX_PARSED:
+                is_over = len(written) == _MAX_PARSED or self._at >= _MAX_READ
+                if is_over or left <= 0:
                     self.is_behind = self._at < len(self._buffer)
                     break
                 step = self._step()
