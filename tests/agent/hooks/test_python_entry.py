@@ -133,7 +133,7 @@ def test_a_function_can_be_checked_without_being_called(module: str) -> None:
 
 def test_a_function_can_be_called_from_a_zipapp(module: str, tmp_path: Path) -> None:
     source = Path(forewarn.__file__).parent
-    for part in ("agent", "client", "protocol"):
+    for part in ("agent", "client", "configfile", "protocol"):
         copytree(source / part, tmp_path / "app" / "forewarn" / part)
     for file in ("__init__.py", "errors.py", "processes.py"):
         (tmp_path / "app" / "forewarn" / file).write_text((source / file).read_text())
