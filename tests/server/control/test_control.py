@@ -237,6 +237,15 @@ def test_body_that_is_not_an_object_gets_422(
 # --- API description and health ----------------------------------------------
 
 
+@pytest.mark.parametrize("noun", ["vms", "hosts", "groups"])
+def test_openapi_requires_a_body_where_the_service_does(
+    service: RunningService, noun: str
+) -> None:
+    described = service.get("/openapi.json")["paths"][f"/v1/{noun}/{{name}}"]["put"]
+    is_accepted = service.request("PUT", f"/v1/{noun}/new").status == 200
+    assert described["requestBody"]["required"] is not is_accepted
+
+
 def test_openapi_description_lists_every_path(shared: RunningService) -> None:
     listed = shared.get("/openapi.json")["paths"]
     assert {path: set(methods) for path, methods in listed.items()} == PATHS

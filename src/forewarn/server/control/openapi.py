@@ -43,9 +43,10 @@ class DescribedApp(FastAPI):
         return self.openapi_schema
 
 
-def body_of(schema: str) -> Json:
+def body_of(schema: str, *, is_required: bool = True) -> Json:
     """Describe a request body that `core.fleet_file` reads; for `openapi_extra`."""
-    return {"requestBody": {"required": True, "content": {_JSON: _schema_of(schema)}}}
+    body = {"required": is_required, "content": {_JSON: _schema_of(schema)}}
+    return {"requestBody": body}
 
 
 def text_in(*media_types: str) -> dict[int | str, Json]:

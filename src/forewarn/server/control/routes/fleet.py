@@ -73,7 +73,11 @@ def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     return fleet_file.vm_table(vm_for(by, vm) or vm)
 
 
-@router.put("/v1/vms/{name}", response_model=m.VmView, openapi_extra=body_of("GivenVm"))
+@router.put(
+    "/v1/vms/{name}",
+    response_model=m.VmView,
+    openapi_extra=body_of("GivenVm", is_required=False),
+)
 def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a VM, or change it."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
@@ -150,7 +154,9 @@ def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
 
 
 @router.put(
-    "/v1/hosts/{name}", response_model=m.HostView, openapi_extra=body_of("GivenHost")
+    "/v1/hosts/{name}",
+    response_model=m.HostView,
+    openapi_extra=body_of("GivenHost", is_required=False),
 )
 def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
     """Add a host."""
