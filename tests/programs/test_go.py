@@ -35,6 +35,18 @@ def test_many_parallel_approvals_succeed(
     maintenance = program.service.announce(type="Freeze", vms=["db-0"])
     event = maintenance["events"][0]["id"]
     post = ("-m", "POST", "-T", content_type, "-d", start_requests(event))
-    output = hey(tmp_path, "-n", "40", "-c", "10", *post, url_of(program, "db-0"))
+    output = hey(tmp_path, "-n", "40", "-c", "2", *post, url_of(program, "db-0"))
     assert re.search(r"\[200\]\s+40 responses", output)
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_more_than_two_approvals_at_once_are_refused(
+    program: Program, tmp_path: Path
+) -> None:
+    event = program.service.announce(type="Freeze", vms=["db-0"])["events"][0]["id"]
+    post = ("-m", "POST", "-d", start_requests(event))
+    output = hey(tmp_path, "-n", "40", "-c", "10", *post, url_of(program, "db-0"))
+    counts = dict(re.findall(r"\[(\d+)\]\s+(\d+) responses", output))
+    assert {*counts} <= {"200", "429"}
+    assert int(counts["200"]) >= 2
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
