@@ -14,11 +14,22 @@ import pytest
 import forewarn
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.queries.report import UNSTICKING
+from forewarn.engine.overview import ENDS
 from forewarn.engine.queries import COUNTED
 from forewarn.notifiers.targets import USUAL
+from forewarn.server.metrics.catalog import ServiceMetrics
 from forewarn.testing.rehearsal.timeline import HIDDEN
 
-PORTAL = Path(forewarn.__file__).parent / "server" / "portal" / "service" / "model.js"
+PORTAL = Path(forewarn.__file__).parent / "server" / "portal"
+PORTAL_FLEET = (PORTAL / "service" / "model.js").read_text()
+PORTAL_OVERVIEW = (PORTAL / "overview" / "overview.js").read_text()
+
+#: Facts that neither start nor end a maintenance.
+UNMOVING = (
+    "Approved VmsLeft Withdrawn WorkBegan WorkDone WorkFailed WorkPrinted WorkRetried"
+    " WorkEnded FleetChanged ListeningBegan Published Seen OutageEnded TokenCreated"
+    " TokenRevoked AccessRefused"
+)
 
 
 def names(kinds: Iterable[type]) -> set[str]:
@@ -52,11 +63,22 @@ TABLES: Mapping[str, tuple[set[str], str]] = {
         " TokenCreated TokenRevoked AccessRefused",
     ),
     "fleet in the portal": (
-        {*re.findall(r'entry\.fact === "(\w+)"', PORTAL.read_text())},
+        {
+            *re.findall(
+                r'entry\.fact === "(\w+)"',
+                (PORTAL / "service" / "model.js").read_text(),
+            )
+        },
         "Announced Approved VmsLeft Withdrawn Started WorkBegan WorkDone WorkFailed"
         " WorkPrinted WorkRetried WorkEnded Completed Canceled Closed Published Seen"
         " OutageEnded TokenCreated TokenRevoked AccessRefused",
     ),
+    "ends in the overview": (names(ENDS), f"Announced Started {UNMOVING}"),
+    "ends in the portal": (
+        {*re.findall(r"fact=(\w+)", PORTAL_OVERVIEW)},
+        f"Announced Started {UNMOVING}",
+    ),
+    "counted maintenance": (names(ServiceMetrics().maintenances), UNMOVING),
 }
 
 

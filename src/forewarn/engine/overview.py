@@ -26,7 +26,8 @@ from forewarn.ports import Snapshot
 #: tens of thousands, each for all before it.
 WAITS = 20
 
-_ENDS = (Completed, Canceled, Closed)
+#: Facts that end a maintenance.
+ENDS = (Completed, Canceled, Closed)
 _LIVE = (Phase.SCHEDULED, Phase.STARTED)
 _AT_ONCE = 1_000  # journal positions per query
 
@@ -140,7 +141,7 @@ def _ended(
     while position > stop and len(matches) < limit:
         below = max(stop, position - _AT_ONCE)
         ends = snapshot.maintenances_in(
-            after=below, until=position, limit=_AT_ONCE, kinds=_ENDS
+            after=below, until=position, limit=_AT_ONCE, kinds=ENDS
         )
         for at, ended in reversed(ends):
             maintenance = snapshot.maintenance(ended)

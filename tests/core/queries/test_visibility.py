@@ -1,7 +1,7 @@
 """Redaction: what one group may see of maintenance and facts."""
 
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from tests.core.support.builders import NOON, a_group, a_maintenance, a_vm, an_event
@@ -31,6 +31,9 @@ BOTH = replace(
     ),
 )
 OWN = replace(BOTH, vms=("web-0", "web-1"), events=BOTH.events[:1])
+
+
+KINDS: tuple[type[Any], ...] = get_args(f.Fact)
 
 
 def find_maintenance(any_id: str) -> Maintenance | None:
@@ -149,6 +152,26 @@ def test_driver_details_are_for_operators_only(
     fact = kind(at=NOON, maintenance="m0", vms=("web-0",), detail="on host-a: db-0")
     share = visible_fact(fact, "web", {"m0": OWN}.get)
     assert share == kind(at=NOON, maintenance="m0", vms=("web-0",))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in KINDS if {"reason", "detail"} & {*kind.__annotations__}],
+    ids=lambda kind: kind.__name__,
+)
+def test_what_was_written_about_several_groups_is_shown_to_none(
+    kind: type[Any],
+) -> None:
+    given = {"at": NOON, "by": "ops", "maintenance": "m0", "vms": ("web-0", "db-0")}
+    secret = {"reason": "the fan of db-0", "detail": "the fan of db-0"}
+    values = {
+        name: value
+        for name, value in {**given, **secret}.items()
+        if name in kind.__annotations__
+    }
+    share = visible_fact(kind(**values), "web", find_maintenance)
+    assert share is not None
+    assert "the fan of db-0" not in str(share)
 
 
 def test_an_announcement_is_redacted_like_its_maintenance() -> None:

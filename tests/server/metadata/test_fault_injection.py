@@ -16,11 +16,26 @@ from tests.server.support.faulted_requests import (
 )
 from tests.server.support.handlers import EVENTS, QUIET, VMS, shown
 
-from forewarn.core.faults import fault_of
+from forewarn.core.faults import FaultKind, fault_of
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.errors import NotFound
 from forewarn.server.metadata.faults.injection import half_of_body
 from forewarn.server.metadata.handler import EnableFirst
+
+#: All kinds but the one for which the listener is closed.
+KINDS = [kind for kind in FaultKind if kind is not FaultKind.REFUSED]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_changes_what_a_poll_gets(kind: FaultKind) -> None:
+    outcomes = []
+    for line in (a_line(), a_line(fault_of(kind))):
+        announce(line)
+        line.send(GET)
+        head, _, body = line.socket.written.partition(b"\r\n\r\n")
+        outcomes.append((head.partition(b"\r\n")[0], body, line.socket.done))
+    assert outcomes[0] != outcomes[1]
+
 
 # --- error responses ---------------------------------------------------------
 
