@@ -51,9 +51,9 @@ function restoreFocus(opener, hash) {
   });
 }
 
-/** Close the story with Escape, unless a dialog is open. */
+/** Close the story with Escape, unless a dialog is open, as soon as it has the focus. */
 export function useEscape() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       if (document.querySelector("dialog[open]")) return;
