@@ -268,9 +268,9 @@ class MetadataPlane:
 
         def done(problem: Exception | None) -> None:
             following = self._approving.pop(approval.vm)
-            connection.approved(problem, approval.delay)
-            if following is not None:
+            if following is not None:  # first, so that an error below cannot stop it
                 self._approve_in_turn(*following)
+            connection.approved(problem, approval.delay)
 
         self._in_pool(work, done)
 
