@@ -107,14 +107,14 @@ def test_other_requests_of_a_disabled_group_are_served_immediately(target: str) 
 )
 def test_approval_ignores_other_headers(header: str) -> None:
     answer = a_harness().send(EVENTS, header, method="POST", body=APPROVAL)
-    assert answer == ApproveFirst(vm="web-0", events=("E0",))
+    assert answer == ApproveFirst(group="web", vm="web-0", events=("E0",))
 
 
 def test_open_plane_approves_for_the_named_vm() -> None:
     answer = a_harness(is_open=True).send(
         f"/vm/WEB-1{EVENTS}", method="POST", body=APPROVAL
     )
-    assert answer == ApproveFirst(vm="web-1", events=("E0",))
+    assert answer == ApproveFirst(group="web", vm="web-1", events=("E0",))
 
 
 # --- recorded requests and seen events ---------------------------------------

@@ -63,7 +63,7 @@ def test_post_without_the_header_gets_400_since_2017_08_01(version: str) -> None
 def test_post_of_2017_03_01_needs_no_header() -> None:
     target = "/metadata/scheduledevents?api-version=2017-03-01"
     answer = a_harness().send(target, method="POST", marked=False, body=GOOD)
-    assert answer == ApproveFirst(vm="web-0", events=("E0",))
+    assert answer == ApproveFirst(group="web", vm="web-0", events=("E0",))
 
 
 EXEMPT = "api-version=2017-03-01"

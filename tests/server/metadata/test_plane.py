@@ -91,7 +91,7 @@ def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:
     first.sendall(POST)
     assert commands.begun.wait(PATIENCE)
     second.sendall(POST)
-    until(lambda: commands.plane._approving["a"] is not None)
+    until(lambda: bool(commands.plane._approvals._waiting))
     third.sendall(POST)
     refused = third.recv(4096)
     assert refused.startswith(b"HTTP/1.1 429 ")

@@ -6,7 +6,7 @@ from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import EVENTS
 
-from forewarn.server.metadata.limits import TurnQueue
+from forewarn.server.metadata.limits import ApprovalQueue, TurnQueue
 
 PIPELINED = a_request(EVENTS, "Metadata: true")
 
@@ -145,3 +145,37 @@ def test_client_that_does_not_read_gets_no_turn() -> None:
     connection.socket.read_all()
     rounds.next()
     assert len(connection.socket.written) > written
+
+
+def test_approval_of_another_group_is_second_behind_a_group_of_many_vms() -> None:
+    begun = list[str]()
+    queue = ApprovalQueue[str](begun.append, at_once=2)
+    for number in range(250):
+        assert queue.add("evil", f"evil-{number}", f"evil-{number}")
+    assert queue.add("good", "good-0", "good-0")
+    assert begun == ["evil-0", "evil-1"]
+    queue.finish("evil-0")
+    queue.finish("evil-1")
+    assert begun[2:] == ["evil-2", "good-0"]
+
+
+def test_vms_of_a_group_take_turns_to_approve() -> None:
+    begun = list[str]()
+    queue = ApprovalQueue[str](begun.append, at_once=1)
+    for vm in ("a", "a", "b"):
+        assert queue.add("group", vm, vm)
+    queue.finish("a")
+    assert queue.add("group", "a", "a")
+    queue.finish("a")
+    queue.finish("b")
+    assert begun == ["a", "a", "b", "a"]
+
+
+def test_third_approval_of_a_vm_is_refused_even_if_none_is_in_progress() -> None:
+    queue = ApprovalQueue[str](lambda approval: None, at_once=1)
+    assert queue.add("other", "other", "first")
+    assert [queue.add("group", "vm", "next") for _ in range(3)] == [True, True, False]
+    queue.finish("other")
+    assert not queue.add("group", "vm", "next")
+    queue.finish("vm")
+    assert queue.add("group", "vm", "next")

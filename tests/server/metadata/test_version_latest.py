@@ -88,7 +88,9 @@ def test_path_on_an_open_plane_may_name_vm_and_version() -> None:
 @pytest.mark.parametrize("marked", [True, False])
 def test_posts_of_latest_need_no_header(target: str, marked: bool) -> None:
     answer = a_lenient_harness().send(target, method="POST", marked=marked, body=GOOD)
-    assert answer == ApproveFirst(vm="web-0", events=("E0",), are_shown=True)
+    assert answer == ApproveFirst(
+        group="web", vm="web-0", events=("E0",), are_shown=True
+    )
 
 
 @pytest.mark.parametrize("target", WAYS)

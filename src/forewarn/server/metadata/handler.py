@@ -65,6 +65,7 @@ class EnableFirst(Deferred):
 class ApproveFirst(Deferred):
     """Approve the events first; the response is empty."""
 
+    group: str
     vm: str
     events: tuple[str, ...]
     are_shown: bool = False  # whether all of them are in the VM's document
@@ -273,6 +274,7 @@ class MetadataHandler:
             return self.render(request, response)
         shown = {event.id for event in entry.cached.document.events}
         return ApproveFirst(
+            group=entry.vm.group,
             vm=entry.vm.name,
             events=events,
             are_shown=shown.issuperset(events),

@@ -2,11 +2,13 @@
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from enum import Enum, auto
 from itertools import islice
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+_T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
 
@@ -14,6 +16,7 @@ _MAX_REFUSED = 64  # at once; further connections are closed without a response
 _OUT_OF_TURN = 4  # reads per caller and round
 _TURNS = 32  # callers per round
 _MAX_COUNTED = 10_000  # callers
+_APPROVALS = 2  # per VM
 
 
 class RateLimit:
@@ -97,6 +100,56 @@ class TurnQueue:
         if self._waiting and not self._is_scheduled:
             self._is_scheduled = True
             self._call_soon(self._serve)
+
+
+class ApprovalQueue(Generic[_T]):
+    """Approvals that wait for a thread; groups take turns, and so do VMs in a group.
+
+    A VM has two approvals here at most, one of them in progress, so that neither a VM
+    nor a group with many of them delays the approvals of others.
+    """
+
+    def __init__(self, start: Callable[[_T], None], at_once: int) -> None:
+        """Begin approvals with `start`, `at_once` at a time."""
+        self._start = start
+        self._at_once = at_once
+        self._in_progress: set[str] = set()  # VMs
+        # By group and VM, next one first.
+        self._waiting: dict[str, dict[str, deque[_T]]] = {}
+
+    def add(self, group: str, vm: str, approval: _T) -> bool:
+        """Begin or queue an approval; return False if `vm` has too many here."""
+        waiting = self._waiting.setdefault(group, {}).setdefault(vm, deque())
+        if len(waiting) + (vm in self._in_progress) == _APPROVALS:
+            return False
+        waiting.append(approval)
+        self._begin_next()
+        return True
+
+    def finish(self, vm: str) -> None:
+        """Begin the next approval after the one of `vm` that was in progress."""
+        self._in_progress.remove(vm)
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        free = (
+            (group, vm)
+            for group, vms in self._waiting.items()
+            for vm in vms
+            if vm not in self._in_progress
+        )
+        group, vm = next(free, ("", ""))
+        if not vm or len(self._in_progress) == self._at_once:
+            return
+        vms = self._waiting.pop(group)
+        waiting = vms.pop(vm)
+        approval = waiting.popleft()
+        if waiting:
+            vms[vm] = waiting  # last of its group
+        if vms:
+            self._waiting[group] = vms  # last
+        self._in_progress.add(vm)
+        self._start(approval)
 
 
 class Admission(Enum):

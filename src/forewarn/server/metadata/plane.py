@@ -25,7 +25,12 @@ from forewarn.server.metadata.handler import (
     EnableFirst,
     MetadataHandler,
 )
-from forewarn.server.metadata.limits import Admission, ConnectionLimits, TurnQueue
+from forewarn.server.metadata.limits import (
+    Admission,
+    ApprovalQueue,
+    ConnectionLimits,
+    TurnQueue,
+)
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
@@ -35,7 +40,7 @@ from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
 _T = TypeVar("_T")
 
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
-_POOL = 4  # threads
+_POOL = 4  # threads; one of them is left for enabling groups
 _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
 
 
@@ -81,8 +86,9 @@ class MetadataPlane:
         # By group: connections whose request waits until the group is enabled.
         self._disabled: dict[str, list[MetadataConnection]] = {}
         self._is_enabling = False
-        # By VM whose approval is in progress: the next one; None if none waits.
-        self._approving: dict[str, tuple[MetadataConnection, ApproveFirst] | None] = {}
+        self._approvals = ApprovalQueue[tuple[MetadataConnection, ApproveFirst]](
+            self._approve, _POOL - 1
+        )
         # Set when the last connection has ended; None unless stopping.
         self._all_closed: asyncio.Event | None = None
         self._failures = FailureLog("requests of VMs", "they are told to try again")
@@ -161,7 +167,9 @@ class MetadataPlane:
             self._disabled.setdefault(deferred.group, []).append(connection)
             self._enable_groups()
         elif isinstance(deferred, ApproveFirst):
-            self._approve_in_turn(connection, deferred)
+            approval = connection, deferred
+            if not self._approvals.add(deferred.group, deferred.vm, approval):
+                connection.refuse_approval()
 
     # --- on the loop ---------------------------------------------------------
 
@@ -247,29 +255,16 @@ class MetadataPlane:
 
         self._in_pool(lambda: self._commands.listen([*waiting]), done)
 
-    def _approve_in_turn(
-        self, connection: MetadataConnection, approval: ApproveFirst
-    ) -> None:
-        """Approve, after the approval of this VM that is in progress; one may wait."""
-        vm = approval.vm
-        if vm not in self._approving:
-            self._approving[vm] = None
-            self._approve(connection, approval)
-        elif self._approving[vm] is None:
-            self._approving[vm] = (connection, approval)
-        else:
-            connection.refuse_approval()
+    def _approve(self, queued: tuple[MetadataConnection, ApproveFirst]) -> None:
+        connection, approval = queued
 
-    def _approve(self, connection: MetadataConnection, approval: ApproveFirst) -> None:
         def work() -> None:
             self._commands.approve_as_vm(
                 approval.vm, approval.events, are_shown=approval.are_shown
             )
 
         def done(problem: Exception | None) -> None:
-            following = self._approving.pop(approval.vm)
-            if following is not None:  # first, so that an error below cannot stop it
-                self._approve_in_turn(*following)
+            self._approvals.finish(approval.vm)  # first: an error below cannot stop it
             connection.approved(problem, approval.delay)
 
         self._in_pool(work, done)
