@@ -1,9 +1,10 @@
-"""Latency of one VM, quiet and while another VM attacks the metadata plane.
+"""Latency of one VM, quiet and while VMs of another group attack.
 
-Run by `scripts/bench neighbors`. Two VMs share the service: *good* polls and approves
-at a normal pace, *evil* sends as much as it can in one of several ways. Each figure is
-the median of several rounds, with the lowest and the highest. Compare figures of one
-run.
+Run by `scripts/bench neighbors`. Two groups share the service: *good* polls and
+approves at a normal pace, *evil* sends as much as it can in one of several ways. A
+third group has events that nobody approves: they must start on time. Each figure is the
+median of the 99th percentiles of several rounds, with the lowest and the highest.
+Compare figures of one run.
 """
 
 import argparse
@@ -15,22 +16,40 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from http.client import HTTPConnection
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
-from benchmarks.figures import line, share
+from benchmarks.figures import share
 from benchmarks.program import ServeProcess, serving
+from tests.postgres import a_server
+from tests.postgres_binaries import MISSING, binaries
 
-_GOOD, _EVIL = "127.0.0.2", "127.0.0.3"  # addresses of the two VMs
-_FLEET = "".join(
-    f'[[vms]]\nname = "{name}"\naddresses = ["{address}"]\n'
-    for name, address in (("good", _GOOD), ("evil", _EVIL))
+_GOOD = "127.0.0.2"
+_EVIL = tuple(f"127.0.3.{number}" for number in range(1, 251))
+_VM = '[[vms]]\nname = "{}"\ngroup = "{}"\naddresses = ["{}"]\n'
+_FLEET = (
+    '[[groups]]\nname = "evil"\nkind = "scale-set"\n'
+    '[[groups]]\nname = "good"\nkind = "availability-set"\n'
+    '[[groups]]\nname = "due"\nkind = "availability-set"\nlistening = "always"\n'
+    + _VM.format("good-0", "good", _GOOD)
+    + _VM.format("due-0", "due", "127.0.0.4")
+    + "".join(
+        _VM.format(f"evil_{number}", "evil", address)
+        for number, address in enumerate(_EVIL)
+    )
 )
 _EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 _INSTANCE = "/metadata/instance?api-version=2021-02-01"
 _CONNECTIONS = (1, 16, 256)
-_BAR_GET, _BAR_POST = 0.050, 0.250  # seconds at the 99th percentile
+_BAR_GET, _BAR_POST = 50, 250  # milliseconds at the 99th percentile
+_BAR_START = 1.0  # seconds after NotBefore
+_CLOCK = 10  # times as fast as real time, so that the notice of a Preempt takes 3 s
 
 
 # --- the attacker ------------------------------------------------------------
@@ -55,20 +74,34 @@ def _approval(first: int) -> bytes:
     return _post(json.dumps({"StartRequests": ids}).encode())
 
 
-#: What each connection of the attacker sends, again and again.
-_ATTACKS: Mapping[str, bytes] = {
-    "pipelined documents": _head("GET", _EVENTS) * 500,
-    "pipelined instance data": _head("GET", _INSTANCE) * 500,
-    "large heads": b"".join(map(_large_head, range(20))),
-    "tiny chunks": _head("POST", _EVENTS, "Transfer-Encoding: chunked")
-    + b"1\r\nx\r\n" * 60_000,
-    "made-up approvals": b"".join(_approval(100 * number) for number in range(20)),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """What each connection of the attacker sends, again and again."""
+
+    data: bytes
+    piece: int = 1 << 20  # bytes sent at a time
+    addresses: Sequence[str] = _EVIL[:1]  # of the VMs that take part
+
+
+_MADE_UP = b"".join(_approval(100 * number) for number in range(20))
+_ATTACKS: Mapping[str, Attack] = {
+    "pipelined documents": Attack(data=_head("GET", _EVENTS) * 500),
+    "pipelined instance data": Attack(data=_head("GET", _INSTANCE) * 500),
+    "large heads": Attack(data=b"".join(map(_large_head, range(20)))),
+    "tiny chunks": Attack(
+        data=_head("POST", _EVENTS, "Transfer-Encoding: chunked")
+        + b"1\r\nx\r\n" * 60_000
+    ),
+    "slow bodies": Attack(data=_post(b"x" * 60_000), piece=1),
+    "made-up approvals": Attack(data=_MADE_UP),
+    "the same by 250 VMs": Attack(data=_MADE_UP, addresses=_EVIL),
 }
 
 
-def _attack(address: tuple[str, int], data: bytes, connections: int) -> None:
-    """Send `data` on all connections until the process is ended."""
-    sent = {_connect(address): 0 for _ in range(connections)}
+def _attack(address: tuple[str, int], attack: Attack, connections: int) -> None:
+    """Send the data on all connections until the process is ended."""
+    data, own = attack.data, cycle(attack.addresses)
+    sent = {_connect(address, next(own)): 0 for _ in range(connections)}
     while True:
         readable, writable, _ = select.select([*sent], [*sent], [], 1)
         for connection in {*readable, *writable}:
@@ -77,17 +110,18 @@ def _attack(address: tuple[str, int], data: bytes, connections: int) -> None:
                     raise ConnectionResetError
                 if connection in writable:
                     at = sent[connection]
-                    sent[connection] = (at + connection.send(data[at:])) % len(data)
+                    piece = data[at : at + attack.piece]
+                    sent[connection] = (at + connection.send(piece)) % len(data)
             except BlockingIOError:
                 continue
             except OSError:  # refused: try again
                 del sent[connection]
                 connection.close()
-                sent[_connect(address)] = 0
+                sent[_connect(address, next(own))] = 0
 
 
-def _connect(address: tuple[str, int]) -> socket.socket:
-    connection = socket.create_connection(address, 10, (_EVIL, 0))
+def _connect(address: tuple[str, int], own: str) -> socket.socket:
+    connection = socket.create_connection(address, 10, (own, 0))
     connection.setblocking(False)
     return connection
 
@@ -96,7 +130,7 @@ def _connect(address: tuple[str, int]) -> socket.socket:
 
 
 class Neighbor:
-    """The VM *good*, and the operator who announces its events."""
+    """The VM *good*, and the operator who announces events."""
 
     def __init__(self, service: ServeProcess) -> None:
         """Connect to `service`."""
@@ -106,7 +140,11 @@ class Neighbor:
             host, int(port), timeout=60, source_address=(_GOOD, 0)
         )
         self._control = HTTPConnection(service.control, timeout=60)
-        self._authorization = service.authorization
+        self._due: list[str] = []  # ids of events that nobody approves
+        self._headers = {
+            **service.authorization,
+            "Content-Type": "application/json",
+        }
 
     def get(self) -> float:
         """Return the seconds that a poll takes."""
@@ -114,12 +152,40 @@ class Neighbor:
 
     def post(self) -> float:
         """Announce an event; return the seconds that its approval takes."""
-        body = json.dumps({"type": "Reboot", "vms": ["good"]})
-        headers = {**self._authorization, "Content-Type": "application/json"}
-        self._control.request("POST", "/v1/maintenances", body, headers)
-        announced = json.loads(self._control.getresponse().read())
-        event = announced["maintenances"][0]["events"][0]["id"]
+        event = self.announce("Reboot", "good-0")
         return self._request("POST", {"StartRequests": [{"EventId": event}]})
+
+    def announce(self, kind: str, vm: str) -> str:
+        """Announce an event; return its id."""
+        body = {"type": kind, "vms": [vm]}
+        announced = self._operate("POST", "/v1/maintenances", body)
+        event: str = announced["maintenances"][0]["events"][0]["id"]
+        return event
+
+    def announce_due(self) -> None:
+        """Announce an event that starts at its NotBefore."""
+        self._due.append(self.announce("Preempt", "due-0"))
+
+    def latest_start(self) -> float:
+        """Return how many seconds after its NotBefore the latest of them started."""
+        return max(map(self._lateness, self._due))
+
+    def _lateness(self, event: str) -> float:
+        maintenance = self._operate("GET", f"/v1/maintenances/{event}")
+        started = datetime.fromisoformat(maintenance["started_at"])
+        not_before = datetime.fromisoformat(maintenance["not_before"])
+        return (started - not_before).total_seconds() / _CLOCK
+
+    def _operate(self, method: str, path: str, body: object = None) -> Any:
+        text = None if body is None else json.dumps(body)
+        self._control.request(method, path, text, self._headers)
+        response = self._control.getresponse()
+        content = response.read()
+        if response.status not in (200, 201):
+            raise RuntimeError(
+                f"{method} {path} returned {response.status}: {content!r}"
+            )
+        return json.loads(content)
 
     def _request(self, method: str, body: object) -> float:
         text = None if body is None else json.dumps(body)
@@ -132,6 +198,96 @@ class Neighbor:
         return time.perf_counter() - begun
 
 
+# --- the benchmark -----------------------------------------------------------
+
+
+def main() -> int:
+    """Run the benchmark; return 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--attack", default="", help="only attacks with this text")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2, help="of each measurement")
+    parser.add_argument(
+        "--store",
+        default="sqlite,postgresql",
+        help="sqlite, postgresql (a private server), or a URL; several with commas",
+    )
+    options = parser.parse_args()
+    is_missed = False
+    for store in options.store.split(","):
+        with _store_url(store) as url, tempfile.TemporaryDirectory() as name:
+            fleet = Path(name, "fleet.toml")
+            fleet.write_text(_FLEET)
+            settings = {
+                "SHOWN_REBOOT": "0",
+                "SHOWN_PREEMPT": "0",
+                "CLOCK": f"x{_CLOCK}",
+            }
+            if url:
+                settings["STORE"] = url
+            environment = {f"FOREWARN_{key}": value for key, value in settings.items()}
+            with serving(Path(name), fleet, **environment) as service:
+                is_missed |= _measure_attacks(Neighbor(service), store, options)
+    return 1 if is_missed else 0
+
+
+@contextmanager
+def _store_url(store: str) -> Iterator[str]:
+    """Return the URL of a store; empty for a SQLite file in the state folder."""
+    if store == "postgresql":
+        found = binaries()
+        if found is None:
+            sys.exit(MISSING)
+        with a_server(found) as server:
+            yield server.url()
+    else:
+        yield "" if store == "sqlite" else store
+
+
+def _measure_attacks(
+    neighbor: Neighbor, store: str, options: argparse.Namespace
+) -> bool:
+    """Print a table; return whether a bar is missed."""
+    name = store if "://" not in store else "the store at the URL"
+    sys.stdout.write(f"\n{name:<30}{'GET p99':<25}POST p99\n")
+    is_missed = False
+    _row(options, "quiet", neighbor)
+    chosen = [item for item in _ATTACKS.items() if options.attack in item[0]]
+    for attack_name, attack in chosen:
+        for count in _CONNECTIONS:
+            attacker = multiprocessing.Process(
+                target=_attack, args=(neighbor.address, attack, count), daemon=True
+            )
+            attacker.start()
+            time.sleep(1)  # until it is in full swing
+            is_missed |= _row(options, f"{attack_name} x{count}", neighbor)
+            attacker.kill()
+            attacker.join()
+    _row(options, "quiet again", neighbor)
+    time.sleep(30 / _CLOCK + 1)  # until the last Preempt has started
+    late = neighbor.latest_start()
+    sys.stdout.write(f"latest start: {late:.3f} s after NotBefore\n")
+    return is_missed or late > _BAR_START
+
+
+def _row(options: argparse.Namespace, what: str, neighbor: Neighbor) -> bool:
+    """Print a row; return whether a bar is missed."""
+    highs: tuple[list[float], list[float]] = [], []
+    for _ in range(options.rounds):
+        neighbor.announce_due()
+        for call, values in zip((neighbor.get, neighbor.post), highs, strict=True):
+            values.append(share(_measure(call, options.seconds), 0.99) * 1000)
+    medians = [statistics.median(values) for values in highs]
+    figures = (
+        f"{median:.2f} ms [{min(values):.2f}-{max(values):.2f}]"
+        for median, values in zip(medians, highs, strict=True)
+    )
+    sys.stdout.write(f"{what:<30}{''.join(f'{text:<25}' for text in figures)}".rstrip())
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    return medians[0] > _BAR_GET or medians[1] > _BAR_POST
+
+
 def _measure(call: Callable[[], float], seconds: float) -> Sequence[float]:
     """Call again and again, at most 200 times a second; return what each took."""
     taken, end = [], time.monotonic() + seconds
@@ -139,61 +295,6 @@ def _measure(call: Callable[[], float], seconds: float) -> Sequence[float]:
         taken.append(call())
         time.sleep(0.005)
     return taken
-
-
-# --- the benchmark -----------------------------------------------------------
-
-
-def main() -> int:
-    """Run the benchmark; return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3, help="of each measurement")
-    parser.add_argument("--store", default="", help="default: a SQLite file")
-    options = parser.parse_args()
-    is_missed = False
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fleet = folder / "fleet.toml"
-        fleet.write_text(_FLEET)
-        environment = {"FOREWARN_SHOWN_REBOOT": "0"}
-        if options.store:
-            environment["FOREWARN_STORE"] = options.store
-        with serving(folder, fleet, **environment) as service:
-            neighbor = Neighbor(service)
-            for method, call, bar in (
-                ("GET", neighbor.get, _BAR_GET),
-                ("POST", neighbor.post, _BAR_POST),
-            ):
-                _row(options, f"{method}, quiet", call)
-                for attack, data in _ATTACKS.items():
-                    for count in _CONNECTIONS:
-                        arguments = (neighbor.address, data, count)
-                        attacker = multiprocessing.Process(
-                            target=_attack, args=arguments, daemon=True
-                        )
-                        attacker.start()
-                        time.sleep(1)  # until it is in full swing
-                        high = _row(options, f"{method}, {attack} x{count}", call)
-                        attacker.kill()
-                        attacker.join()
-                        is_missed |= high > bar
-    return 1 if is_missed else 0
-
-
-def _row(options: argparse.Namespace, what: str, call: Callable[[], float]) -> float:
-    """Print a row; return the median of the 99th percentiles, in seconds."""
-    rounds = [_measure(call, options.seconds) for _ in range(options.rounds)]
-    halves = [share(taken, 0.5) * 1000 for taken in rounds]
-    highs = [share(taken, 0.99) * 1000 for taken in rounds]
-    figures = "   ".join(
-        f"{name} {statistics.median(values):7.2f} ms [{min(values):.2f}-"
-        f"{max(values):.2f}]"
-        for name, values in (("p50", halves), ("p99", highs))
-    )
-    sys.stdout.write(line(f"{what:<40}", figures))
-    sys.stdout.flush()
-    return statistics.median(highs) / 1000
 
 
 if __name__ == "__main__":
