@@ -56,6 +56,7 @@ from forewarn.service.sockets import (
     connection_limits,
     control_connections,
     listen,
+    metadata_hosts,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class Service:
             rate=RateLimit(per_second) if per_second else None,
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
+            hosts=metadata_hosts(config),
         )
         self.plane = InstrumentedPlane(
             metadata_sockets,

@@ -5,6 +5,7 @@ that must be done first, come out. Errors are detected in this order: errors in 
 (`routes`), the caller's identity, the rate limit, the body.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import cast
 
@@ -101,16 +102,19 @@ class MetadataHandler:
         rate: RateLimit | None = None,
         first_call_delay: float = 0,
         takes_latest: bool = False,
+        hosts: Set[str] = frozenset(),
     ) -> None:
         """Serve from `directory`; `date_form` is the one of 2017-03-01.
 
         The first response to a disabled group is delayed by `first_call_delay` seconds.
+        `hosts` are the names of this service, as in `route`.
         """
         self.directory = directory
         self.head = head
         self.counts = ResponseCounts()
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
+        self._hosts = hosts
         self._observations = observations
         self._rate = rate
         self._date_forms = {OLDEST: date_form}
@@ -220,6 +224,7 @@ class MetadataHandler:
                 self.counts.documents,
                 is_open=self.directory.is_open,
                 takes_latest=self._takes_latest,
+                hosts=self._hosts,
             )
         return cast(Route, request.route)
 
