@@ -22,7 +22,7 @@ from forewarn.server.metadata.directory import (
     VmEntry,
 )
 from forewarn.server.metadata.instance import ReadInstance
-from forewarn.server.metadata.limits import RateLimit
+from forewarn.server.metadata.limits import MetadataLimit, RateLimit, Refusals
 from forewarn.server.metadata.routes import (
     OLDEST,
     ApproveEvents,
@@ -112,6 +112,7 @@ class MetadataHandler:
         self.directory = directory
         self.head = head
         self.counts = ResponseCounts()
+        self.refusals = Refusals()
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
         self._hosts = hosts
@@ -157,6 +158,10 @@ class MetadataHandler:
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
 
+    def count_refusal(self, limit: MetadataLimit, vm: str | None) -> None:
+        """Count what `limit` refuses; `vm` is None if it concerns no single VM."""
+        self.refusals.add(limit, vm, self.head.now)
+
     def render(self, request: Request, response: Response) -> bytes:
         """Render `response` to `request`, and count it."""
         if request.labels is None:
@@ -192,6 +197,7 @@ class MetadataHandler:
         if entry is None:
             return self.render(request, _unknown_vm(address, vm))
         if not is_admitted:
+            self.count_refusal(MetadataLimit.REQUESTS, entry.vm.name)
             return self.render(request, _TOO_MANY)
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
@@ -270,6 +276,7 @@ class MetadataHandler:
         try:
             events = decode_start_requests(body)
             if len(events) > MAX_APPROVED:
+                self.count_refusal(MetadataLimit.APPROVED_EVENTS, entry.vm.name)
                 raise Malformed(f"at most {MAX_APPROVED} events are approved at once")
         except Malformed as problem:
             response = error(400, f"Bad request. {problem}")

@@ -25,7 +25,13 @@ from forewarn.server.metadata.handler import (
     EnableFirst,
     MetadataHandler,
 )
-from forewarn.server.metadata.limits import Admission, ConnectionLimits, TurnQueue
+from forewarn.server.metadata.limits import (
+    Admission,
+    ConnectionLimits,
+    LimitedVm,
+    MetadataLimit,
+    TurnQueue,
+)
 from forewarn.server.metadata.transport.connection import MetadataConnection
 from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
@@ -119,6 +125,12 @@ class MetadataPlane:
         """Show the clock's current time; return when clients can see it."""
         self._on_loop(self._refresh_head)
 
+    def limited(self) -> Sequence[LimitedVm]:
+        """Return the VMs of the fleet that were refused something in the last hour."""
+        find = self.handler.directory.find
+        recent = self.handler.refusals.recent(self._clock.now())
+        return [vm for vm in recent if find("", vm.name) is not None]
+
     def _on_loop(self, work: Callable[[], _T]) -> _T:
         done: Future[_T] = Future()
 
@@ -140,9 +152,9 @@ class MetadataPlane:
     def admit(self, connection: MetadataConnection, caller: str | None) -> Admission:
         """Track `connection`, unless there are too many."""
         if self._all_closed is not None:  # accepted just before the sockets closed
-            return Admission.DROPPED
+            return Admission.FULL
         admission = self.limits.admit(caller)
-        if admission is not Admission.DROPPED:
+        if admission.is_open:
             self._connections.add(connection)
         return admission
 
@@ -258,6 +270,7 @@ class MetadataPlane:
         elif self._approving[vm] is None:
             self._approving[vm] = (connection, approval)
         else:
+            self.handler.count_refusal(MetadataLimit.APPROVALS, vm)
             connection.refuse_approval()
 
     def _approve(self, connection: MetadataConnection, approval: ApproveFirst) -> None:
