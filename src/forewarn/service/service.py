@@ -396,7 +396,9 @@ class Service:
                 target, source=config.notify_source, now=SystemClock().now
             )
             open_plugin(notifier, f"the notifier {target.name}")
-            delivery = Delivery(target, notifier, engine.store, engine.clock, pace)
+            delivery = Delivery(
+                target, notifier, engine.store, engine.write_queue, engine.clock, pace
+            )
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)
