@@ -1,5 +1,6 @@
 # The service in a container, told by FOREWARN_... variables what to do:
 # docs/how-to/run-in-a-container.md says which.
+# `scripts/pin-image` adds the digest.
 ARG PYTHON=3.11.14-slim-bookworm
 
 FROM python:${PYTHON} AS build
@@ -11,10 +12,12 @@ RUN python -m venv /opt/forewarn \
 RUN python -m venv /opt/build \
     && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check \
         --require-hashes --requirement requirements/build.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE Dockerfile ./
 COPY src src
+COPY scripts/sbom scripts/sbom
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/build . \
-    && /opt/forewarn/bin/pip install --no-deps --no-index /opt/build/forewarn-*.whl
+    && /opt/forewarn/bin/pip install --no-deps --no-index /opt/build/forewarn-*.whl \
+    && /opt/forewarn/bin/python scripts/sbom /opt/forewarn/forewarn.cdx.json
 
 FROM python:${PYTHON}
 RUN groupadd --gid 10001 forewarn \

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 VENDOR = ROOT / "src" / "forewarn" / "server" / "portal" / "vendor"
 REQUIREMENTS = {path.stem: path for path in (ROOT / "requirements").glob("*.txt")}
 
+SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file())
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
@@ -54,6 +56,15 @@ def test_every_locked_package_has_hashes(name: str) -> None:
         assert re.fullmatch(
             r"[\w.-]+==\S+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+", line
         )
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_install_nothing_without_a_hash(script: Path) -> None:
+    text = script.read_text().replace("\\\n", " ")
+    installs = re.findall(r"^[^#\n]*pip(?:_| )install .*$", text, re.M)
+    unhashed = [line for line in installs if "--require-hashes" not in line]
+    for line in unhashed:  # of forewarn itself, or the function that the others use
+        assert "--no-deps" in line or '"$@"' in line
 
 
 def test_the_service_is_tested_with_the_versions_that_it_is_installed_with() -> None:

@@ -132,6 +132,7 @@ def test_every_file_needed_for_the_build_is_copied() -> None:
     needed = {"pyproject.toml", project["project"]["readme"]}
     needed |= {*project["project"]["license-files"]}
     (package,) = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    needed |= {"Dockerfile", "scripts/sbom"}  # the SBOM lists the base image
     assert needed | {Path(package).parts[0], "requirements"} == {*copied_files()}
 
 

@@ -142,6 +142,20 @@ def test_every_link_between_documents_resolves(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_heading_resolves(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
+    for target, anchor in links:
+        linked = page.parent / target if target else page
+        headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
+        assert anchor in map(_anchor, headings), f"{page.name}: {target}#{anchor}"
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 #: Commands shown on the pages, except those that would change this machine.
 ALL_TYPED = sorted(
     {

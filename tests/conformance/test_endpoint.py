@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.conformance.facts import fact
+from tests.conformance.raw_connection import ReceivedResponse
 from tests.conformance.target import Serve, Settings
 from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
@@ -200,3 +201,44 @@ def test_a_forwarded_request_is_refused_on_every_path(
     answer = any_method_vm.send(target, "X-Forwarded-For: 10.0.0.1", method=method)
     assert answer.status == 400
     assert "proxy" in answer.error
+
+
+@fact("1.9a")
+@pytest.mark.parametrize("header", ["Origin: null", "Sec-Fetch-Site: same-origin"])
+@pytest.mark.parametrize("target", [events(NEWEST), "/metadata/instance", "/other"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_request_of_a_browser_is_refused_on_every_path(
+    vm: VM, target: str, header: str, method: str
+) -> None:
+    answer = vm.send(target, header, method=method)
+    assert answer.status == 400
+    assert "browser" in answer.error
+
+
+@fact("1.9b")
+def test_a_request_of_node_is_answered(vm: VM) -> None:
+    assert vm.get("Sec-Fetch-Mode: cors", "Accept-Language: *").status == 200
+
+
+@fact("1.9c")
+@pytest.mark.parametrize("host", ["a.example", "A.EXAMPLE.:80", "a.1.example"])
+def test_a_host_with_an_unknown_name_is_refused(vm: VM, host: str) -> None:
+    answer = _get_from(vm, host)
+    assert answer.status == 400
+    assert "--metadata-host" in answer.error
+
+
+@fact("1.9c")
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[fe80::1]:80", "localhost", "metadata:8254", ""]
+)
+def test_a_host_without_a_dot_or_with_an_address_is_answered(vm: VM, host: str) -> None:
+    assert _get_from(vm, host).status == 200
+
+
+def _get_from(vm: VM, host: str) -> ReceivedResponse:
+    request = vm.request(events(NEWEST)).split(b"\r\n")
+    request[1] = f"Host: {host}".encode()
+    with vm.line() as line:
+        line.write(b"\r\n".join(request))
+        return line.read()

@@ -41,6 +41,13 @@ def test_forwarding_is_reported_before_the_header(vm: VM) -> None:
     assert "proxy" in answer.error
 
 
+@fact("8.1b")
+def test_a_browser_is_reported_after_forwarding_and_before_the_header(vm: VM) -> None:
+    origin = "Origin: http://a.example"
+    assert "proxy" in vm.get(FORWARDED, origin).error
+    assert "browser" in vm.get(origin, marked=False).error
+
+
 @fact("8.1c")
 @pytest.mark.parametrize("target", ["/metadata/nothing", "/nowhere"])
 def test_the_header_is_reported_before_the_path(vm: VM, target: str) -> None:

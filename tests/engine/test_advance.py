@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from queue import Queue
@@ -14,6 +14,7 @@ from tests.engine.support.system import (
     MINUTE,
     NOON,
     SECOND,
+    FailingStore,
     OpenStore,
     RecordingDriver,
     System,
@@ -32,10 +33,11 @@ from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.drivers.registry import OperatorDriver
 from forewarn.engine.engine import CLOCK, Engine
+from forewarn.engine.heartbeat import last_heartbeat
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.timers import ClockAdvance
 from forewarn.errors import Conflict, InvalidInput, Unavailable
-from forewarn.ports import Bell, Driver, Report, Work
+from forewarn.ports import Bell, Driver, Report, Transaction, Work
 from forewarn.protocol.types import EventSource, EventType
 
 pytestmark = pytest.mark.slow
@@ -134,6 +136,31 @@ def test_steps_of_any_length_leave_the_same_journal(
     count = -(-2 * SPAN // step)
     short = journal_of(open_store, tmp_path / "short.db", [step] * count, at=at)
     assert short == long
+
+
+def test_every_stop_saves_the_heartbeat_in_one_transaction(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    class CountingStore(FailingStore):
+        count = 0
+
+        def transaction(self) -> AbstractContextManager[Transaction]:
+            self.count += 1
+            return super().transaction()
+
+    store = CountingStore(open_store(tmp_path / "forewarn.db"))
+    system = a_system(store, driver=OperatorDriver())
+    system.announce(a_reboot("web-0"))
+    stops: list[datetime | None] = []
+
+    def read_to_end() -> None:
+        with store.snapshot() as snapshot:
+            stops.append(last_heartbeat(snapshot))
+
+    before = store.count
+    ClockAdvance(system.engine, read_to_end).by(20 * MINUTE)
+    assert stops[1:] == [NOON + 15 * MINUTE, NOON + 20 * MINUTE]
+    assert store.count - before == 2  # the start of the Reboot, and the clock
 
 
 @pytest.mark.parametrize("step", [HOUR, MINUTE, SECOND * 7])

@@ -252,6 +252,15 @@ class Config:
         metavar="",
         shown_default="only on loopback",
     )
+    metadata_host: tuple[str, ...] = _setting(
+        "metadata.hosts",
+        _read_host_names,
+        "A DNS name under which clients reach the metadata plane; may be repeated."
+        " *: any name.",
+        default=[],
+        metavar="NAME",
+        shown_default="addresses, names without a dot, and the name of this machine",
+    )
     requests_per_second: float = _setting(  # per VM; 0 means no limit
         "metadata.requests_per_second",
         number("requests", 0, 1_000_000, is_text=True),

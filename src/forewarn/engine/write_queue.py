@@ -17,7 +17,7 @@ from forewarn.errors import Unavailable
 class WriteRank(IntEnum):
     """How urgent a write is; the lowest number goes first."""
 
-    SERVICE = 0  #: deadlines, heartbeats, reports of drivers
+    SERVICE = 0  #: deadlines, heartbeats, reports of drivers, positions
     COMMAND = 1  #: commands over the control API
     POLL = 2  #: approvals by VMs, and first polls
 

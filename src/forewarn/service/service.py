@@ -56,6 +56,7 @@ from forewarn.service.sockets import (
     connection_limits,
     control_connections,
     listen,
+    metadata_hosts,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class Service:
             rate=RateLimit(per_second) if per_second else None,
             first_call_delay=config.first_call_delay,
             takes_latest=config.latest,
+            hosts=metadata_hosts(config),
         )
         self.plane = InstrumentedPlane(
             metadata_sockets,
@@ -394,7 +396,9 @@ class Service:
                 target, source=config.notify_source, now=SystemClock().now
             )
             open_plugin(notifier, f"the notifier {target.name}")
-            delivery = Delivery(target, notifier, engine.store, engine.clock, pace)
+            delivery = Delivery(
+                target, notifier, engine.store, engine.write_queue, engine.clock, pace
+            )
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)

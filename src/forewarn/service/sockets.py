@@ -2,6 +2,7 @@
 
 import resource
 import socket
+from collections.abc import Set
 from contextlib import ExitStack
 
 from forewarn.config.settings import Config
@@ -61,6 +62,12 @@ def connection_limits(config: Config) -> ConnectionLimits:
     possible = max(files - _CONTROL - _OTHER_FILES, files // 3, 1)
     total = min(config.connections or possible, possible)
     return ConnectionLimits(per_vm=config.connections_per_vm, total=total)
+
+
+def metadata_hosts(config: Config) -> Set[str]:
+    """Return the names of the metadata plane, without DNS lookups."""
+    bound = (address.host.lower() for address in config.metadata)
+    return {*config.metadata_host, *bound, socket.gethostname().lower()}
 
 
 def control_connections() -> int:

@@ -161,7 +161,8 @@ def test_missing_fleet_file_is_wrong_usage(run: Cli) -> None:
 # --- show and export ---------------------------------------------------------
 
 
-def serve_fleet(service: Service) -> None:
+def serve_fleet(service: Service, *limited: Json) -> None:
+    service.respond("GET", "/v1/fleet/limited", {"items": [*limited]})
     awkward = {"a b": 'say "hi"\\', "é": "tab\t, del\x7f, line\nend 😀"}
     web = a_group(
         "web",
@@ -192,7 +193,20 @@ def test_a_fleet_is_shown_in_tables(service: Service, run: Cli) -> None:
 def test_empty_fleet_shows_how_to_fill_it(service: Service, run: Cli) -> None:
     for noun in ("hosts", "groups", "vms"):
         service.respond("GET", f"/v1/{noun}", page())
+    service.respond("GET", "/v1/fleet/limited", {"items": []})
     assert "forewarn fleet apply FILE" in run("fleet show")
+
+
+def test_limited_vms_are_shown_after_the_fleet(service: Service, run: Cli) -> None:
+    limited: Json = {
+        "name": "web-0",
+        "refused": 12,
+        "limits": {"connections": 3, "approvals": 9},
+        "last": "2026-01-01T12:00:00Z",
+    }
+    serve_fleet(service, limited)
+    last = run("fleet show").removeprefix(SHOWN)
+    assert last.startswith("limited: VM web-0, 12 refused (connections 3, approvals 9)")
 
 
 def test_export_omits_defaults(service: Service, run: Cli) -> None:

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Condition, Event
+from threading import Condition, Event, Thread
 
 import pytest
+from tests.end_to_end.program import until
 from tests.engine.support.notified import (
     ManualStopwatch,
     RecordingNotifier,
@@ -23,6 +24,7 @@ from forewarn.engine.readers.notifications import (
     Notifications,
     TargetState,
 )
+from forewarn.engine.write_queue import WriteRank
 from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier
@@ -84,7 +86,8 @@ def make_notifications(
             url="https://me:hush@ops.example/hook?token=hush",
             facts=a_target().facts,
         )
-        delivery = Delivery(target, notifier, system.store, system.clock, pace)
+        queue = system.engine.write_queue
+        delivery = Delivery(target, notifier, system.store, queue, system.clock, pace)
         delivery.open()
         deliveries.append(delivery)
     return Notifications(deliveries, system.store, system.clock)
@@ -173,6 +176,20 @@ def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
     assert stored_setting(system.store, "notify:target-1") == str(before)
 
 
+def test_position_is_saved_when_it_is_its_turn(system: System) -> None:
+    queue = system.engine.write_queue
+    _, delivery = by_hand(system, RecordingNotifier(), ManualStopwatch())
+    system.announce(a_reboot("web-0"))
+    before = stored_setting(system.store)
+    with queue.turn(WriteRank.COMMAND, "ops"):
+        thread = Thread(target=delivery.catch_up, daemon=True)
+        thread.start()
+        until(lambda: queue.waiting == 1)
+        assert stored_setting(system.store) == before
+    thread.join(LONG)
+    assert stored_setting(system.store) != before
+
+
 def test_it_can_be_stopped_without_being_started(system: System) -> None:
     make_notifications(system, RecordingNotifier()).stop()
 
@@ -183,9 +200,8 @@ def test_it_can_be_stopped_without_being_started(system: System) -> None:
 def by_hand(
     system: System, notifier: Notifier, stopwatch: ManualStopwatch
 ) -> tuple[Notifications, Delivery]:
-    delivery = Delivery(
-        a_target(), notifier, system.store, system.clock, stopwatch.pace()
-    )
+    queue, pace = system.engine.write_queue, stopwatch.pace()
+    delivery = Delivery(a_target(), notifier, system.store, queue, system.clock, pace)
     delivery.open()
     return Notifications([delivery], system.store, system.clock), delivery
 
@@ -237,7 +253,8 @@ def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
 
 def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
     target = a_target(facts=frozenset({"Closed"}))
-    delivery = Delivery(target, RecordingNotifier(), system.store, system.clock)
+    queue = system.engine.write_queue
+    delivery = Delivery(target, RecordingNotifier(), system.store, queue, system.clock)
     delivery.open()
     system.announce(an_emergency("web-0"))
     system.clock.move_to(system.clock.now() + MINUTE)

@@ -6,6 +6,7 @@ from tests.engine.support.system import a_system
 
 from forewarn.core.queries.search import KINDS
 from forewarn.engine.readers.notifications import Delivery, DeliveryPace
+from forewarn.engine.write_queue import WriteQueue
 from forewarn.errors import Undelivered
 from forewarn.notifiers.targets import Target
 from forewarn.ports import Notice, Notifier, Store
@@ -68,7 +69,9 @@ def a_delivery(
 ) -> Delivery:
     clock = a_system(store, fleet=None).clock
     pace = (stopwatch or ManualStopwatch()).pace()
-    delivery = Delivery(target or a_target(), notifier, store, clock, pace)
+    delivery = Delivery(
+        target or a_target(), notifier, store, WriteQueue(), clock, pace
+    )
     delivery.open()
     return delivery
 

@@ -27,6 +27,7 @@ PATHS = {
     "/v1/hosts/{name}/recovered": {"post"},
     "/v1/fleet": {"put"},
     "/v1/fleet/map": {"get"},
+    "/v1/fleet/limited": {"get"},
     "/v1/maintenances": {"get", "post"},
     "/v1/maintenances/preview": {"post"},
     "/v1/maintenances/{id}": {"get"},

@@ -1,9 +1,11 @@
-"""Fleet map: hosts, groups and VMs in one response."""
+"""Fleet map: hosts, groups and VMs in one response; and VMs that are limited."""
 
+import json
 from typing import Any
 
 from tests.server.control.test_tokens import client_with_token
-from tests.server.support.service import RunningService
+from tests.server.support.handlers import EVENTS
+from tests.server.support.service import RunningService, send_request
 
 DAY = 24 * 3600
 
@@ -117,3 +119,24 @@ def test_group_token_sees_its_own_vms_without_hosts(
     assert fleet_map["vms"]["name"] == ["web-0", "web-1", "web-2"]
     assert set(fleet_map["vms"]["host"]) == {None}
     assert fleet_map["vms"]["update_domain"] == [0, 1, 2]
+
+
+# --- limited VMs -------------------------------------------------------------
+
+
+def test_limited_vms_are_shown_to_operators_and_to_their_group(
+    service: RunningService,
+) -> None:
+    ids = [{"EventId": f"E{number}"} for number in range(101)]
+    body = json.dumps({"StartRequests": ids}).encode()
+    for vm in ("db-0", "web-0", "web-0"):
+        url = f"{service.metadata}/vm/{vm}{EVENTS}"
+        assert send_request("POST", url, body, Metadata="true").status == 400
+    limited = service.get("/v1/fleet/limited")["items"]
+    assert [(vm["name"], vm["refused"]) for vm in limited] == [
+        ("web-0", 2),
+        ("db-0", 1),
+    ]
+    assert limited[0]["limits"] == {"approved_events": 2}
+    web = client_with_token(service, "web-team", "group", group="web")
+    assert web.get("/v1/fleet/limited")["items"] == limited[:1]

@@ -6,10 +6,11 @@ from itertools import combinations
 
 import pytest
 from tests.server.metadata.test_handler import VERSIONS
-from tests.server.support.dialogs import ParsedResponse
+from tests.server.support.dialogs import ParsedResponse, a_request, read
 from tests.server.support.handlers import EVENTS, a_harness
 
 from forewarn.server.metadata.handler import ApproveFirst
+from forewarn.server.metadata.transport.requests import parse_head
 
 GOOD = b'{"StartRequests":[{"EventId":"e0"}]}'
 UNMARKED = b'{ "error": "Bad request: . Required metadata header not specified" }'
@@ -94,6 +95,20 @@ def test_forwarded_request_gets_400_on_every_path(
     response = a_harness().request(target, f"X-Forwarded-For: {value}", method=method)
     assert response.status == 400
     assert "proxy" in error_of(response)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "status"),
+    [(set(), 400), ({"other.example"}, 400), ({"a.example"}, 200), ({"*"}, 200)],
+)
+def test_host_with_a_dot_is_served_only_if_it_is_listed(
+    hosts: set[str], status: int
+) -> None:
+    head = a_request(EVENTS, "Metadata: true", host="Host: A.example.:8254")
+    answer = a_harness(hosts=hosts).handler.handle(parse_head(head), b"", "10.0.0.1")
+    assert isinstance(answer, bytes)
+    (response,) = read(answer, ["GET"])
+    assert response.status == status
 
 
 # --- paths and methods -------------------------------------------------------
@@ -215,6 +230,7 @@ class RequestError:
 #: In order of precedence.
 PROBLEMS = {
     "forwarded": RequestError(400, "proxy"),
+    "page": RequestError(400, "page in a browser"),
     "unmarked": RequestError(400, "Required metadata header"),
     "path": RequestError(404, "Not found"),
     "method": RequestError(405, "Method not allowed"),
@@ -235,6 +251,7 @@ def test_first_of_several_errors_is_reported(wrong: tuple[str, ...]) -> None:
     response = a_harness().request(
         f"/metadata/{path}?api-version={version}",
         *(["X-Forwarded-For: 1.2.3.4"] if "forwarded" in wrong else []),
+        *(["Origin: http://a.example"] if "page" in wrong else []),
         method="PUT" if "method" in wrong else "POST",
         marked="unmarked" not in wrong,
         body=b"nonsense" if "body" in wrong else GOOD,

@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
-from tests.server.support.handlers import EVENTS, VMS, a_harness, shown
+from tests.server.support.handlers import EVENTS, HOUR, NOON, VMS, a_harness, shown
 
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.server.metadata.limits import Admission, ConnectionLimits
+from forewarn.server.metadata.limits import (
+    Admission,
+    ConnectionLimits,
+    MetadataLimit,
+    RateLimit,
+    Refusals,
+    Stranger,
+)
 
 GET = a_request(EVENTS, "Metadata: true")
 ADMITTED, REFUSED, DROPPED = Admission.ADMITTED, Admission.REFUSED, Admission.DROPPED
+FULL = Admission.FULL
 
 OTHER = "10.0.0.2"
 
@@ -54,9 +62,8 @@ def test_unknown_clients_are_limited_only_on_a_closed_plane(
     is_open: bool, refused: list[int]
 ) -> None:
     plane = FakePlane(a_harness(is_open=is_open), per_vm=1)
-    lines = [
-        ClientConnection(plane, peer) for peer in ("10.9.9.1", "10.9.9.1", "10.9.9.2")
-    ]
+    peers = ("10.9.9.1", "10.9.9.1", "10.9.9.2")
+    lines = [ClientConnection(plane, peer) for peer in peers]
     assert [line.statuses for line in lines] == [[], refused, []]
 
 
@@ -160,3 +167,98 @@ def test_limit_is_logged_once_until_it_recovers(
     for _ in range(2):
         connections.admit(who)
     assert [complaints(), complaints()] == [2, 2]
+
+
+# --- strangers ---------------------------------------------------------------
+
+
+def test_all_strangers_share_an_eighth_of_the_connections() -> None:
+    connections = ConnectionLimits(per_vm=4, total=800)
+    flood = [
+        (caller, connections.admit(caller))
+        for number in range(200)
+        for caller in [Stranger.at(f"10.9.9.{number}")] * 4
+    ]
+    assert [admission for _, admission in flood].count(ADMITTED) == 100
+    assert [connections.admit(f"vm-{number}") for number in range(600)] == (
+        [ADMITTED] * 600
+    )
+    connections.release(*flood[0])
+    assert connections.admit(Stranger.at("10.9.8.1")) is ADMITTED
+    assert connections.admit(Stranger.at("10.9.8.1")) is not ADMITTED
+
+
+def test_strangers_have_at_most_1024_connections() -> None:
+    connections = ConnectionLimits(per_vm=1, total=100_000)
+    flood = [
+        connections.admit(Stranger.at(f"10.{n >> 8}.{n & 255}.1")) for n in range(2000)
+    ]
+    assert flood.count(ADMITTED) == 1024
+
+
+def test_addresses_of_one_ipv6_network_are_one_stranger() -> None:
+    plane = FakePlane(per_vm=2)
+    peers = ("fd00:9::1", "fd00:9::2", "fd00:9::ffff:0:1", "fd00:9:0:1::1")
+    lines = [ClientConnection(plane, peer) for peer in peers]
+    assert [line.statuses for line in lines] == [[], [], [503], []]
+
+
+def test_strangers_take_turns_as_one_caller() -> None:
+    plane = FakePlane()
+    names = [
+        ClientConnection(plane, peer).wire._turn_name
+        for peer in ("10.9.9.1", "10.9.9.2", "fd00:9::1", "10.0.0.1")
+    ]
+    assert len(set(names[:3])) == 1
+    assert names[3] == "web-0"
+
+
+# --- refusals ----------------------------------------------------------------
+
+
+def test_refused_connections_are_counted_for_their_vm() -> None:
+    plane = FakePlane(per_vm=1, total=6)
+    refusals = plane.handler.refusals
+    for peer in ("10.0.0.1", "10.0.0.1", "10.9.9.1", "10.9.9.1", OTHER, "10.0.0.3"):
+        ClientConnection(plane, peer)
+    assert refusals.totals[MetadataLimit.CONNECTIONS] == 1
+    assert refusals.totals[MetadataLimit.STRANGERS] == 1
+    ClientConnection(plane, OTHER)  # there are 6, two of which are being refused
+    assert refusals.totals[MetadataLimit.TOTAL_CONNECTIONS] == 1
+    assert [vm.name for vm in refusals.recent(NOON)] == ["web-0"]
+
+
+def test_refused_requests_are_counted_for_their_vm() -> None:
+    harness = a_harness(rate=RateLimit(1, lambda: 0.0))
+    for address in ("10.0.0.1", "10.0.0.1", "10.0.0.1", OTHER):
+        harness.request(address=address)
+    (limited,) = harness.handler.refusals.recent(NOON)
+    assert (limited.name, limited.counts) == ("web-0", {MetadataLimit.REQUESTS: 2})
+    ids = ",".join(f'{{"EventId":"E{number}"}}' for number in range(101))
+    body = f'{{"StartRequests":[{ids}]}}'.encode()
+    harness = a_harness()
+    harness.request(method="POST", body=body)
+    (limited,) = harness.handler.refusals.recent(NOON)
+    assert limited.counts == {MetadataLimit.APPROVED_EVENTS: 1}
+
+
+def test_limited_vms_are_listed_for_an_hour_latest_first() -> None:
+    refusals = Refusals()
+    refusals.add(MetadataLimit.REQUESTS, "web-0", NOON)
+    refusals.add(MetadataLimit.APPROVALS, "web-1", NOON)
+    refusals.add(MetadataLimit.APPROVALS, "web-0", NOON + HOUR)
+    recent = refusals.recent(NOON + HOUR)
+    assert [(vm.name, vm.refused) for vm in recent] == [("web-0", 2), ("web-1", 1)]
+    refusals.add(MetadataLimit.REQUESTS, "web-1", NOON + 2 * HOUR)
+    recent = refusals.recent(NOON + 2 * HOUR)
+    assert [(vm.name, vm.refused) for vm in recent] == [("web-1", 1), ("web-0", 2)]
+    assert refusals.recent(NOON + 4 * HOUR) == []
+
+
+def test_a_bounded_number_of_limited_vms_is_remembered() -> None:
+    refusals = Refusals()
+    for number in range(1500):
+        refusals.add(MetadataLimit.REQUESTS, f"vm-{number}", NOON)
+    recent = refusals.recent(NOON)
+    assert (len(recent), recent[0].name) == (1000, "vm-1499")
+    assert refusals.totals[MetadataLimit.REQUESTS] == 1500

@@ -14,7 +14,7 @@ from tests.server.support.pollers import Poller
 from forewarn.clocks import ManualClock
 from forewarn.core.fleet import VM
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.server.metadata.limits import ConnectionLimits
+from forewarn.server.metadata.limits import ConnectionLimits, MetadataLimit
 from forewarn.server.metadata.plane import MetadataPlane
 
 GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
@@ -96,6 +96,8 @@ def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:
     refused = third.recv(4096)
     assert refused.startswith(b"HTTP/1.1 429 ")
     assert b"Retry-After: 1\r\n" in refused
+    (limited,) = commands.plane.limited()
+    assert (limited.name, limited.counts) == ("a", {MetadataLimit.APPROVALS: 1})
     commands.begun.clear()
     other.sendall(POST.replace(b"/vm/a/", b"/vm/b/"))
     assert commands.begun.wait(PATIENCE)  # next to that of the other VM

@@ -101,4 +101,8 @@ def test_refused_and_dropped_connections_are_counted() -> None:
     for caller in ("a", "a", "b"):
         connections.admit(caller)
     assert connections.count == 2
-    assert connections.not_admitted == {Admission.REFUSED: 1, Admission.DROPPED: 1}
+    assert connections.not_admitted == {
+        Admission.REFUSED: 1,
+        Admission.DROPPED: 0,
+        Admission.FULL: 1,
+    }

@@ -22,7 +22,7 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
-from forewarn.server.metadata.limits import Admission
+from forewarn.server.metadata.limits import Admission, MetadataLimit
 from forewarn.server.metrics.endpoint import make_registry
 from forewarn.server.metrics.reader import MetricsReader
 from forewarn.server.metrics.sources import MetricSources, SharedQuery
@@ -77,9 +77,14 @@ class ScrapeEnvironment:
                 handler=a_harness().handler,
                 limits=SimpleNamespace(
                     count=7,
-                    not_admitted={Admission.REFUSED: 2, Admission.DROPPED: 3},
+                    not_admitted={
+                        Admission.REFUSED: 2,
+                        Admission.DROPPED: 1,
+                        Admission.FULL: 2,
+                    },
                 ),
                 long_polls=SimpleNamespace(count=5),
+                turns=SimpleNamespace(deferred=8),
                 faults=SimpleNamespace(counts=lambda: {FaultKind.SLOW: 6}),
             ),
         }
@@ -171,6 +176,16 @@ def test_values_of_other_components_are_exported(
     name = "forewarn_metadata_connections_refused_total"
     assert metrics.value(name, how="told") == 2
     assert metrics.value(name, how="dropped") == 3
+    assert metrics.value("forewarn_metadata_turns_deferred_total") == 8
+
+
+def test_refusals_are_exported_by_limit(environment: ScrapeEnvironment) -> None:
+    refusals = environment.sources.plane.handler.refusals
+    for _ in range(3):
+        refusals.add(MetadataLimit.APPROVALS, "web-0", NOON)
+    metrics, name = environment.scrape(), "forewarn_metadata_refused_total"
+    assert metrics.value(name, limit="approvals") == 3
+    assert {metrics.value(name, limit=limit) for limit in MetadataLimit} == {0, 3}
 
 
 def test_notifier_metrics_are_labeled_by_name(environment: ScrapeEnvironment) -> None:

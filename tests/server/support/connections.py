@@ -193,7 +193,7 @@ class FakePlane:
 
     def admit(self, wire: MetadataConnection, caller: str | None) -> Admission:
         verdict = self.limit.admit(caller)
-        if verdict is not Admission.DROPPED:
+        if verdict.is_open:
             self.wires.add(wire)
         return verdict
 

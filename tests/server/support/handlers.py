@@ -1,6 +1,6 @@
 """Metadata handler without sockets: its fleet, documents and recorded requests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -147,6 +147,7 @@ def a_harness(
     rate: RateLimit | None = None,
     first_call_delay: float = 0,
     takes_latest: bool = False,
+    hosts: Set[str] = frozenset(),
 ) -> HandlerHarness:
     """Create a harness for `vms`; groups without `documents` have an empty one."""
     notes = PendingObservations()
@@ -170,5 +171,6 @@ def a_harness(
         rate=rate,
         first_call_delay=first_call_delay,
         takes_latest=takes_latest,
+        hosts=hosts,
     )
     return HandlerHarness(handler, notes)

@@ -32,6 +32,10 @@ Make FILE (TOML; - for standard input) the whole truth about hosts, groups and
 VMs, and show what was added, changed and removed. Events and approvals stay as
 they are. More than a tenth of the VMs is only removed with --remove."""
 
+_SHOW = """\
+Show hosts, groups and VMs, which groups are listening, and which VMs a limit of
+the metadata plane stopped in the last hour."""
+
 _EXPORT = """\
 Print the fleet as a fleet file, which `fleet apply` takes back unchanged; with
 --json as the API takes it."""
@@ -76,7 +80,7 @@ def register(subcommands: Subcommands) -> None:
         "show",
         _show,
         summary="show hosts, groups and VMs",
-        description="Show hosts, groups and VMs, and which groups are listening.",
+        description=_SHOW,
         example="forewarn fleet show",
     )
     add_command(
@@ -176,6 +180,16 @@ def _fleet_lines(
     )
     text = "\n\n".join(table(header, rows) for header, rows in tables if rows)
     yield text or "the fleet is empty; `forewarn fleet apply FILE` fills it"
+    for vm in object_from(api.request("GET", "/v1/fleet/limited")).parts("items"):
+        yield paragraph(f"limited: {_limited_line(vm, now)}")
+
+
+def _limited_line(vm: JsonObject, now: datetime) -> str:
+    limits = vm.part("limits").plain
+    kinds = ", ".join(f"{kind} {times}" for kind, times in limits.items())
+    last = vm.time("last")
+    when = f", last {format_distance(last, now)}" if last else ""
+    return f"VM {vm.text('name')}, {vm.number('refused')} refused ({kinds}){when}"
 
 
 def _group_row(

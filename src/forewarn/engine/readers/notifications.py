@@ -19,6 +19,7 @@ from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower, doubled_pause
+from forewarn.engine.write_queue import WriteQueue, WriteRank
 from forewarn.errors import ForewarnError, Unavailable
 from forewarn.formats import clean
 from forewarn.notifiers.targets import Target
@@ -83,15 +84,20 @@ class Delivery:
         target: Target,
         notifier: Notifier,
         store: Store,
+        write_queue: WriteQueue,
         clock: Clock,
         pace: DeliveryPace | None = None,
     ) -> None:
-        """Deliver the facts in `store` to `target` through `notifier`."""
+        """Deliver the facts in `store` to `target` through `notifier`.
+
+        Positions are saved when `write_queue` gives this target a turn.
+        """
         self.target = target
         self.pace = pace or DeliveryPace()
         self.progress = DeliveryProgress()  # only ever replaced, by the reader's thread
         self._notifier = notifier
         self._store = store
+        self._write_queue = write_queue
         self._clock = clock
         self._key = f"notify:{fold_name(target.name)}"
         self._leaving = Bell()
@@ -116,8 +122,7 @@ class Delivery:
             kept = None
         self.progress = DeliveryProgress(position=end if kept is None else int(kept))
         if kept is None:
-            with self._store.transaction() as transaction:
-                transaction.keep(self._key, str(end))
+            self._write(end)
         self._saved_position = self.progress.position
 
     def catch_up(self) -> None:
@@ -155,8 +160,7 @@ class Delivery:
             position = self.progress.position
             self._saved_at = self.pace.monotonic()
             if position != self._saved_position:
-                with self._store.transaction() as transaction:
-                    transaction.keep(self._key, str(position))
+                self._write(position)
                 self._saved_position = position
 
     def first_unread(self) -> JournalEntry | None:
@@ -168,6 +172,14 @@ class Delivery:
             if self._notice(entry) is not None:
                 return entry
         return None
+
+    def _write(self, position: int) -> None:
+        """Save `position`; it is one row, so it goes before what others wait for."""
+        with (
+            self._write_queue.turn(WriteRank.SERVICE, self._key),
+            self._store.transaction() as transaction,
+        ):
+            transaction.keep(self._key, str(position))
 
     # --- one fact ------------------------------------------------------------
 

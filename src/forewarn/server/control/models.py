@@ -38,6 +38,7 @@ from forewarn.core.tokens import Role
 from forewarn.engine.fleet import FleetApplied
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
+from forewarn.server.metadata.limits import MetadataLimit
 
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
@@ -334,6 +335,19 @@ class FleetMapView(View):
     hosts: list[str]
     groups: list[_MappedGroupView]
     vms: _MappedVmsView
+
+
+class _LimitedVmView(View):
+    name: _Name
+    refused: _Count
+    limits: dict[MetadataLimit, _Count]
+    last: datetime
+
+
+class LimitedView(View):
+    """VMs to which the metadata plane refused something, latest first."""
+
+    items: list[_LimitedVmView]
 
 
 # --- maintenance operations

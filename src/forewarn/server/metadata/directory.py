@@ -21,6 +21,7 @@ from forewarn.engine.readers.documents import AudienceView, DocumentUpdate
 from forewarn.protocol.codec import encode
 from forewarn.protocol.types import Document
 from forewarn.protocol.versions import ApiVersion, DateForm
+from forewarn.server.metadata.limits import Stranger
 from forewarn.server.metadata.transport.responses import (
     ResponseHead,
     not_modified_tail,
@@ -143,7 +144,7 @@ class Directory:
         entry = self._by_address.get(address)
         if entry is not None:
             return entry.vm.name
-        return None if self.is_open else address
+        return None if self.is_open else Stranger.at(address)
 
     def group_state(self, group: str) -> EnabledState | None:
         """Return the state of `group`; None if it has left the fleet."""

@@ -5,6 +5,7 @@ that must be done first, come out. Errors are detected in this order: errors in 
 (`routes`), the caller's identity, the rate limit, the body.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,7 +22,7 @@ from forewarn.server.metadata.directory import (
     VmEntry,
 )
 from forewarn.server.metadata.instance import ReadInstance
-from forewarn.server.metadata.limits import RateLimit
+from forewarn.server.metadata.limits import MetadataLimit, RateLimit, Refusals
 from forewarn.server.metadata.routes import (
     OLDEST,
     ApproveEvents,
@@ -102,16 +103,20 @@ class MetadataHandler:
         rate: RateLimit | None = None,
         first_call_delay: float = 0,
         takes_latest: bool = False,
+        hosts: Set[str] = frozenset(),
     ) -> None:
         """Serve from `directory`; `date_form` is the one of 2017-03-01.
 
         The first response to a disabled group is delayed by `first_call_delay` seconds.
+        `hosts` are the names of this service, as in `route`.
         """
         self.directory = directory
         self.head = head
         self.counts = ResponseCounts()
+        self.refusals = Refusals()
         self.first_call_delay = first_call_delay
         self._takes_latest = takes_latest
+        self._hosts = hosts
         self._observations = observations
         self._rate = rate
         self._date_forms = {OLDEST: date_form}
@@ -154,6 +159,10 @@ class MetadataHandler:
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
 
+    def count_refusal(self, limit: MetadataLimit, vm: str | None) -> None:
+        """Count what `limit` refuses; `vm` is None if it concerns no single VM."""
+        self.refusals.add(limit, vm, self.head.now)
+
     def render(self, request: Request, response: Response) -> bytes:
         """Render `response` to `request`, and count it."""
         if request.labels is None:
@@ -189,6 +198,7 @@ class MetadataHandler:
         if entry is None:
             return self.render(request, _unknown_vm(address, vm))
         if not is_admitted:
+            self.count_refusal(MetadataLimit.REQUESTS, entry.vm.name)
             return self.render(request, _TOO_MANY)
         group_state = entry.cached.group_state
         if isinstance(target, ReadInstance):
@@ -221,6 +231,7 @@ class MetadataHandler:
                 self.counts.documents,
                 is_open=self.directory.is_open,
                 takes_latest=self._takes_latest,
+                hosts=self._hosts,
             )
         return cast(Route, request.route)
 
@@ -266,6 +277,7 @@ class MetadataHandler:
         try:
             events = decode_start_requests(body)
             if len(events) > MAX_APPROVED:
+                self.count_refusal(MetadataLimit.APPROVED_EVENTS, entry.vm.name)
                 raise Malformed(f"at most {MAX_APPROVED} events are approved at once")
         except Malformed as problem:
             response = error(400, f"Bad request. {problem}")

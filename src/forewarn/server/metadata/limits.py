@@ -1,10 +1,13 @@
-"""Limits per caller: connections, request rate, and turns."""
+"""Limits per caller: connections, request rate, and turns; and what they refuse."""
 
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable
-from enum import Enum, auto
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, StrEnum, auto
+from ipaddress import ip_network
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
@@ -17,6 +20,25 @@ _OUT_OF_TURN = 4  # reads per caller and round
 _TURNS = 32  # callers per round
 _MAX_COUNTED = 10_000  # callers
 _APPROVALS = 2  # per VM
+_STRANGERS = 1024  # connections; fewer where few files may be open
+_MAX_LIMITED = 1000  # VMs
+_RECENT = timedelta(hours=1)  # by the service's clock
+
+
+class Stranger(str):
+    """Name of a caller that is no VM: its address; of IPv6, the network of 64 bits.
+
+    No VM has such a name, because it contains a space.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def at(cls, address: str) -> "Stranger":
+        """Return the caller at `address`."""
+        if ":" in address:
+            address = str(ip_network((address, 64), strict=False))
+        return cls(f"address {address}")
 
 
 class RateLimit:
@@ -71,6 +93,7 @@ class TurnQueue:
         self._waiting: dict[str, dict[TurnTaker, None]] = {}  # by caller, in order
         self._admitted: Counter[str] = Counter()  # since the last round
         self._is_scheduled = False
+        self.deferred = 0  # how often a connection had to wait for its turn
 
     def admits(self, caller: str) -> bool:
         """Count a read from `caller`; return False if it must wait for its turn."""
@@ -82,6 +105,7 @@ class TurnQueue:
     def add(self, connection: TurnTaker, caller: str) -> None:
         """Give `connection` a turn, after those of `caller` that wait already."""
         self._waiting.setdefault(caller, {})[connection] = None
+        self.deferred += 1
         if not self._is_scheduled:
             self._is_scheduled = True
             self._call_soon(self._serve)
@@ -152,12 +176,73 @@ class ApprovalQueue(Generic[_T]):
         self._start(approval)
 
 
+class MetadataLimit(StrEnum):
+    """A limit that refuses something to a caller."""
+
+    CONNECTIONS = "connections"  #: of one VM
+    STRANGERS = "strangers"  #: connections of addresses that belong to no VM
+    TOTAL_CONNECTIONS = "total_connections"  #: of all callers together
+    REQUESTS = "requests"  #: of one VM per second
+    APPROVALS = "approvals"  #: of one VM at once
+    APPROVED_EVENTS = "approved_events"  #: in one request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedVm:
+    """A VM that was refused something."""
+
+    name: str
+    counts: Mapping[MetadataLimit, int]  # without a pause of an hour
+    last: datetime  # by the service's clock
+
+    @property
+    def refused(self) -> int:
+        """The number of refusals."""
+        return sum(self.counts.values())
+
+
+class Refusals:
+    """Counts what the limits refuse: in total, and to the VMs refused last.
+
+    Only the metadata loop counts; any thread may read.
+    """
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self.totals = dict.fromkeys(MetadataLimit, 0)
+        self._by_vm: dict[str, LimitedVm] = {}  # those refused last are last
+
+    def add(self, limit: MetadataLimit, vm: str | None, now: datetime) -> None:
+        """Count a refusal; `vm` is None if it concerns no single VM."""
+        self.totals[limit] += 1
+        if vm is None:
+            return
+        earlier = self._by_vm.pop(vm, None)
+        is_recent = earlier is not None and now - earlier.last <= _RECENT
+        counts = earlier.counts if earlier is not None and is_recent else {}
+        counts = {**counts, limit: counts.get(limit, 0) + 1}
+        self._by_vm[vm] = LimitedVm(name=vm, counts=counts, last=now)
+        if len(self._by_vm) > _MAX_LIMITED:
+            del self._by_vm[next(iter(self._by_vm))]
+
+    def recent(self, now: datetime) -> Sequence[LimitedVm]:
+        """Return the VMs refused something in the last hour, latest first."""
+        limited = reversed([*self._by_vm.values()])
+        return [vm for vm in limited if now - vm.last <= _RECENT]
+
+
 class Admission(Enum):
     """What happens to a new connection."""
 
     ADMITTED = auto()  #: served
     REFUSED = auto()  #: too many from this caller; it gets a 503
     DROPPED = auto()  #: far too many; closed without a response
+    FULL = auto()  #: too many from all callers; closed without a response
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection stays open, at least for a response."""
+        return self in (Admission.ADMITTED, Admission.REFUSED)
 
 
 class ConnectionCeiling:
@@ -189,10 +274,13 @@ class ConnectionCeiling:
 
 
 class ConnectionLimits:
-    """Connection limits, per caller and in total."""
+    """Connection limits: per caller, for all strangers together, and in total."""
 
     def __init__(self, *, per_vm: int, total: int) -> None:
-        """Admit `per_vm` connections per caller, and `total` overall."""
+        """Admit `per_vm` connections per caller, and `total` overall.
+
+        Strangers get an eighth of `total`, at most 1,024.
+        """
         self._per_vm = per_vm
         self._total = ConnectionCeiling(
             total,
@@ -200,9 +288,20 @@ class ConnectionLimits:
             " once. The limit on open files (ulimit -n) or metadata.connections sets"
             " how many there may be",
         )
+        strangers = max(min(_STRANGERS, total // 8), 1)
+        self._strangers = ConnectionCeiling(
+            strangers,
+            f"addresses that belong to no VM have {strangers} connections to the"
+            " metadata plane; more are answered 503. If they are VMs, add their"
+            " addresses to the fleet",
+        )
         self._by_caller: dict[str, ConnectionCeiling] = {}
         #: The number of connections not admitted, by what happened to them.
-        self.not_admitted = {Admission.REFUSED: 0, Admission.DROPPED: 0}
+        self.not_admitted = {
+            Admission.REFUSED: 0,
+            Admission.DROPPED: 0,
+            Admission.FULL: 0,
+        }
         self._being_refused = 0  # connections that are being sent a 503
 
     @property
@@ -219,8 +318,8 @@ class ConnectionLimits:
 
     def _decide(self, caller: str | None) -> Admission:
         if not self._total.admit():
-            return Admission.DROPPED
-        if caller is None or self._ceiling_of(caller).admit():
+            return Admission.FULL
+        if caller is None or self._has_room(caller):
             return Admission.ADMITTED
         if self._being_refused < _MAX_REFUSED:
             self._being_refused += 1
@@ -230,13 +329,27 @@ class ConnectionLimits:
 
     def release(self, caller: str | None, admission: Admission) -> None:
         """Uncount a connection of `caller` that got `admission`."""
-        if admission is Admission.DROPPED:
+        if not admission.is_open:
             return
         self._total.release()
         if admission is Admission.REFUSED:
             self._being_refused -= 1
-        elif caller is not None and not self._by_caller[caller].release():
-            del self._by_caller[caller]
+        elif caller is not None:
+            if not self._by_caller[caller].release():
+                del self._by_caller[caller]
+            if isinstance(caller, Stranger):
+                self._strangers.release()
+
+    def _has_room(self, caller: str) -> bool:
+        """Count a connection of `caller`, unless there are too many."""
+        if not isinstance(caller, Stranger):
+            return self._ceiling_of(caller).admit()
+        if not self._strangers.admit():
+            return False
+        if not self._ceiling_of(caller).admit():
+            self._strangers.release()
+            return False
+        return True
 
     def _ceiling_of(self, caller: str) -> ConnectionCeiling:
         ceiling = self._by_caller.get(caller)

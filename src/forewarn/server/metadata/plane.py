@@ -29,6 +29,8 @@ from forewarn.server.metadata.limits import (
     Admission,
     ApprovalQueue,
     ConnectionLimits,
+    LimitedVm,
+    MetadataLimit,
     TurnQueue,
 )
 from forewarn.server.metadata.transport.connection import MetadataConnection
@@ -125,6 +127,12 @@ class MetadataPlane:
         """Show the clock's current time; return when clients can see it."""
         self._on_loop(self._refresh_head)
 
+    def limited(self) -> Sequence[LimitedVm]:
+        """Return the VMs of the fleet that were refused something in the last hour."""
+        find = self.handler.directory.find
+        recent = self.handler.refusals.recent(self._clock.now())
+        return [vm for vm in recent if find("", vm.name) is not None]
+
     def _on_loop(self, work: Callable[[], _T]) -> _T:
         done: Future[_T] = Future()
 
@@ -146,9 +154,9 @@ class MetadataPlane:
     def admit(self, connection: MetadataConnection, caller: str | None) -> Admission:
         """Track `connection`, unless there are too many."""
         if self._all_closed is not None:  # accepted just before the sockets closed
-            return Admission.DROPPED
+            return Admission.FULL
         admission = self.limits.admit(caller)
-        if admission is not Admission.DROPPED:
+        if admission.is_open:
             self._connections.add(connection)
         return admission
 
@@ -169,6 +177,7 @@ class MetadataPlane:
         elif isinstance(deferred, ApproveFirst):
             approval = connection, deferred
             if not self._approvals.add(deferred.group, deferred.vm, approval):
+                self.handler.count_refusal(MetadataLimit.APPROVALS, deferred.vm)
                 connection.refuse_approval()
 
     # --- on the loop ---------------------------------------------------------

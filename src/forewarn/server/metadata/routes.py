@@ -1,10 +1,14 @@
 """Routes of the metadata plane; a pure function of a request's head.
 
-Errors are detected in this order: X-Forwarded-For, the Metadata header, the path, the
-method, the api-version.
+Errors are detected in this order: X-Forwarded-For, a page in a browser, Host, the
+Metadata header, the path, the method, the api-version.
+
+A page can make its own name resolve to this service (DNS rebinding), and so read and
+approve events of the VM that the browser runs in. Browsers then send the page's name as
+Host, and Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,6 +24,7 @@ OLDEST = "2017-03-01"
 
 _HEADER_MISSING = error(400, "Bad request: . Required metadata header not specified")
 _FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
+_FROM_PAGE = error(400, "Bad request. Requests must not come from a page in a browser")
 _REPEATED = error(400, "Bad request. A query parameter is given more than once")
 _NOT_FOUND = error(404, "Not found")
 _MAX_WAIT = 60  # seconds
@@ -70,13 +75,16 @@ def route(
     *,
     is_open: bool,
     takes_latest: bool = False,
+    hosts: Set[str] = frozenset(),
 ) -> Route:
     """Return the route of `request`; a pure function of its head.
 
-    Document responses are counted in `counters`, by version.
+    Document responses are counted in `counters`, by version. `hosts` are the names of
+    this service besides addresses and names without a dot; `*` is any name.
     """
-    if request.is_forwarded:
-        return Fixed(response=_FORWARDED)
+    refused = _refused_sender(request, hosts)
+    if refused is not None:
+        return Fixed(response=refused)
     supported = _WITH_LATEST if takes_latest else VERSIONS
     vm, parts = _split_path(request.path, is_open=is_open)
     parts, versions = _requested_versions(request, parts, takes_latest=takes_latest)
@@ -99,6 +107,25 @@ def route(
     if parts[0] == "instance":
         return _instance_route(request, vm, tuple(parts[1:]), version)
     return _events_route(request, vm, supported.get(version), counters)
+
+
+def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
+    """Return the response if a proxy or a page may have sent `request`."""
+    if request.is_forwarded:
+        return _FORWARDED
+    if request.is_from_page:
+        return _FROM_PAGE
+    host = request.host or ""
+    last_label = host.rpartition(".")[2]
+    if last_label == host or host.startswith("[") or last_label.isdecimal():
+        return None  # a name that nobody can register, or an address
+    if host in hosts or "*" in hosts:
+        return None
+    return error(
+        400,
+        f"Bad request. {host} is not a name of this service; use its address, or start"
+        " the service with --metadata-host NAME",
+    )
 
 
 def labels_of(

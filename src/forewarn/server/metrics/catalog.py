@@ -71,7 +71,10 @@ _EXPECTED: Mapping[Labels, Sequence[Labels]] = {
 }
 
 _LIVE = tuple(phase for phase in Phase if phase.is_live)
-_NOT_ADMITTED = {Admission.REFUSED: "told", Admission.DROPPED: "dropped"}
+_NOT_ADMITTED = {
+    "told": (Admission.REFUSED,),
+    "dropped": (Admission.DROPPED, Admission.FULL),
+}
 
 
 class Metric(NamedTuple):
@@ -361,10 +364,29 @@ class ServiceMetrics:
             "Connections beyond a limit: `told` so by a 503, or `dropped` without a"
             " word.",
             lambda scrape: {
-                (how,): _plane(scrape).limits.not_admitted[verdict]
-                for verdict, how in _NOT_ADMITTED.items()
+                (how,): sum(_plane(scrape).limits.not_admitted[a] for a in admissions)
+                for how, admissions in _NOT_ADMITTED.items()
             },
             labels=("how",),
+            kind="counter",
+        )
+        self._read(
+            "forewarn_metadata_refused",
+            "Connections and requests that a limit refused. `limit` is connections,"
+            " strangers, total_connections, requests, approvals or approved_events."
+            " `forewarn fleet show` names the VMs.",
+            lambda scrape: {
+                (limit.value,): count
+                for limit, count in _plane(scrape).handler.refusals.totals.items()
+            },
+            labels=("limit",),
+            kind="counter",
+        )
+        self._read(
+            "forewarn_metadata_turns_deferred",
+            "How often a connection of a VM that had sent much had to wait until others"
+            " were served.",
+            lambda scrape: _plane(scrape).turns.deferred,
             kind="counter",
         )
         self._read(

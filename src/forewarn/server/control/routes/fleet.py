@@ -197,6 +197,25 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
     }
 
 
+@router.get("/v1/fleet/limited", response_model=m.LimitedView)
+def show_limited(services: ServicesDep, by: Caller) -> Json:
+    """Show the VMs that a limit of the metadata plane stopped in the last hour."""
+    find = services.plane.handler.directory.find
+    limited = [(vm, find("", vm.name)) for vm in services.plane.limited()]
+    return {
+        "items": [
+            {
+                "name": vm.name,
+                "refused": vm.refused,
+                "limits": vm.counts,
+                "last": vm.last,
+            }
+            for vm, entry in limited
+            if entry is not None and vm_for(by, entry.vm) is not None
+        ]
+    }
+
+
 def _in_order(items: Iterable[_Named]) -> Sequence[_Named]:
     return sorted(items, key=lambda item: natural_order(item.name))
 

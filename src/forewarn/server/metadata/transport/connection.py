@@ -13,7 +13,7 @@ from forewarn.server.metadata.handler import (
     DelayResponse,
     HoldResponse,
 )
-from forewarn.server.metadata.limits import Admission
+from forewarn.server.metadata.limits import Admission, MetadataLimit, Stranger
 from forewarn.server.metadata.transport.http1 import (
     ConnectionState,
     Http1Connection,
@@ -31,6 +31,8 @@ _IDLE_TIMEOUT = 75  # seconds without a request
 _WRITE_TIMEOUT = 10  # seconds without the client reading responses
 _DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
 _MAX_DRAINED = 1024 * 1024  # bytes
+
+_STRANGERS = "all strangers"  # no VM has this name; they take turns as one caller
 
 _NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
@@ -68,6 +70,7 @@ class MetadataConnection(asyncio.Protocol):
         "_since",
         "_stalled",
         "_transport",
+        "_turn_name",
     )
 
     def __init__(self, plane: "MetadataPlane") -> None:
@@ -76,6 +79,7 @@ class MetadataConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._caller: str | None = None
+        self._turn_name = ""  # under which it takes turns
         self._admission = Admission.DROPPED
         self._http: Http1Connection[Deferred] = Http1Connection(self, plane.head_cache)
         self._since = plane.second  # second in which the current state began
@@ -101,7 +105,7 @@ class MetadataConnection(asyncio.Protocol):
 
     def may_proceed(self) -> bool:
         """Whether this caller may be served now, and not only when it is its turn."""
-        return self._plane.turns.admits(self._caller or self._address)
+        return self._plane.turns.admits(self._turn_name)
 
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
         return self._plane.handler.handle_again(
@@ -122,11 +126,25 @@ class MetadataConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._address = normalize_address(str(peer[0])) if peer else ""
         self._caller = self._plane.handler.directory.caller(self._address)
+        is_stranger = isinstance(self._caller, Stranger)
+        self._turn_name = _STRANGERS if is_stranger else self._caller or self._address
         self._admission = self._plane.admit(self, self._caller)
-        if self._admission is Admission.DROPPED:
-            self.abort()
-        elif self._admission is Admission.REFUSED:
+        if self._admission is Admission.ADMITTED:
+            return
+        self._count_refusal()
+        if self._admission is Admission.REFUSED:
             self._write_after(_IDLE, self._http.fail(_TOO_MANY_CONNECTIONS))
+        else:
+            self.abort()
+
+    def _count_refusal(self) -> None:
+        handler = self._plane.handler
+        if self._admission is Admission.FULL:
+            handler.count_refusal(MetadataLimit.TOTAL_CONNECTIONS, None)
+        elif isinstance(self._caller, Stranger):
+            handler.count_refusal(MetadataLimit.STRANGERS, None)
+        else:
+            handler.count_refusal(MetadataLimit.CONNECTIONS, self._caller)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything that the connection holds."""
@@ -153,7 +171,7 @@ class MetadataConnection(asyncio.Protocol):
             if self._transport is not None:
                 self._transport.pause_reading()
                 if self._drained <= _MAX_DRAINED:  # else the sweep closes it
-                    self._plane.turns.add(self, self._caller or self._address)
+                    self._plane.turns.add(self, self._turn_name)
             return
         self._write_after(before, http.receive(data))
 
@@ -189,7 +207,7 @@ class MetadataConnection(asyncio.Protocol):
             transport.write(written)
         if http.is_behind:
             transport.pause_reading()
-            self._plane.turns.add(self, self._caller or self._address)
+            self._plane.turns.add(self, self._turn_name)
             return
         state = http.state
         if state is ConnectionState.BUSY:
@@ -213,7 +231,7 @@ class MetadataConnection(asyncio.Protocol):
         if transport is None or transport.is_closing() or self._stalled is not None:
             return
         if self._http.is_behind:
-            self._plane.turns.add(self, self._caller or self._address)
+            self._plane.turns.add(self, self._turn_name)
         else:
             transport.resume_reading()
 

@@ -23,12 +23,15 @@ _LONE_CR_OR_LF = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\0")
 _IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
 _PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
 _NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
-_HOST = re.compile(rf"(?:{_IPV6}|{_NAME})(?::[0-9]*)?")
+_HOST = re.compile(rf"({_IPV6}|{_NAME})(?::[0-9]*)?")
 #: RFC 9110, 4.2 and 7.4: a host is required, user info forbidden; no https here.
-_ADDRESS = rf"(?i:http)://(?![/?:]|\Z){_HOST.pattern}(?=[/?]|\Z)"
+_ADDRESS = rf"(?i:http)://(?![/?:]|\Z)(?:{_IPV6}|{_NAME})(?::[0-9]*)?(?=[/?]|\Z)"
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MAX_PARAMETERS = 100  # each costs more to parse than to send
+#: Sent by browsers, and not under the control of a page. Of `Sec-Fetch-...`, only this
+#: one: the fetch of Node sends Sec-Fetch-Mode.
+_PAGE_HEADERS = frozenset({"origin", "sec-fetch-site"})
 _LENGTH = re.compile(r"[0-9]{1,20}")
 #: One element of a list; a comma between quotes does not separate.
 _PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
@@ -55,6 +58,8 @@ class Request:
     query: tuple[tuple[str, str], ...]
     has_metadata_header: bool = False  # carries `Metadata: true`
     is_forwarded: bool = False  # carries X-Forwarded-For
+    is_from_page: bool = False  # carries a header that only browsers send
+    host: str | None = None  # from the Host header, without a port; None if absent
     if_none_match: str | None = None  # None if absent
     wait: int | None = None  # seconds from `Prefer: wait` (RFC 7240); None if absent
     length: int = 0
@@ -105,7 +110,7 @@ def parse_head(head: bytes) -> Request:
     method, target, version = _request_line(head)
     headers = _parse_headers(head)
     is_http_1_0 = version == b"1.0"
-    _check_host(headers.all("host"), is_http_1_0=is_http_1_0)
+    host = _host(headers.all("host"), is_http_1_0=is_http_1_0)
     path, query = _split_target(method, target)
     length, is_chunked = _framing(headers)
     tokens = _tokens(headers.all("connection"))
@@ -119,6 +124,8 @@ def parse_head(head: bytes) -> Request:
         query=query,
         has_metadata_header=(headers.last("metadata") or "").lower() == "true",
         is_forwarded="x-forwarded-for" in headers.fields,
+        is_from_page=not _PAGE_HEADERS.isdisjoint(headers.fields),
+        host=host,
         if_none_match=",".join(headers.all("if-none-match")) or None,
         wait=_wait(headers.all("prefer")),
         length=length,
@@ -167,11 +174,16 @@ def _parse_headers(head: bytes) -> _Headers:
     return headers
 
 
-def _check_host(hosts: list[str], *, is_http_1_0: bool) -> None:
+def _host(hosts: list[str], *, is_http_1_0: bool) -> str | None:
+    """Return the host of the Host header, in lower case and without a port."""
     if len(hosts) > 1 or not (hosts or is_http_1_0):
         raise _bad("a request needs exactly one Host header")
-    if hosts and not _HOST.fullmatch(hosts[0]):
+    if not hosts:
+        return None
+    host = _HOST.fullmatch(hosts[0])
+    if host is None:
         raise _bad("the Host header names no host")
+    return host[1].lower().removesuffix(".")
 
 
 def _split_target(method: str, target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
