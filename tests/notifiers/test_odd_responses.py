@@ -117,6 +117,15 @@ def test_query_of_the_url_is_redacted_in_responses(receiver: Receiver) -> None:
     assert message.endswith("404 Not Found: no /hook?***")
 
 
+@pytest.mark.parametrize("repeated", ["/T0/hush%2Dhush", "/T0/hush-hush", "hush-hush"])
+def test_path_of_the_url_is_redacted_in_responses(
+    receiver: Receiver, repeated: str
+) -> None:
+    receiver.reply = a_reply(404, f"no {repeated}")
+    message = refusal(a_webhook(f"{receiver.url}/T0/hush%2Dhush"))
+    assert message == f"{receiver.url} answered 404 Not Found: no ***"
+
+
 @pytest.mark.parametrize("repeated", ["hush/hush", "hush%2Fhush"])
 def test_value_in_the_query_is_redacted_in_responses(
     receiver: Receiver, repeated: str

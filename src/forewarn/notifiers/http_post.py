@@ -234,12 +234,15 @@ def secret_words(text: str) -> Iterator[str]:
 
 
 def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
-    """Yield the possible secrets of a URL: user, password, query; encoded or not."""
+    """Yield the possible secrets of a URL, encoded or not.
+
+    These are user, password, path and query, and long parts of the last two.
+    """
     yield from _both(parts.password or "")
     yield from secret_words(unquote(parts.username or ""))
     yield from _both(parts.query)
-    for pair in parts.query.split("&"):
-        value = pair.partition("=")[2]
+    values = [pair.partition("=")[2] for pair in parts.query.split("&")]
+    for value in (*values, parts.path, *parts.path.split("/")):
         yield from (word for word in _both(value) if len(word) >= _SHORTEST)
 
 
