@@ -25,6 +25,8 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
   }).observe({ type: "mark", buffered: true });
 })"""
 
+#: Keeps a page from sending requests without the key that is about to be cleared.
+_SEND_NOTHING = "() => { window.fetch = () => new Promise(() => {}); }"
 _STORE_KEY = "(key) => localStorage.setItem('forewarn-session-key', key)"
 
 #: Placeholders for data that has not arrived.
@@ -57,9 +59,15 @@ class ProfilePool:
 
     def take_back(self, context: BrowserContext, zone: str) -> None:
         """Clear a profile, and keep it in the pool."""
+        pages = [
+            page
+            for page in context.pages
+            if urlsplit(page.url).scheme.startswith("http")
+        ]
+        for script in (_SEND_NOTHING, "() => localStorage.clear()"):
+            for page in pages:
+                page.evaluate(script)
         for page in context.pages:
-            if urlsplit(page.url).scheme.startswith("http"):
-                page.evaluate("() => localStorage.clear()")
             page.close()
         context.clear_cookies()
         self._free[zone].append(context)
