@@ -18,7 +18,7 @@ _ExceptionInfo = (
 
 
 class CleanFormatter(logging.Formatter):
-    """A formatter whose lines hold no control characters, whoever wrote the text."""
+    """A formatter whose lines hold no control characters, even of quoted text."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Format the message on one line."""
