@@ -25,6 +25,7 @@ from tests.server.support.service import (
     TOKEN,
     ReceivedResponse,
     RunningService,
+    a_service,
     send_request,
 )
 
@@ -309,6 +310,22 @@ def test_sign_out_ends_the_session_and_deletes_its_cookie(
     assert browser.request("DELETE", "/v1/session").status == 401
     assert other.request("GET", "/v1/vms").status == 200
     assert refusals(service) == {}
+
+
+def test_a_restart_ends_no_session_and_revives_none(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    with a_service(tmp_path, store=store) as before:
+        ended, stays = sign_in(before), sign_in(before)
+        assert ended.request("DELETE", "/v1/session").status == 204
+    with a_service(tmp_path, store=store) as after:
+        name = f"forewarn-{urlsplit(after.control).port}"
+        statuses = [
+            replace(browser, control=after.control, name=name)
+            .request("GET", "/v1/vms")
+            .status
+            for browser in (ended, stays)
+        ]
+    assert statuses == [401, 200]
 
 
 def test_sign_out_closes_the_streams_of_the_session(service: RunningService) -> None:
