@@ -20,7 +20,7 @@ from benchmarks.figures import line
 from benchmarks.program import TOKEN, serving
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.chromium import MISSING, a_chromium, executable
-from tests.browser.portal_user import set_session_cookie, wait_until_drawn
+from tests.browser.portal_user import start_session, wait_until_drawn
 
 _PAGES = ("now", "timeline", "fleet")
 _UPDATE_DOMAINS = 5
@@ -125,8 +125,8 @@ def _round(browser: Browser, name: str, size: FleetSize) -> Figures:
 def _measure_page(
     context: BrowserContext, control: str, name: str, size: FleetSize
 ) -> Figures:
-    set_session_cookie(context, control, TOKEN)
     page = context.new_page()
+    start_session(page, control, TOKEN)
     page.goto(f"{control}/portal/#/{name}")
     wait_until_drawn(page, name)
     page.evaluate(_QUIET)

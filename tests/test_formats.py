@@ -1,5 +1,6 @@
-"""Durations, counts and lists of names as text."""
+"""Durations, counts, lists of names and printable text."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from forewarn.errors import InvalidInput
 from forewarn.formats import (
+    clean,
     count,
+    escape_controls,
     exact_duration,
     format_duration,
     join_all,
@@ -104,3 +107,25 @@ def test_names_are_joined_with_commas_and_and() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+CONTROLS = [
+    *(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))),
+    *"\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069",
+]
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=ascii)
+def test_controls_are_replaced_or_escaped(control: str) -> None:
+    assert clean(f"a{control}{control}b") == "a b"
+    escaped = escape_controls(f'"a{control}b"')
+    if control in "\n\t":
+        assert escaped == f'"a{control}b"'
+    else:
+        assert json.loads(escaped) == f"a{control}b"
+        assert control not in escaped
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Zl", "Zp"])))
+def test_other_text_stays(text: str) -> None:
+    assert clean(text) == escape_controls(text) == text

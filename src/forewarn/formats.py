@@ -14,7 +14,14 @@ _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+# C0 and C1 controls, line separators, and the controls of bidirectional text, which
+# can make a text look like another one (the property Bidi_Control of Unicode).
+_CONTROLS = (
+    r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+)
+_CONTROL = re.compile(f"[{_CONTROLS}]+")
+_NOT_LAYOUT = re.compile(rf"(?![\n\t])[{_CONTROLS}]")
 _PRECISE = 10  # seconds, below which tenths are shown
 
 
@@ -91,8 +98,13 @@ def base_36(number: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace control characters, which would move the cursor or break the line."""
+    """Replace controls, which would move the cursor, or break or reorder the line."""
     return _CONTROL.sub(" ", text)
+
+
+def escape_controls(text: str) -> str:
+    """Escape controls as JSON and TOML do, except line breaks and tabs."""
+    return _NOT_LAYOUT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def is_utf8(text: str) -> bool:

@@ -4,12 +4,33 @@ import json
 import logging
 import sys
 from time import gmtime
+from types import TracebackType
+
+from forewarn.formats import clean
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
+_ExceptionInfo = (
+    tuple[type[BaseException], BaseException, TracebackType | None]
+    | tuple[None, None, None]
+)
 
-class UtcFormatter(logging.Formatter):
+
+class CleanFormatter(logging.Formatter):
+    """A formatter whose lines hold no control characters, even of quoted text."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Format the message on one line."""
+        record.message = clean(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _ExceptionInfo) -> str:
+        """Format a traceback, whose last line may quote any text."""
+        return "\n".join(map(clean, super().formatException(ei).split("\n")))
+
+
+class UtcFormatter(CleanFormatter):
     """A formatter whose times are RFC 3339, in UTC."""
 
     converter = staticmethod(gmtime)

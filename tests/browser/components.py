@@ -1,7 +1,7 @@
 """Single components of the portal on an empty page, connected to a real service."""
 
 from playwright.sync_api import Page
-from tests.browser.portal_user import PortalUser, set_session_cookie
+from tests.browser.portal_user import PortalUser, start_session
 from tests.server.support.service import RunningService
 
 #: Renders one component, with its messages in `#said` below it.
@@ -44,7 +44,7 @@ def mounted(
 ) -> Page:
     """Show `component` of actions/buttons.js, for the maintenance `of` if given."""
     page = user.new_page(service)
-    set_session_cookie(page.context, service.control, token or service.token)
+    start_session(page, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}
     page.route("**/portal/*/app.js", lambda route: route.fulfill(**empty))
     page.goto(f"{service.control}/portal/")

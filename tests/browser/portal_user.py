@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from tests.browser.page_errors import PageErrors
 from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
@@ -24,6 +24,10 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
     drawn(null);
   }).observe({ type: "mark", buffered: true });
 })"""
+
+#: Keeps a page from sending requests without the key that is about to be cleared.
+_SEND_NOTHING = "() => { window.fetch = () => new Promise(() => {}); }"
+_STORE_KEY = "(key) => localStorage.setItem('forewarn-session-key', key)"
 
 #: Placeholders for data that has not arrived.
 _UNFINISHED = "main .skeleton, main [aria-busy=true]"
@@ -55,9 +59,15 @@ class ProfilePool:
 
     def take_back(self, context: BrowserContext, zone: str) -> None:
         """Clear a profile, and keep it in the pool."""
+        pages = [
+            page
+            for page in context.pages
+            if urlsplit(page.url).scheme.startswith("http")
+        ]
+        for script in (_SEND_NOTHING, "() => localStorage.clear()"):
+            for page in pages:
+                page.evaluate(script)
         for page in context.pages:
-            if urlsplit(page.url).scheme.startswith("http"):
-                page.evaluate("() => localStorage.clear()")
             page.close()
         context.clear_cookies()
         self._free[zone].append(context)
@@ -129,7 +139,7 @@ class PortalUser:
         Without `token`, the user is the administrator.
         """
         page = self.new_page(service, **options)
-        set_session_cookie(page.context, service.control, token or service.token)
+        start_session(page, service.control, token or service.token)
         page.goto(f"{service.control}/portal/#/{where}")
         wait_until_drawn(page, where)
         return page
@@ -150,11 +160,20 @@ def a_user(profiles: ProfilePool) -> Iterator[PortalUser]:
         user.close()
 
 
-def set_session_cookie(context: BrowserContext, control: str, token: str) -> None:
-    """Give `context` the cookie that signing in would set."""
+def start_session(page: Page, control: str, token: str) -> None:
+    """Give the browser of `page` the cookie and the key that signing in would set."""
     headers = {"Authorization": f"Bearer {token}"}
-    answer = context.request.post(f"{control}/v1/session", headers=headers)
+    answer = page.context.request.post(f"{control}/v1/session", headers=headers)
     assert answer.status == 201, answer.text()
+    blank = f"{control}/blank"  # storage belongs to an origin
+    page.route(blank, _show_blank, times=1)
+    page.goto(blank)
+    page.evaluate(_STORE_KEY, answer.json()["session_key"])
+
+
+def _show_blank(route: Route) -> None:
+    # Without an icon of its own, the browser would request one.
+    route.fulfill(body="<link rel=icon href=data:,>", content_type="text/html")
 
 
 def navigate(page: Page, where: str) -> None:

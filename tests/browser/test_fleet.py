@@ -9,7 +9,7 @@ from tests.browser.portal_user import (
     PortalUser,
     ProfilePool,
     a_user,
-    set_session_cookie,
+    start_session,
 )
 from tests.server.support.service import RunningService, a_service
 
@@ -181,7 +181,7 @@ def test_the_fleet_appears_together_with_its_marks(
     page = user.new_page(shared)
     held: list[Route] = []
     page.route("**/v1/overview?*", lambda route: held.append(route))
-    set_session_cookie(page.context, shared.control, shared.token)
+    start_session(page, shared.control, shared.token)
     with page.expect_response("**/v1/fleet/map"):
         page.goto(f"{shared.control}/portal/#/fleet")
     expect(page.get_by_text("Asking for the fleet…")).to_be_visible()

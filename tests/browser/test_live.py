@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.portal_user import PortalUser, set_session_cookie
+from tests.browser.portal_user import PortalUser, start_session
 from tests.end_to_end.program import a_reserved_address, run, serving
 from tests.server.support.service import RunningService
 
@@ -42,7 +42,7 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
     shared.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
     user.allow_errors("ERR_FAILED")
     page = user.new_page(shared)
-    set_session_cookie(page.context, shared.control, shared.token)
+    start_session(page, shared.control, shared.token)
     for path in lost:
         page.route(path, lambda route: route.abort(), times=1)
     page.goto(f"{shared.control}/portal/#/now")

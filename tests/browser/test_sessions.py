@@ -1,9 +1,17 @@
-"""Signing in and out when several people share a browser."""
+"""Signing in and out: several tabs and people, other ports, sessions that ended."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
-from tests.server.support.service import RunningService
+from tests.server.support.service import RunningService, send_request
 
 #: Keeps messages on the page that would disappear by themselves after some seconds.
 _KEEP_MESSAGES = """() => {
@@ -23,14 +31,16 @@ def open_second_page(page: Page) -> Page:
 def test_signing_in_on_one_page_applies_to_the_others(
     user: PortalUser, shared: RunningService
 ) -> None:
-    user.allow_errors("status of 401 .*/v1/session")
+    user.allow_errors("status of 401")
     body = {"name": "onlooker", "role": "viewer"}
     onlooker = shared.request("POST", "/v1/tokens", body).json["token"]
     page = user.open_page(shared)
     other = open_second_page(page)
     expect(page.get_by_role("button", name="Announce…")).to_be_visible()
     other.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_label("Token")).to_be_visible()
+    # The other tab may notice by itself before it is notified.
+    reason = re.compile("You are signed out|the session (has ended|was signed out)")
+    expect(page.get_by_role("alert")).to_have_text(reason)
     sign_in(other, onlooker)
     expect(page.locator(".who")).to_contain_text("onlooker viewer")
     expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
@@ -66,3 +76,96 @@ def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
         "the token was revoked; ask for a new one"
     )
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+# --- sessions that ended -----------------------------------------------------
+
+
+def test_an_ended_session_shows_the_reason(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("status of 401")
+    page = user.open_page(shared)
+    page.context.clear_cookies()  # as browsers do when a cookie expires
+    page.reload()
+    expect(page.get_by_role("alert")).to_have_text(
+        "the session has ended; sign in again"
+    )
+    sign_in(page, shared.token)
+    page.reload()
+    wait_until_drawn(page, "now")
+
+
+def test_a_session_from_before_the_upgrade_asks_to_sign_in_again(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("status of 401 .*/v1/session")
+    page = user.new_page(shared)
+    name = f"forewarn-{urlsplit(shared.control).port}"
+    page.context.add_cookies(
+        [{"name": name, "value": "1..9999999999.AAAA", "url": shared.control}]
+    )
+    page.goto(f"{shared.control}/portal/")
+    expect(page.get_by_role("alert")).to_have_text(
+        "the session was started before the service was upgraded; sign in again"
+    )
+    sign_in(page, shared.token)
+    wait_until_drawn(page, "now")
+
+
+# --- other ports -------------------------------------------------------------
+
+
+class _Recorder(BaseHTTPRequestHandler):
+    """Serves an empty page, and records the cookies of each request."""
+
+    cookies: ClassVar[list[str]]
+
+    def do_GET(self) -> None:
+        self.cookies.append(self.headers.get("Cookie", ""))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<link rel=icon href=data:,>")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def another_server() -> Iterator[tuple[str, list[str]]]:
+    """Start a server on another port; yield its URL and the cookies that it gets."""
+
+    class Recorder(_Recorder):
+        cookies: ClassVar[list[str]] = []
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/", Recorder.cookies
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_server_on_another_port_gets_a_cookie_that_is_of_no_use(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("left the origin")
+    page = user.open_page(shared)
+    with another_server() as (url, cookies):
+        page.goto(url)
+        stored = page.evaluate("() => Object.keys(localStorage)")
+    assert stored == []
+    assert [cookie.partition("=")[0] for cookie in cookies] == [
+        f"forewarn-{urlsplit(shared.control).port}"
+    ]
+    for method, path in (("GET", "/v1/vms"), ("POST", "/v1/vms/lone/restart")):
+        replayed = send_request(
+            method,
+            shared.control + path,
+            Cookie=cookies[0],
+            Origin=shared.control,
+        )
+        assert replayed.status == 401

@@ -21,7 +21,9 @@ def opened(profiles: ProfilePool, lively: RunningService) -> Iterator[Page]:
 @pytest.fixture
 def page(opened: Page) -> Page:
     """Reset the timeline to what a new user sees: one hour around now."""
-    opened.evaluate("localStorage.clear(); location.hash = '#/now'")
+    opened.evaluate(
+        "localStorage.removeItem('forewarn.timeline'); location.hash = '#/now'"
+    )
     opened.locator(".timeline").wait_for(state="detached")
     opened.evaluate("location.hash = '#/timeline'")
     lane(opened, "host-1").wait_for()

@@ -46,7 +46,7 @@ def test_empty_column_is_omitted() -> None:
 
 
 def test_control_characters_are_removed() -> None:
-    text = output.table(("A",), [("x\x1b[2J\ny",)])
+    text = output.table(("A",), [("x\x1b[2J\ny\u202e",)])
     assert text.splitlines() == ["A", "x [2J y"]
 
 
@@ -100,3 +100,14 @@ def test_unencodable_characters_are_escaped_as_in_toml(
     output.write('name = "caf\xe9 \U0001f600"')
     out.seek(0)
     assert tomllib.loads(out.read()) == {"name": "caf\xe9 \U0001f600"}
+
+
+def test_json_and_text_hold_no_raw_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "so\x7f\x9b5m\u202eend"
+    output.write_json({"reason": reason})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"reason": reason}
+    output.write(f"left\t\x1b]0;{reason}")
+    printed += capsys.readouterr().out
+    assert "left\t\\u001b]0;so" in printed
+    assert not {"\x1b", "\x7f", "\x9b", "\u202e"} & {*printed}

@@ -83,3 +83,15 @@ def test_log_notifications_are_json_at_any_log_level(tmp_path: Path) -> None:
     assert line["logger"] == "forewarn.notifications"
     assert line["event"]["subject"] == maintenance["id"]
     assert maintenance["id"] in line["message"]
+
+
+def test_log_lines_hold_no_control_characters(tmp_path: Path) -> None:
+    text = '[[notify.targets]]\nname = "log"\nkind = "log"\n'
+    with serving(tmp_path, *MANUAL, *a_file(tmp_path, text)) as program:
+        maintenance = program.service.announce(vms=["web-0"])
+        path = f"/v1/maintenances/{maintenance['id']}/cancel"
+        reason = {"reason": "so\x1b[2Jno\x9b5m\u202eend"}
+        assert program.service.request("POST", path, reason).status == 200
+        until(lambda: " Canceled " in program.log)
+    (line,) = [line for line in program.log.split("\n") if " Canceled " in line]
+    assert "so [2Jno 5m end" in line

@@ -34,6 +34,18 @@ def test_interim_responses_are_skipped(receiver: Receiver, early: bytes) -> None
     assert len(receiver.got) == 1
 
 
+@pytest.mark.parametrize("early", [b"100 Continue", b"103 Hints"])
+def test_only_so_many_interim_responses_are_read(
+    receiver: Receiver, early: bytes
+) -> None:
+    interim, final = b"HTTP/1.1 " + early + b"\r\n\r\n", b"HTTP/1.1 204 Done\r\n\r\n"
+    receiver.reply = writing(*[interim] * 100, final)
+    a_webhook(receiver.url).notify(a_notice())
+    receiver.reply = writing(*[interim] * 101, final)
+    message = refusal(a_webhook(receiver.url))
+    assert message.endswith("more than 100 interim responses (1xx) and no final one")
+
+
 def test_refusal_after_an_interim_response_is_reported(receiver: Receiver) -> None:
     hint = b"HTTP/1.1 103 Hints\r\nContent-Length: 7\r\n\r\n"
     answer = b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nlater"
@@ -115,6 +127,15 @@ def test_query_of_the_url_is_redacted_in_responses(receiver: Receiver) -> None:
     receiver.reply = lambda handler: a_reply(404, f"no {handler.path}")(handler)
     message = refusal(a_webhook(f"{receiver.url}/hook?key=hush%2Fhush"))
     assert message.endswith("404 Not Found: no /hook?***")
+
+
+@pytest.mark.parametrize("repeated", ["/T0/hush%2Dhush", "/T0/hush-hush", "hush-hush"])
+def test_path_of_the_url_is_redacted_in_responses(
+    receiver: Receiver, repeated: str
+) -> None:
+    receiver.reply = a_reply(404, f"no {repeated}")
+    message = refusal(a_webhook(f"{receiver.url}/T0/hush%2Dhush"))
+    assert message == f"{receiver.url} answered 404 Not Found: no ***"
 
 
 @pytest.mark.parametrize("repeated", ["hush/hush", "hush%2Fhush"])

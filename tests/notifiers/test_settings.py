@@ -113,7 +113,7 @@ def test_no_secret_is_shown() -> None:
     )
     assert "hush" not in repr(config)
     _, target = config.notify_targets
-    assert target.shown_url == "https://ops.example/hook"
+    assert target.shown_url == "https://ops.example"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from forewarn.formats import clean, exact_duration
+from forewarn.formats import clean, escape_controls, exact_duration
 
 _GAP = "  "
 _NARROWEST = 80  # columns; every terminal has at least these
@@ -23,7 +23,8 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Print one or more lines; escape characters that the output cannot encode."""
+    """Print lines; escape controls, and characters that the output cannot encode."""
+    text = escape_controls(text)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
 

@@ -1,23 +1,31 @@
-"""Sessions of signed-in users: signed text, stored only in the browser.
+"""Sessions of signed-in users: a sealed cookie, and a key that only the page has.
 
-1. A session is a text that its holder sends instead of a token. It holds the token's id
-   and its own expiry, with a signature (seal) over both.
-2. The signing key derives from the admin token, which is not in the store, and from the
+1. A session has two halves, and a request needs both. The cookie holds the token's id,
+   the session's end and a digest of the key, with a signature (seal) over all of them.
+   The key is random. The service stores neither.
+2. Browsers send a cookie to every port of a host, but keep the page's storage by port.
+   So another server on the same host gets the cookie, and never the key.
+3. The signing key derives from the admin token, which is not in the store, and from the
    digest of the holder's own token. So sessions survive a restart, the contents of the
    store are not enough to forge one, and changing the admin token ends all of them.
-3. Signing out revokes nothing: a copy stays valid until the session ends, or its token
-   is revoked or expires.
-4. A session lasts hours of real time, whatever the service's clock does.
+4. Signing out is saved before the response. A sign-out is remembered until the session
+   would have ended anyway.
+5. A session lasts hours of real time, whatever the service's clock does.
 """
 
 import hashlib
 import hmac
+import json
+import secrets
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import cached_property
+from threading import Lock
 
+from forewarn.engine.engine import Engine
 from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import NotFound
 from forewarn.ports import Clock
@@ -25,62 +33,160 @@ from forewarn.ports import Clock
 #: The lifetime of a session.
 LASTS = timedelta(hours=12)
 
-_VERSION = "1"  # part of every key: sessions of other versions are invalid
+#: Sign-outs of one token that are remembered one by one.
+MOST_SIGN_OUTS = 100
+
+_SIGN_OUTS = "sign_outs"  # the name of the setting
+_VERSION = "2"  # part of every key: sessions of other versions are invalid
+_BEFORE = "1."  # the start of sessions without a key, as earlier releases made them
 _SALT = f"forewarn: sessions {_VERSION}".encode()
 _COST = 2**14  # 60 ms, once; slows down guessing a weak admin token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalSession:
-    """The contents of a session: whose it is, and when it ends."""
+    """The contents of a session: whose it is, when it ends, and its identity."""
 
     token: str | None  # its id; None for the admin token
     ends: int  # seconds since 1970
+    digest: str  # of the key; it also identifies the session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedSession:
+    """A new session: both halves, and its holder."""
+
+    cookie: str
+    key: str
+    holder: TokenHolder
 
 
 class Lapsed(Enum):
     """Why a session is not valid although its token might be."""
 
     WRONG = "the session is not known; sign in again"
-    OVER = "the session is over; sign in again"
+    OVER = "the session has ended; sign in again"
+    SIGNED_OUT = "the session was signed out; sign in again"
+    BEFORE_UPGRADE = (
+        "the session was started before the service was upgraded; sign in again"
+    )
+    NO_KEY = (
+        "the session cookie came without the key of the session, which the portal"
+        " sends; reload the portal and sign in again"
+    )
+    WRONG_KEY = "the key does not belong to the session; sign in again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOuts:
+    """The sessions of one token that were signed out before their end.
+
+    At most `MOST_SIGN_OUTS` are listed. Beyond that, the earliest ones are replaced by
+    `floor`, which ends all sessions of the token that are as old.
+    """
+
+    sessions: Mapping[str, int] = field(default_factory=dict)  # ends, by digest
+    floor: int = 0  # sessions that end at this second or earlier are signed out
+
+    def has(self, session: PortalSession) -> bool:
+        """Whether `session` is signed out."""
+        return session.digest in self.sessions or session.ends <= self.floor
+
+    def add(self, session: PortalSession) -> "SignOuts":
+        """Sign out `session`."""
+        sessions, floor = {**self.sessions, session.digest: session.ends}, self.floor
+        if len(sessions) > MOST_SIGN_OUTS:
+            floor = max(floor, min(sessions.values()))
+        return replace(self, sessions=_later_than(floor, sessions), floor=floor)
+
+    def at(self, now: int) -> "SignOuts | None":
+        """Drop the sessions that have ended by `now`; None if nothing is left."""
+        sessions = _later_than(now, self.sessions)
+        return (
+            replace(self, sessions=sessions) if sessions or self.floor > now else None
+        )
 
 
 class Sessions:
-    """Creates and verifies sessions."""
+    """Starts, verifies and ends sessions."""
 
-    def __init__(self, tokens: Tokens, wall: Clock) -> None:
+    def __init__(self, engine: Engine, tokens: Tokens, wall: Clock) -> None:
         """Let holders of `tokens` sign in; `wall` gives the real time."""
+        self._engine = engine
         self._tokens = tokens
         self._wall = wall
+        self._sign_outs: Mapping[str, SignOuts] = {}  # by token id
+        self._lock = Lock()  # an older state must not replace a newer one
 
-    def begin(self, holder: TokenHolder) -> tuple[str, TokenHolder]:
-        """Sign in a token's holder; return the session's text and the new holder."""
-        key = self._key(holder.token)
-        if key is None:
+    def reload(self) -> None:
+        """Read from the store which sessions are signed out."""
+        with self._lock, self._engine.store.snapshot() as snapshot:
+            self._sign_outs = decode_sign_outs(snapshot.setting(_SIGN_OUTS))
+
+    def begin(self, holder: TokenHolder) -> StartedSession:
+        """Sign in a token's holder."""
+        signing_key = self._key(holder.token)
+        if signing_key is None:
             raise NotFound(f"the token {holder.name} is not known any more")
         until = self._wall.now().replace(microsecond=0) + LASTS
-        session = PortalSession(token=holder.token, ends=int(until.timestamp()))
-        return seal(session, key), replace(holder, signed_in_until=until)
+        key = secrets.token_urlsafe(32)
+        session = PortalSession(
+            token=holder.token, ends=int(until.timestamp()), digest=key_digest(key)
+        )
+        return StartedSession(
+            cookie=seal(session, signing_key),
+            key=key,
+            holder=replace(holder, session=session.digest, signed_in_until=until),
+        )
 
-    def holder_of(self, text: str) -> TokenHolder | UnknownToken | Lapsed:
-        """Return the holder of the session `text`."""
-        key = self._key(token_named(text))
-        session = None if key is None else unseal(text, key)
+    def holder_of(
+        self, cookie: str, key: str | None
+    ) -> TokenHolder | UnknownToken | Lapsed:
+        """Return the holder of a session; `key` is None if the request had none."""
+        if cookie.startswith(_BEFORE):
+            return Lapsed.BEFORE_UPGRADE
+        signing_key = self._key(token_named(cookie))
+        session = None if signing_key is None else unseal(cookie, signing_key)
         if session is None:
             return Lapsed.WRONG
-        until = datetime.fromtimestamp(session.ends, UTC)
-        if self._wall.now() >= until:
-            return Lapsed.OVER
+        lapsed = self._lapsed(session) or _mismatch(session, key)
+        if lapsed is not None:
+            return lapsed
         holder = self._tokens.holder_with(session.token)
         if isinstance(holder, UnknownToken):
             return holder
-        return replace(holder, signed_in_until=until)
+        until = datetime.fromtimestamp(session.ends, UTC)
+        return replace(holder, session=session.digest, signed_in_until=until)
 
     def is_good(self, holder: TokenHolder) -> bool:
         """Whether the holder's token, and session if any, are still valid."""
-        until = holder.signed_in_until
-        is_over = until is not None and self._wall.now() >= until
-        return not is_over and self._tokens.is_good(holder)
+        session = _session_of(holder)
+        is_lapsed = session is not None and self._lapsed(session) is not None
+        return not is_lapsed and self._tokens.is_good(holder)
+
+    def end(self, holder: TokenHolder) -> None:
+        """Sign out the holder's session, if it has one."""
+        session = _session_of(holder)
+        if session is None:
+            return
+        now, token = self._now(), session.token or ""
+        with self._lock:
+            with self._engine.writing(holder.name) as (transaction, _):
+                known = decode_sign_outs(transaction.setting(_SIGN_OUTS))
+                added = known.get(token, SignOuts()).add(session)
+                kept = _kept({**known, token: added}, now)
+                transaction.keep(_SIGN_OUTS, encode_sign_outs(kept))
+            self._sign_outs = kept
+
+    def _lapsed(self, session: PortalSession) -> Lapsed | None:
+        if self._now() >= session.ends:
+            return Lapsed.OVER
+        sign_outs = self._sign_outs.get(session.token or "")
+        is_signed_out = sign_outs is not None and sign_outs.has(session)
+        return Lapsed.SIGNED_OUT if is_signed_out else None
+
+    def _now(self) -> int:
+        return int(self._wall.now().timestamp())
 
     def _key(self, token: str | None) -> bytes | None:
         digest = self._tokens.digest_of(token)
@@ -89,6 +195,51 @@ class Sessions:
     @cached_property
     def _root(self) -> bytes:
         return root_key(self._tokens.digest_of(None) or "")
+
+
+def _session_of(holder: TokenHolder) -> PortalSession | None:
+    if holder.session is None or holder.signed_in_until is None:
+        return None
+    ends = int(holder.signed_in_until.timestamp())
+    return PortalSession(token=holder.token, ends=ends, digest=holder.session)
+
+
+def _mismatch(session: PortalSession, key: str | None) -> Lapsed | None:
+    if key is None:
+        return Lapsed.NO_KEY
+    is_own = hmac.compare_digest(key_digest(key), session.digest)
+    return None if is_own else Lapsed.WRONG_KEY
+
+
+# --- sign-outs ---------------------------------------------------------------
+
+
+def encode_sign_outs(sign_outs: Mapping[str, SignOuts]) -> str:
+    """Encode the sign-outs of all tokens."""
+    return json.dumps(
+        {
+            token: {"sessions": dict(one.sessions), "floor": one.floor}
+            for token, one in sign_outs.items()
+        }
+    )
+
+
+def decode_sign_outs(text: str | None) -> Mapping[str, SignOuts]:
+    """Decode the sign-outs of all tokens; None stands for none."""
+    plain = {} if text is None else json.loads(text)
+    return {token: SignOuts(**one) for token, one in plain.items()}
+
+
+def _kept(sign_outs: Mapping[str, SignOuts], now: int) -> Mapping[str, SignOuts]:
+    current = {token: one.at(now) for token, one in sign_outs.items()}
+    return {token: one for token, one in current.items() if one is not None}
+
+
+def _later_than(moment: int, sessions: Mapping[str, int]) -> Mapping[str, int]:
+    return {digest: ends for digest, ends in sessions.items() if ends > moment}
+
+
+# --- seals -------------------------------------------------------------------
 
 
 def root_key(admin_digest: str) -> bytes:
@@ -105,7 +256,7 @@ def key_for(root: bytes, digest: str) -> bytes:
 
 def seal(session: PortalSession, key: bytes) -> str:
     """Encode and sign `session`."""
-    payload = f"{_VERSION}.{session.token or ''}.{session.ends}"
+    payload = f"{_VERSION}.{session.token or ''}.{session.ends}.{session.digest}"
     return f"{payload}.{_mark(payload, key)}"
 
 
@@ -115,8 +266,13 @@ def unseal(text: str, key: bytes) -> PortalSession | None:
     # Compared as text: the last Base64 character may differ for the same bytes.
     if not hmac.compare_digest(_bytes(mark), _mark(payload, key).encode()):
         return None
-    _, token, ends = payload.split(".")
-    return PortalSession(token=token or None, ends=int(ends))
+    _, token, ends, digest = payload.split(".")
+    return PortalSession(token=token or None, ends=int(ends), digest=digest)
+
+
+def key_digest(key: str) -> str:
+    """Return the digest that the cookie holds instead of the `key`."""
+    return _text(hashlib.sha256(_bytes(key)).digest())
 
 
 def token_named(text: str) -> str | None:
@@ -125,7 +281,10 @@ def token_named(text: str) -> str | None:
 
 
 def _mark(payload: str, key: bytes) -> str:
-    digest = hmac.digest(key, _bytes(payload), "sha256")
+    return _text(hmac.digest(key, _bytes(payload), "sha256"))
+
+
+def _text(digest: bytes) -> str:
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 

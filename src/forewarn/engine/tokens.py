@@ -37,7 +37,8 @@ class TokenHolder:
     role: Role
     group: str | None = None  # None if it may see all groups
     token: str | None = None  # its id; None for the admin token
-    signed_in_until: datetime | None = None  # None if authenticated by the token itself
+    session: str | None = None  # its id; None if authenticated by the token itself
+    signed_in_until: datetime | None = None  # None without a session
 
 
 class UnknownToken(Enum):

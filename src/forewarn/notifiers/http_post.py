@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Lock, Timer
 from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit
@@ -23,6 +24,7 @@ from forewarn.ports import Bell
 _MOST_SHOWN = 200  # characters of a response that are shown
 _MOST_READ = 4 * _MOST_SHOWN  # bytes
 _LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
+_MOST_INTERIM = 100  # responses before the final one
 _SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
@@ -129,7 +131,8 @@ class Sender:
                 if isinstance(sock, ssl.SSLSocket):
                     sock.do_handshake()
                 connection = HTTPConnection(self._host)
-                connection.response_class = _Response
+                response_class = partial(_Response, late=late)
+                connection.response_class = response_class  # type: ignore[assignment]
                 connection.sock = sock
                 yield connection
             finally:
@@ -194,13 +197,35 @@ class Sender:
             return f"{self._host} has no address: {error}"
         if isinstance(error, ConnectionError):
             return f"{self._shown} ended the connection without an answer"
+        if isinstance(error, _TooManyInterim):
+            most = f"more than {_MOST_INTERIM} interim responses (1xx)"
+            return f"{self._shown} sent {most} and no final one"
         if isinstance(error, HTTPException):
             return f"what answers at {self._shown} does not speak HTTP"
         return f"{self._shown} cannot be reached: {error}"
 
 
+class _TooManyInterim(HTTPException):
+    """The receiver sends interim responses, and never a final one."""
+
+
 class _Response(HTTPResponse):
-    """A response that skips interim responses (1xx)."""
+    """A response that skips some interim responses (1xx)."""
+
+    def __init__(self, sock: socket.socket, *, method: str, late: Bell) -> None:
+        super().__init__(sock, method=method)
+        self._late = late
+        self._status_lines = 0
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Read a status line; the base class calls this for each 100 as well."""
+        if self._late.is_set():  # what is buffered may take long to parse
+            raise TimeoutError
+        if self._status_lines > _MOST_INTERIM:
+            raise _TooManyInterim
+        self._status_lines += 1
+        line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+        return line
 
     def begin(self) -> None:
         """Read the headers, after any interim responses such as early hints."""
@@ -234,12 +259,15 @@ def secret_words(text: str) -> Iterator[str]:
 
 
 def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
-    """Yield the possible secrets of a URL: user, password, query; encoded or not."""
+    """Yield the possible secrets of a URL, encoded or not.
+
+    These are user, password, path and query, and long parts of the last two.
+    """
     yield from _both(parts.password or "")
     yield from secret_words(unquote(parts.username or ""))
     yield from _both(parts.query)
-    for pair in parts.query.split("&"):
-        value = pair.partition("=")[2]
+    values = [pair.partition("=")[2] for pair in parts.query.split("&")]
+    for value in (*values, parts.path, *parts.path.split("/")):
         yield from (word for word in _both(value) if len(word) >= _SHORTEST)
 
 

@@ -63,10 +63,9 @@ class Target:
 
 
 def url_without_secrets(url: str) -> str:
-    """Remove possible secrets from `url`: user, password and query."""
+    """Return scheme, host and port of `url`; chat services have secrets in the path."""
     parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="", fragment="").geturl()
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def with_secrets(

@@ -34,8 +34,8 @@ from forewarn.server.metrics.endpoint import TrafficCounter, make_registry
 
 _DESCRIPTION = (
     "Announce maintenance, see who was told and who has approved, change the fleet."
-    " Every request but those for health carries a bearer token, or the cookie of a"
-    " session that began with one. Times are RFC 3339"
+    " Every request but those for health carries a bearer token, or the cookie and the"
+    " key of a session that began with one. Times are RFC 3339"
     " in UTC, durations whole seconds; errors are RFC 9457 problems."
 )
 

@@ -334,13 +334,15 @@ class Service:
         from forewarn.server.metrics.sources import MetricSources
 
         streams = self._streams = JournalStreams()
+        sessions = Sessions(self.engine, self._tokens, SystemClock())
+        sessions.reload()
         services = Services(
             engine=self.engine,
             fleets=self.fleets,
             operations=self.operations,
             advance=self.advance,
             tokens=self._tokens,
-            sessions=Sessions(self._tokens, SystemClock()),
+            sessions=sessions,
             documents_position=lambda: self._documents.position,
             notifications=self._notifications,
             plane=self.plane,

@@ -1,9 +1,11 @@
-// Requests that fail.
+// Requests that fail, and the key that requests carry.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "../../../src/forewarn/server/portal/service/api.js";
+
+const KEY = "forewarn-session-key";
 
 /** @param {string} body */
 function apiWith(body) {
@@ -20,4 +22,41 @@ test("a truncated response counts as no response", async () => {
 
 test("a token with characters that cannot be sent is rejected", async () => {
   await assert.rejects(apiWith("{}").signIn("€"), { message: /is no token/ });
+});
+
+test("the key of the session is sent until the user signs out", async () => {
+  /** @type {(string | null)[]} */
+  const keys = [];
+  const api = new Api(
+    async (_, init) => {
+      keys.push(new Headers(init.headers).get(KEY));
+      if (init.method === "DELETE") return new Response(null, { status: 204 });
+      return Response.json({ name: "admin", session_key: "secret" });
+    },
+    () => {},
+  );
+  assert.deepEqual(await api.signIn("token"), { name: "admin" });
+  await api.get("/v1/vms");
+  await api.fetchResponse("/v1/stream", {});
+  await api.post("/v1/maintenances");
+  await api.signOut();
+  await api.get("/v1/vms");
+  assert.deepEqual(keys, [null, "secret", "secret", "secret", "secret", null]);
+});
+
+test("a request without a session gives no reason for the sign-in page", async () => {
+  for (const [challenge, reason] of [
+    ["Bearer", ""],
+    ['Bearer error="invalid_token"', "the session has ended"],
+  ]) {
+    const why = /** @type {string[]} */ ([]);
+    const headers = { "WWW-Authenticate": challenge ?? "" };
+    const body = JSON.stringify({ detail: "the session has ended" });
+    const api = new Api(
+      async () => new Response(body, { status: 401, headers }),
+      (given) => why.push(given),
+    );
+    await assert.rejects(api.get("/v1/session"), { status: 401 });
+    assert.deepEqual(why, [reason]);
+  }
 });

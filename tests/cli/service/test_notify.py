@@ -12,7 +12,7 @@ from tests.notifiers.receiver import Receiver, a_receiver, a_reply
 IDLE: dict[str, object] = {
     "name": "ops",
     "kind": "webhook",
-    "url": "https://ops.example/hook",
+    "url": "https://ops.example",
     "position": 17,
     "behind": 0,
     "lag_seconds": 0.0,
@@ -92,7 +92,7 @@ def test_notification_needs_no_service(receiver: Receiver, run: Cli) -> None:
     assert got.event["type"] == "dev.forewarn.Test"
     assert got.event["specversion"] == "1.0"
     assert got.headers["Forewarn-Signature"].count("v1=") == 1
-    assert out.startswith(f"{receiver.url}/hook answered 204 No Content after ")
+    assert out.startswith(f"{receiver.url} answered 204 No Content after ")
     assert out.endswith(" ms\n")
 
 
@@ -114,9 +114,7 @@ def test_a_refusal_is_shown(receiver: Receiver, run: Cli) -> None:
 
 def test_unreachable_target_is_an_error_message(run: Cli) -> None:
     message = run("notify test", "http://127.0.0.1:1/x?key=hush", code=1)
-    assert message.startswith(
-        "forewarn: nothing answers at http://127.0.0.1:1/x (after"
-    )
+    assert message.startswith("forewarn: nothing answers at http://127.0.0.1:1 (after")
 
 
 def test_invalid_url_is_wrong_usage(run: Cli) -> None:

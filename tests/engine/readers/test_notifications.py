@@ -83,7 +83,7 @@ def make_notifications(
         target = Target(
             name=f"target-{number}",
             kind="webhook",
-            url="https://me:hush@ops.example/hook?token=hush",
+            url="https://me:hush@ops.example/hush?token=hush",
             facts=a_target().facts,
         )
         queue = system.engine.write_queue
@@ -266,4 +266,4 @@ def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
 def test_the_url_is_shown_without_secrets(system: System) -> None:
     shown: Sequence[object] = make_notifications(system, RecordingNotifier()).targets()
     assert "hush" not in repr(shown)
-    assert "https://ops.example/hook" in repr(shown)
+    assert "https://ops.example" in repr(shown)

@@ -48,7 +48,7 @@ def test_notifier_without_backlog_is_idle(serve: Serve, receiver: Receiver) -> N
     until(lambda: the_one(service)["behind"] == 0)
     notifier = the_one(service)
     assert (notifier["kind"], notifier["state"]) == ("webhook", "idle")
-    assert notifier["url"] == f"{receiver.url}/hook"
+    assert notifier["url"] == receiver.url
     assert notifier["position"] == len(service.facts())
     assert (notifier["failures"], notifier["lag_seconds"]) == (0, 0)
     assert notifier["last_success"] == service.get("/v1/clock")["now"]
@@ -74,7 +74,7 @@ def test_failing_notifier_shows_the_reason_without_secrets(
     serve: Serve, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver.reply = a_reply(500, "we are hush-hush-hush closed")
-    url = receiver.url.replace("//", "//me:pass-word@") + "/hook?key=quiet"
+    url = receiver.url.replace("//", "//me:pass-word@") + "/T0/xoxb?key=quiet"
     service = serve(webhook=[url], webhook_secret=["hush-hush-hush"])
     service.announce(vms=["web-0"])
     until(lambda: the_one(service)["failures"] != 0)
@@ -82,9 +82,9 @@ def test_failing_notifier_shows_the_reason_without_secrets(
     assert notifier["state"] == "waiting"
     assert notifier["next_attempt"] is not None
     assert notifier["last_error"] == (
-        f"{receiver.url}/hook answered 500 Internal Server Error: we are *** closed"
+        f"{receiver.url} answered 500 Internal Server Error: we are *** closed"
     )
     for text in (repr(notifier), caplog.text, repr(service.facts())):
-        for secret in ("hush-hush-hush", "pass-word", "quiet"):
+        for secret in ("hush-hush-hush", "pass-word", "xoxb", "quiet"):
             assert secret not in text
     assert "was not told" in caplog.text

@@ -1,5 +1,6 @@
 """Portal sessions: signing in, the session cookie, its limits and its end."""
 
+import json
 import ssl
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -24,13 +25,22 @@ from tests.server.support.service import (
     TOKEN,
     ReceivedResponse,
     RunningService,
+    a_service,
     send_request,
 )
 
 from forewarn.clocks import SystemClock
-from forewarn.engine.sessions import PortalSession, key_for, root_key, seal
+from forewarn.engine.sessions import (
+    Lapsed,
+    PortalSession,
+    key_digest,
+    key_for,
+    root_key,
+    seal,
+)
 
 HOURS = 12 * 3600
+KEY = "Forewarn-Session-Key"
 USERS = ["restart", "redeploy", "reimage", "evict", "delete"]
 ALL = [
     "announce",
@@ -55,6 +65,7 @@ def test_sign_in_returns_identity_and_expiry(shared: RunningService) -> None:
     assert answer.status == 201
     session = answer.json
     ends = datetime.fromisoformat(session.pop("expires_at"))
+    assert len(session.pop("session_key")) == 43
     assert session == {
         "name": "admin",
         "role": "admin",
@@ -82,18 +93,18 @@ def test_cookie_is_secure_over_tls(serve: Serve, tmp_path: Path) -> None:
     service = serve(**authority.sign("127.0.0.1").flags)
     context = ssl.create_default_context(cafile=authority.file)
 
-    def asked(method: str, **headers: str) -> tuple[int, str]:
+    def asked(method: str, headers: dict[str, str]) -> tuple[Any, str]:
         url = f"{service.control}/v1/session"
         request = Request(url, headers=headers, method=method)
         with urlopen(request, timeout=PATIENCE, context=context) as answer:
-            return answer.status, answer.headers.get("Set-Cookie", "")
+            return json.load(answer), answer.headers.get("Set-Cookie", "")
 
-    status, cookie = asked("POST", Authorization=f"Bearer {TOKEN}")
-    assert status == 201
-    assert cookie.startswith(f"__Host-forewarn-{urlsplit(service.control).port}=1.")
+    session, cookie = asked("POST", {"Authorization": f"Bearer {TOKEN}"})
+    assert cookie.startswith(f"__Host-forewarn-{urlsplit(service.control).port}=2.")
     assert cookie.endswith("; Secure")
     assert "; Path=/; " in cookie
-    assert asked("GET", Cookie=cookie.partition(";")[0]) == (200, "")
+    halves = {"Cookie": cookie.partition(";")[0], KEY: session["session_key"]}
+    assert asked("GET", halves)[0]["signed_in"] is True
 
 
 def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
@@ -164,7 +175,8 @@ def test_session_acts_in_the_name_of_its_token(service: RunningService) -> None:
 
 @pytest.mark.parametrize("path", ["/metrics", "/subscriptions", "//v1/vms", "/V1/vms"])
 def test_cookie_is_ignored_elsewhere(browser: Browser, path: str) -> None:
-    answer = send_request("GET", browser.control + path, Cookie=browser.cookie)
+    url, key = browser.control + path, browser.key
+    answer = send_request("GET", url, Cookie=browser.cookie, Forewarn_Session_Key=key)
     assert answer.status == 401
     assert "Set-Cookie" not in answer.headers
 
@@ -180,13 +192,15 @@ def test_cookie_is_not_accepted_as_a_token(browser: Browser) -> None:
 def test_cookie_of_another_service_is_ignored(browser: Browser, name: str) -> None:
     port = urlsplit(browser.control).port
     for cookie_name in (name, f"__Host-forewarn-{port}"):
-        answer = replace(browser, name=cookie_name).request("GET", "/v1/vms")
+        other = replace(browser, name=cookie_name, key="")
+        answer = other.request("GET", "/v1/vms")
+        assert "a bearer token is needed" in answer.detail
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 
 
 def test_empty_cookie_is_ignored(browser: Browser) -> None:
-    answer = replace(browser, value="").request("GET", "/v1/vms")
+    answer = replace(browser, value="", key="").request("GET", "/v1/vms")
     assert "a bearer token is needed" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
@@ -235,11 +249,15 @@ def test_changes_need_proof_of_our_own_page(
 
 
 def test_sec_fetch_site_same_origin_is_sufficient_proof(
-    browser: Browser,
+    shared: RunningService,
 ) -> None:
-    url = f"{browser.control}/v1/session"
+    browser = sign_in(shared)
     answer = send_request(
-        "DELETE", url, Cookie=browser.cookie, Sec_Fetch_Site="same-origin"
+        "DELETE",
+        f"{browser.control}/v1/session",
+        Cookie=browser.cookie,
+        Forewarn_Session_Key=browser.key,
+        Sec_Fetch_Site="same-origin",
     )
     assert answer.status == 204
 
@@ -265,11 +283,12 @@ def test_only_our_own_page_can_read_with_the_cookie(
 # --- end of a session --------------------------------------------------------
 
 
-def session_cookie(first: str, *, lasts: int) -> str:
+def session_cookie(first: str, key: str, *, lasts: int) -> str:
     """Return a session cookie of the admin token, sealed as the service does."""
     digest = sha256(first.encode()).hexdigest()
     ends = int(SystemClock().now().timestamp()) + lasts
-    return seal(PortalSession(token=None, ends=ends), key_for(root_key(digest), digest))
+    session = PortalSession(token=None, ends=ends, digest=key_digest(key))
+    return seal(session, key_for(root_key(digest), digest))
 
 
 def is_removed(browser: Browser, answer: ReceivedResponse) -> bool:
@@ -278,20 +297,108 @@ def is_removed(browser: Browser, answer: ReceivedResponse) -> bool:
     return answer.headers.get_all("Set-Cookie") == [deletion]
 
 
-def test_sign_out_deletes_the_cookie(browser: Browser) -> None:
+def test_sign_out_ends_the_session_and_deletes_its_cookie(
+    service: RunningService,
+) -> None:
+    browser, other = sign_in(service), sign_in(service)
     answer = browser.request("DELETE", "/v1/session")
     assert answer.status == 204
     assert is_removed(browser, answer)
+    replayed = browser.request("GET", "/v1/vms")
+    assert (replayed.status, replayed.detail) == (401, Lapsed.SIGNED_OUT.value)
+    assert is_removed(browser, replayed)
+    assert browser.request("DELETE", "/v1/session").status == 401
+    assert other.request("GET", "/v1/vms").status == 200
+    assert refusals(service) == {}
+
+
+def test_a_restart_ends_no_session_and_revives_none(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    with a_service(tmp_path, store=store) as before:
+        ended, stays = sign_in(before), sign_in(before)
+        assert ended.request("DELETE", "/v1/session").status == 204
+    with a_service(tmp_path, store=store) as after:
+        name = f"forewarn-{urlsplit(after.control).port}"
+        statuses = [
+            replace(browser, control=after.control, name=name)
+            .request("GET", "/v1/vms")
+            .status
+            for browser in (ended, stays)
+        ]
+    assert statuses == [401, 200]
+
+
+def test_sign_out_closes_the_streams_of_the_session(service: RunningService) -> None:
+    browser = sign_in(service)
+    headers = {"Cookie": browser.cookie, KEY: browser.key}
+    request = Request(f"{service.control}/v1/stream", headers=headers)
+    with urlopen(request, timeout=PATIENCE) as stream:
+        assert stream.readline() == b": the journal of forewarn\n"
+        assert browser.request("DELETE", "/v1/session").status == 204
+        assert b"still here" not in stream.read()  # the first keep-alive comes later
+
+
+# --- the key -----------------------------------------------------------------
+
+
+def test_cookie_without_its_key_is_refused_but_kept(shared: RunningService) -> None:
+    browser = sign_in(shared)
+    before = refusals(shared)
+    for method, path in (("GET", "/v1/vms"), ("POST", "/v1/vms/web-0/restart")):
+        answer = replace(browser, key="").request(method, path)
+        assert (answer.status, answer.detail) == (401, Lapsed.NO_KEY.value)
+        assert "Set-Cookie" not in answer.headers
+    assert refusals(shared) == before
+    assert browser.request("GET", "/v1/vms").status == 200
+
+
+def test_key_of_another_session_is_refused_as_a_guess(serve: Serve) -> None:
+    service = serve()
+    browser, other = sign_in(service), sign_in(service)
+    answer = replace(browser, key=other.key).request("GET", "/v1/vms")
+    assert (answer.status, answer.detail) == (401, Lapsed.WRONG_KEY.value)
+    assert "Set-Cookie" not in answer.headers
+    assert refusals(service) == {"127.0.0.1": 1}
+
+
+def test_key_without_a_cookie_belongs_to_a_session_that_has_ended(
+    browser: Browser,
+) -> None:
+    answer = browser.request("GET", "/v1/session", Cookie="")
+    assert (answer.status, answer.detail) == (401, Lapsed.OVER.value)
+
+
+def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
+    serve: Serve,
+) -> None:
+    service = serve()
+    browser = replace(sign_in(service), value="1..9999999999.AAAA", key="")
+    answer = browser.request("GET", "/v1/session")
+    assert (answer.status, answer.detail) == (401, Lapsed.BEFORE_UPGRADE.value)
+    assert is_removed(browser, answer)
+    assert refusals(service) == {}
+
+
+def test_challenge_tells_invalid_from_missing_credentials(browser: Browser) -> None:
+    url = f"{browser.control}/v1/session"
+    missing = send_request("GET", url)
+    invalid = replace(browser, value="x").request("GET", "/v1/session")
+    assert missing.headers["WWW-Authenticate"] == "Bearer"
+    assert invalid.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+# --- other ends --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "value",
     [
         "x",
-        "1..9999999999.",
-        "1..9999999999.AAAA",
-        "2..1.x",
-        "1.nobody.1.x",
+        "2..9999999999.",
+        "2..9999999999.AAAA.",
+        "2..9999999999.AAAA.AAAA",
+        "3..1.x.x",
+        "2.nobody.1.x.x",
         "\xff",
         '"',
     ],
@@ -310,12 +417,12 @@ def test_session_expires_after_twelve_hours_without_counting_as_a_guess(
 ) -> None:
     service = serve()
     browser = sign_in(service)
-    nearly = replace(browser, value=session_cookie(TOKEN, lasts=60))
+    nearly = replace(browser, value=session_cookie(TOKEN, browser.key, lasts=60))
     assert nearly.request("GET", "/v1/vms").status == 200
-    over = replace(browser, value=session_cookie(TOKEN, lasts=0))
+    over = replace(browser, value=session_cookie(TOKEN, browser.key, lasts=0))
     answers = [over.request("GET", "/v1/vms") for _ in range(25)]
     assert {answer.status for answer in answers} == {401}
-    assert answers[0].detail == "the session is over; sign in again"
+    assert answers[0].detail == "the session has ended; sign in again"
     assert is_removed(browser, answers[0])
     assert refusals(service) == {}
 
@@ -337,7 +444,7 @@ def test_session_ends_when_its_token_is_revoked(service: RunningService) -> None
 def test_guessing_sessions_is_counted_and_rate_limited(serve: Serve) -> None:
     service = serve()
     browser = sign_in(service)
-    wrong = replace(browser, value="1..9999999999.guess")
+    wrong = replace(browser, value="2..9999999999.x.guess")
     answers = [wrong.request("GET", "/v1/vms") for _ in range(25)]
     assert [answer.status for answer in answers[:20]] == [401] * 20
     # Fewer than five are refused if the requests took several seconds.

@@ -1,4 +1,4 @@
-"""A signed-in browser: session cookie and the headers of the portal's own page."""
+"""A signed-in browser: session cookie, key and the headers of the portal's page."""
 
 import json
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from tests.server.support.service import ReceivedResponse, RunningService, send_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """A browser with one cookie that shows a page of the service."""
+    """A browser with one session that shows a page of the service."""
 
     control: str
     name: str
     value: str
+    key: str
 
     @property
     def cookie(self) -> str:
@@ -28,6 +29,8 @@ class Browser:
         """Send a request as the portal's page does, unless `headers` override it."""
         data = None if body is None else json.dumps(body).encode()
         own = {"Cookie": self.cookie, "Content_Type": "application/json"}
+        if self.key:
+            own["Forewarn_Session_Key"] = self.key
         if method not in ("GET", "HEAD"):
             own["Origin"] = self.control
         answer = send_request(method, self.control + path, data, **{**own, **headers})
@@ -48,7 +51,12 @@ def sign_in(service: RunningService, **headers: Any) -> Browser:
     answer = service.request("POST", "/v1/session", **headers)
     assert answer.status == 201, answer.body
     cookie = only_cookie(answer)
-    return Browser(control=service.control, name=cookie.key, value=cookie.value)
+    return Browser(
+        control=service.control,
+        name=cookie.key,
+        value=cookie.value,
+        key=answer.json["session_key"],
+    )
 
 
 def session_of(browser: Browser) -> Any:

@@ -18,7 +18,7 @@ from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import ForewarnError, InvalidInput
-from forewarn.logs import log_to_stderr
+from forewarn.logs import CleanFormatter, log_to_stderr
 from forewarn.notifiers.targets import NOTIFICATIONS
 from forewarn.signals import stop_on_signals
 
@@ -137,7 +137,7 @@ def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) ->
 
 
 def _start_log(config: Config) -> None:
-    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    text = CleanFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     log_to_stderr(config.log_format, config.log_level, text)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -515,6 +515,12 @@ class SessionView(View):
     may: list[str]
 
 
+class StartedSessionView(SessionView):
+    """A new session with its key, which is shown only once."""
+
+    session_key: str
+
+
 class AliveView(View):
     """The service runs."""
 

@@ -1,6 +1,6 @@
 // Entry point: creates the application and renders it.
 
-import { Api, otherTabs, RequestError } from "./service/api.js";
+import { Api, otherTabs, RequestError, SessionKey } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
 import { Shell } from "./shell.js";
@@ -10,14 +10,23 @@ import { AppContext, html, render, useEffect, useMemo, useState } from "./view.j
 
 /** @typedef {import("./types").Session} Session */
 
+/**
+ * @typedef {object} FoundSession
+ * @property {Session | null} session null if signed out
+ * @property {string} why the reason for having to sign in again, if there is one
+ */
+
 const SECOND = 1000;
 
-/** @param {{first: Session | null}} props the session at first; null if signed out */
+const KEY = new SessionKey();
+const SIGNED_OUT = "You are signed out."; // in another tab
+
+/** @param {{first: FoundSession}} props */
 function Root({ first }) {
-  const [session, setSession] = useState(first);
-  const [reason, setReason] = useState(""); // for having to sign in again
+  const [session, setSession] = useState(first.session);
+  const [reason, setReason] = useState(first.why); // for having to sign in again
   const { toasts, notify, drop, clear } = useToasts();
-  const tabs = useMemo(() => otherTabs(() => void fetchSession().then(setSession)), []);
+  const tabs = useMemo(() => otherTabs(() => void fetchSession().then(follow)), []);
   const app = useMemo(() => createApp(session, notify, end), [session]);
 
   useEffect(() => (session ? connect(app) : undefined), [app]);
@@ -25,8 +34,14 @@ function Root({ first }) {
 
   /** @param {string} why */
   function end(why) {
-    if (session) setReason(why); // else a sign-in was rejected
+    if (session) setReason(why || SIGNED_OUT); // else a sign-in was rejected
     setSession(null);
+  }
+
+  /** @param {FoundSession} found after a change in another tab */
+  function follow(found) {
+    setReason(found.session ? "" : found.why || SIGNED_OUT);
+    setSession(found.session);
   }
 
   /** @param {Session | null} changed */
@@ -72,20 +87,22 @@ function createApp(session, notify, signedOut) {
 
 /** @param {(why: string) => void} signedOut */
 function createApi(signedOut) {
-  return new Api((path, init) => fetch(path, init), signedOut);
+  return new Api((path, init) => fetch(path, init), signedOut, KEY);
 }
 
 /**
  * Fetch the current session; retry until the service responds.
- * @returns {Promise<Session | null>}
+ * @returns {Promise<FoundSession>}
  */
 async function fetchSession() {
-  const api = createApi(() => {});
+  let why = "";
+  const api = createApi((reason) => (why = reason));
   for (;;) {
     try {
-      return await api.get("/v1/session");
+      return { session: await api.get("/v1/session"), why: "" };
     } catch (error) {
-      if (error instanceof RequestError && error.status === 401) return null;
+      const isSignedOut = error instanceof RequestError && error.status === 401;
+      if (isSignedOut) return { session: null, why };
       await new Promise((resolve) => setTimeout(resolve, SECOND));
     }
   }

@@ -1,4 +1,4 @@
-"""Session cookie, and the limit on wrong tokens."""
+"""Session cookie and key, and the limit on wrong tokens."""
 
 import logging
 import time
@@ -18,7 +18,8 @@ _ALLOWED = 20  # rejected tokens in a row
 _REFILL = 3.0  # seconds until one more is allowed
 _MAX_ADDRESSES = 10_000
 
-_SESSION_PATHS = "/v1/"  # elsewhere, the cookie is ignored
+_SESSION_PATHS = "/v1/"  # elsewhere, cookie and key are ignored
+_KEY = "forewarn-session-key"  # the header
 _COOKIE_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict"
 # Values of Sec-Fetch-Site.
 _SAME_ORIGIN = "same-origin"
@@ -33,12 +34,13 @@ def token_attempts(monotonic: Callable[[], float] = time.monotonic) -> RateLimit
     return RateLimit(1 / _REFILL, monotonic, burst=_ALLOWED, max_callers=_MAX_ADDRESSES)
 
 
-def session_in(scope: Scope) -> str | None:
-    """Return the session of a request; None if it has none that is accepted."""
+def session_in(scope: Scope) -> tuple[str | None, str | None]:
+    """Return cookie and key of a request's session; None for what it has not."""
     if not scope["path"].startswith(_SESSION_PATHS):
-        return None
-    cookies = "; ".join(Headers(scope=scope).getlist("cookie"))
-    return cookie_parser(cookies).get(_cookie_name(scope)) or None
+        return None, None
+    headers = Headers(scope=scope)
+    cookies = cookie_parser("; ".join(headers.getlist("cookie")))
+    return cookies.get(_cookie_name(scope)) or None, headers.get(_KEY) or None
 
 
 def is_same_origin(scope: Scope) -> bool:

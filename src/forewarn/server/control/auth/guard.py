@@ -31,6 +31,13 @@ _OTHER_ORIGIN = (
     "who is signed in acts by the portal's own page; others show a token, and no cookie"
 )
 
+#: Sessions that the service itself has started: requests with them are not guesses.
+_NO_GUESSES = frozenset(
+    {Lapsed.OVER, Lapsed.SIGNED_OUT, Lapsed.NO_KEY, Lapsed.BEFORE_UPGRADE}
+)
+#: The cookie may still be good. Otherwise opening an API path would sign the user out.
+_KEEPS_COOKIE = frozenset({Lapsed.NO_KEY, Lapsed.WRONG_KEY})
+
 
 class _Refused(Exception):
     """A token that was valid when the request began is no longer valid."""
@@ -87,27 +94,32 @@ class Guard:
 
     def _holder(self, scope: Scope) -> TokenHolder | Response:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
-        session = credentials.session_in(scope)
+        session, key = credentials.session_in(scope)
         if scheme.lower() == "bearer" and text.strip():
             holder = self._services.tokens.holder_of(text.strip())
             if isinstance(holder, TokenHolder):
                 return holder
             return self._refuse(scope, holder)
-        if session is None:
-            return _unknown(scope, _NO_TOKEN)
+        if session is None and key is None:
+            return refusal(scope, 401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
+        if session is None:  # the browser has dropped the cookie at its end
+            return _unknown(scope, Lapsed.OVER.value)
         if not credentials.is_same_origin(scope):
             return refusal(scope, 403, _OTHER_ORIGIN)
-        return self._signed_in(scope, session)
+        return self._signed_in(scope, session, key)
 
-    def _signed_in(self, scope: Scope, session: str) -> TokenHolder | Response:
-        holder = self._services.sessions.holder_of(session)
+    def _signed_in(
+        self, scope: Scope, session: str, key: str | None
+    ) -> TokenHolder | Response:
+        holder = self._services.sessions.holder_of(session, key)
         if isinstance(holder, TokenHolder):
             return holder
-        if holder is Lapsed.OVER:  # a genuine session, not a guess
+        if holder in _NO_GUESSES:
             response = _unknown(scope, holder.value)
         else:
             response = self._refuse(scope, holder)
-        response.headers.update(credentials.remove_session_cookie(scope))
+        if holder not in _KEEPS_COOKIE:
+            response.headers.update(credentials.remove_session_cookie(scope))
         return response
 
     def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
@@ -126,7 +138,9 @@ class Guard:
 
 
 def _unknown(scope: Scope, detail: str) -> Response:
-    return refusal(scope, 401, detail, {"WWW-Authenticate": "Bearer"})
+    # RFC 6750: the error sets it apart from a request without credentials.
+    challenge = 'Bearer error="invalid_token"'
+    return refusal(scope, 401, detail, {"WWW-Authenticate": challenge})
 
 
 def _forbidden(scope: Scope, holder: TokenHolder, permission: Permission) -> Response:

@@ -112,24 +112,32 @@ def show_session(by: Caller) -> Json:
     return _session_view(by)
 
 
-@session_router.post("/v1/session", status_code=201, response_model=m.SessionView)
+@session_router.post(
+    "/v1/session", status_code=201, response_model=m.StartedSessionView
+)
 def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
-    """Sign in with a token: a cookie stands for it from now on, for twelve hours."""
-    if by.signed_in_until is not None:
+    """Sign in with a token: a cookie and a key replace it, for twelve hours.
+
+    The key is only in this response. Each request needs the cookie, and the key in the
+    header `Forewarn-Session-Key`.
+    """
+    if by.session is not None:
         raise HTTPException(
             401,
             "who signs in shows a token; a session does not begin another",
             {"WWW-Authenticate": "Bearer"},
         )
-    session, holder = services.sessions.begin(by)
-    headers = credentials.set_session_cookie(request.scope, session)
-    return json_response(_session_view(holder), 201, headers)
+    session = services.sessions.begin(by)
+    headers = credentials.set_session_cookie(request.scope, session.cookie)
+    view = {**_session_view(session.holder), "session_key": session.key}
+    return json_response(view, 201, headers)
 
 
 @session_router.delete("/v1/session", status_code=204)
-def sign_out(request: Request, by: Caller) -> Response:
-    """Sign out: the browser forgets the session."""
-    del by
+def sign_out(request: Request, services: ServicesDep, by: Caller) -> Response:
+    """Sign out: end the session, close its streams and delete its cookie."""
+    services.sessions.end(by)
+    request.app.state.streams.ring()
     return Response(
         status_code=204, headers=credentials.remove_session_cookie(request.scope)
     )
@@ -141,7 +149,7 @@ def _session_view(holder: TokenHolder) -> Json:
         "name": holder.name,
         "role": holder.role,
         "group": holder.group,
-        "signed_in": holder.signed_in_until is not None,
+        "signed_in": holder.session is not None,
         "expires_at": holder.signed_in_until,
         "may": _actions_of(holder.role),
     }

@@ -19,16 +19,51 @@ const BAD_TOKEN = "That is no token: it has characters that cannot be sent.";
 const READ_TIMEOUT = 20_000; // ms; a read usually takes less than one second
 
 const SESSION_CHANNEL = "forewarn-session";
+const KEY_ITEM = "forewarn-session-key"; // in localStorage
+const KEY_HEADER = "Forewarn-Session-Key";
 
-/** Sends requests; the browser adds the session cookie. */
+/**
+ * The half of the session that is not in the cookie. Browsers send cookies to every port
+ * of a host, but storage belongs to one port; all tabs of this port share it.
+ */
+export class SessionKey {
+  constructor() {
+    this.held = ""; // used if the browser does not allow storage
+  }
+
+  /** @returns {string} empty if there is none */
+  get() {
+    try {
+      return localStorage.getItem(KEY_ITEM) ?? "";
+    } catch {
+      return this.held;
+    }
+  }
+
+  /** @param {string} key empty to remove it */
+  set(key) {
+    this.held = key;
+    try {
+      if (key) localStorage.setItem(KEY_ITEM, key);
+      else localStorage.removeItem(KEY_ITEM);
+    } catch {
+      // no storage: the session lasts as long as this page
+    }
+  }
+}
+
+/** Sends requests with the session's key; the browser adds the session cookie. */
 export class Api {
   /**
    * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
-   * @param {(why: string) => void} signedOut called when the session is over
+   * @param {(why: string) => void} signedOut called when the session is over, with the
+   *   reason; it is empty if the request had no session at all
+   * @param {SessionKey} key
    */
-  constructor(fetch, signedOut) {
+  constructor(fetch, signedOut, key = new SessionKey()) {
     this.fetch = fetch;
     this.signedOut = signedOut;
+    this.key = key;
   }
 
   /**
@@ -74,12 +109,16 @@ export class Api {
   async signIn(token) {
     if (/[^\x20-\xff]/.test(token)) throw new RequestError(0, BAD_TOKEN);
     const headers = { Authorization: `Bearer ${token}` };
-    return this.request("POST", "/v1/session", { headers });
+    const started = await this.request("POST", "/v1/session", { headers });
+    const { session_key: key, ...session } = started;
+    this.key.set(key);
+    return session;
   }
 
-  /** @returns {Promise<any>} */
-  signOut() {
-    return this.request("DELETE", "/v1/session", {});
+  /** End the session on the service, and forget its key. */
+  async signOut() {
+    await this.request("DELETE", "/v1/session", {});
+    this.key.set("");
   }
 
   /**
@@ -100,7 +139,10 @@ export class Api {
    * @param {RequestInit} init
    */
   fetchResponse(path, init) {
-    return orNoResponse(this.fetch(path, { cache: "no-store", ...init }), init.signal);
+    const key = this.key.get();
+    const headers = { ...init.headers, ...(key && { [KEY_HEADER]: key }) };
+    const sent = this.fetch(path, { cache: "no-store", ...init, headers });
+    return orNoResponse(sent, init.signal);
   }
 
   /**
@@ -110,9 +152,17 @@ export class Api {
   async errorOf(response) {
     const body = await response.json().catch(() => null);
     const detail = body?.detail ?? `The service answers ${response.status}.`;
-    if (response.status === 401) this.signedOut(detail);
+    if (response.status === 401) this.signedOut(hadSession(response) ? detail : "");
     return new RequestError(response.status, detail);
   }
+}
+
+/**
+ * Whether a 401 is about a session or token that is not valid, not about a missing one.
+ * @param {Response} response
+ */
+function hadSession(response) {
+  return response.headers.get("WWW-Authenticate")?.includes("error=") ?? false;
 }
 
 /**
@@ -147,8 +197,8 @@ export function newKey() {
 }
 
 /**
- * Connect to the other tabs of this browser. They share the session cookie, so signing
- * in or out in one tab applies to all of them.
+ * Connect to the other tabs of this browser. They share the session's cookie and key, so
+ * signing in or out in one tab applies to all of them.
  * @param {() => void} changed called when another tab has signed in or out
  * @returns {{notify: () => void}}
  */
