@@ -32,6 +32,7 @@ from forewarn.errors import ForewarnError
 from forewarn.notifiers.registry import make_notifier
 from forewarn.plugins import close_plugin, open_plugin
 from forewarn.ports import Clock
+from forewarn.server.control.http.shares import ConnectionShares
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestObserver
@@ -54,7 +55,7 @@ from forewarn.service.setup import (
 from forewarn.service.sockets import (
     bound_address,
     connection_limits,
-    control_connections,
+    control_places,
     listen,
 )
 
@@ -331,6 +332,8 @@ class Service:
         from forewarn.server.control.routes.journal import JournalStreams
         from forewarn.server.metrics.sources import MetricSources
 
+        proxies = self._config.trusted_proxies
+        shares = ConnectionShares(control_places(), proxies)
         streams = self._streams = JournalStreams()
         services = Services(
             engine=self.engine,
@@ -360,9 +363,9 @@ class Service:
             [control_socket],
             in_public(app, names),
             streams.close,
-            connections=control_connections(),
+            shares=shares,
             tls=tls,
-            is_proxied=bool(self._config.control_host),
+            proxies=proxies,
         )
         control.start()
         cleanup.callback(control.stop)

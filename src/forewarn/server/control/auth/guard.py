@@ -3,7 +3,6 @@
 Without a valid token a request is refused, whatever else is wrong with it.
 """
 
-from ipaddress import ip_address
 from math import ceil
 
 from starlette.datastructures import Headers
@@ -21,6 +20,7 @@ from forewarn.server.control.auth.permissions import (
     permission_for,
 )
 from forewarn.server.control.context import Services
+from forewarn.server.control.http.shares import caller_network
 from forewarn.server.error_responses import refusal
 
 _NO_TOKEN = (
@@ -148,11 +148,4 @@ def _forbidden(scope: Scope, holder: TokenHolder, permission: Permission) -> Res
 def _address_of(scope: Scope) -> str:
     """Return the client's address; an IPv6 /64 network counts as one address."""
     client = scope.get("client")
-    try:
-        address = ip_address(client[0] if client else "")
-    except ValueError:  # a proxy may send anything
-        return "unknown"
-    if address.version == 6 and not address.is_loopback:
-        mapped = address.ipv4_mapped
-        return str(mapped) if mapped else f"{ip_address(int(address) >> 64 << 64)}/64"
-    return str(address)
+    return caller_network(client[0] if client else "")
