@@ -21,11 +21,14 @@ from uvicorn.server import ServerState
 from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
-    InvalidRequests,
     control_connection,
 )
 from forewarn.server.control.http.server import ControlPlane
-from forewarn.server.control.http.shares import ConnectionPlaces, ConnectionShares
+from forewarn.server.control.http.shares import (
+    ConnectionPlaces,
+    ConnectionShares,
+    InvalidRequests,
+)
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.control.routes.journal import JournalStreams
 
@@ -67,6 +70,7 @@ def a_plane(
             app,
             JournalStreams().close,
             shares=ConnectionShares(ConnectionPlaces(total=connections)),
+            invalid_requests=InvalidRequests(),
             tls=tls,
             timeouts=timeouts or ConnectionTimeouts(),
         )

@@ -17,12 +17,10 @@ versions in pyproject.toml was tried, and a test names what an upgrade has broke
 """
 
 import asyncio
-import logging
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 from urllib.parse import unquote
 
 import httptools
@@ -33,13 +31,12 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from forewarn.server.control.http.origin import SECURITY_HEADERS
-from forewarn.server.control.http.shares import ConnectionEnd, ConnectionShares
+from forewarn.server.control.http.shares import (
+    ConnectionEnd,
+    ConnectionShares,
+    InvalidRequests,
+)
 from forewarn.server.error_responses import refusal
-
-_log = logging.getLogger(__name__)
-
-#: `call_later` of an event loop.
-CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
 
 _MAX_HEAD = 64 * 1024  # bytes
 _HEADER_OVERHEAD = 3  # bytes of a header besides name and value: colon, line end
@@ -48,9 +45,6 @@ _REFUSED: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Connection": "close",
 }
-_LOG_INTERVAL = 60.0  # seconds
-_MAX_ADDRESSES = 10  # named in a log line
-_OTHER_ADDRESSES = "other addresses"
 _STOPPING = "the service is stopping; nothing was changed, send the request again"
 
 
@@ -63,32 +57,6 @@ class ConnectionTimeouts:
     head: float = 30.0  # from its first byte
     unread: float = 30.0  # while a client reads nothing of a response
     linger: float = 2.0  # after a response that precedes the end of the body
-
-
-class InvalidRequests:
-    """Counts requests that are not HTTP, or want an upgrade; logs a line a minute."""
-
-    def __init__(self) -> None:
-        """Start at zero."""
-        self.total = 0
-        self._recent: Counter[str] = Counter()  # by address, since the last line
-
-    def add(self, address: str, call_later: CallLater) -> None:
-        """Count a request from `address`; log soon, by `call_later`."""
-        self.total += 1
-        if not self._recent:
-            call_later(_LOG_INTERVAL, self.log)
-        is_named = address in self._recent or len(self._recent) < _MAX_ADDRESSES
-        self._recent[address if is_named else _OTHER_ADDRESSES] += 1
-
-    def log(self) -> None:
-        """Log what was counted since the last line, if anything."""
-        recent, self._recent = self._recent, Counter()
-        if recent:
-            _log.warning(
-                "invalid requests to the control plane in the last minute: %s",
-                ", ".join(f"{n} from {name}" for name, n in recent.most_common()),
-            )
 
 
 class ControlConnection(HttpToolsProtocol):

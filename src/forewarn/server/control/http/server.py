@@ -18,10 +18,9 @@ from starlette.types import ASGIApp
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
     ControlConnection,
-    InvalidRequests,
     control_connection,
 )
-from forewarn.server.control.http.shares import ConnectionShares
+from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 
 _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
@@ -40,6 +39,7 @@ class ControlPlane:
         on_stop: Callable[[], None],
         *,
         shares: ConnectionShares,
+        invalid_requests: InvalidRequests,
         tls: ssl.SSLContext | None = None,  # None for plain HTTP
         timeouts: ConnectionTimeouts = _TIMEOUTS,
         proxies: Sequence[str] = (),
@@ -50,8 +50,8 @@ class ControlPlane:
         """
         self._sockets = list(sockets)
         self._tls = tls
-        self.invalid = InvalidRequests()
-        self._protocol = control_connection(shares, timeouts, self.invalid)
+        self._invalid = invalid_requests
+        self._protocol = control_connection(shares, timeouts, invalid_requests)
         self._on_stop = on_stop
         self._server = _Server(
             uvicorn.Config(
@@ -102,7 +102,7 @@ class ControlPlane:
         for acceptor in acceptors:
             acceptor.close()
         await server.shutdown(sockets=self._sockets)
-        self.invalid.log()
+        self._invalid.log()
 
     def _connection(self) -> ControlConnection:
         server = self._server

@@ -15,11 +15,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 _log = logging.getLogger(__name__)
 
 _LOOPBACK = "loopback"
+_LOG_INTERVAL = 60.0  # seconds
+_MAX_ADDRESSES = 10  # named in a log line
+_OTHER_ADDRESSES = "other addresses"
+
+#: `call_later` of an event loop.
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
 
 
 class SharedConnection(Protocol):
@@ -158,6 +164,32 @@ class ConnectionShares:
             f"{address} has" if is_own else "there are",
             self._counts[key] if is_own else self.count,
         )
+
+
+class InvalidRequests:
+    """Counts requests that are not HTTP, or want an upgrade; logs a line a minute."""
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self.total = 0
+        self._recent: Counter[str] = Counter()  # by address, since the last line
+
+    def add(self, address: str, call_later: CallLater) -> None:
+        """Count a request from `address`; log soon, by `call_later`."""
+        self.total += 1
+        if not self._recent:
+            call_later(_LOG_INTERVAL, self.log)
+        is_named = address in self._recent or len(self._recent) < _MAX_ADDRESSES
+        self._recent[address if is_named else _OTHER_ADDRESSES] += 1
+
+    def log(self) -> None:
+        """Log what was counted since the last line, if anything."""
+        recent, self._recent = self._recent, Counter()
+        if recent:
+            _log.warning(
+                "invalid requests to the control plane in the last minute: %s",
+                ", ".join(f"{n} from {name}" for name, n in recent.most_common()),
+            )
 
 
 def _key_of(address: str) -> str:
