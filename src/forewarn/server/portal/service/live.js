@@ -177,7 +177,7 @@ export class Live {
       timer = setTimeout(end, SILENCE_TIMEOUT);
     };
     try {
-      const query = `after=${model.position}&also=clock&also=faults&also=limits`;
+      const query = `after=${model.position}&also=clock&also=limits&also=faults`;
       const init = { signal: attempt.signal };
       const response = await this.api.fetchResponse(`/v1/stream?${query}`, init);
       if (!response.ok || !response.body) throw await this.api.errorOf(response);
