@@ -222,19 +222,24 @@ def test_slow_first_head_gets_408() -> None:
         assert status_line_of(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
 
 
+async def respond_at_length(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with more than the kernel buffers."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    part = {"type": "http.response.body", "body": b"a" * 65536, "more_body": True}
+    for _ in range(500):
+        await send(part)
+    await send({"type": "http.response.body", "body": b""})
+
+
 def test_a_client_that_reads_no_response_is_disconnected() -> None:
     has_ended = Event()
 
-    async def respond_at_length(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        part = {"type": "http.response.body", "body": b"a" * 65536, "more_body": True}
-        for _ in range(500):  # more than the kernel buffers
-            await send(part)
-        await send({"type": "http.response.body", "body": b""})
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        await respond_at_length(scope, receive, send)
         has_ended.set()
 
     with (
-        a_plane(respond_at_length, timeouts=ConnectionTimeouts(unread=0.2)) as place,
+        a_plane(respond, timeouts=ConnectionTimeouts(unread=0.2)) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(GET)
@@ -386,6 +391,17 @@ def test_an_incomplete_body_is_refused_at_a_stop(
         response = all_of(client)
     assert response.startswith(b"HTTP/1.1 503 Service Unavailable")
     assert b"the service is stopping" in response
+    assert caplog.messages == []
+
+
+def test_a_client_that_reads_nothing_is_disconnected_at_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ExitStack() as stack:
+        with a_plane(respond_at_length) as place:
+            client = stack.enter_context(socket.create_connection(place, PATIENCE))
+            client.sendall(GET)
+            assert client.recv(1) == b"H"
     assert caplog.messages == []
 
 

@@ -45,6 +45,7 @@ _REFUSED: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Connection": "close",
 }
+_LAST_READ = 1.5  # seconds to read a response when the service stops
 _STOPPING = "the service is stopping; nothing was changed, send the request again"
 
 
@@ -121,8 +122,13 @@ class ControlConnection(HttpToolsProtocol):
             self._handshake.cancel()
 
     def shutdown(self) -> None:
-        """Prepare to stop: refuse a request whose body has not arrived."""
+        """Prepare to stop: do not wait for a body, nor long for a client to read.
+
+        Otherwise uvicorn would cancel the request later, and log a traceback.
+        """
         super().shutdown()
+        if self.flow.write_paused:
+            self.loop.call_later(_LAST_READ, self.transport.abort)
         if self._in_body and not self.pipeline and not self.cycle.response_started:
             self._respond(503, _STOPPING, {"Retry-After": "5"})
             self.transport.close()
