@@ -397,11 +397,10 @@ def test_an_incomplete_body_is_refused_at_a_stop(
 def test_a_client_that_reads_nothing_is_disconnected_at_a_stop(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with ExitStack() as stack:
-        with a_plane(respond_at_length) as place:
-            client = stack.enter_context(socket.create_connection(place, PATIENCE))
-            client.sendall(GET)
-            assert client.recv(1) == b"H"
+    with ExitStack() as stack, a_plane(respond_at_length) as place:
+        client = stack.enter_context(socket.create_connection(place, PATIENCE))
+        client.sendall(GET)
+        assert client.recv(1) == b"H"
     assert caplog.messages == []
 
 
