@@ -275,6 +275,24 @@ def test_certificate_and_key_are_required_together(flag: str) -> None:
         from_flags(**{flag: "file.pem"})
 
 
+def test_loopback_is_a_trusted_proxy_if_a_host_is_configured() -> None:
+    assert from_flags().trusted_proxies == ()
+    assert from_flags(control_host=["a"]).trusted_proxies == ("127.0.0.1", "::1")
+
+
+def test_trusted_proxies_can_be_named() -> None:
+    named = ("10.0.0.2/32", "fd00::/8")
+    assert from_flags(control_proxy=["10.0.0.2", "fd00::/8"]).trusted_proxies == named
+    text = "10.0.0.2, fd00::/8"
+    assert from_environment(FOREWARN_CONTROL_PROXY=text).trusted_proxies == named
+    none = from_file({"control": {"hosts": ["a"], "proxies": []}})
+    assert none.trusted_proxies == ()
+    none = from_flags(control_host=["a"], control_proxy=["none"])
+    assert none.trusted_proxies == ()
+    with pytest.raises(InvalidInput, match="--control-proxy: expected an address"):
+        from_flags(control_proxy=["proxy.example"])
+
+
 def test_control_hosts_are_read_in_any_case() -> None:
     names = ("a.example", "b")
     assert from_flags(control_host=["A.Example.", "b"]).control_host == names

@@ -1,11 +1,14 @@
-"""The clock bar of fast and manual clocks, and the list of injected faults."""
+"""The clock bar of fast and manual clocks, injected faults, and limited tokens."""
 
+from contextlib import ExitStack
 from datetime import datetime
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Serve
 from tests.browser.portal_user import PortalUser
+from tests.server.control.test_token_limits import open_streams
+from tests.server.control.test_tokens import client_with_token
 from tests.server.support.service import RunningService
 
 _SHIFT = """() => new Promise((told) => {
@@ -119,6 +122,16 @@ def test_faults_are_shown_while_they_are_active(
     expect(faults).to_contain_text("3 requests left")
     assert shared.request("DELETE", "/v1/faults").status == 204
     expect(faults).to_have_count(0)
+
+
+def test_limited_tokens_are_shown(user: PortalUser, service: RunningService) -> None:
+    team = client_with_token(service, "team", "group", group="web")
+    with ExitStack() as stack:
+        open_streams(team, stack)
+        assert team.request("GET", "/v1/stream").status == 429
+        page = user.open_page(service)
+        limits = page.get_by_role("region", name="Limited tokens")
+        expect(limits).to_contain_text("Limited: token team, 1 request refused")
 
 
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(

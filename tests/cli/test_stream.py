@@ -51,3 +51,22 @@ def test_retries_back_off_until_an_event_arrives(service: Service) -> None:
     with pytest.raises(Refused, match="enough"):
         next(entries)
     assert waited[len(BACKOFF) + 1 :] == [BACKOFF[0], BACKOFF[1]]
+
+
+TOO_MANY = json_reply({"detail": "32 streams"}, 429)
+
+
+def test_too_many_streams_are_reported_at_the_start(service: Service) -> None:
+    service.reply_with("GET", "/v1/stream", TOO_MANY)
+    with pytest.raises(Refused, match="32 streams"):
+        next(follow(ControlApi(service.url, "secret"), 0))
+
+
+def test_too_many_streams_are_temporary_once_it_has_followed(service: Service) -> None:
+    waited: list[float] = []
+    entry = an_entry(1, "Started")
+    text = f"id: 1\ndata: {json.dumps(entry)}\n\n"
+    for reply in (stream_reply(""), TOO_MANY, stream_reply(text)):
+        service.reply_with("GET", "/v1/stream", reply)
+    assert next(follow(ControlApi(service.url, "secret"), 0, waited.append)) == entry
+    assert waited == [*BACKOFF[:2]]

@@ -147,6 +147,7 @@ def test_an_incomplete_body_does_not_block_a_stop(tmp_path: Path) -> None:
         writing.socket.sendall(put + b"{")
         assert program.service.as_vm("web-0").status == 200
         check_quick_stop(program)
+        assert program.log == ""
 
 
 def test_a_thousand_long_polls_get_a_response_when_the_program_stops(

@@ -12,6 +12,7 @@ from forewarn.errors import Misunderstood, Refused, Unreachable
 #: Seconds between attempts; the last value is repeated.
 BACKOFF = (0, 1, 2, 5, 10, 30)
 
+_TOO_MANY = 429
 _SILENCE = 90.0  # seconds without data; the service sends a comment more often
 
 
@@ -23,10 +24,11 @@ def follow(
 ) -> Iterator[object]:
     """Yield entries after position `after` that match `query`, forever."""
     path = f"/v1/stream?{urlencode(query)}" if query else "/v1/stream"
-    attempt = 0
+    attempt, has_followed = 0, False
     while True:
         try:
             with api.stream(path, after=after, timeout=_SILENCE) as lines:
+                has_followed = True
                 for id_, data in read(lines):
                     position = int(id_) if id_ and id_.isdecimal() else 0
                     if position > after:
@@ -34,7 +36,9 @@ def follow(
                         if data:
                             yield _entry(data)
         except Refused as refusal:
-            if refusal.status < 500:
+            # The service may not have noticed yet that the last stream has ended.
+            is_temporary = has_followed and refusal.status == _TOO_MANY
+            if refusal.status < 500 and not is_temporary:
                 raise
         except Unreachable:
             pass

@@ -5,8 +5,9 @@ generated from `SETTINGS`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,6 +48,7 @@ SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 
 
+_LOOPBACK = ("127.0.0.1", "::1")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
 
 
@@ -74,12 +76,27 @@ def _read_host_name(value: object) -> str:
     return _host_name(name)
 
 
+def _read_proxy(value: object) -> str:
+    try:
+        return str(ip_network(read_text(value).strip(), strict=False))
+    except ValueError:
+        raise invalid_value(
+            "an address or network such as 10.0.0.0/24", value
+        ) from None
+
+
+def _read_proxies(value: object) -> tuple[str, ...]:
+    """Parse a list of addresses; `none` is the empty one."""
+    return () if value in ("none", ["none"]) else _proxies(value)
+
+
 def _at_commas(text: str) -> list[str]:
     return text.split(",")
 
 
 _host_name = matching(_HOST_NAME, "a name such as forewarn.example.org, without a port")
 _read_host_names = list_of(_read_host_name, "one or more names", split=_at_commas)
+_proxies = list_of(_read_proxy, "one or more addresses", split=_at_commas)
 _read_addresses = list_of(
     read_address, "one or more addresses", least=1, split=_at_commas
 )
@@ -188,6 +205,14 @@ class Config:
         default=[],
         metavar="NAME",
         shown_default="its addresses, and the names of this machine",
+    )
+    control_proxy: tuple[str, ...] | None = _setting(  # None for `trusted_proxies`
+        "control.proxies",
+        _read_proxies,
+        "The address or network of a proxy that is trusted to report its clients"
+        " (X-Forwarded-For); may be repeated. none: no proxy.",
+        metavar="ADDRESS",
+        shown_default="loopback if there is a --control-host, otherwise none",
     )
     store: str = _setting(
         "store.url",
@@ -415,6 +440,13 @@ class Config:
     def shown(self) -> Mapping[EventType, float]:
         """How many seconds events of each type are shown as Started at least."""
         return {kind: getattr(self, f"shown_{kind.lower()}") for kind in EventType}
+
+    @property
+    def trusted_proxies(self) -> Sequence[str]:
+        """The proxies that are trusted to report their clients."""
+        if self.control_proxy is not None:
+            return self.control_proxy
+        return _LOOPBACK if self.control_host else ()
 
     @property
     def is_open(self) -> bool:

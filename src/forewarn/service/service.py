@@ -32,6 +32,8 @@ from forewarn.errors import ForewarnError
 from forewarn.notifiers.registry import make_notifier
 from forewarn.plugins import close_plugin, open_plugin
 from forewarn.ports import Clock
+from forewarn.server.control.auth.token_limits import TokenLimits, token_shares
+from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestObserver
@@ -54,7 +56,7 @@ from forewarn.service.setup import (
 from forewarn.service.sockets import (
     bound_address,
     connection_limits,
-    control_connections,
+    control_places,
     listen,
     metadata_hosts,
 )
@@ -333,6 +335,10 @@ class Service:
         from forewarn.server.control.routes.journal import JournalStreams
         from forewarn.server.metrics.sources import MetricSources
 
+        proxies = self._config.trusted_proxies
+        places, invalid_requests = control_places(), InvalidRequests()
+        shares = ConnectionShares(places, proxies)
+        token_limits = TokenLimits(token_shares(places))
         streams = self._streams = JournalStreams()
         sessions = Sessions(self.engine, self._tokens, SystemClock())
         sessions.reload()
@@ -346,6 +352,7 @@ class Service:
             documents_position=lambda: self._documents.position,
             notifications=self._notifications,
             plane=self.plane,
+            token_limits=token_limits,
             sources=MetricSources(
                 metrics_reader=self._metrics_reader,
                 engine=self.engine,
@@ -353,6 +360,9 @@ class Service:
                 driver_runner=self._driver_runner,
                 timers=self._timers,
                 plane=self.plane,
+                connections=shares,
+                invalid_requests=invalid_requests,
+                token_limits=token_limits,
                 store_bytes=partial(store_bytes, self._config.store),
                 targets=self._notifications.targets,
             ),
@@ -364,9 +374,10 @@ class Service:
             [control_socket],
             in_public(app, names),
             streams.close,
-            connections=control_connections(),
+            shares=shares,
+            invalid_requests=invalid_requests,
             tls=tls,
-            is_proxied=bool(self._config.control_host),
+            proxies=proxies,
         )
         control.start()
         cleanup.callback(control.stop)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from forewarn.config.settings import Config
 from forewarn.configfile.values import Address
 from forewarn.errors import CannotStart
+from forewarn.server.control.http.shares import ConnectionPlaces
 from forewarn.server.metadata.limits import ConnectionLimits
 
 _CONTROL = 512  # connections to the control plane
@@ -70,9 +71,9 @@ def metadata_hosts(config: Config) -> Set[str]:
     return {*config.metadata_host, *bound, socket.gethostname().lower()}
 
 
-def control_connections() -> int:
-    """Return the maximum number of connections to the control plane."""
-    return max(min(_CONTROL, _files() // 8), 1)
+def control_places() -> ConnectionPlaces:
+    """Return how many connections the control plane may have."""
+    return ConnectionPlaces(total=max(min(_CONTROL, _files() // 8), 1))
 
 
 def _files() -> int:

@@ -9,6 +9,7 @@ import {
   targetOf,
 } from "../../../src/forewarn/server/portal/status_bar/clock_bar.js";
 import {
+  describeLimits,
   remainingOf,
   scopeOf,
 } from "../../../src/forewarn/server/portal/status_bar/status_bar.js";
@@ -63,4 +64,14 @@ test("the remainder of a fault is described", () => {
   assert.equal(remainingOf(aFault({ left: 1 }), 0), "1 request left");
   const both = aFault({ left: 3, left_seconds: 90 });
   assert.equal(remainingOf(both, 30_000), "3 requests left, 1:00 left");
+});
+
+test("limited tokens are described in the service's words", () => {
+  assert.equal(describeLimits([]), "");
+  const limits = [
+    { token: "a", text: "token a, 2 requests refused" },
+    { token: "b", text: "token b, 1 request refused" },
+  ];
+  const text = "Limited: token a, 2 requests refused; token b, 1 request refused";
+  assert.equal(describeLimits(limits), text);
 });

@@ -87,3 +87,11 @@ def test_no_tokens_are_reported_as_such(service: Service, run: Cli) -> None:
 def test_a_token_is_revoked_by_name(service: Service, run: Cli) -> None:
     service.respond("DELETE", "/v1/tokens/ci", None)
     assert run("token revoke ci") == "Token ci is revoked.\n"
+
+
+def test_limited_tokens_are_listed(service: Service, run: Cli) -> None:
+    items = [MADE, {**MADE, "name": "team", "refused": 12}]
+    service.respond("GET", "/v1/tokens", {"items": items, "next": None})
+    text = run("token list")
+    assert "limited: token team, 12 requests refused recently" in text
+    assert text.count("limited") == 1

@@ -43,8 +43,7 @@ def read_response(client: socket.socket) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/v1/maintenances"), ("PUT", "/v1/vms/web-0"), ("GET", "/healthz")],
+    ("method", "path"), [("POST", "/v1/maintenances"), ("PUT", "/v1/vms/web-0")]
 )
 def test_body_over_one_mebibyte_gets_413(
     shared: RunningService, method: str, path: str
@@ -103,6 +102,27 @@ def test_body_with_an_invalid_token_is_not_read(shared: RunningService) -> None:
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.parametrize(
+    ("path", "size", "limit"),
+    [
+        ("/healthz", 1025, "1 KiB"),
+        ("/readyz", 1025, "1 KiB"),
+        ("/portal/", 1025, "1 KiB"),
+        ("/nothing", 1025, "1 KiB"),
+        ("/v1/session", 16 * 1024 + 1, "16 KiB"),
+    ],
+)
+def test_body_without_a_purpose_has_a_small_limit(
+    shared: RunningService, path: str, size: int, limit: str
+) -> None:
+    with connect(shared) as client:
+        client.sendall(a_head(f"POST {path}", f"Content-Length: {size}"))
+        client.shutdown(socket.SHUT_WR)
+        status, body = read_response(client)
+    assert status == 413
+    assert limit in json.loads(body)["detail"]
+
+
 # --- time limits -------------------------------------------------------------
 
 
@@ -118,9 +138,9 @@ async def echo_body(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def sizes(path: str, *messages: Message) -> list[Message]:
+def sizes(path: str, *messages: Message, caller: bool = True) -> list[Message]:
     """Send `messages` as a body that never ends and return the response messages."""
-    short = BodyLimit(mib=1, seconds=0.05)
+    short = BodyLimit(bytes=MIB, seconds=0.05)
     app = BodyLimits(echo_body, BodyLimitTable(default=short, linger=0.05))
     left, sent = iter(messages), list[Message]()
 
@@ -135,7 +155,8 @@ def sizes(path: str, *messages: Message) -> list[Message]:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": path, "headers": []}
-    asyncio.run(app(scope, receive, send))
+    state = {"caller": "somebody"} if caller else {}
+    asyncio.run(app({**scope, "state": state}, receive, send))
     return sent
 
 
@@ -148,6 +169,13 @@ def test_body_is_passed_on_unchanged() -> None:
         "/", body_message(b"a"), body_message(b""), body_message(b"bc", is_last=True)
     )
     assert sent[1]["body"] == b"abc"
+
+
+def test_a_body_without_a_token_is_refused_when_it_exceeds_a_kibibyte() -> None:
+    small, more = body_message(b" " * 1024), body_message(b" ")
+    last = body_message(b"", is_last=True)
+    assert sizes("/", small, last, caller=False)[0]["status"] == 200
+    assert sizes("/", small, more, last, caller=False)[0]["status"] == 413
 
 
 def test_slow_body_gets_408() -> None:

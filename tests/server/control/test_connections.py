@@ -1,21 +1,34 @@
 """Connection limits of the control plane: count, size of heads, timeouts."""
 
+import asyncio
 import json
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from email.parser import Parser
+from threading import Event
 
 import pytest
-from starlette.types import Receive, Scope, Send
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
 from tests.server.control.test_security_headers import ALWAYS
 from tests.server.support.certificates import CertificateAuthority
+from uvicorn.server import ServerState
 
-from forewarn.server.control.http.connection import ConnectionTimeouts
+from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
+from forewarn.server.control.http.connection import (
+    ConnectionTimeouts,
+    control_connection,
+)
 from forewarn.server.control.http.server import ControlPlane
+from forewarn.server.control.http.shares import (
+    ConnectionPlaces,
+    ConnectionShares,
+    InvalidRequests,
+)
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.control.routes.journal import JournalStreams
 
@@ -30,8 +43,22 @@ async def respond_ok(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
+async def respond_when_told(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond at once; to /accepted as to a token holder, until it says `end`."""
+    is_accepted = scope["path"] == "/accepted"
+    if is_accepted:
+        scope["state"]["caller"] = "somebody"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ok", "more_body": is_accepted})
+    while is_accepted and b"end" not in (await receive()).get("body", b"end"):
+        pass
+    if is_accepted:
+        await send({"type": "http.response.body", "body": b"end"})
+
+
 @contextmanager
 def a_plane(
+    app: ASGIApp = respond_ok,
     *,
     connections: int = 10,
     tls: ssl.SSLContext | None = None,
@@ -40,9 +67,10 @@ def a_plane(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         plane = ControlPlane(
             [listening],
-            respond_ok,
+            app,
             JournalStreams().close,
-            connections=connections,
+            shares=ConnectionShares(ConnectionPlaces(total=connections)),
+            invalid_requests=InvalidRequests(),
             tls=tls,
             timeouts=timeouts or ConnectionTimeouts(),
         )
@@ -103,16 +131,17 @@ def status_line_over_tls(place: Place, authority: CertificateAuthority) -> bytes
         return b""
 
 
-def test_unfinished_handshakes_count_as_connections(
+def test_unfinished_handshakes_count_as_connections_and_are_replaced(
     tls: ssl.SSLContext, authority: CertificateAuthority
 ) -> None:
     with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
-        assert status_line_over_tls(place, authority) == OK
-        for _ in range(2):
+        handshakes = [
             stack.enter_context(socket.create_connection(place, PATIENCE))
-        assert status_line_over_tls(place, authority) == b""
-        stack.close()
-        until(lambda: status_line_over_tls(place, authority) == OK)
+            for _ in range(3)
+        ]
+        assert first_line(handshakes[0]) == b""
+        assert status_line_over_tls(place, authority) == OK
+        assert first_line(handshakes[1]) == b""
 
 
 def test_failed_handshakes_free_their_connections(
@@ -137,6 +166,84 @@ def test_plane_stops_during_a_handshake(tls: ssl.SSLContext) -> None:
         with a_plane(tls=tls) as place:
             client = stack.enter_context(socket.create_connection(place, PATIENCE))
         assert first_line(client) == b""
+
+
+# --- connections that are not used -------------------------------------------
+
+
+def test_idle_connections_lock_nobody_out() -> None:
+    with a_plane(connections=4) as place, ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(socket.create_connection(place, PATIENCE))
+        assert status_line_of(place) == OK
+
+
+ACCEPTED = b"POST /accepted HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n"
+
+
+def test_a_connection_of_a_token_holder_is_not_replaced() -> None:
+    with (
+        a_plane(respond_when_told, connections=1) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(ACCEPTED)
+        assert first_line(client) == OK
+        assert status_line_of(place) == b""
+        client.sendall(b"end")
+        until(lambda: status_line_of(place) == OK)
+        assert b"end" in all_of(client)
+
+
+@pytest.mark.parametrize("before", [b"", GET])
+def test_a_pipelined_request_does_not_hide_the_one_in_progress(before: bytes) -> None:
+    with (
+        a_plane(respond_when_told, connections=1) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(before + ACCEPTED + b"   " + GET)
+        received = b""
+        while received.count(OK) < (2 if before else 1):
+            received += client.recv(65536)
+        assert status_line_of(place) == b""
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n"])
+def test_a_connection_without_a_request_is_closed(sent: bytes) -> None:
+    with (
+        a_plane(timeouts=ConnectionTimeouts(first_head=0.2)) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(sent)
+        assert all_of(client) == b""
+
+
+def test_slow_first_head_gets_408() -> None:
+    with a_plane(timeouts=ConnectionTimeouts(first_head=0.2)) as place:
+        assert status_line_of(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
+
+
+async def respond_at_length(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with more than the kernel buffers."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    part = {"type": "http.response.body", "body": b"a" * 65536, "more_body": True}
+    for _ in range(500):
+        await send(part)
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_a_client_that_reads_no_response_is_disconnected() -> None:
+    has_ended = Event()
+
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        await respond_at_length(scope, receive, send)
+        has_ended.set()
+
+    with (
+        a_plane(respond, timeouts=ConnectionTimeouts(unread=0.2)) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(GET)
+        assert has_ended.wait(PATIENCE)
 
 
 # --- heads -------------------------------------------------------------------
@@ -197,11 +304,6 @@ def test_head_of_60_kilobytes_is_accepted() -> None:
         )
 
 
-def test_slow_head_gets_408() -> None:
-    with a_plane(timeouts=ConnectionTimeouts(head=0.2)) as place:
-        assert status_line_of(place, GET[:-2]) == b"HTTP/1.1 408 Request Timeout"
-
-
 def test_slow_second_head_gets_408() -> None:
     with (
         a_plane(timeouts=ConnectionTimeouts(head=0.2, linger=0.1)) as place,
@@ -237,6 +339,71 @@ def test_malformed_arm_request_is_refused_in_arm_format(rest: bytes, code: str) 
     assert json.loads(body)["error"]["code"] == code
 
 
+# --- log lines ---------------------------------------------------------------
+
+UPGRADE = GET[:-2] + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+
+def test_invalid_requests_are_logged_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with a_plane() as place:
+        for _ in range(5):
+            assert status_line_of(place, UPGRADE) == OK
+            assert b" 400 " in status_line_of(place, b"nonsense\r\n\r\n")
+        assert caplog.messages == []
+    start = "invalid requests to the control plane in the last minute"
+    assert caplog.messages == [f"{start}: 10 from 127.0.0.1"]
+
+
+def test_invalid_requests_are_logged_a_minute_after_the_first(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    later: list[tuple[float, Callable[[], None]]] = []
+    invalid = InvalidRequests()
+    for number in range(1000):
+        invalid.add(f"10.0.{number % 20}.1", lambda *timer: later.append(timer))
+    ((seconds, log),) = later
+    log()
+    log()
+    assert seconds == 60
+    assert invalid.total == 1000
+    (line,) = caplog.messages
+    assert line.count("from 10.0.") == 10
+    assert "500 from other addresses" in line
+
+
+# --- stop --------------------------------------------------------------------
+
+
+def test_an_incomplete_body_is_refused_at_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = BodyLimits(respond_when_told, BodyLimitTable())
+    with ExitStack() as stack:
+        with a_plane(app) as place:
+            client = stack.enter_context(socket.create_connection(place, PATIENCE))
+            client.sendall(
+                b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+            )
+            assert first_line(client) == b"HTTP/1.1 100 Continue"
+            client.sendall(b"half")
+        response = all_of(client)
+    assert response.startswith(b"HTTP/1.1 503 Service Unavailable")
+    assert b"the service is stopping" in response
+    assert caplog.messages == []
+
+
+def test_a_client_that_reads_nothing_is_disconnected_at_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ExitStack() as stack, a_plane(respond_at_length) as place:
+        client = stack.enter_context(socket.create_connection(place, PATIENCE))
+        client.sendall(GET)
+        assert client.recv(1) == b"H"
+    assert caplog.messages == []
+
+
 # --- unread bodies -----------------------------------------------------------
 
 
@@ -261,3 +428,57 @@ def test_connection_is_reused_after_an_unread_body() -> None:
         for _ in range(3):
             client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
             assert first_line(client) == OK
+
+
+class FakeTransport(asyncio.Transport):
+    """A transport that notes what is done with it."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.reading: list[str] = []
+        self.written = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def pause_reading(self) -> None:
+        self.reading.append("paused")
+
+    def resume_reading(self) -> None:
+        self.reading.append("resumed")
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
+    async def run() -> None:
+        may_respond = asyncio.Event()
+
+        async def respond_late(scope: Scope, receive: Receive, send: Send) -> None:
+            await may_respond.wait()
+            await respond_ok(scope, receive, send)
+
+        config = uvicorn.Config(respond_late, log_config=None, lifespan="off")
+        shares = ConnectionShares(ConnectionPlaces(total=1))
+        make = control_connection(shares, ConnectionTimeouts(), InvalidRequests())
+        connection = make(config=config, server_state=ServerState(), app_state={})
+        transport = FakeTransport()
+        connection.connection_made(transport)
+        connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: 999999\r\n\r\n")
+        assert transport.reading == []
+        connection.data_received(b"a" * 1000)
+        assert transport.reading == ["paused"]
+        assert len(connection.cycle.body) == 1000
+        may_respond.set()
+        await asyncio.gather(*connection.tasks)
+        assert transport.written.endswith(b"\r\n0\r\n\r\n")
+        assert transport.reading == ["paused", "resumed"]
+        connection.data_received(b"a" * 100_000)
+        assert len(connection.cycle.body) == 0
+        connection.connection_lost(None)
+
+    asyncio.run(run())

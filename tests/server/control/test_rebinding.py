@@ -234,3 +234,9 @@ def test_local_proxy_is_trusted_if_a_host_is_configured(serve: Serve) -> None:
 def test_proxy_headers_are_otherwise_ignored(shared: RunningService) -> None:
     answer = shared.request("GET", "/v1/vms", X_Forwarded_Proto="https")
     assert "Strict-Transport-Security" not in answer.headers
+
+
+def test_proxy_that_is_not_named_is_not_trusted(serve: Serve) -> None:
+    service = serve(control_host=["api.example"], control_proxy=["10.0.0.2"])
+    answer = service.request("GET", "/v1/vms", X_Forwarded_Proto="https")
+    assert "Strict-Transport-Security" not in answer.headers

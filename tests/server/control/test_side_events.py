@@ -137,17 +137,18 @@ def side_events() -> SideEvents:
     parts = SimpleNamespace(
         engine=SimpleNamespace(clock=clock),
         plane=SimpleNamespace(faults=SimpleNamespace(all=list)),
+        token_limits=SimpleNamespace(recent=list),
     )
     holder = TokenHolder(name="ops", role=Role.VIEWER)
     return SideEvents(
         cast(Services, parts),
         holder,
-        [SideEvent.FAULTS, SideEvent.CLOCK, SideEvent.CLOCK],
+        [SideEvent.FAULTS, SideEvent.CLOCK, SideEvent.CLOCK, SideEvent.LIMITS],
     )
 
 
 def test_keep_alive_sends_only_the_clock(side_events: SideEvents) -> None:
-    assert len([*side_events.changed()]) == 2
+    assert len([*side_events.changed()]) == 3
     (sign,) = side_events.periodic()
     assert sign.startswith('event: clock\ndata: {"clock": "manual", "now": "2026')
     assert [*side_events.changed()] == []

@@ -7,7 +7,10 @@ from inspect import getsource, signature
 import pytest
 import uvicorn
 from packaging.requirements import Requirement
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 REMEDY = (
     f"uvicorn {version('uvicorn')} has changed: adapt server/control/http, or limit"
@@ -16,6 +19,7 @@ REMEDY = (
 
 #: Overridden or called by `ControlConnection`.
 METHODS = (
+    "_unset_keepalive_if_required",
     "connection_lost",
     "connection_made",
     "data_received",
@@ -26,11 +30,15 @@ METHODS = (
     "on_message_complete",
     "on_response_complete",
     "on_url",
+    "pause_writing",
+    "resume_writing",
     "send_400_response",
-    "timeout_keep_alive_handler",
+    "shutdown",
 )
 #: Set in the constructor of the protocol.
-ATTRIBUTES = ("cycle", "loop", "timeout_keep_alive", "timeout_keep_alive_task")
+ATTRIBUTES = ("client", "cycle", "flow", "loop", "parser", "pipeline", "tasks")
+#: Set in the constructor of a request's cycle.
+CYCLE_ATTRIBUTES = ("body", "response_complete", "response_started", "scope")
 
 
 def test_the_version_is_one_that_was_tried() -> None:
@@ -48,6 +56,12 @@ def test_the_protocol_has_the_methods(name: str) -> None:
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_the_protocol_sets_the_attributes(name: str) -> None:
     constructor = getsource(HttpToolsProtocol.__init__)
+    assert re.search(rf"self\.{name}\b[^=\n]*=", constructor), REMEDY
+
+
+@pytest.mark.parametrize("name", CYCLE_ATTRIBUTES)
+def test_the_cycle_sets_the_attributes(name: str) -> None:
+    constructor = getsource(RequestResponseCycle.__init__)
     assert re.search(rf"self\.{name}\b[^=\n]*=", constructor), REMEDY
 
 

@@ -22,6 +22,12 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
+from forewarn.server.control.auth.token_limits import TokenLimits, token_shares
+from forewarn.server.control.http.shares import (
+    ConnectionPlaces,
+    ConnectionShares,
+    InvalidRequests,
+)
 from forewarn.server.metadata.limits import Admission, MetadataLimit
 from forewarn.server.metrics.endpoint import make_registry
 from forewarn.server.metrics.reader import MetricsReader
@@ -68,8 +74,12 @@ class ScrapeEnvironment:
         self.engine = SimpleNamespace(clock=system.clock, store=self.store)
         counting = MetricsReader(self.store)
         counting.open()
+        places = ConnectionPlaces(total=16)
         parts: dict[str, Any] = {
             "engine": self.engine,
+            "connections": ConnectionShares(places),
+            "invalid_requests": InvalidRequests(),
+            "token_limits": TokenLimits(token_shares(places)),
             "documents": self.documents,
             "driver_runner": SimpleNamespace(calls=4, position=0),
             "timers": self.timers,

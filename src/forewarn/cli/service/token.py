@@ -18,6 +18,7 @@ from forewarn.cli.output import (
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_time_or_duration
 from forewarn.errors import WrongUsage
+from forewarn.formats import count
 
 _ROLES = ("viewer", "operator", "admin", "group")
 
@@ -113,7 +114,14 @@ def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
         return
     now = api.now()
     header = ("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID")
-    yield table(header, [_row(object_from(token), now) for token in tokens])
+    rows = [object_from(token) for token in tokens]
+    yield table(header, [_row(token, now) for token in rows])
+    for token in rows:
+        if refused := token.number("refused"):
+            yield (
+                f"limited: token {token.text('name')}, {count(refused, 'request')}"
+                " refused recently: it had too many requests or streams at once"
+            )
 
 
 def _row(token: JsonObject, now: datetime) -> Sequence[str]:

@@ -24,6 +24,7 @@ from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
+from forewarn.server.control.auth.token_limits import TokenLimits
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metrics.sources import MetricSources
 
@@ -47,6 +48,7 @@ class Services:
     documents_position: Callable[[], int]
     notifications: Notifications
     plane: InstrumentedPlane
+    token_limits: TokenLimits
     sources: MetricSources
 
 

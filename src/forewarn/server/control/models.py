@@ -496,6 +496,9 @@ class TokenView(View):
     created_by: str | None
     expires_at: datetime | None
     last_used: datetime | None
+    refused: int = Field(
+        0, description="requests refused recently because it had too many at once"
+    )
 
 
 class NewTokenShownView(TokenView):

@@ -1,6 +1,7 @@
 """Catalog of all metrics: each has a name, a help text, labels, and a source.
 
-1. Labels are few and bounded: no names of VMs, no ids of events, no addresses.
+1. Labels are few and bounded: no names of VMs, no ids of events, no addresses. Of
+   tokens, the first 100 that were limited are named.
 2. Counts are plain numbers. The counters and histograms of prometheus_client take
    twice as long to collect, and 30 ms to import. Where PROMETHEUS_MULTIPROC_DIR is
    set, all services in a process would share them.
@@ -408,6 +409,39 @@ class ServiceMetrics:
             "Requests to the control plane that are being answered, streams and this"
             " scrape included.",
             lambda scrape: self.in_flight,
+        )
+        self._read(
+            "forewarn_control_requests_refused",
+            "Requests of a token holder with too many `requests` or `streams` at once,"
+            " or while `all tokens` together had too many; the first 100 tokens are"
+            " named.",
+            lambda scrape: scrape.sources.token_limits.refused.copy(),
+            labels=("token", "limit"),
+            kind="counter",
+        )
+        self._read(
+            "forewarn_control_invalid_requests",
+            "Requests to the control plane that were not HTTP or asked for an upgrade.",
+            lambda scrape: scrape.sources.invalid_requests.total,
+            kind="counter",
+        )
+        self._read(
+            "forewarn_control_connections",
+            "Connections to the control plane.",
+            lambda scrape: scrape.sources.connections.count,
+        )
+        self._read(
+            "forewarn_control_connections_refused",
+            "Connections to the control plane that a limit refused or closed: its"
+            " `address` or all together (`total`) had too many in use, an unused one"
+            " was `replaced` by a new one, it was `silent` without a request, or its"
+            " responses were `unread`.",
+            lambda scrape: {
+                (reason.value,): count
+                for reason, count in scrape.sources.connections.ended.items()
+            },
+            labels=("reason",),
+            kind="counter",
         )
         self.durations = self._observe(
             "forewarn_control_request_duration_seconds",

@@ -14,6 +14,8 @@ from forewarn.engine.readers.driver_runner import DriverRunner
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
+from forewarn.server.control.auth.token_limits import TokenLimits
+from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.stats import Presence, presence
 
@@ -37,6 +39,9 @@ class MetricSources:
     driver_runner: DriverRunner
     timers: Timers
     plane: InstrumentedPlane
+    connections: ConnectionShares  # to the control plane
+    invalid_requests: InvalidRequests
+    token_limits: TokenLimits
     store_bytes: Callable[[], int | None]  # None if the store is not a file
     targets: Callable[[], Sequence[TargetStatus]] = tuple
 

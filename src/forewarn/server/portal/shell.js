@@ -97,7 +97,7 @@ function LinkState() {
   const text = {
     live: "Live",
     connecting: "Connecting…",
-    lost: "Connection lost, trying again…",
+    lost: link.why ?? "Connection lost, trying again…",
   }[link.state];
   return html`<div class="link ${link.state}" role="status">
     <span class="dot" aria-hidden="true"></span><span>${text}</span>

@@ -96,6 +96,12 @@ export interface Fault {
   set_by: string;
 }
 
+/** A token of which requests were refused lately. */
+export interface LimitedToken {
+  token: string;
+  text: string;
+}
+
 export interface GroupOnMap {
   name: string;
   kind: string;
@@ -139,4 +145,6 @@ export interface Link {
   state: "connecting" | "live" | "lost";
   /** Time of the next attempt, in ms of `performance.now()`. */
   again?: number;
+  /** Why the service refuses the connection; null if it did not say. */
+  why?: string | null;
 }

@@ -3,7 +3,6 @@
 Without a valid token a request is refused, whatever else is wrong with it.
 """
 
-from ipaddress import ip_address
 from math import ceil
 
 from starlette.datastructures import Headers
@@ -20,9 +19,12 @@ from forewarn.server.control.auth.permissions import (
     may,
     permission_for,
 )
+from forewarn.server.control.auth.token_limits import TokenLimit
 from forewarn.server.control.context import Services
+from forewarn.server.control.http.shares import caller_network
 from forewarn.server.error_responses import refusal
 
+_LIMITS = {"/v1/stream": TokenLimit.STREAMS}
 _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
@@ -61,13 +63,30 @@ class Guard:
             result = self._check(scope)
             if isinstance(result, Response):
                 await result(scope, receive, send)
-                return
-            scope.setdefault("state", {})["caller"] = result
-            receive = self._checking_again(scope, receive)
-        try:
+            else:
+                await self._serve(result, scope, receive, send)
+        else:
             await self._app(scope, receive, send)
-        except _Refused as refused:
-            await refused.response(scope, receive, send)
+
+    async def _serve(
+        self, holder: TokenHolder, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass on a request of `holder`, unless there are too many at once."""
+        limits = self._services.token_limits
+        kind = _LIMITS.get(scope["path"], TokenLimit.REQUESTS)
+        refused = limits.begin(holder, kind)
+        if refused is not None:
+            headers = {"Retry-After": str(refused.retry_after)}
+            response = refusal(scope, 429, refused.detail, headers)
+            await response(scope, receive, send)
+            return
+        scope.setdefault("state", {})["caller"] = holder
+        try:
+            await self._app(scope, self._checking_again(scope, receive), send)
+        except _Refused as revoked:
+            await revoked.response(scope, receive, send)
+        finally:
+            limits.end(holder, kind)
 
     def _checking_again(self, scope: Scope, receive: Receive) -> Receive:
         """Check the token again after the body, which may take minutes to arrive."""
@@ -162,11 +181,4 @@ def _forbidden(scope: Scope, holder: TokenHolder, permission: Permission) -> Res
 def _address_of(scope: Scope) -> str:
     """Return the client's address; an IPv6 /64 network counts as one address."""
     client = scope.get("client")
-    try:
-        address = ip_address(client[0] if client else "")
-    except ValueError:  # a proxy may send anything
-        return "unknown"
-    if address.version == 6 and not address.is_loopback:
-        mapped = address.ipv4_mapped
-        return str(mapped) if mapped else f"{ip_address(int(address) >> 64 << 64)}/64"
-    return str(address)
+    return caller_network(client[0] if client else "")

@@ -1,7 +1,8 @@
 """Body limits: how large a request body may be, and how long it may take.
 
-A body is read completely before the application sees it, but only for requests that
-the guard has accepted.
+A body is read completely before the application sees it, but only if the guard has
+accepted a token. Without one, a body may have a few bytes, and a larger one is refused
+before it is read.
 """
 
 import asyncio
@@ -16,34 +17,41 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.server.error_responses import refusal
 
-_MIB = 1024 * 1024
+_KIB = 1024
+_MIB = 1024 * _KIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimit:
     """Size and time of one body."""
 
-    mib: int
+    bytes: int
     seconds: float
 
-    @property
-    def bytes(self) -> int:
-        """The maximum size in bytes."""
-        return self.mib * _MIB
+    def __str__(self) -> str:
+        """Return the maximum size in a readable unit."""
+        if self.bytes >= _MIB:
+            return f"{self.bytes // _MIB} MiB"
+        return f"{self.bytes // _KIB} KiB"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimitTable:
     """The limits of all bodies."""
 
-    default: BodyLimit = BodyLimit(mib=1, seconds=30)
-    fleet: BodyLimit = BodyLimit(mib=64, seconds=300)  # 100,000 VMs take 20 to 40 MiB
+    default: BodyLimit = BodyLimit(bytes=_MIB, seconds=30)
+    fleet: BodyLimit = BodyLimit(bytes=64 * _MIB, seconds=300)  # 100,000 VMs: 40 MiB
+    session: BodyLimit = BodyLimit(bytes=16 * _KIB, seconds=10)
+    anonymous: BodyLimit = BodyLimit(bytes=_KIB, seconds=5)  # without a token
     linger: float = 2.0  # seconds to keep reading, so that the client sees a refusal
 
     def of(self, scope: Scope) -> BodyLimit:
         """Return the limits of a request's body."""
-        is_fleet = (scope["method"], scope["path"]) == ("PUT", "/v1/fleet")
-        return self.fleet if is_fleet else self.default
+        if "caller" not in scope.get("state", {}):
+            return self.anonymous
+        if (scope["method"], scope["path"]) == ("PUT", "/v1/fleet"):
+            return self.fleet
+        return self.session if scope["path"] == "/v1/session" else self.default
 
 
 class _TooLarge(Exception):
@@ -66,7 +74,7 @@ class BodyLimits:
         except ClientDisconnect:
             return
         except _TooLarge:
-            detail = f"the body of this request may have {limit.mib} MiB at most"
+            detail = f"the body of this request may have {limit} at most"
             await self._refuse(receive, send, refusal(scope, 413, detail))
         except TimeoutError:
             detail = f"the body took more than {limit.seconds:g} s"

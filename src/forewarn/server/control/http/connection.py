@@ -1,11 +1,16 @@
 """Connection limits of the control plane: number, size of heads, timeouts.
 
-1. There are never more connections than the ceiling admits. A connection counts from
-   the start of its TLS handshake.
+1. There are never more connections than the shares admit. A connection counts from the
+   start of its TLS handshake.
 2. The head of a request is small and arrives soon, and so do the trailers after a body.
-   `body_limits` limits bodies.
-3. If a client gets a response while it still sends, its connection is read for a moment
+   The first head arrives soon after the connection was made. `body_limits` limits
+   bodies.
+3. Of a body, one read is buffered until the application asks for it, and nothing after
+   the response.
+4. If a client gets a response while it still sends, its connection is read for a moment
    longer, so that it sees the response: closing with unread bytes is a reset.
+5. A client that does not read its responses is disconnected.
+6. Requests that are not HTTP are counted, and logged once a minute.
 
 uvicorn has no settings for these, and its protocol class is private. The range of
 versions in pyproject.toml was tried, and a test names what an upgrade has broken.
@@ -18,12 +23,20 @@ from http import HTTPStatus
 from typing import ClassVar
 from urllib.parse import unquote
 
+import httptools
 from starlette.responses import Response
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from forewarn.server.control.http.origin import SECURITY_HEADERS
+from forewarn.server.control.http.shares import (
+    ConnectionEnd,
+    ConnectionShares,
+    InvalidRequests,
+)
 from forewarn.server.error_responses import refusal
-from forewarn.server.metadata.limits import ConnectionCeiling
 
 _MAX_HEAD = 64 * 1024  # bytes
 _HEADER_OVERHEAD = 3  # bytes of a header besides name and value: colon, line end
@@ -32,6 +45,8 @@ _REFUSED: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Connection": "close",
 }
+_LAST_READ = 1.5  # seconds to read a response when the service stops
+_STOPPING = "the service is stopping; nothing was changed, send the request again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,25 +54,32 @@ class ConnectionTimeouts:
     """Timeouts, in seconds."""
 
     handshake: float = 10.0
-    head: float = 30.0
+    first_head: float = 10.0  # from the start of the connection
+    head: float = 30.0  # from its first byte
+    unread: float = 30.0  # while a client reads nothing of a response
     linger: float = 2.0  # after a response that precedes the end of the body
 
 
 class ControlConnection(HttpToolsProtocol):
     """A control-plane connection."""
 
-    ceiling: ClassVar[ConnectionCeiling]
+    shares: ClassVar[ConnectionShares]
     timeouts: ClassVar[ConnectionTimeouts]
+    invalid: ClassVar[InvalidRequests]
 
     url = b""  # of the last request; uvicorn has none before the first
+    was_used = False
 
-    _is_admitted = False
+    _handshake: asyncio.Task[None] | None = None  # None without TLS
+    _is_made = False  # whether the handshake is over, if there is one
+    _active: RequestResponseCycle | None = None  # the request being served, or last
     _in_head = False
     _in_body = False
     _is_refused = False  # further input is dropped
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far
     _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
+    _unread_deadline: asyncio.TimerHandle | None = None  # None while the client reads
 
     # --- start and end -------------------------------------------------------
 
@@ -66,30 +88,62 @@ class ControlConnection(HttpToolsProtocol):
     ) -> None:
         """Start, unless there are too many connections."""
         super().connection_made(transport)
-        if not self.enter():
+        self._is_made = True
+        if self._handshake is None and not self.enter(self._address):
             transport.abort()
             return
         # uvicorn itself would wait forever for the first request.
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self._set_deadline(self.timeouts.first_head, self._end_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the deadline and release the connection."""
+        """Cancel the timers and release the connection."""
         super().connection_lost(exc)
         self._cancel_deadline()
+        self._cancel_unread()
         self.leave()
 
-    def enter(self) -> bool:
-        """Count the connection, once; return False if there are too many."""
-        self._is_admitted = self._is_admitted or self.ceiling.admit()
-        return self._is_admitted
+    def enter(self, address: str) -> bool:
+        """Count the connection; return False if it must be closed."""
+        return self.shares.enter(self, address)
 
     def leave(self) -> None:
         """Uncount the connection, once."""
-        if self._is_admitted:
-            self._is_admitted = False
-            self.ceiling.release()
+        self.shares.leave(self)
+
+    def shake_hands(self, handshake: asyncio.Task[None]) -> None:
+        """Start the TLS handshake, after `enter`."""
+        self._handshake = handshake
+
+    def drop(self) -> None:
+        """Close the connection at once, even during its handshake."""
+        if self._is_made:
+            self.transport.abort()
+        elif self._handshake is not None:
+            self._handshake.cancel()
+
+    def shutdown(self) -> None:
+        """Prepare to stop: do not wait for a body, nor long for a client to read.
+
+        Otherwise uvicorn would cancel the request later, and log a traceback.
+        """
+        super().shutdown()
+        if self.flow.write_paused:
+            self.loop.call_later(_LAST_READ, self.transport.abort)
+        if self._in_body and not self.pipeline and not self.cycle.response_started:
+            self._respond(503, _STOPPING, {"Retry-After": "5"})
+            self.transport.close()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request with an accepted token is in progress."""
+        cycle = self._active
+        if cycle is None or cycle.response_complete:
+            return False
+        return "caller" in cycle.scope["state"]  # set by the guard
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
     # --- input ---------------------------------------------------------------
 
@@ -98,7 +152,16 @@ class ControlConnection(HttpToolsProtocol):
         if self._is_refused:
             return
         self._unread += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        # Unlike uvicorn, without a log line for each request.
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # It gets a response, but no upgrade.
+            self.invalid.add(self._address, self.loop.call_later)
+        except httptools.HttpParserError:
+            self.invalid.add(self._address, self.loop.call_later)
+            self.send_400_response("")
         self._check_head()
 
     def _check_head(self) -> None:
@@ -134,13 +197,18 @@ class ControlConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Switch from the head to the body."""
         self._in_head, self._in_body, self._unread = False, True, 0
+        self.was_used = True
         self._cancel_deadline()
         super().on_headers_complete()
+        if self._active is None or self._active.response_complete:
+            self._active = self.cycle
 
     def on_body(self, body: bytes) -> None:
-        """Note that the body makes progress."""
+        """Buffer what was read of the body; read on when the application asks."""
         self._unread = 0
         super().on_body(body)
+        if self.cycle.body:
+            self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
         """Note that the body has ended."""
@@ -149,10 +217,38 @@ class ControlConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Keep reading for a moment if the body has not ended."""
+        """Drop the buffered body; keep reading for a moment if it has not ended."""
+        if self._active is not None:
+            self._active.body = bytearray()
+        if self.pipeline:
+            self._active = self.pipeline[-1][0]  # starts now
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete:
             self._set_deadline(self.timeouts.linger, self.transport.close)
+
+    # --- output --------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        """Limit how long the client may read nothing."""
+        super().pause_writing()
+        if self._unread_deadline is None:
+            self._unread_deadline = self.loop.call_later(
+                self.timeouts.unread, self._end_unread
+            )
+
+    def resume_writing(self) -> None:
+        """Note that the client has read."""
+        super().resume_writing()
+        self._cancel_unread()
+
+    def _end_unread(self) -> None:
+        self.shares.ended[ConnectionEnd.UNREAD] += 1
+        self.transport.abort()
+
+    def _cancel_unread(self) -> None:
+        if self._unread_deadline is not None:
+            self._unread_deadline.cancel()
+            self._unread_deadline = None
 
     # --- refusals ------------------------------------------------------------
 
@@ -167,6 +263,14 @@ class ControlConnection(HttpToolsProtocol):
     def _refuse_large_head(self) -> None:
         self._refuse(431, f"a request's head has {_MAX_HEAD} bytes at most")
 
+    def _end_silent(self) -> None:
+        self.shares.ended[ConnectionEnd.SILENT] += 1
+        if not self._in_head:
+            self.transport.close()
+            return
+        seconds = self.timeouts.first_head
+        self._refuse(408, f"the first request took more than {seconds:g} s")
+
     def _end_slow_head(self) -> None:
         seconds = self.timeouts.head
         self._refuse(408, f"the head of the request took more than {seconds:g} s")
@@ -178,10 +282,16 @@ class ControlConnection(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.close()
             return
-        path = unquote(self.url.partition(b"?")[0].decode("latin-1"))
-        response = refusal({"path": path}, status, detail, _REFUSED)
-        self.transport.write(_serialize(response))
+        self._respond(status, detail)
         self._set_deadline(self.timeouts.linger, self.transport.close)
+
+    def _respond(
+        self, status: int, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        path = unquote(self.url.partition(b"?")[0].decode("latin-1"))
+        all_headers = {**_REFUSED, **(headers or {})}
+        response = refusal({"path": path}, status, detail, all_headers)
+        self.transport.write(_serialize(response))
 
     def _set_deadline(self, seconds: float, on_expiry: Callable[[], object]) -> None:
         if self._deadline is None:
@@ -194,10 +304,10 @@ class ControlConnection(HttpToolsProtocol):
 
 
 def control_connection(
-    ceiling: ConnectionCeiling, timeouts: ConnectionTimeouts
+    shares: ConnectionShares, timeouts: ConnectionTimeouts, invalid: InvalidRequests
 ) -> type[ControlConnection]:
-    """Return a connection class with its `ceiling` and `timeouts`, as uvicorn needs."""
-    attributes = {"ceiling": ceiling, "timeouts": timeouts}
+    """Return a connection class with what all connections share, as uvicorn needs."""
+    attributes = {"shares": shares, "timeouts": timeouts, "invalid": invalid}
     return type("LimitedConnection", (ControlConnection,), attributes)
 
 

@@ -20,11 +20,10 @@ from forewarn.server.control.http.connection import (
     ControlConnection,
     control_connection,
 )
-from forewarn.server.metadata.limits import ConnectionCeiling
+from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 
 _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
-_PROXIES = ["127.0.0.1", "::1"]
 
 _TLS_SHUTDOWN = 2.0  # seconds
 _OUT_OF_FILES = 0.1  # seconds until the next try
@@ -39,23 +38,20 @@ class ControlPlane:
         app: ASGIApp,
         on_stop: Callable[[], None],
         *,
-        connections: int,
+        shares: ConnectionShares,
+        invalid_requests: InvalidRequests,
         tls: ssl.SSLContext | None = None,  # None for plain HTTP
         timeouts: ConnectionTimeouts = _TIMEOUTS,
-        is_proxied: bool = False,
+        proxies: Sequence[str] = (),
     ) -> None:
-        """Serve `app` on at most `connections` at once; call `on_stop` to end streams.
+        """Serve `app` on connections within `shares`; call `on_stop` to end streams.
 
-        If `is_proxied`, a proxy on this machine is trusted to report client and scheme.
+        The addresses or networks in `proxies` are trusted to report client and scheme.
         """
-        ceiling = ConnectionCeiling(
-            connections,
-            f"there are {connections} connections to the control plane; more are"
-            " closed at once",
-        )
         self._sockets = list(sockets)
         self._tls = tls
-        self._protocol = control_connection(ceiling, timeouts)
+        self._invalid = invalid_requests
+        self._protocol = control_connection(shares, timeouts, invalid_requests)
         self._on_stop = on_stop
         self._server = _Server(
             uvicorn.Config(
@@ -69,8 +65,8 @@ class ControlPlane:
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=2,
                 server_header=False,
-                proxy_headers=is_proxied,
-                forwarded_allow_ips=_PROXIES,  # ignores the environment
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=[*proxies],  # ignores the environment
             )
         )
         self._ready = Event()
@@ -106,6 +102,7 @@ class ControlPlane:
         for acceptor in acceptors:
             acceptor.close()
         await server.shutdown(sockets=self._sockets)
+        self._invalid.log()
 
     def _connection(self) -> ControlConnection:
         server = self._server
@@ -146,15 +143,16 @@ class _TlsAcceptor:
     async def _accept(self, listening: socket) -> None:
         while True:
             try:
-                accepted, _ = await self._loop.sock_accept(listening)
+                accepted, peer = await self._loop.sock_accept(listening)
             except OSError:  # out of file descriptors, or the client has gone
                 await asyncio.sleep(_OUT_OF_FILES)
                 continue
             connection = self._connect()
-            if not connection.enter():
+            if not connection.enter(str(peer[0])):
                 accepted.close()
                 continue
             task = self._loop.create_task(self._handshake(accepted, connection))
+            connection.shake_hands(task)
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
 

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from forewarn.configfile.values import read_choice
 from forewarn.core.queries.views import Json
-from forewarn.core.tokens import Role
+from forewarn.core.tokens import Role, Token
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput
 from forewarn.server.control import models as m
@@ -92,9 +92,13 @@ def list_tokens(
     tokens = services.tokens.listed()
     ids = [item.id for item in tokens]
     start = ids.index(after) + 1 if after in ids else 0
-    return page(
-        tokens[start:], limit, m.TokenView.model_validate, lambda token: token.id
-    )
+    refused = {item.token: item.refused for item in services.token_limits.recent()}
+
+    def view(token: Token) -> Json:
+        shown = m.TokenView.model_validate(token).model_dump()
+        return {**shown, "refused": refused.get(token.name, 0)}
+
+    return page(tokens[start:], limit, view, lambda token: token.id)
 
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)

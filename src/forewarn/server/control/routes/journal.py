@@ -1,7 +1,8 @@
 """The journal (/v1/journal), its stream (/v1/stream) and the report (/v1/report).
 
-Side events of the stream report the clock and active faults. Neither is in the journal,
-so these events have no id: a client that reconnects receives them again.
+Side events of the stream report the clock, active faults and limited tokens. They are
+not in the journal, so these events have no id: a client that reconnects receives them
+again.
 """
 
 import asyncio
@@ -29,7 +30,9 @@ from forewarn.engine.queries import (
     resolve_ids,
 )
 from forewarn.engine.tokens import TokenHolder
+from forewarn.formats import count
 from forewarn.server.control import models as m
+from forewarn.server.control.auth.token_limits import LimitedToken
 from forewarn.server.control.context import (
     After,
     Caller,
@@ -56,6 +59,8 @@ class SideEvent(StrEnum):
     CLOCK = "clock"
     #: The active faults: whenever they change.
     FAULTS = "faults"
+    #: The tokens of which requests were refused in the last five minutes.
+    LIMITS = "limits"
 
 
 # --- search parameters -------------------------------------------------------
@@ -236,7 +241,8 @@ class SideEvents:
         """Send `holder` the side events that `also` lists."""
         self._clock = services.engine.clock
         self._faults = services.plane.faults
-        self._sees_faults = holder.group is None
+        self._token_limits = services.token_limits
+        self._holder = holder
         self._also = [*dict.fromkeys(also)]
         self._sent: dict[SideEvent, object] = {}
 
@@ -258,9 +264,28 @@ class SideEvents:
         if name is SideEvent.CLOCK:
             view = clock_view(self._clock)
             return view, view["now"] if view["clock"] == "manual" else None
-        faults = fault_views(self._faults) if self._sees_faults else []
+        sees_all = self._holder.group is None
+        if name is SideEvent.LIMITS:
+            limited = [
+                _limit_view(token)
+                for token in self._token_limits.recent()
+                if sees_all or token.token == self._holder.name
+            ]
+            return {"items": limited}, limited
+        faults = fault_views(self._faults) if sees_all else []
         # The remaining time changes by itself.
         return {"items": faults}, [{**fault, "left_seconds": None} for fault in faults]
+
+
+def _limit_view(limited: LimitedToken) -> Json:
+    refused = count(limited.refused, "request")
+    return {
+        "token": limited.token,
+        "limit": limited.limit,
+        "refused": limited.refused,
+        "text": f"token {limited.token}, {refused} refused recently"
+        f" ({limited.limit}: at most {limited.allowed} at once)",
+    }
 
 
 def _side_event_text(name: SideEvent, view: Json) -> str:

@@ -60,21 +60,26 @@ export class Live {
   /** @param {AbortSignal} signal */
   async run(signal) {
     for (this.attempts = 0; !signal.aborted; this.attempts += 1) {
+      let why = null;
       try {
         await this.catchUp(signal);
         await this.follow(signal);
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof RequestError && error.status === 401) return this.stop();
+        if (error instanceof RequestError && error.status === 429) why = error.message;
         if (!(error instanceof RequestError)) console.warn(error);
       }
-      if (!signal.aborted) await this.pause(retryDelay(this.attempts));
+      if (!signal.aborted) await this.pause(retryDelay(this.attempts), why);
     }
   }
 
-  /** @param {number} length in ms */
-  async pause(length) {
-    this.model.link = { state: "lost", again: this.model.elapsed() + length };
+  /**
+   * @param {number} length in ms
+   * @param {string | null} why the service's reason, if it refused the connection
+   */
+  async pause(length, why) {
+    this.model.link = { state: "lost", again: this.model.elapsed() + length, why };
     this.model.changed();
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, length);
@@ -172,7 +177,7 @@ export class Live {
       timer = setTimeout(end, SILENCE_TIMEOUT);
     };
     try {
-      const query = `after=${model.position}&also=clock&also=faults`;
+      const query = `after=${model.position}&also=clock&also=limits&also=faults`;
       const init = { signal: attempt.signal };
       const response = await this.api.fetchResponse(`/v1/stream?${query}`, init);
       if (!response.ok || !response.body) throw await this.api.errorOf(response);
@@ -195,6 +200,7 @@ export class Live {
     for (const { event, data } of messages) {
       if (event === "clock") this.applyClock(JSON.parse(data));
       else if (event === "faults") model.faults = JSON.parse(data).items;
+      else if (event === "limits") model.limits = JSON.parse(data).items;
       else if (data) entries.push(JSON.parse(data));
     }
     if (entries.length) this.applyFacts(entries);

@@ -1,5 +1,5 @@
-// Status bar at the foot of every page: injected faults, and a clock that is not the
-// system's.
+// Status bar at the foot of every page: injected faults, limited tokens, and a clock that
+// is not the system's.
 
 import { count, few } from "../components.js";
 import { countdown } from "../times.js";
@@ -7,6 +7,7 @@ import { html, useLayoutEffect, useMemo, useModel, useNow, useRef } from "../vie
 import { ClockBar } from "./clock_bar.js";
 
 /** @typedef {import("../types").Fault} Fault */
+/** @typedef {import("../types").LimitedToken} LimitedToken */
 
 /** @type {Record<string, string>} */
 const REQUESTS = {
@@ -16,11 +17,11 @@ const REQUESTS = {
 };
 
 /**
- * Both bars appear at the same time, so that neither moves the other. Their height is
+ * All bars appear at the same time, so that none moves another. Their height is
  * in the CSS variable `--bars`, for what else stands at the foot of the page.
  */
 export function StatusBar() {
-  const { faults } = useModel();
+  const { faults, limits } = useModel();
   const bars = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const { style } = document.documentElement;
@@ -32,9 +33,35 @@ export function StatusBar() {
   }, []);
   return html`<footer class="bars">
     <div ref=${bars}>
-      ${faults && html`<${FaultBar} faults=${faults} /><${ClockBar} />`}
+      ${
+        faults &&
+        html`<${LimitBar} limits=${limits} />
+          <${FaultBar} faults=${faults} /><${ClockBar} />`
+      }
     </div>
   </footer>`;
+}
+
+/** @param {{limits: LimitedToken[]}} props */
+function LimitBar({ limits }) {
+  const text = describeLimits(limits);
+  return html`<div>
+    <p class="hidden" role="status">${text}</p>
+    ${
+      text &&
+      html`<section class="limitbar" aria-label="Limited tokens">
+      <p><strong>${text}</strong></p>
+    </section>`
+    }
+  </div>`;
+}
+
+/**
+ * Describe the tokens of which requests were refused lately.
+ * @param {LimitedToken[]} limits
+ */
+export function describeLimits(limits) {
+  return limits.length ? `Limited: ${limits.map(({ text }) => text).join("; ")}` : "";
 }
 
 /** @param {{faults: Fault[]}} props */

@@ -1,0 +1,213 @@
+"""Shares of connections to the control plane: no caller can take all of them.
+
+1. Loopback may use every place, and some places are only for loopback. So an operator
+   on this machine gets in while strangers hold all that they may.
+2. Every other address has a share. A trusted proxy may use all places that are not
+   reserved.
+3. When a limit is reached, a new connection replaces the oldest one that no token
+   holder uses. A connection in use is never closed for another one; if all are in use,
+   the new one is refused. `auth.token_limits` limits how many a token holder can use.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Protocol, TypeAlias
+
+_log = logging.getLogger(__name__)
+
+_LOOPBACK = "loopback"
+_LOG_INTERVAL = 60.0  # seconds
+_MAX_ADDRESSES = 10  # named in a log line
+_OTHER_ADDRESSES = "other addresses"
+
+#: `call_later` of an event loop.
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
+
+
+class SharedConnection(Protocol):
+    """A connection, as far as its share is concerned."""
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request with an accepted token is in progress."""
+
+    @property
+    def was_used(self) -> bool:
+        """Whether it has sent a complete request."""
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+
+
+class ConnectionEnd(StrEnum):
+    """Why a connection was refused or closed by a limit."""
+
+    ADDRESS = "address"  #: its address has its share, and uses all of it
+    TOTAL = "total"  #: all places are taken and in use
+    REPLACED = "replaced"  #: closed, unused, for a new connection
+    SILENT = "silent"  #: sent no complete request in time
+    UNREAD = "unread"  #: did not read its responses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionPlaces:
+    """How many connections there may be."""
+
+    total: int
+
+    @property
+    def reserved(self) -> int:
+        """Those that only loopback may take."""
+        return self.total // 8
+
+    @property
+    def per_address(self) -> int:
+        """The share of an address."""
+        return max(self.total // 4, 1)
+
+
+class ConnectionShares:
+    """Counts the connections, and decides which ones to admit."""
+
+    def __init__(self, places: ConnectionPlaces, proxies: Sequence[str] = ()) -> None:
+        """Admit as many as there are `places`; `proxies` are trusted addresses."""
+        self._places = places
+        self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
+        self._keys: dict[SharedConnection, str] = {}  # the oldest first
+        self._counts: Counter[str] = Counter()
+        self._warned: set[ConnectionEnd] = set()
+        #: How often a connection was refused or closed, by the reason.
+        self.ended = dict.fromkeys(ConnectionEnd, 0)
+
+    @property
+    def count(self) -> int:
+        """The number of connections."""
+        return len(self._keys)
+
+    def enter(self, connection: SharedConnection, address: str) -> bool:
+        """Count a connection from `address`; return False if it must be closed."""
+        key = _key_of(address)
+        limit = self._limit_reached(key)
+        if limit is not None:
+            reason, is_affected = limit
+            unused = self._unused(is_affected)
+            self._warn(reason, address, key)
+            if unused is None:
+                self.ended[reason] += 1
+                return False
+            self.leave(unused)
+            self.ended[ConnectionEnd.REPLACED] += 1
+            unused.drop()
+        self._keys[connection] = key
+        self._counts[key] += 1
+        return True
+
+    def leave(self, connection: SharedConnection) -> None:
+        """Uncount a connection, once."""
+        key = self._keys.pop(connection, None)
+        if key is None:
+            return
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+        if len(self._keys) <= self._places.total // 2:  # warn again next time
+            self._warned.clear()
+
+    def _limit_reached(
+        self, key: str
+    ) -> tuple[ConnectionEnd, Callable[[str], bool]] | None:
+        """Return the limit that a new connection exceeds, and the keys it affects."""
+        places = self._places
+        if len(self._keys) >= places.total:
+            return ConnectionEnd.TOTAL, lambda other: True
+        if key == _LOOPBACK:
+            return None
+        unreserved = max(places.total - places.reserved, 1)
+        share = unreserved if self._is_proxy(key) else places.per_address
+        if self._counts[key] >= share:
+            return ConnectionEnd.ADDRESS, lambda other: other == key
+        if len(self._keys) - self._counts[_LOOPBACK] >= unreserved:
+            return ConnectionEnd.TOTAL, lambda other: other != _LOOPBACK
+        return None
+
+    def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
+        """Return an unused connection, of the address that has most of them."""
+        unused = [
+            (connection.was_used, -self._counts[key], age, connection)
+            for age, (connection, key) in enumerate(self._keys.items())
+            if is_affected(key) and not connection.is_in_use
+        ]
+        return min(unused)[-1] if unused else None
+
+    def _is_proxy(self, key: str) -> bool:
+        try:
+            network = ip_network(key)
+        except ValueError:
+            return False
+        return any(
+            proxy.version == network.version and proxy.overlaps(network)
+            for proxy in self._proxies
+        )
+
+    def _warn(self, reason: ConnectionEnd, address: str, key: str) -> None:
+        if reason in self._warned:
+            return
+        self._warned.add(reason)
+        is_own = reason is ConnectionEnd.ADDRESS
+        _log.warning(
+            "%s %s connections to the control plane; unused ones are closed for new"
+            " ones, and while all are in use, more are closed at once",
+            f"{address} has" if is_own else "there are",
+            self._counts[key] if is_own else self.count,
+        )
+
+
+class InvalidRequests:
+    """Counts requests that are not HTTP, or want an upgrade; logs a line a minute."""
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self.total = 0
+        self._recent: Counter[str] = Counter()  # by address, since the last line
+
+    def add(self, address: str, call_later: CallLater) -> None:
+        """Count a request from `address`; log soon, by `call_later`."""
+        self.total += 1
+        if not self._recent:
+            call_later(_LOG_INTERVAL, self.log)
+        is_named = address in self._recent or len(self._recent) < _MAX_ADDRESSES
+        self._recent[address if is_named else _OTHER_ADDRESSES] += 1
+
+    def log(self) -> None:
+        """Log what was counted since the last line, if anything."""
+        recent, self._recent = self._recent, Counter()
+        if recent:
+            _log.warning(
+                "invalid requests to the control plane in the last minute: %s",
+                ", ".join(f"{n} from {name}" for name, n in recent.most_common()),
+            )
+
+
+def _key_of(address: str) -> str:
+    """Return the caller that a connection is counted for; all of loopback is one."""
+    network = caller_network(address)
+    try:
+        return _LOOPBACK if ip_address(network).is_loopback else network
+    except ValueError:  # an IPv6 network, or unknown
+        return network
+
+
+def caller_network(address: str) -> str:
+    """Return what counts as one caller: an address, or an IPv6 /64 network."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:  # a proxy may send anything
+        return "unknown"
+    if isinstance(parsed, IPv6Address) and not parsed.is_loopback:
+        mapped = parsed.ipv4_mapped
+        return str(mapped or f"{IPv6Address(int(parsed) >> 64 << 64)}/64")
+    return str(parsed)
