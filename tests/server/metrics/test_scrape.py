@@ -70,6 +70,7 @@ class ScrapeEnvironment:
         counting.open()
         parts: dict[str, Any] = {
             "engine": self.engine,
+            "operations": SimpleNamespace(refused={"vm": 8}),
             "documents": self.documents,
             "driver_runner": SimpleNamespace(calls=4, position=0),
             "timers": self.timers,

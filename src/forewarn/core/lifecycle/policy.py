@@ -40,8 +40,13 @@ class Rules:
     lead: timedelta = timedelta(0)
     #: The number of automatic retries after the driver has failed.
     retries: int = 0
-    #: The most user operations that may be scheduled at once; None for no limit.
+    #: The most user operations that a group's token may have scheduled in its group;
+    #: None for no limit.
     user_operations: int | None = None
+    #: The longest duration that a group's token may set.
+    user_duration: timedelta = timedelta(minutes=15)
+    #: How far ahead a group's token may schedule.
+    user_notice: timedelta = timedelta(days=7)
     #: The event type of a host failure.
     host_failure: EventType = EventType.REBOOT
 
