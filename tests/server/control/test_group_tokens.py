@@ -310,6 +310,28 @@ def test_user_operations_of_a_group_are_limited(serve: Serve) -> None:
         assert metrics.value(name, limit=limit) == 1
 
 
+def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
+    service: RunningService, web: RunningService
+) -> None:
+    body = {"duration_seconds": 600}
+    (own,) = web.request("POST", "/v1/vms/web-1/restart", body).json["maintenances"]
+    planned = service.announce(host="host-a")
+    db = client_with_token(service, "db-team", "group", group="db")
+    for event in (*own["events"], *planned["events"]):
+        service.request("POST", f"/v1/events/{event['id']}/approve")
+    path = f"/v1/maintenances/{planned['id']}"
+    held = service.get(f"{path}/explain")["sentences"][1]
+    assert f"held by group web, with maintenance {own['id']}" in held
+    told = service.get(f"{path}/story")["sentences"][-1]
+    assert told.startswith("Held by group web until ")
+    assert told.endswith(f"opened by `forewarn events complete {own['id']}`.")
+    for what in ("explain", "story"):
+        assert "web" not in json.dumps(db.get(f"{path}/{what}"))
+    service.request("POST", f"/v1/maintenances/{own['id']}/complete")
+    service.advance(5)
+    assert service.get(path)["phase"] == "STARTED"
+
+
 def test_group_token_cannot_act_as_the_platform(web: RunningService) -> None:
     answer = web.request("POST", "/v1/vms/web-1/reimage", {"source": "Platform"})
     assert answer.status == 403
