@@ -10,6 +10,7 @@
     ├── Repeated            the request was handled before; carries that response
     ├── Conflict            valid, but not in the current state
     │   ├── TooLate         the maintenance is past the phase where this is possible
+    │   ├── TooMany         a VM or group has as many operations as it may have
     │   └── InUse           a live event depends on the thing to be changed
     ├── Unavailable         the store cannot be written right now; try again
     ├── Undelivered         a notification was not accepted; it is sent again
@@ -78,6 +79,15 @@ class Conflict(ForewarnError):
 
 class TooLate(Conflict):
     """The maintenance is past the phase in which this was possible."""
+
+
+class TooMany(Conflict):
+    """A VM or group has as many operations as it may have."""
+
+    def __init__(self, message: str, *, per: str) -> None:
+        """Create the error; the limit is `per` "vm" or "group"."""
+        super().__init__(message)
+        self.per = per
 
 
 class InUse(Conflict):

@@ -147,6 +147,9 @@ def test_every_action_on_a_vm_works(user: PortalUser, shared: RunningService) ->
         page.get_by_label("Reason").fill(act)
         press(page, f"{act} it")
         expect_message(page, "of spot")
+        started = shared.facts("Announced")[-1]["maintenance"]
+        shared.request("POST", f"/v1/maintenances/{started}/complete")
+        shared.advance(5)  # one user operation of a VM at a time
     assert {
         maintenance["reason"]: maintenance["cause"]
         for maintenance in shared.get("/v1/maintenances?limit=1000")["items"]
@@ -264,19 +267,20 @@ def test_a_retry_after_a_lost_response_takes_effect_once(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("ERR_FAILED")
+    shared.request("PUT", "/v1/vms/fresh", {})
     before = len(shared.facts("Announced"))
-    page = mounted(user, shared, "VmActions", name="lone", isSpot=False)
+    page = mounted(user, shared, "VmActions", name="fresh", isSpot=False)
 
     def lose(route: Route) -> None:
         route.fetch()
         route.abort()
 
-    page.route("**/v1/vms/lone/reimage", lose, times=1)
-    press(page, "Reimage: lone", "Reimage it")
+    page.route("**/v1/vms/fresh/reimage", lose, times=1)
+    press(page, "Reimage: fresh", "Reimage it")
     alert = page.get_by_role("dialog").get_by_role("alert")
     expect(alert).to_contain_text("The service does not answer.")
     press(page, "Reimage it")
-    expect_message(page, "Reboot of lone")
+    expect_message(page, "Reboot of fresh")
     assert len(shared.facts("Announced")) == before + 1
 
 

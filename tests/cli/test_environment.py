@@ -21,6 +21,7 @@ SERVE = "serve"
 #: Values as users write them; each option is tested with the first one it accepts.
 SAMPLES = (
     "7",
+    "1000",
     "90s",
     "x60",
     "2026-01-31T12:15:00Z",

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forewarn.configfile.toml import decode, lines_of, load
+from forewarn.configfile.toml import (
+    MAX_BYTES,
+    decode,
+    lines_of,
+    load,
+    parse,
+    read_bytes,
+)
 from forewarn.configfile.values import KeyPath
 from forewarn.errors import CannotStart
 
@@ -31,8 +38,11 @@ def test_a_windows_file_is_read(tmp_path: Path) -> None:
         (b"a = [1,\n\n", "line 3: not valid TOML: Invalid value"),
         (b"a = " + b"[" * 100_000, "line 1: not valid TOML: nested too deeply"),
         (b'a = "x"\nb = "\xff"\n', "line 2: not valid UTF-8"),
+        (b"a = 1\n" + b"a." * 8 + b"b = 1", "line 2: a key has at most 8 parts"),
+        (b"\n [[ " + b"a . " * 8 + b"b]]", "line 2: a key has at most 8 parts"),
+        (b"a = {b=1, " + b'"\\"x".' * 8, "line 1: a key has at most 8 parts"),
     ],
-    ids=["text", "twice", "end", "deep", "binary"],
+    ids=["text", "twice", "end", "deep", "binary", "key", "header", "inline"],
 )
 def test_an_invalid_file_is_refused_with_the_line(
     tmp_path: Path, content: bytes, message: str
@@ -42,6 +52,27 @@ def test_an_invalid_file_is_refused_with_the_line(
     with pytest.raises(CannotStart) as refused:
         load(file, CannotStart)
     assert str(refused.value).startswith(f"{file}, {message}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.b.c.d.e.f.g.h = 1",
+        'name = "1.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"',
+        'names = ["x", "1.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"]',
+    ],
+)
+def test_a_key_of_8_parts_and_values_with_more_are_accepted(text: str) -> None:
+    assert parse(text, "a.toml") == tomllib.loads(text)
+
+
+def test_a_large_file_is_refused_without_reading_it_all(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    with file.open("wb") as opened:
+        opened.truncate(MAX_BYTES * 2)  # sparse
+    assert len(read_bytes(file)) == MAX_BYTES + 1
+    with pytest.raises(CannotStart, match=r"a\.toml is larger than 64 MiB"):
+        load(file, CannotStart)
 
 
 def test_an_unreadable_file_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from forewarn.core.fleet import (
 from forewarn.core.fleet_file import (
     group_table,
     host_table,
+    join,
     read_fleet,
     read_group,
     read_vm,
@@ -154,19 +155,29 @@ def test_a_standalone_group_and_its_vm_have_the_same_name(
 # --- names -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 80, "-", "0"])
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 80, "0", ".a", "..."])
 def test_a_name_has_up_to_80_of_the_allowed_characters(name: str) -> None:
     assert read_vm({"name": name}, "vm").name == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "x" * 81, "a b", "a/b", "ü", "a\n", 7, True, ["a"], {"a": 1}]
+    "name",
+    [
+        *("", "x" * 81, "a b", "a/b", "ü", "a\n", 7, True, ["a"], {"a": 1}),
+        *("-", "--all", "-rf", ".", "..", "..\n"),  # options and folders
+    ],
 )
 @pytest.mark.parametrize("table", ["hosts", "groups", "vms"])
 def test_an_invalid_name_is_refused(table: str, name: object) -> None:
     row = {"name": name, "kind": "scale-set"} if table == "groups" else {"name": name}
     with pytest.raises(InvalidInput, match="a name of 1 to 80"):
         read_fleet({table: [row]})
+
+
+def test_a_stored_name_that_is_refused_today_is_kept() -> None:
+    stored = VM(name="-rf", group="-rf")
+    fleet = join([], [], [stored, read_vm({"name": "web-0"}, "vm")], "fleet")
+    assert fleet.vms["-rf"] == stored
 
 
 @pytest.mark.parametrize("table", ["hosts", "groups", "vms"])

@@ -7,7 +7,7 @@ from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
 from tests.stories.support.rows import COMPLETED, SCHEDULED, STARTED
 
 EXPLANATION = ["phase", "due", "waits", "starts_at_latest", "sentences"]
-WAIT = ["kind", "what", "since", "opens_at", "opened_by"]
+WAIT = ["kind", "what", "since", "opens_at", "opened_by", "held_by"]
 STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 
 

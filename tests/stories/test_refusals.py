@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.stories.conftest import Make
 from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
 
 VM_ROUTES = ("restart", "redeploy", "reimage", "evict", "delete")
@@ -103,20 +102,3 @@ def test_a_body_that_is_no_object_with_known_keys_is_refused(
     answer = unchanged.post(path, raw=raw)
     assert (answer.status, bool(answer.detail)) == (status, True)
     assert word in answer.detail
-
-
-def test_user_operations_beyond_the_limit_are_refused(make: Make) -> None:
-    harness = make(user_operations_limit=2)
-    first, second = (harness.create(f"vms/{vm}/restart") for vm in ("web-0", "web-1"))
-    routes = ("restart", "redeploy", "reimage")
-    refused = [harness.post(f"vms/db-0/{route}") for route in routes]
-    body = {"type": "Reboot", "vms": ["db-0"], "source": "user"}
-    refused.append(harness.post("maintenances", body))
-    assert [answer.status for answer in refused] == [409] * 4
-    assert all("no more than 2" in answer.detail for answer in refused)
-    assert len(harness.service.facts("Announced")) == 2
-    harness.approve("web-0", first)  # a started operation makes room
-    assert harness.create("vms/db-0/restart")["phase"] == "SCHEDULED"
-    assert harness.post("vms/db-1/restart").status == 409
-    harness.send_command(second, "cancel")
-    assert harness.create("vms/db-1/restart")["phase"] == "SCHEDULED"

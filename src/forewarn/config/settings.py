@@ -397,9 +397,21 @@ class Config:
     user_operations_limit: int = _setting(  # 0 means no limit
         "user_operations.limit",
         whole_number(0, 1_000_000, unit="user operations", is_text=True),
-        "How many user operations may be scheduled at once; the next is refused.",
-        default=0,
-        shown_default="0: any number",
+        "How many user operations a group may have scheduled by its tokens; the next"
+        " is refused. 0: any number.",
+        default=500,
+    )
+    user_operations_max_duration: int = _setting(  # seconds
+        "user_operations.max_duration",
+        whole_number(0, 315_360_000, unit="seconds", is_text=True),
+        "The longest duration, in seconds, that a group's token may set.",
+        default=900,
+    )
+    user_operations_max_notice: int = _setting(  # seconds
+        "user_operations.max_notice",
+        whole_number(900, 315_360_000, unit="seconds", is_text=True),
+        "How many seconds ahead a group's token may schedule an operation.",
+        default=604_800,
     )
     host_failure_type: EventType = _setting(
         "host_failure.type",

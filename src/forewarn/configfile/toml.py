@@ -17,6 +17,18 @@ from forewarn.errors import ForewarnError, InvalidInput
 
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+_MAX_MIB = 64
+#: The largest file that is read, as much as the API accepts for a fleet.
+MAX_BYTES = _MAX_MIB * 1024 * 1024
+
+#: The most parts of a dotted key. `tomllib` needs memory and time that grow with their
+#: square: 1 GB for a key of 32 kB.
+_MAX_PARTS = 8
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_LONG_KEY = re.compile(
+    rf"(?:^[ \t]*+\[?\[?|[{{,])[ \t]*+(?:{_PART}){{{_MAX_PARTS}}}", re.M
+)
+
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}'
@@ -53,7 +65,8 @@ def read_bytes(
 ) -> bytes:
     """Read a file; raise `error` with the reason, and `if_missing` as advice."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # `decode` refuses one that is larger
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
         advice = if_missing if isinstance(problem, FileNotFoundError) else ""
@@ -64,6 +77,8 @@ def decode(
     content: bytes, name: object, error: type[ForewarnError] = InvalidInput
 ) -> str:
     """Decode the text of the file `name`, with lines that end in one character."""
+    if len(content) > MAX_BYTES:
+        raise error(f"{name} is larger than {_MAX_MIB} MiB, the most that is read")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as problem:
@@ -75,6 +90,9 @@ def parse(
     text: str, name: object, error: type[ForewarnError] = InvalidInput
 ) -> dict[str, Any]:
     """Parse the text of the file `name`; raise `error` with the line and column."""
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.end()) + 1
+        raise error(f"{name}, line {line}: a key has at most {_MAX_PARTS} parts")
     try:
         return tomllib.loads(text)
     except RecursionError as problem:

@@ -14,6 +14,10 @@ _SILENCE = timedelta(hours=24)
 #: Valid names of VMs, groups, hosts and tokens.
 NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 
+#: Valid names of new VMs, groups and hosts. Scripts of drivers take them as arguments
+#: and may use them in paths, so they are neither options nor folders.
+NEW_NAME = re.compile(rf"(?!-|\.\.?$){NAME.pattern}")
+
 _DIGITS = re.compile(r"(\d+)")
 
 

@@ -22,6 +22,7 @@ from forewarn.configfile.values import (
 )
 from forewarn.core.fleet import (
     NAME,
+    NEW_NAME,
     VM,
     AutoApproval,
     Fleet,
@@ -39,7 +40,11 @@ _LONGEST_TEXT = 1000
 # --- values ------------------------------------------------------------------
 
 #: Parses the name of a host, group or VM.
-read_name = matching(NAME, "a name of 1 to 80 of A-Z a-z 0-9 . _ -")
+read_name = matching(
+    NEW_NAME,
+    "a name of 1 to 80 of A-Z a-z 0-9 . _ - that does not begin with - and is not . or"
+    " ..",
+)
 #: Parses the number of an update domain or fault domain.
 read_domain = whole_number(0, 999_999)
 

@@ -38,7 +38,6 @@ from forewarn.core.lifecycle.settlement import (
 from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
 from forewarn.engine.lookup import (
-    count_user_operations,
     find_event,
     find_maintenance,
     find_targets,
@@ -127,12 +126,7 @@ class Engine:
     ) -> tuple[Collection[str], Command]:
         """Return the groups that `order` affects, and the command that announces it."""
         order, vms = find_targets(snapshot, order)
-        command = partial(
-            announcements.announce,
-            order=order,
-            vms=vms,
-            scheduled=count_user_operations(snapshot, self.rules),
-        )
+        command = partial(announcements.announce, order=order, vms=vms)
         return {vm.group for vm in vms}, command
 
     # --- approve -------------------------------------------------------------

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forewarn.core.fleet import VM, fold_name
-from forewarn.core.lifecycle.announcements import Order, is_user_operation
+from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
-from forewarn.core.lifecycle.policy import Rules
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
 
@@ -77,14 +76,6 @@ def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
     while page := snapshot.maintenances(phases=phases, after=after, limit=_PAGE):
         yield from (maintenance for _, maintenance in page)
         after = page[-1][0]
-
-
-def count_user_operations(snapshot: Snapshot, rules: Rules) -> int:
-    """Count the scheduled user operations; 0 if there is no limit."""
-    if rules.user_operations is None:
-        return 0
-    scheduled = every(snapshot, Phase.SCHEDULED)
-    return sum(1 for maintenance in scheduled if is_user_operation(maintenance))
 
 
 def declared_name(name: str, names: Iterable[str], noun: str) -> str:

@@ -4,6 +4,7 @@ Operations affect VMs without an explicit announcement: restart, redeploy, evict
 degrade, fail, recover.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,8 +27,8 @@ from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine, announced
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
-from forewarn.engine.lookup import count_user_operations, every, find_host, find_vm
-from forewarn.errors import ForewarnError, NotFound, TooLate
+from forewarn.engine.lookup import every, find_host, find_vm
+from forewarn.errors import ForewarnError, NotFound, TooLate, TooMany
 from forewarn.ports import Transaction
 
 
@@ -49,6 +50,8 @@ class Operations:
     def __init__(self, engine: Engine) -> None:
         """Run commands on `engine`."""
         self._engine = engine
+        #: How many operations were refused, by the limit that was reached.
+        self.refused = Counter({"vm": 0, "group": 0})
 
     def operate(
         self,
@@ -61,7 +64,8 @@ class Operations:
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If `group` is given, VMs of other groups are not found.
+        If a `group` requests it, VMs of other groups are not found, and the limits on
+        its user operations apply.
         """
         announcements.check_order(order)
         engine = self._engine
@@ -72,10 +76,14 @@ class Operations:
                 operation=operation,
                 order=order,
                 vms=vms,
-                scheduled=count_user_operations(transaction, engine.rules),
+                by_group=group is not None,
             )
             groups = {vm.group for vm in vms}
-            step = engine.decide(transaction, context, groups, command)
+            try:
+                step = engine.decide(transaction, context, groups, command)
+            except TooMany as error:
+                self.refused[error.per] += 1  # one writer at a time
+                raise
             maintenances = announced(step)
             keep_receipt(transaction, once, maintenances, context.now)
         return maintenances

@@ -178,7 +178,10 @@ def story_of_maintenance(
         outages = snapshot.outages(visible.announced_at)
         is_share = len(visible.events) < len(whole.events)
         sights = _sights(snapshot, visible)
-        return story_of(visible, facts, sights, outages, is_share=is_share)
+        now, rules = engine.now(snapshot), engine.rules
+        explained = explain_all(snapshot, [whole], now, rules, group)
+        waits = explained[whole.id].waits
+        return story_of(visible, facts, sights, outages, waits=waits, is_share=is_share)
 
 
 def _sights(snapshot: Snapshot, maintenance: Maintenance) -> list[Sight]:

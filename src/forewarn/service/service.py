@@ -356,6 +356,7 @@ class Service:
             sources=MetricSources(
                 metrics_reader=self._metrics_reader,
                 engine=self.engine,
+                operations=self.operations,
                 documents=self._documents,
                 driver_runner=self._driver_runner,
                 timers=self._timers,

@@ -101,6 +101,8 @@ def rules_of(config: Config, clock: Clock) -> Rules:
         },
         retries=config.driver_retries,
         user_operations=config.user_operations_limit or None,
+        user_duration=timedelta(seconds=config.user_operations_max_duration),
+        user_notice=timedelta(seconds=config.user_operations_max_notice),
         host_failure=config.host_failure_type,
     )
 

@@ -15,7 +15,13 @@ import { anEvent, anItem } from "./items.js";
 
 const at = (minute) => `2026-11-16T12:${String(minute).padStart(2, "0")}:00Z`;
 const ids = (items) => items.map(({ maintenance }) => maintenance.id);
-const wait = (kind) => ({ kind, what: "", opens_at: null, opened_by: null });
+const wait = (kind) => ({
+  kind,
+  what: "",
+  opens_at: null,
+  opened_by: null,
+  held_by: null,
+});
 
 test("each item is in the section of its standing", () => {
   const sections = sectionsOf([

@@ -1,6 +1,7 @@
 """Gates: why due maintenance does not start yet, and when it does."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from tests.core.support.builders import (
@@ -147,6 +148,53 @@ def test_unplanned_maintenance_blocks_planned_maintenance(
         "running", type_=type_, source=source, cause=cause, phase=Phase.STARTED
     )
     assert started(tick(unplanned, due())) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "cause"),
+    [
+        (EventType.REBOOT, EventSource.USER, Cause.USER_RESTART),
+        (EventType.PREEMPT, EventSource.PLATFORM, Cause.EVICTION),
+        (EventType.TERMINATE, EventSource.USER, Cause.SCALE_IN),
+    ],
+)
+@pytest.mark.parametrize("how", ["approved", "not before", "withdrawn"])
+def test_a_group_s_operation_blocks_nothing_that_was_due_before_it(
+    type_: EventType, source: EventSource, cause: Cause, how: str
+) -> None:
+    later = NOON + SECOND
+    approved = an_event("e1", update_domain=1, approved_at=NOON)
+    withdrawn = an_event("e2", group="group1", resources=("vm1",))
+    planned = {
+        "approved": a_maintenance("due", events=[approved]),
+        "not before": due(),
+        "withdrawn": a_maintenance(
+            "due", events=[approved, replace(withdrawn, withdrawn_at=NOON)]
+        ),
+    }[how]
+    for started_at, expected in ((NOON, []), (later, ["due"])):
+        requested = a_maintenance(
+            "requested",
+            type_=type_,
+            source=source,
+            cause=cause,
+            phase=Phase.STARTED,
+            started_at=started_at,
+        )
+        slice_ = a_slice(maintenances=[requested, planned])
+        step = commands.tick(slice_, a_context(later))
+        assert started(step) == expected
+
+
+def test_a_failed_host_blocks_maintenance_that_was_due_before() -> None:
+    failed = a_maintenance(
+        "failed",
+        cause=Cause.HOST_FAILURE,
+        phase=Phase.STARTED,
+        started_at=NOON + SECOND,
+    )
+    slice_ = a_slice(maintenances=[failed, due()])
+    assert started(commands.tick(slice_, a_context(NOON + SECOND))) == []
 
 
 def test_degraded_hardware_counts_as_planned() -> None:

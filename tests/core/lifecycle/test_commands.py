@@ -317,3 +317,17 @@ def test_work_done_while_stuck_counts() -> None:
     stuck = report(of_two_vms(), "vm0", failed=True)
     done = report(stuck.slice, "vm1").slice.maintenance("m0")
     assert (done.to_do, done.stuck_since) == (("vm0",), NOON)
+
+
+def test_groups_take_turns_with_the_driver() -> None:
+    own = [
+        a_maintenance(f"own{n}", events=[an_event(f"e{n}", group="big")])
+        for n in range(5)
+    ]
+    both = [an_event("e-big", group="big"), an_event("e-web", group="web")]
+    shared = a_maintenance("shared", events=both)
+    other = a_maintenance("other", events=[an_event("e-db", group="db")])
+    waiting = [*own, shared, other]
+    ordered = [item.id for item in commands.in_turns(waiting, ["big"] * 4)]
+    assert ordered == ["shared", "other", "own0", "own1", "own2", "own3", "own4"]
+    assert commands.in_turns(own, []) == own

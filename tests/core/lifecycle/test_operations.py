@@ -1,9 +1,10 @@
 """User operations, evictions, deletions and host failures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from tests.core.support.builders import (
@@ -28,7 +29,7 @@ from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import Step
-from forewarn.errors import Conflict
+from forewarn.errors import Conflict, InvalidInput, TooMany
 from forewarn.protocol.types import EventSource, EventType
 
 DAY = timedelta(days=1)
@@ -44,18 +45,20 @@ def operate(
     spot: bool = False,
     slice_: Slice | None = None,
     rules: Rules = RULES,
-    scheduled: int = 0,
+    by_group: bool = False,
+    details: Mapping[str, Any] | None = None,
 ) -> Maintenance:
     """Run `operation` on vm0 and return the maintenance it announces."""
     vm = a_vm("vm0", spot=spot)
     slice_ = slice_ or a_slice(groups=[group or a_group()], vms=[vm])
+    order = operations.order_for(operation, "vm0")
     step = operations.operate(
         slice_,
         a_context(rules=rules),
         operation,
-        operations.order_for(operation, "vm0"),
+        replace(order, **(details or {})),
         [vm],
-        scheduled=scheduled,
+        by_group=by_group,
     )
     return step.slice.maintenances["ID1"]
 
@@ -63,18 +66,12 @@ def operate(
 # --- VMs ---------------------------------------------------------------------
 
 
-def on_both(slice_: Slice, operation: VmOperation, *, rules: Rules = RULES) -> Step:
-    return operations.operate(
-        slice_,
-        a_context(rules=rules),
-        operation,
-        operations.order_for(operation, "vm0"),
-        [VM_0, VM_1],
-    )
-
-
 def test_several_vms_get_one_maintenance_each() -> None:
-    maintenances = on_both(SLICE, VmOperation.RESTART).slice.maintenances.values()
+    order = operations.order_for(VmOperation.RESTART, "vm0")
+    step = operations.operate(
+        SLICE, a_context(), VmOperation.RESTART, order, [VM_0, VM_1]
+    )
+    maintenances = step.slice.maintenances.values()
     assert [maintenance.vms for maintenance in maintenances] == [("vm0",), ("vm1",)]
 
 
@@ -86,18 +83,6 @@ def test_an_operation_on_several_vms_is_all_or_nothing() -> None:
             VmOperation.EVICT,
             operations.order_for(VmOperation.EVICT, "vm0"),
             [replace(VM_0, spot=True), VM_1],
-        )
-
-
-def test_several_vms_count_together_against_the_user_operation_limit() -> None:
-    with pytest.raises(Conflict, match="no more than 1"):
-        on_both(
-            a_slice(
-                groups=[a_group(), a_group("group1")],
-                vms=[VM_0, VM_1],
-            ),
-            VmOperation.RESTART,
-            rules=replace(RULES, user_operations=1),
         )
 
 
@@ -199,31 +184,127 @@ def test_a_vm_being_deleted_cannot_be_deleted_again() -> None:
         a_maintenance("del", type_=EventType.TERMINATE, phase=Phase.STARTED),
         removes=True,
     )
-    with pytest.raises(Conflict, match="by del"):
+    with pytest.raises(Conflict, match="maintenance del"):
         operate(VmOperation.DELETE, slice_=a_slice(maintenances=[deleting]))
 
 
-# --- the limit of user operations --------------------------------------------
+# --- limits ------------------------------------------------------------------
+
+USER_OPERATIONS = (VmOperation.RESTART, VmOperation.REDEPLOY, VmOperation.REIMAGE)
 
 
-def test_scheduled_user_operations_are_limited() -> None:
-    rules = Rules(user_operations=10)
-    maintenance = operate(VmOperation.RESTART, rules=rules, scheduled=9)
-    assert maintenance.phase is Phase.SCHEDULED
-    with pytest.raises(Conflict, match="no more than 10"):
-        operate(VmOperation.RESTART, rules=rules, scheduled=10)
+def of_a_user(
+    maintenance_id: str = "FIRST",
+    *,
+    vm: str = "vm0",
+    group: str = "group0",
+    phase: Phase = Phase.SCHEDULED,
+) -> Maintenance:
+    event = an_event(f"e-{maintenance_id}", group=group, resources=(vm,))
+    return a_maintenance(
+        maintenance_id,
+        source=EventSource.USER,
+        cause=Cause.USER_RESTART,
+        events=[event],
+        phase=phase,
+    )
+
+
+@pytest.mark.parametrize("operation", USER_OPERATIONS)
+@pytest.mark.parametrize(
+    ("phase", "when"),
+    [
+        (Phase.SCHEDULED, "not before 2026-01-05T12:15:00Z"),
+        (Phase.STARTED, "started at 2026-01-05T12:00:00Z"),
+    ],
+)
+def test_a_vm_has_one_user_operation_at_a_time(
+    operation: VmOperation, phase: Phase, when: str
+) -> None:
+    with pytest.raises(TooMany) as refusal:
+        operate(operation, slice_=a_slice(maintenances=[of_a_user(phase=phase)]))
+    for part in ("vm0", "Reboot", "maintenance FIRST", when):
+        assert part in str(refusal.value)
+    assert refusal.value.per == "vm"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        of_a_user(phase=Phase.COMPLETED),
+        of_a_user(vm="vm1"),
+        replace(of_a_user(), left=("vm0",)),
+        replace(of_a_user(), source=EventSource.PLATFORM),
+    ],
+    ids=["over", "of another VM", "of a VM that left", "of the platform"],
+)
+def test_other_maintenance_allows_a_user_operation(other: Maintenance) -> None:
+    operate(VmOperation.RESTART, slice_=a_slice(vms=[VM_0], maintenances=[other]))
+
+
+def test_a_vm_with_a_user_operation_can_be_evicted_and_deleted_once() -> None:
+    slice_ = a_slice(maintenances=[of_a_user()])
+    for operation, state in (
+        (VmOperation.EVICT, "is being evicted"),
+        (VmOperation.DELETE, "is being deleted"),
+    ):
+        first = operate(operation, spot=True, slice_=slice_)
+        again = slice_.with_maintenance(first)
+        with pytest.raises(TooMany, match=rf"vm0 {state} already: .* ID1"):
+            operate(operation, spot=True, slice_=again)
+
+
+def test_a_group_s_token_schedules_a_limited_number_of_user_operations() -> None:
+    own = [of_a_user(f"own{n}", vm=f"vm{n}") for n in (1, 2)]
+    others = [of_a_user(f"other{n}", vm=f"o{n}", group="group1") for n in range(9)]
+    slice_ = a_slice(vms=[a_vm("vm0")], maintenances=[*own, *others])
+    rules = Rules(user_operations=3)
+    operate(VmOperation.RESTART, slice_=slice_, rules=rules, by_group=True)
+    rules = Rules(user_operations=2)
+    with pytest.raises(TooMany, match=r"group0 has 2 .* no more than 2") as refusal:
+        operate(VmOperation.RESTART, slice_=slice_, rules=rules, by_group=True)
+    assert "9" not in str(refusal.value)
+    assert refusal.value.per == "group"
+    operate(VmOperation.RESTART, slice_=slice_, rules=rules)  # an operator
 
 
 def test_immediate_user_operations_are_not_limited() -> None:
     silent = a_group(listening=Listening.ON_DEMAND)
     rules = Rules(user_operations=0)
-    assert operate(VmOperation.RESTART, silent, rules=rules).phase is Phase.STARTED
+    maintenance = operate(VmOperation.RESTART, silent, rules=rules, by_group=True)
+    assert maintenance.phase is Phase.STARTED
 
 
 def test_deletions_are_not_limited() -> None:
     group = a_group(kind=GroupKind.SCALE_SET, terminate_notice=420)
-    maintenance = operate(VmOperation.DELETE, group, rules=Rules(user_operations=0))
+    rules = Rules(user_operations=0)
+    maintenance = operate(VmOperation.DELETE, group, rules=rules, by_group=True)
     assert maintenance.phase is Phase.SCHEDULED
+
+
+@pytest.mark.parametrize("operation", VmOperation)
+@pytest.mark.parametrize(
+    ("most", "more", "message"),
+    [
+        ({"duration": 900}, {"duration": 901}, "duration_seconds is at most 900"),
+        ({"notice": 7 * DAY}, {"notice": 7 * DAY + SECOND}, "within 7 d"),
+        (
+            {"not_before": NOON + 7 * DAY},
+            {"not_before": NOON + 7 * DAY + SECOND},
+            "within 7 d",
+        ),
+    ],
+)
+def test_a_group_s_token_sets_limited_durations_and_times(
+    operation: VmOperation,
+    most: Mapping[str, object],
+    more: Mapping[str, object],
+    message: str,
+) -> None:
+    operate(operation, spot=True, by_group=True, details=most)
+    with pytest.raises(InvalidInput, match=message):
+        operate(operation, spot=True, by_group=True, details=more)
+    operate(operation, spot=True, details=more)  # an operator
 
 
 # --- hosts -------------------------------------------------------------------

@@ -86,14 +86,8 @@ class CommandStateMachine(FleetStateMachine):
         if vm is None:
             return
         order = operations.order_for(operation, name)
-        deleted = any(
-            maintenance.phase.is_live
-            and maintenance.removes
-            and name in maintenance.vms
-            for maintenance in self.slice.maintenances.values()
-        )
-        refused = (operation == "evict" and not vm.spot) or (
-            operation == "delete" and deleted
+        refused = (operation == "evict" and not vm.spot) or model.is_repeated(
+            self.slice, operation.value, name
         )
         try:
             step = operations.operate(self.slice, self.context, operation, order, [vm])

@@ -1,8 +1,10 @@
 """Explanations: what a maintenance waits for, since when, and what unblocks it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from tests.core.support.builders import (
     MINUTE,
     NOON,
@@ -18,7 +20,7 @@ from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.outages import Outage
 from forewarn.core.queries.explanation import Explanation, WaitReason, explain
-from forewarn.protocol.types import EventType
+from forewarn.protocol.types import EventSource, EventType
 
 MINE = an_event("e-mine", group="web", resources=("web-0", "web-1"))
 THEIRS = an_event("e-theirs", group="db", resources=("db-0",))
@@ -141,6 +143,36 @@ def test_a_gate_with_a_stuck_blocker_says_what_to_do() -> None:
     wait = the_wait(explained(due(), running(stuck_since=NOON)), "gate")
     assert "stuck since" in wait.what
     assert "forewarn events retry RUN" in (wait.opened_by or "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "until", "more"),
+    [
+        ({"done": ("web-9",), "duration": 600}, NOON + 10 * MINUTE, "STARTED at"),
+        ({}, None, "whose work is not done"),
+        ({"stuck_since": NOON}, None, "stuck since 2026-01-05 12:00:00 UTC"),
+    ],
+    ids=["done", "in progress", "stuck"],
+)
+def test_a_group_that_holds_up_maintenance_is_named_with_the_way_out(
+    changes: Mapping[str, object], until: datetime | None, more: str
+) -> None:
+    own = {"source": EventSource.USER, "cause": Cause.USER_RESTART}
+    held = replace(due(), events=(MINE, THEIRS))
+    slice_ = a_slice(maintenances=[held, running(**own, **changes)])
+    wait = the_wait(explain(slice_, held, NOON, RULES), "gate")
+    assert wait.what.startswith("held by group web, with maintenance RUN, Reboot of")
+    assert more in wait.what
+    assert (wait.held_by, wait.opens_at) == ("web", until)
+    assert wait.opened_by == "`forewarn events complete RUN`"
+    assert the_wait(explain(slice_, held, NOON, RULES, "web"), "gate") == wait
+    shown_to_others = explain(slice_, held, NOON, RULES, "db")
+    for word in ("web", "RUN", "complete"):
+        assert word not in repr(shown_to_others)
+
+
+def test_maintenance_of_the_platform_is_not_held_by_a_group() -> None:
+    assert the_wait(explained(due(), running()), "gate").held_by is None
 
 
 def test_a_gate_is_named_before_the_maintenance_is_due() -> None:

@@ -110,7 +110,7 @@ def check_starts(
         assert new.started_at == now
         assert not is_coupled(after, new, now, memory)
         if is_planned(new) and not new.ignore_gates:
-            assert not any(clash(new, other) for other in still)
+            assert not any(blocks(other, new) for other in still)
             assert not any(
                 is_before(other, new) for other in not_started(after, now, memory)
             )
@@ -147,6 +147,48 @@ def is_planned(maintenance: Maintenance) -> bool:
         maintenance.source.value == "Platform"
         and maintenance.type.value in ("Freeze", "Reboot", "Redeploy")
         and maintenance.cause.value != "host-failure"
+    )
+
+
+def is_repeated(slice_: Slice, operation: str, vm: str) -> bool:
+    """Return whether `vm` has a live operation that rules out another one."""
+    live = [
+        maintenance
+        for maintenance in slice_.maintenances.values()
+        if maintenance.phase.value in LIVE
+        and vm in maintenance.vms
+        and vm not in maintenance.left
+    ]
+    if operation == "delete":
+        return any(maintenance.removes for maintenance in live)
+    if operation == "evict":
+        return any(maintenance.cause.value == "eviction" for maintenance in live)
+    return any(
+        maintenance.source.value == "User"
+        and maintenance.cause.value in ("user-restart", "user-redeploy", "reimage")
+        for maintenance in live
+    )
+
+
+def blocks(running: Maintenance, one: Maintenance) -> bool:
+    """Return whether `running` keeps `one` from starting once it is due.
+
+    What a group can cause itself blocks nothing that was due before it started.
+    """
+    is_caused = not is_planned(running) and running.cause.value != "host-failure"
+    assert running.started_at is not None
+    if is_caused and running.started_at > due_at(one):
+        return False
+    return clash(one, running)
+
+
+def due_at(one: Maintenance) -> datetime:
+    ready = [event.approved_at or event.withdrawn_at for event in one.events]
+    times = [moment for moment in ready if moment is not None]
+    return (
+        min(one.not_before, max(times))
+        if len(times) == len(ready)
+        else (one.not_before)
     )
 
 
@@ -309,7 +351,7 @@ def is_held(
     due = not_started(slice_, now, memory)
     queue = due[: [item.id for item in due].index(one.id)]
     groups = {item.group for item in remaining_events(one)}
-    return any(clash(one, item) for item in running) or any(
+    return any(blocks(item, one) for item in running) or any(
         is_planned(item)
         and not item.ignore_gates
         and groups & {event.group for event in remaining_events(item)}

@@ -32,6 +32,17 @@ def test_the_number_of_concurrent_calls_is_limited(open_store: OpenStore) -> Non
     assert begun(system) == ids
 
 
+def test_groups_take_turns(open_store: OpenStore) -> None:
+    driver = BlockingDriver()
+    system = a_system(open_store(), driver=driver, parallel=1)
+    vms = ("web-0", "web-1", "lone")
+    first, second, other = (start_reboot(system, vm).id for vm in vms)
+    for _ in vms:
+        driver.end(driver_begins_next(system, driver))
+    system.works.finish()
+    assert begun(system) == [first, other, second]
+
+
 def driver_begins_next(system: System, driver: BlockingDriver) -> Work:
     """Catch up whenever a call ends, until the next has begun."""
     ended = system.works.bell

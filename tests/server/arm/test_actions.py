@@ -41,22 +41,35 @@ def announced(service: RunningService) -> list[tuple[str, str, list[str]]]:
     ],
 )
 def test_operation_is_accepted_and_announced(
-    arm_service: RunningService, method: str, path: str, made: tuple[str, str, str]
+    service: RunningService, method: str, path: str, made: tuple[str, str, str]
 ) -> None:
-    before = announced(arm_service)
-    assert arm(arm_service, method, path).status == 202
+    before = announced(service)
+    assert arm(service, method, path).status == 202
     kind, cause, vm = made
-    assert announced(arm_service) == [*before, (kind, cause, [vm])]
+    assert announced(service) == [*before, (kind, cause, [vm])]
 
 
 @pytest.mark.parametrize("path", [f"{VMS}/pool_1", f"{MEMBER}/1"])
 def test_eviction_is_announced_and_returns_204_without_operation(
-    arm_service: RunningService, path: str
+    service: RunningService, path: str
 ) -> None:
-    answer = arm(arm_service, "POST", f"{path}/simulateEviction")
+    answer = arm(service, "POST", f"{path}/simulateEviction")
     assert (answer.status, answer.body) == (204, b"")
     assert "Azure-AsyncOperation" not in answer.headers
-    assert announced(arm_service)[-1:] == [("Preempt", "eviction", ["pool_1"])]
+    assert announced(service)[-1:] == [("Preempt", "eviction", ["pool_1"])]
+
+
+def test_second_restart_of_a_vm_gets_409_and_names_the_first(
+    service: RunningService,
+) -> None:
+    arm(service, "POST", f"{VMS}/web-1/restart")
+    before = announced(service)
+    first = service.facts("Announced")[-1]["maintenance"]
+    for path in (f"{VMS}/web-1/restart", f"{VMS}/web-1/redeploy"):
+        answer = arm(service, "POST", path)
+        assert error_of(answer) == (409, "OperationNotAllowed")
+        assert first in answer.json["error"]["message"]
+    assert announced(service) == before
 
 
 def test_announcement_records_the_token_name(service: RunningService) -> None:
@@ -125,11 +138,11 @@ def test_reimage_ignores_its_body(service: RunningService) -> None:
     ],
 )
 def test_scale_set_action_announces_one_maintenance_per_vm(
-    arm_service: RunningService, action: str, body: object, vms: list[str]
+    service: RunningService, action: str, body: object, vms: list[str]
 ) -> None:
-    before = announced(arm_service)
-    assert arm(arm_service, "POST", f"{SETS}/pool/{action}", body).status == 202
-    maintenances = announced(arm_service)[len(before) :]
+    before = announced(service)
+    assert arm(service, "POST", f"{SETS}/pool/{action}", body).status == 202
+    maintenances = announced(service)[len(before) :]
     assert [announced_vms for _, _, announced_vms in maintenances] == [
         [vm] for vm in vms
     ]

@@ -154,6 +154,8 @@ def test_group_can_restart_its_own_vms_and_poll_the_operation(
     assert clients.admin.facts("Announced")[-1]["by"] == "web-team"
     path = answer.headers["Location"].removeprefix(clients.web.control)
     assert clients.web.request("GET", path).status == 202
+    started = clients.admin.facts("Announced")[-1]["maintenance"]
+    clients.admin.request("POST", f"/v1/maintenances/{started}/cancel")
 
 
 def test_operation_of_another_group_gets_404(clients: TokenClients) -> None:

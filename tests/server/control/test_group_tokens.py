@@ -9,9 +9,11 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.patience import PATIENCE
 from tests.server.arm.test_tokens import LOCATION
+from tests.server.conftest import Serve
 from tests.server.control.test_control import PATHS
 from tests.server.control.test_tokens import client_with_token
 from tests.server.support.arm_client import VERSION
+from tests.server.support.scrapes import parse
 from tests.server.support.service import ReceivedResponse, RunningService, a_service
 
 #: The only routes that a group token may use.
@@ -289,6 +291,47 @@ def test_user_operations_are_limited_to_own_vms(web: RunningService, verb: str) 
     assert answer.status == 201
     assert "host-b" not in json.dumps(answer.json)
     assert web.request("POST", f"/v1/vms/db-0/{verb}").status == 404
+
+
+def test_user_operations_of_a_group_are_limited(serve: Serve) -> None:
+    service = serve(user_operations_limit=1, user_operations_max_duration=60)
+    web = client_with_token(service, "web-team", "group", group="web")
+    long = web.request("POST", "/v1/vms/web-0/restart", {"duration_seconds": 61})
+    assert (long.status, "at most 60" in long.detail) == (422, True)
+    first = web.request("POST", "/v1/vms/web-0/restart", {"duration_seconds": 60}).json
+    again = web.request("POST", "/v1/vms/web-0/redeploy", {})
+    assert again.status == 409
+    assert first["maintenances"][0]["id"] in again.detail
+    more = web.request("POST", "/v1/vms/web-1/restart", {})
+    assert (more.status, "no more than 1" in more.detail) == (409, True)
+    assert service.request("POST", "/v1/vms/web-1/restart", {}).status == 201
+    assert len(service.facts("Announced")) == 2
+    metrics = parse(service.request("GET", "/metrics").body.decode())
+    for limit in ("vm", "group"):
+        name = "forewarn_user_operations_refused_total"
+        assert metrics.value(name, limit=limit) == 1
+
+
+def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
+    service: RunningService, web: RunningService
+) -> None:
+    body = {"duration_seconds": 600}
+    (own,) = web.request("POST", "/v1/vms/web-1/restart", body).json["maintenances"]
+    planned = service.announce(host="host-a")
+    db = client_with_token(service, "db-team", "group", group="db")
+    for event in (*own["events"], *planned["events"]):
+        service.request("POST", f"/v1/events/{event['id']}/approve")
+    path = f"/v1/maintenances/{planned['id']}"
+    held = service.get(f"{path}/explain")["sentences"][1]
+    assert f"held by group web, with maintenance {own['id']}" in held
+    told = service.get(f"{path}/story")["sentences"][-1]
+    assert told.startswith("Held by group web until ")
+    assert told.endswith(f"opened by `forewarn events complete {own['id']}`.")
+    for what in ("explain", "story"):
+        assert "web" not in json.dumps(db.get(f"{path}/{what}"))
+    service.request("POST", f"/v1/maintenances/{own['id']}/complete")
+    service.advance(5)
+    assert service.get(path)["phase"] == "STARTED"
 
 
 def test_group_token_cannot_act_as_the_platform(web: RunningService) -> None:

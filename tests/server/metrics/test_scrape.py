@@ -80,6 +80,7 @@ class ScrapeEnvironment:
             "connections": ConnectionShares(places),
             "invalid_requests": InvalidRequests(),
             "token_limits": TokenLimits(token_shares(places)),
+            "operations": SimpleNamespace(refused={"vm": 8}),
             "documents": self.documents,
             "driver_runner": SimpleNamespace(calls=4, position=0),
             "timers": self.timers,

@@ -114,9 +114,10 @@ def _apply(args: argparse.Namespace) -> int:
 def _read(file: str) -> object:
     from forewarn.configfile import toml  # imported late: no other command needs it
 
-    path = Path(file)
     content = (
-        sys.stdin.buffer.read() if file == "-" else toml.read_bytes(path, WrongUsage)
+        sys.stdin.buffer.read(toml.MAX_BYTES + 1)
+        if file == "-"
+        else toml.read_bytes(Path(file), WrongUsage)
     )
     fleet = toml.parse(toml.decode(content, file, WrongUsage), file, WrongUsage)
     json.dumps(fleet, default=lambda value: _refuse(value, file))

@@ -16,7 +16,7 @@ from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
 from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
-from forewarn.errors import Conflict, InvalidInput, TooSoon
+from forewarn.errors import InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
@@ -99,21 +99,10 @@ def check_order(order: Order) -> None:
         raise InvalidInput("duration_seconds is -1 (unknown) or from 0 to ten years")
 
 
-def announce(
-    slice_: Slice,
-    context: Context,
-    order: Order,
-    vms: Sequence[VM],
-    *,
-    scheduled: int = 0,
-) -> Step:
-    """Announce `order` for `vms`, the VMs that it names.
-
-    `scheduled` is the number of user operations scheduled in the whole fleet.
-    """
+def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
+    """Announce `order` for `vms`, the VMs that it names."""
     builder = StepBuilder(slice_, context)
     announce_into(builder, order, vms)
-    refuse_beyond_limit(builder, scheduled)
     return builder.finish()
 
 
@@ -139,29 +128,10 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
-    """Whether a user requested it and the limit on user operations applies."""
+    """Whether it is a restart, redeploy or reimage that a user requested."""
     return (
         maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
     )
-
-
-def refuse_beyond_limit(builder: StepBuilder, scheduled: int) -> None:
-    """Raise `Conflict` if there would be more user operations than the limit."""
-    existing = builder.before.maintenances
-    created = sum(
-        1
-        for maintenance in builder.slice.maintenances.values()
-        if maintenance.id not in existing
-        and is_user_operation(maintenance)
-        and not maintenance.at_once
-    )
-    limit = builder.context.rules.user_operations
-    if limit is not None and created and scheduled + created > limit:
-        raise Conflict(
-            f"{scheduled} user operations are scheduled already, and no more than"
-            f" {limit} may be ([user_operations] limit); wait until one has started,"
-            " or cancel one"
-        )
 
 
 # --- units of work -----------------------------------------------------------

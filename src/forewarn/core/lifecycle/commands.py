@@ -6,9 +6,11 @@
    approve the same event, and a timer may fire twice.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from operator import itemgetter
 
 from forewarn.core.fleet import Audience
 from forewarn.core.lifecycle import facts as f
@@ -226,6 +228,22 @@ def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
         return False
     undone = {*vms} - {*maintenance.done}
     return not undone or not undone <= {*maintenance.left}
+
+
+def in_turns(
+    waiting: Iterable[Maintenance], last: Iterable[str]
+) -> Sequence[Maintenance]:
+    """Order work so that groups take turns; `last` are the groups of the last calls.
+
+    Otherwise a group that restarts all its VMs would keep the driver from all others.
+    """
+    turns = Counter(last)
+    ranked = []
+    for maintenance in waiting:
+        groups = maintenance.groups
+        ranked.append((min((turns[group] for group in groups), default=0), maintenance))
+        turns.update(groups)
+    return [maintenance for _, maintenance in sorted(ranked, key=itemgetter(0))]
 
 
 def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:

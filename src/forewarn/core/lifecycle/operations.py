@@ -2,9 +2,14 @@
 
 Users and the platform operate on VMs; hosts degrade, fail and recover. Each operation
 is an order with its own rules; `announcements` does the rest.
+
+1. A VM has at most one live restart, redeploy or reimage that a user requested, one
+   eviction and one deletion.
+2. A group's token may schedule only so many user operations, only so far ahead, and
+   none that lasts longer than the rules allow. Operators are not limited.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,12 +20,14 @@ from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.announcements import (
     Order,
     announce_into,
-    refuse_beyond_limit,
+    is_user_operation,
     whole_second,
 )
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
-from forewarn.errors import Conflict
+from forewarn.errors import Conflict, InvalidInput, TooMany
+from forewarn.formats import format_duration
+from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
 #: The types of planned maintenance of a host.
@@ -84,33 +91,31 @@ def operate(
     order: Order,
     vms: Sequence[VM],
     *,
-    scheduled: int = 0,
+    by_group: bool = False,
 ) -> Step:
     """Announce `operation` for all of `vms` or for none.
 
-    `scheduled` is the number of user operations scheduled in the whole fleet.
+    `by_group` says that a group's token requests it; `vms` are then of its group.
     """
+    if by_group:
+        _refuse_long(order, context)
     builder = StepBuilder(slice_, context)
     for vm in vms:
         fitted = _fit(builder.slice, operation, order, vm)
         announce_into(builder, fitted, [vm])
-    refuse_beyond_limit(builder, scheduled)
+    if by_group:
+        _refuse_beyond_limit(builder, {vm.group for vm in vms})
     return builder.finish()
 
 
 def _fit(slice_: Slice, operation: VmOperation, order: Order, vm: VM) -> Order:
     if operation is VmOperation.EVICT and not vm.spot:
         raise Conflict(f"{vm.name} is not a spot VM; only those are evicted")
+    if order.source is _ORDERS[operation].source:
+        _refuse_second(slice_, operation, vm)
     if operation is not VmOperation.DELETE:
         return order
     group = slice_.groups[vm.group]
-    for maintenance in slice_.live_in(vm.group):
-        if (
-            maintenance.removes
-            and vm.name in maintenance.vms
-            and vm.name not in maintenance.left
-        ):
-            raise Conflict(f"{vm.name} is being deleted already, by {maintenance.id}")
     return replace(order, at_once=not _is_given_terminate_notice(vm, group))
 
 
@@ -120,6 +125,92 @@ def _is_given_terminate_notice(vm: VM, group: Group) -> bool:
         and group.terminate_notice is not None
         and not vm.spot
     )
+
+
+# --- limits of operations on VMs ---------------------------------------------
+
+#: What a VM has at most one of, and which live maintenance counts.
+_ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
+    VmOperation.RESTART: ("has a user operation", is_user_operation),
+    VmOperation.REDEPLOY: ("has a user operation", is_user_operation),
+    VmOperation.REIMAGE: ("has a user operation", is_user_operation),
+    VmOperation.EVICT: (
+        "is being evicted",
+        lambda maintenance: maintenance.cause is Cause.EVICTION,
+    ),
+    VmOperation.DELETE: (
+        "is being deleted",
+        lambda maintenance: maintenance.removes,
+    ),
+}
+
+
+def _refuse_second(slice_: Slice, operation: VmOperation, vm: VM) -> None:
+    state, is_counted = _ONCE[operation]
+    for maintenance in slice_.live_in(vm.group):
+        if (
+            is_counted(maintenance)
+            and vm.name in maintenance.vms
+            and vm.name not in maintenance.left
+        ):
+            raise TooMany(f"{vm.name} {state} already: {_first(maintenance)}", per="vm")
+
+
+def _first(maintenance: Maintenance) -> str:
+    """Describe what must end first: its type, id and time."""
+    since = maintenance.started_at
+    when, verb = (
+        (f"not before {iso8601(maintenance.not_before)}", "cancel")
+        if since is None
+        else (f"started at {iso8601(since)}", "complete")
+    )
+    return (
+        f"{maintenance.type}, maintenance {maintenance.id}, {when}; wait until it is"
+        f" over, or have an operator {verb} it"
+    )
+
+
+def _refuse_long(order: Order, context: Context) -> None:
+    rules = context.rules
+    if order.duration is not None and (
+        order.duration > rules.user_duration.total_seconds()
+    ):
+        raise InvalidInput(
+            "duration_seconds is at most"
+            f" {rules.user_duration.total_seconds():.0f} with a group's token"
+            " ([user_operations] max_duration); omit it, or ask an operator"
+        )
+    notice = order.notice
+    if order.not_before is not None:
+        notice = order.not_before - context.now
+    if notice is not None and notice > rules.user_notice:
+        raise InvalidInput(
+            "with a group's token, an operation starts within"
+            f" {format_duration(rules.user_notice)} ([user_operations] max_notice);"
+            " choose an earlier time, or ask an operator"
+        )
+
+
+def _refuse_beyond_limit(builder: StepBuilder, groups: Iterable[str]) -> None:
+    limit = builder.context.rules.user_operations
+    if limit is None:
+        return
+    for group in groups:
+        scheduled = {
+            maintenance.id
+            for maintenance in builder.slice.live_in(group)
+            if is_user_operation(maintenance)
+            and maintenance.phase is Phase.SCHEDULED
+            and not maintenance.at_once
+        }
+        existing = scheduled & builder.before.maintenances.keys()
+        if len(scheduled) > max(limit, len(existing)):
+            raise TooMany(
+                f"group {group} has {len(existing)} user operations scheduled already,"
+                f" and no more than {limit} may be ([user_operations] limit); wait"
+                " until one has started, or have an operator cancel one",
+                per="group",
+            )
 
 
 # --- hosts -------------------------------------------------------------------

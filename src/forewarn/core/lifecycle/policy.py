@@ -40,8 +40,13 @@ class Rules:
     lead: timedelta = timedelta(0)
     #: The number of automatic retries after the driver has failed.
     retries: int = 0
-    #: The most user operations that may be scheduled at once; None for no limit.
+    #: The most user operations that a group's token may have scheduled in its group;
+    #: None for no limit.
     user_operations: int | None = None
+    #: The longest duration that a group's token may set.
+    user_duration: timedelta = timedelta(minutes=15)
+    #: How far ahead a group's token may schedule.
+    user_notice: timedelta = timedelta(days=7)
     #: The event type of a host failure.
     host_failure: EventType = EventType.REBOOT
 
@@ -72,6 +77,11 @@ def is_planned(maintenance: Maintenance) -> bool:
     )
 
 
+def is_requested(maintenance: Maintenance) -> bool:
+    """Whether it is of a kind that a group's token can request."""
+    return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
+
+
 def is_queued(maintenance: Maintenance) -> bool:
     """Whether it queues behind older, blocked maintenance of its groups."""
     return is_planned(maintenance) and not maintenance.ignore_gates
@@ -82,6 +92,15 @@ def is_due(maintenance: Maintenance, now: datetime) -> bool:
     if maintenance.phase is not Phase.SCHEDULED:
         return False
     return maintenance.is_approved or now >= maintenance.not_before
+
+
+def due_at(maintenance: Maintenance) -> datetime:
+    """Return when it is due at the latest, or when it became due."""
+    if not maintenance.is_approved:
+        return maintenance.not_before
+    settled = (event.approved_at or event.withdrawn_at for event in maintenance.events)
+    last = max((moment for moment in settled if moment is not None), default=None)
+    return min(maintenance.not_before, last or maintenance.not_before)
 
 
 def is_ending(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
@@ -159,7 +178,9 @@ def _update_domain_blockers(
     started = [
         other
         for other in slice_.maintenances.values()
-        if other.phase is Phase.STARTED and other.id != maintenance.id
+        if other.phase is Phase.STARTED
+        and other.id != maintenance.id
+        and not _is_too_late_to_block(other, maintenance)
     ]
     for group in maintenance.groups:
         for other in started:
@@ -167,6 +188,12 @@ def _update_domain_blockers(
                 maintenance, other, group
             ):
                 yield Blocker(kind="update-domain", group=group, held_by=other)
+
+
+def _is_too_late_to_block(other: Maintenance, maintenance: Maintenance) -> bool:
+    """Whether a group could hold up `maintenance` forever by repeating `other`."""
+    since = other.started_at
+    return is_requested(other) and since is not None and since > due_at(maintenance)
 
 
 def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> bool:

@@ -63,6 +63,7 @@ class WaitReason:
     since: datetime | None
     opens_at: datetime | None = None  # None if unknown
     opened_by: str | None = None  # None if only time can unblock it
+    held_by: str | None = None  # group that holds it up; None if no group does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +233,8 @@ def _blocked(
             f" {command_hint('approve', holding.id)}",
         )
     if blocker.kind == "update-domain":
-        return _held_by_started(wait, holding, rules)
+        wait = _held_by_started(wait, holding, rules)
+        return _held_by_group(wait, blocker.group, holding, group)
     return wait
 
 
@@ -249,6 +251,25 @@ def _held_by_started(
             f" `forewarn events close {holding.id}`",
         )
     return wait
+
+
+def _held_by_group(
+    wait: WaitReason, holder: str, holding: Maintenance, group: str | None
+) -> WaitReason:
+    """Name the group that holds it up, if the group can do so by itself."""
+    if not policy.is_requested(holding):
+        return wait
+    stuck = holding.stuck_since
+    work = ", whose work is not done" if holding.to_do else ""
+    if stuck is not None:
+        work = f", which has been stuck since {format_time(stuck)}"
+    return replace(
+        wait,
+        what=f"held by group {holder}, with"
+        f" {_named(shown_maintenance(holding, group))}{work}",
+        opened_by=command_hint("complete", holding.id),
+        held_by=holder,
+    )
 
 
 def _notice_blocker(

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
-from forewarn.core.queries.phrases import fact_text
+from forewarn.core.queries.explanation import WaitReason
+from forewarn.core.queries.phrases import fact_text, format_time
 from forewarn.formats import format_duration, join_names
 
 
@@ -35,12 +36,13 @@ def story_of(
     sights: Iterable[f.Sight],
     outages: Iterable[Outage],
     *,
+    waits: Iterable[WaitReason] = (),
     is_share: bool = False,
 ) -> Story:
     """Describe the history of `maintenance` from its `facts` and `sights`.
 
-    If it is redacted for a group (`is_share`), other groups' approvals are not
-    mentioned.
+    `waits` is what it waits for now. If it is redacted for a group (`is_share`), other
+    groups' approvals are not mentioned.
     """
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
     lines = [
@@ -60,7 +62,7 @@ def story_of(
         notice_given_seconds=int(given.total_seconds()),
         notice_used_seconds=None if used is None else int(used.total_seconds()),
         entries=tuple(sorted(lines, key=lambda line: line.at)),  # ties keep this order
-        sentences=tuple(_closing(maintenance, away)),
+        sentences=(*_closing(maintenance, away), *_holds(waits)),
     )
 
 
@@ -139,6 +141,14 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     silent = [event for event in maintenance.events if _is_unapproved(event)]
     if started is not None and not maintenance.at_once and silent:
         yield f"Never approved by {join_names([event.group for event in silent])}."
+
+
+def _holds(waits: Iterable[WaitReason]) -> Iterator[str]:
+    for wait in waits:
+        if wait.held_by is not None:
+            end = wait.opens_at
+            until = "" if end is None else f" until {format_time(end)}"
+            yield f"Held by group {wait.held_by}{until}; opened by {wait.opened_by}."
 
 
 def _is_unapproved(event: Event) -> bool:

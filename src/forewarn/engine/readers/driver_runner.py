@@ -8,9 +8,10 @@
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from threading import Condition, Lock, Thread
 
 from forewarn.core.lifecycle import commands
@@ -102,6 +103,7 @@ class DriverRunner:
         self._retries = retries or RetrySchedule(0.0)
         self._running: dict[str, Work] = {}
         self._handed: set[str] = set()  # called by this process, not failed
+        self._last = deque[set[str]](maxlen=parallel)  # groups of the last calls
         self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
@@ -214,7 +216,10 @@ class DriverRunner:
             return self._retries.take_due()
 
     def _choose(self, open_now: Sequence[Maintenance]) -> Sequence[str]:
-        """Choose what to start; work that shares a VM waits for the earlier one."""
+        """Choose what to start; groups take turns.
+
+        Work that shares a VM with earlier work waits for that.
+        """
         with self._changed:
             self._handed &= {maintenance.id for maintenance in open_now}
             if not self._parallel:
@@ -225,14 +230,15 @@ class DriverRunner:
                 ]
             free = self._parallel - len(self._running)
             busy = {vm.name for work in self._running.values() for vm in work.vms}
-            chosen: list[str] = []
+            waiting: list[Maintenance] = []
             for maintenance in open_now:
                 if maintenance.id in self._handed or maintenance.id in self._running:
                     continue
-                if len(chosen) < free and busy.isdisjoint(maintenance.to_do):
-                    chosen.append(maintenance.id)
+                if busy.isdisjoint(maintenance.to_do):
+                    waiting.append(maintenance)
                 busy.update(maintenance.to_do)
-            return chosen
+            in_turns = commands.in_turns(waiting, chain(*self._last))
+            return [maintenance.id for maintenance in in_turns[: max(free, 0)]]
 
     # --- one call ------------------------------------------------------------
 
@@ -243,6 +249,7 @@ class DriverRunner:
             return
         with self._changed:
             self._handed.add(work.maintenance)
+            self._last.append({vm.group for vm in work.vms})
             self._running[work.maintenance] = work
             if self._leaving.is_set():
                 work.halt.set()

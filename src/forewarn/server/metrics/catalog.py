@@ -397,6 +397,17 @@ class ServiceMetrics:
             labels=("kind",),
             kind="counter",
         )
+        self._read(
+            "forewarn_user_operations_refused",
+            "Operations on VMs that were refused with 409: `vm`, because the VM has one"
+            " already; `group`, because its group has as many scheduled as it may.",
+            lambda scrape: {
+                (limit,): count
+                for limit, count in scrape.sources.operations.refused.items()
+            },
+            labels=("limit",),
+            kind="counter",
+        )
         self.requests = self._count(
             "forewarn_control_requests",
             "Requests to the control plane, by the template of their path; those of"

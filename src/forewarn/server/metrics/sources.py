@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.engine.engine import Engine
+from forewarn.engine.operations import Operations
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner
 from forewarn.engine.readers.notifications import TargetStatus
@@ -34,6 +35,7 @@ class MetricSources:
     """
 
     engine: Engine
+    operations: Operations
     metrics_reader: "MetricsReader"
     documents: Documents
     driver_runner: DriverRunner

@@ -39,6 +39,7 @@ export interface Wait {
   since: string | null;
   opens_at: string | null;
   opened_by: string | null;
+  held_by: string | null;
 }
 
 export interface Sight {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from forewarn.configfile.values import Reader, read_flag
 from forewarn.core import fleet_file
-from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
+from forewarn.core.fleet import NEW_NAME, AutoApproval, GroupKind, Listening
 from forewarn.testing.scenario import expectations, parser
 from forewarn.testing.scenario.values import Schema, StepForm, StepKey
 
@@ -12,7 +12,7 @@ _TEXT: Schema = {"type": "string", "maxLength": 1000}
 
 #: Values of a fleet by their readers, and of keys that have a reader of their own.
 _BY_READER: Mapping[Reader[object], Schema] = {
-    fleet_file.read_name: {"type": "string", "pattern": f"^{NAME.pattern}$"},
+    fleet_file.read_name: {"type": "string", "pattern": f"^{NEW_NAME.pattern}$"},
     fleet_file.read_text: _TEXT,
     fleet_file.read_domain: {"type": "integer", "minimum": 0, "maximum": 999_999},
     read_flag: {"type": "boolean"},
