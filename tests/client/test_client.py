@@ -315,10 +315,7 @@ NONE = b'{"Events":[]}'  # 13 bytes
 GOOD = {
     "chunked": CHUNKED + b"d\r\n" + NONE + b"\r\n0\r\n\r\n",
     "chunks with more": (
-        CHUNKED
-        + b"1;a=b\r\n{\r\n0c\r\n"
-        + NONE[1:]
-        + b"\r\n0\r\nTrailer: x\r\n\r\n"
+        CHUNKED + b"1;a=b\r\n{\r\n0c\r\n" + NONE[1:] + b"\r\n0\r\nTrailer: x\r\n\r\n"
     ),
     "until closed": HEAD + b"\r\n" + NONE,
     "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\n" + NONE,

@@ -106,8 +106,11 @@ LIMIT = b"x" * LONGEST_LINE
         ([b' { "status":"failed","detail":"', LIMIT, LIMIT], "is longer than 64 KiB"),
         ([b'{"vm": "web-0", "status": "fai'], "is not a complete JSON object"),
         ([b'{"vm": "web-0", "status": "failed"\nx\n'], "is not a complete JSON"),
-        ([b"{\"detail\": 'no disk', \"vm\": \"web-0\"}\n"], "is not a complete JSON"),
-        ([b'{"vm":\x1b[2J"web-0"}\n'], 'is not a complete JSON object: {"vm":\ufffd[2J'),
+        ([b'{"detail": \'no disk\', "vm": "web-0"}\n'], "is not a complete JSON"),
+        (
+            [b'{"vm":\x1b[2J"web-0"}\n'],
+            'is not a complete JSON object: {"vm":\ufffd[2J',
+        ),
     ],
 )
 def test_report_that_cannot_be_read_is_noted(chunks: list[bytes], why: str) -> None:
