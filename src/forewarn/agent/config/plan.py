@@ -127,6 +127,7 @@ class Plan:
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
     kill_after: float = 2.0  # seconds between TERM and KILL
     ready_every: float = 5.0  # seconds between two readiness checks
+    hooks_at_once: int = 8  # of all events together
     metrics: Address | None = None  # of metrics and health; None if off
     textfile: Path | None = None  # metrics file for a collector; None if off
     scripts: Path | None = None  # a folder of on<Type>.sh; None if there is none
