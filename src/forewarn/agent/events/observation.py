@@ -12,6 +12,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -34,6 +35,7 @@ MOST_EVENTS = 256
 #: Bytes of one event as JSON; the details of a larger one are not used.
 LARGEST_EVENT = 256 * 1024
 
+_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _EARLY = timedelta(seconds=2)  # the service's date has whole seconds
 #: Types that this VM would not survive without a new boot.
 _RESTARTS = frozenset(
@@ -105,6 +107,16 @@ def observe(
 def normalize_event_id(event_id: str) -> str:
     """Return an id in the form used for comparison."""
     return event_id.upper()
+
+
+def safe_event_id(event_id: str) -> str:
+    """Return an id that is safe as a file name: a hash if it has odd characters."""
+    if _SAFE_ID.fullmatch(event_id):
+        return event_id
+    from hashlib import sha256  # 4 MB of memory that an agent without events saves
+
+    name = normalize_event_id(event_id).encode(errors="surrogatepass")
+    return f"sha256_{sha256(name).hexdigest()}"
 
 
 # --- limits ------------------------------------------------------------------

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from forewarn.agent.events.observation import normalize_event_id
+from forewarn.agent.events.observation import normalize_event_id, safe_event_id
 from forewarn.agent.events.state import EventState
 from forewarn.agent.permissions import permission_problem
 from forewarn.agent.storage import codec
@@ -32,7 +32,6 @@ _MODE = 0o600  # the output of hooks is private
 _LOCK_TIMEOUT = 2.0  # seconds
 _LOCK_PAUSE = 0.02  # seconds
 
-_SAFE_ID = re.compile(r"[0-9A-Z][0-9A-Z-]{0,99}")
 _STATE_FILE = re.compile(r"([0-9A-Za-z_-]+)\.json(\.old|\.new)?")
 _CHECKED = re.compile(rb"sha256 ([0-9a-f]{64})\n(.*)\n", re.DOTALL)
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -229,10 +228,7 @@ def _make_folder(folder: Path) -> None:
 
 def _stem(event_id: str) -> str:
     """Return the base name of an event's files: its id, or a hash if that is unsafe."""
-    name = normalize_event_id(event_id)
-    if _SAFE_ID.fullmatch(name):
-        return name
-    return f"sha256_{_sha256(name.encode(errors='surrogatepass'))}"
+    return safe_event_id(normalize_event_id(event_id))
 
 
 def _with_checksum(text: bytes) -> bytes:
