@@ -83,7 +83,7 @@ def test_error_body_fault_is_a_200_with_a_json_error() -> None:
     line.send(GET)
     (response,) = line.responses
     assert response.status == 200
-    assert response.header(b"content-type").startswith(b"application/json")
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"
     assert json.loads(response.body) == {"error": "upstream request timeout"}
 
 
