@@ -1,5 +1,6 @@
 """Settings and session fixtures shared by all tests."""
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -14,6 +15,10 @@ pytest_plugins = ["pytester", "tests.lanes"]
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+# The agent refuses files that a group can write, which another umask would produce.
+os.umask(0o022)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -131,15 +131,22 @@ def test_the_tag_is_sent_back_with_a_long_poll_of_at_most_a_minute(
     assert script.asked == [(None, None), ('"1"', wait)]
 
 
-def test_after_a_long_poll_change_the_next_request_is_immediate() -> None:
+def test_after_a_long_poll_change_the_next_request_follows_after_a_short_pause() -> (
+    None
+):
     poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(is_held=True)))
     poller.poll_once()
-    assert poller.poll_once() == 0.0
+    assert poller.poll_once() == 0.1
 
 
-def test_long_poll_support_is_probed_immediately() -> None:
+def test_no_setting_makes_the_pause_shorter_than_a_tenth_of_a_second() -> None:
+    poller, _ = poller_of(ScriptedSource(a_reading()), poll=0.01, hold=None)
+    assert poller.poll_once() == 0.1
+
+
+def test_long_poll_support_is_probed_soon() -> None:
     poller, _ = poller_of(ScriptedSource(a_reading(), a_reading(is_news=False)))
-    assert poller.poll_once() == 0.0
+    assert poller.poll_once() == 0.1
     assert poller.poll_once() == 1.0
 
 

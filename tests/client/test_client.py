@@ -191,7 +191,8 @@ def test_connection_close_leads_to_a_new_connection() -> None:
 
 
 def test_a_connection_with_excess_bytes_is_not_reused() -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200"
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n"
+    answer = head + b'{"Events":[]}HTTP/1.1 200'
     with a_service(sends(answer, stays=True), respond(ONE)) as service:
         with Client(service.url) as client:
             client.read()
@@ -253,7 +254,12 @@ BAD = {
     "HTML that says nothing": (respond(b" <!doctype html>"), Misunderstood, "a page"),
     "no JSON": (respond(b"{"), Misunderstood, "not valid JSON"),
     "no object": (respond([1]), Misunderstood, "not a JSON object"),
-    "no list": (respond({"Events": 1}), Misunderstood, "not a list"),
+    "no list": (respond({"Events": 1}), Misunderstood, "no list of Events"),
+    "an error": (
+        respond({"error": "backend timeout"}),
+        Misunderstood,
+        r"no list of Events \(backend timeout\)",
+    ),
     "no id": (respond({"Events": [{}]}), Misunderstood, "no EventId"),
     "no HTTP": (sends(b"SSH-2.0-OpenSSH\r\n"), Misunderstood, "does not speak HTTP"),
     "no status": (sends(b"HTTP/1.1 OK\r\n\r\n"), Misunderstood, "does not speak HTTP"),
@@ -304,15 +310,21 @@ def test_a_bad_response_is_an_error_that_names_the_problem(name: str) -> None:
     assert len(service.requests) == 1
 
 
+NONE = b'{"Events":[]}'  # 13 bytes
+
 GOOD = {
-    "chunked": CHUNKED + b"2\r\n{}\r\n0\r\n\r\n",
-    "chunks with more": CHUNKED + b"1;a=b\r\n{\r\n01\r\n}\r\n0\r\nTrailer: x\r\n\r\n",
-    "until closed": HEAD + b"\r\n{}",
-    "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\n{}",
-    "no reason": b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}",
-    "hints first": b"HTTP/1.1 103 Early\r\n\r\n" + HEAD + b"content-length:2\r\n\r\n{}",
-    "lengths that agree": HEAD + b"Content-Length: 2, 2\r\n\r\n{}",
-    "a mark of order": HEAD + b"\r\n\xef\xbb\xbf{}",
+    "chunked": CHUNKED + b"d\r\n" + NONE + b"\r\n0\r\n\r\n",
+    "chunks with more": (
+        CHUNKED + b"1;a=b\r\n{\r\n0c\r\n" + NONE[1:] + b"\r\n0\r\nTrailer: x\r\n\r\n"
+    ),
+    "until closed": HEAD + b"\r\n" + NONE,
+    "HTTP/1.0": b"HTTP/1.0 200 OK\r\n\r\n" + NONE,
+    "no reason": b"HTTP/1.1 200\r\nContent-Length: 13\r\n\r\n" + NONE,
+    "hints first": (
+        b"HTTP/1.1 103 Early\r\n\r\n" + HEAD + b"content-length:13\r\n\r\n" + NONE
+    ),
+    "lengths that agree": HEAD + b"Content-Length: 13, 13\r\n\r\n" + NONE,
+    "a mark of order": HEAD + b"\r\n\xef\xbb\xbf" + NONE,
 }
 
 

@@ -95,6 +95,51 @@ def test_line_that_is_not_a_report_about_a_vm_of_the_work_is_output(
     assert read_output(line + b"\n") == line.decode(errors="replace") + "\n"
 
 
+LIMIT = b"x" * LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("chunks", "why"),
+    [
+        ([b'{"vm": "web-0", "detail": "', LIMIT, b'"}\n'], "is longer than 64 KiB"),
+        ([b'{"vm": "web-0", "detail": "' + LIMIT + b'"}\n'], "is longer than 64 KiB"),
+        ([b' { "status":"failed","detail":"', LIMIT, LIMIT], "is longer than 64 KiB"),
+        ([b'{"vm": "web-0", "status": "fai'], "is not a complete JSON object"),
+        ([b'{"vm": "web-0", "status": "failed"\nx\n'], "is not a complete JSON"),
+        ([b'{"detail": \'no disk\', "vm": "web-0"}\n'], "is not a complete JSON"),
+        (
+            [b'{"vm":\x1b[2J"web-0"}\n'],
+            'is not a complete JSON object: {"vm":\ufffd[2J',
+        ),
+    ],
+)
+def test_report_that_cannot_be_read_is_noted(chunks: list[bytes], why: str) -> None:
+    reader = a_reader()
+    assert not [report for chunk in chunks for report in reader.feed(chunk)]
+    assert not [*reader.end()]
+    assert reader.unreadable.startswith(f"a report of the script {why}")
+    assert len(reader.unreadable) < 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{" + LIMIT,
+        LIMIT + b'{"vm": "web-0"',
+        b'{"level": "info", "vm"',
+        b'x {"vm": "web-0", "status": "fai',
+        b'{"vm": "web-9", "status": "done"}',
+        b'{"vm": "web-0", "status": "perhaps"}',
+    ],
+)
+def test_other_output_is_not_an_unreadable_report(line: bytes) -> None:
+    reader = a_reader()
+    for chunk in (line[:70_000], line[70_000:], b"\n", *[LIMIT] * 3):
+        assert not [*reader.feed(chunk)]
+    assert not [*reader.end()]
+    assert not reader.unreadable
+
+
 def test_a_vm_that_is_done_stays_done() -> None:
     reader = a_reader()
     assert len([*reader.feed(DONE + FAILED + DONE)]) == 1

@@ -138,6 +138,17 @@ def test_reported_vm_stays_done_whatever_the_exit_code(run: MakeDriver) -> None:
     ]
 
 
+def test_report_longer_than_the_limit_is_a_failure(run: MakeDriver) -> None:
+    text = """printf '{"vm":"web-0","status":"failed","detail":"'
+        head -c 90000 /dev/zero | tr '\\0' y; echo '"}'"""
+    results = reports(run(text).carry_out(a_work()))
+    assert [(report.vm, report.failed) for report in results] == [
+        ("web-0", True),
+        ("web-1", True),
+    ]
+    assert "is longer than 64 KiB" in results[0].detail
+
+
 # --- output ------------------------------------------------------------------
 
 

@@ -145,5 +145,12 @@ def test_halted_script_is_not_done_even_with_exit_code_0() -> None:
     assert detail(code=0, is_halted=True) == "was told to end"
 
 
+def test_unreadable_report_is_a_failure_even_with_exit_code_0() -> None:
+    why = "a report of the script is longer than 64 KiB: {"
+    assert detail(code=0, unreadable=why) == why
+    (failed,) = reports(parse_reports("web-0", code=0, unreadable=why))
+    assert failed == Report(vm="web-1", failed=True, detail=why)
+
+
 def test_script_that_could_not_be_supervised_has_failed() -> None:
     assert detail(error="no such thing") == "no such thing"

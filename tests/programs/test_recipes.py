@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.programs.installed import needs
 from tests.programs.page import PAGE, copied
-from tests.programs.recipe import RECIPES
+from tests.programs.recipe import RECIPES, an_environment
 
 from forewarn.agent.config.file import read_plan
 from forewarn.agent.config.preflight import check_machine
@@ -47,3 +47,22 @@ def test_the_agent_accepts_the_file_of_a_recipe(recipe: str, tmp_path: Path) -> 
     plan = read_plan(file)
     assert plan.warnings == ()
     assert check_machine(plan) == []
+
+
+@needs("bash")
+@pytest.mark.parametrize("event", ["../outside", "a/b", "*", "a b", ""])
+@pytest.mark.parametrize("recipe", ["haproxy", "kubernetes", "pacemaker", "slurm"])
+def test_a_recipe_refuses_an_id_with_odd_characters(
+    recipe: str, event: str, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    hook = f"{recipe}/{PAGES[recipe][1]}"
+    environment = an_environment(tmp_path, hook, MARKS=str(marks), NODE="web-0")
+    for command in ("socat", "kubectl", "pcs", "crm_attribute", "scontrol", "squeue"):
+        environment.stub(command)
+    for step in ("prepare", "undo"):
+        finished = environment.run(step, event=event)
+        assert finished.code == 1
+        assert f"unsafe EventId: {event}" in finished.err
+    assert environment.calls() == []
+    assert not marks.exists()

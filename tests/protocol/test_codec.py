@@ -90,9 +90,9 @@ def test_an_incarnation_may_be_a_number_or_text(text: str, incarnation: int) -> 
     assert decode(body.encode()).incarnation == incarnation
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"Events":null}', b'{"Events":[]}'])
-def test_missing_members_mean_no_events(body: bytes) -> None:
-    assert decode(body) == Document(incarnation=0)
+@pytest.mark.parametrize("incarnation", ["", '"DocumentIncarnation":null,'])
+def test_a_missing_incarnation_is_zero(incarnation: str) -> None:
+    assert decode(f'{{{incarnation}"Events":[]}}'.encode()) == Document(incarnation=0)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,13 @@ def test_a_duration_of_minus_one_is_unknown(seconds: int, duration: int | None) 
         b"[]",
         b"3",
         b"null",
+        b"{}",
+        b'{"error":"backend timeout"}',
+        b'{"DocumentIncarnation":4}',
+        b'{"DocumentIncarnation":null,"Events":null}',
+        b'{"Events":0}',
+        b'{"Events":""}',
+        b'{"Events":{}}',
         b'{"Events":"none"}',
         b'{"Events":{"EventId":"E0"}}',
         b'{"Events":[1]}',

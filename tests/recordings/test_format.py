@@ -50,6 +50,13 @@ def test_every_line_is_json_with_relative_and_absolute_time() -> None:
     assert first["document"] == {"DocumentIncarnation": 0, "Events": []}
 
 
+def test_an_object_without_events_in_an_older_recording_is_read_as_empty() -> None:
+    older = text_of(WHOLE).replace('"Events":[]', '"Events":null')
+    assert older != text_of(WHOLE)
+    (first, *_) = parse_recording(older, "tape.jsonl").documents
+    assert first.document == {"DocumentIncarnation": 0, "Events": []}
+
+
 def test_unknown_header_values_are_omitted() -> None:
     header = json.loads(text_of(a_recording()).splitlines()[0])
     assert not {"endpoint", "vm"} & header.keys()

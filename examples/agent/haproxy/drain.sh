@@ -6,6 +6,11 @@
 # somebody else has taken out has no such file, and stays out.
 set -euo pipefail
 
+# An id becomes part of a file name: refuse one with other characters.
+case $FOREWARN_EVENT_ID in
+    '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
+esac
+
 # As socat writes them, one after another: UNIX:/run/haproxy/admin.sock TCP:lb-1:9999
 read -ra balancers <<<"${BALANCERS:-UNIX:/run/haproxy/admin.sock}"
 backend=${BACKEND:-web}

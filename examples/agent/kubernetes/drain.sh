@@ -6,6 +6,11 @@
 # uncordons the node. What somebody else has cordoned has no such annotation, and stays.
 set -euo pipefail
 
+# An id becomes part of an annotation: refuse one with other characters.
+case $FOREWARN_EVENT_ID in
+    '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
+esac
+
 node=${NODE:-$(uname -n | tr '[:upper:]' '[:lower:]')}
 mark=forewarn/$(tr '[:upper:]' '[:lower:]' <<<"$FOREWARN_EVENT_ID")
 drain_options=(--ignore-daemonsets --delete-emptydir-data)

@@ -6,6 +6,11 @@
 # What somebody else has put on standby has no such file, and stays.
 set -euo pipefail
 
+# An id becomes a file name: refuse one with other characters.
+case $FOREWARN_EVENT_ID in
+    '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
+esac
+
 node=${NODE:-$(crm_node -n)}
 marks=${MARKS:-/var/lib/forewarn-agent/pacemaker}
 mark=$marks/$FOREWARN_EVENT_ID

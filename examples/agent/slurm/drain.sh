@@ -7,6 +7,11 @@
 # it. What somebody else has drained has another reason, and stays.
 set -euo pipefail
 
+# An id becomes a word of the reason: refuse one with other characters.
+case $FOREWARN_EVENT_ID in
+    '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
+esac
+
 node=${NODE:-$(uname -n | cut -d. -f1)}
 requeue_within=${REQUEUE_WITHIN:-60} # seconds that are kept for requeued jobs to end
 

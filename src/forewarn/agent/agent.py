@@ -5,12 +5,16 @@
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
    but nothing is approved.
 3. Retries of approvals are not stored, because sending one twice is harmless.
+4. The number of hooks and approvals at a time is limited; the most urgent events go
+   first. The poller waits until its last result is processed. So a service that shows
+   any number of events uses a limited part of this VM.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
+from threading import Semaphore
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
@@ -101,11 +105,17 @@ class Agent:
         self._has_polled = False  # or has waited long enough for a document
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
+        self._poll_processed = Semaphore()
+
+    def deliver_poll(self, result: PollResult) -> None:
+        """Pass on a poll result after the agent has processed the previous one."""
+        self._poll_processed.acquire()
+        self.inbox.put(result)
 
     def run(self, executor: Executor) -> None:
         """Process the inbox until a `Stop` arrives."""
         while not self._is_stopping:
-            self.turn(executor, self._pause())
+            self.turn(executor, self._pause(executor))
 
     def turn(self, executor: Executor, pause: float = 0.0) -> None:
         """Wait at most `pause` seconds for a message, then do what is due."""
@@ -119,9 +129,11 @@ class Agent:
         self._states.retry_unsaved()
         if self._is_stopping:
             return
-        for state in self._states.unfinished():
+        waiting = 0
+        for state in sorted(self._states.unfinished(), key=progress.urgency):
             if self._can_advance(state):
-                self._advance(state, executor)
+                waiting += self._advance(state, executor)
+        self._recorder.hooks_waiting(waiting, self._plan.hooks_at_once)
         self._states.delete_old(self._clock.now())
         self._watch_for_freezes()
         self._recorder.update_gauges(
@@ -138,17 +150,32 @@ class Agent:
         except Empty:
             return messages
 
-    def _pause(self) -> float:
+    def _pause(self, executor: Executor) -> float:
         """Send the heartbeat; return the seconds until something is due."""
         pause = min(self._heartbeat(), _LONG)
         if self._states.has_unsaved:
             return min(pause, _SHORT)
+        if not executor.can_approve or not executor.free_slots:
+            return min(pause, _SHORT)  # a result, which comes earlier, ends the wait
         due = self._approvals.next_due - time.monotonic()
         return max(0.0, min(due, pause))
 
     # --- inbox ---------------------------------------------------------------
 
     def _handle(self, message: Message, executor: Executor) -> None:
+        match message:
+            case Stop():
+                self._is_stopping = True
+            case Reading() | ReadFailed() | NameLearned():
+                self._handle_poll(message, executor)
+                self._poll_processed.release()
+            case HookEnded() | ApprovalResult() | ReadyResult():
+                executor.forget(message)
+                self._handle_result(message)
+            case _:
+                assert_never(message)
+
+    def _handle_poll(self, message: PollResult, executor: Executor) -> None:
         match message:
             case Reading():
                 self._document_read(message)
@@ -158,15 +185,17 @@ class Agent:
             case NameLearned():
                 self._name_learned(message)
                 executor.name = self._identity.name or ""
+            case _:
+                assert_never(message)
+
+    def _handle_result(self, message: ExecutorResult) -> None:
+        match message:
             case HookEnded():
-                executor.forget(message.run.token)
                 self._hook_ended(message)
             case ApprovalResult():
                 self._approval_result(message)
             case ReadyResult():
                 self._ready_result(message)
-            case Stop():
-                self._is_stopping = True
             case _:
                 assert_never(message)
 
@@ -206,8 +235,12 @@ class Agent:
         )
         self._impact = NO_IMPACT
         observed = observe(self._states.by_id, document, observation)
+        for name in observed.evicted:
+            self._states.delete(name)
+            self._forget(name)
         for state in observed.states:
             self._states.put(state)
+        self._recorder.events_ignored(observed.ignored)
         self._write(observed.entries)
 
     def _hook_ended(self, message: HookEnded) -> None:
@@ -257,13 +290,15 @@ class Agent:
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
         return self._document is not None or (self._has_polled and may_wait)
 
-    def _advance(self, state: EventState, executor: Executor) -> None:
+    def _advance(self, state: EventState, executor: Executor) -> int:
+        """Do what is due about one event; return how many hooks wait for a slot."""
         running = executor.running_tokens(state.id)
         context = EventContext(
             now=self._clock.now(),
             running=running,
             token=self._token,
             reserve=self._plan.reserve,
+            slots=executor.free_slots,
             is_dry=self._is_dry,
         )
         step = progress.advance(state, context)
@@ -282,7 +317,12 @@ class Agent:
             self._approvals.forget(normalize_event_id(state.id))
             executor.cancel_ready_check(state.id, progress.CANCEL_REASONS[state.seen])
         elif not step.orders and not running:
-            self._hold(step.state, progress.why_not_approved(step.state))
+            waits = (
+                f"its hooks wait until others end: {self._plan.hooks_at_once} at once"
+            )
+            why = progress.why_not_approved(step.state)
+            self._hold(step.state, waits if step.waiting else why)
+        return step.waiting
 
     def _approve(
         self,
@@ -293,11 +333,14 @@ class Agent:
     ) -> None:
         """Send the approval if it is due and its reason is on disk."""
         name = normalize_event_id(state.id)
-        if not self._states.is_saved(state):
+        needs_check = isinstance(order, CheckReady)
+        needs_check = needs_check and not self._approvals.is_ready(name)
+        has_slot = executor.free_slots if needs_check else executor.can_approve
+        if not has_slot or not self._states.is_saved(state):
             return
         if not self._approvals.claim(name, time.monotonic()):
             return
-        if isinstance(order, CheckReady) and not self._approvals.is_ready(name):
+        if isinstance(order, CheckReady) and needs_check:
             executor.check_ready(
                 state, progress.ready_check(state, order.hook, context)
             )
@@ -329,8 +372,11 @@ class Agent:
         self._states.put(step.state)
         self._write(step.entries)
         if step.state.over_at is not None:
-            self._hold_reasons.pop(normalize_event_id(step.state.id), None)
-            self._approvals.forget(normalize_event_id(step.state.id))
+            self._forget(normalize_event_id(step.state.id))
+
+    def _forget(self, name: str) -> None:
+        self._hold_reasons.pop(name, None)
+        self._approvals.forget(name)
 
     def _write(self, entries: Iterable[e.AuditEntry]) -> None:
         self._recorder.write(entries, self._states.find)

@@ -121,7 +121,7 @@ class _Running:
         executor = Executor(
             hook_plan, self._client.approve, self._clock, agent.inbox.put
         )
-        poller = DocumentPoller(self._plan, self._client, agent.inbox.put)
+        poller = DocumentPoller(self._plan, self._client, agent.deliver_poll)
         threading.Thread(target=poller.run, name="poller", daemon=True).start()
         agent.run(executor)
         self._systemd.stopping()

@@ -20,6 +20,7 @@ _LONGEST_POLL = 60.0  # seconds; the longest long poll
 _BLIND_PAUSE = 2.0  # seconds between requests without response; Preempt leaves only 30
 _REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
 _IMMEDIATE = 0.1  # seconds; a 304 that comes sooner was not a long poll
+_SHORTEST_PAUSE = 0.1  # seconds between two requests, whatever the service offers
 #: Seconds until the name is requested again if that failed. They double each time,
 #: because no document is read meanwhile.
 _FIRST_NAME_PAUSE, _LONGEST_NAME_PAUSE = 60.0, 3600.0
@@ -67,11 +68,12 @@ class DocumentPoller:
     ) -> None:
         """Poll `source` as `plan` says; pass each result to `deliver`.
 
-        If the plan has no name, no document is read before it is known.
+        `deliver` may wait until earlier results are processed. If the plan has no name,
+        no document is read before it is known.
         """
         self._source = source
         self._deliver = deliver
-        self._interval = plan.poll
+        self._interval = max(plan.poll, _SHORTEST_PAUSE)
         self._long_poll = _long_poll(plan)
         self._needs_name = plan.name is None
         self._name_pause = _FIRST_NAME_PAUSE
@@ -122,7 +124,7 @@ class DocumentPoller:
         self._deliver(NameLearned(name=name))
 
     def _read(self) -> float:
-        """Request the document; return 0 if a long poll can follow immediately."""
+        """Request the document; return the shortest pause if a long poll can follow."""
         wait = None if self._tag is None else self._long_poll
         if wait is not None and self._has_manual_clock:
             wait = 1.0  # only responses show how far a manual clock was moved
@@ -139,7 +141,7 @@ class DocumentPoller:
         self._deliver(reading)
         has_document = reading.document is not None
         is_soon = may_hold or (reading.is_held and (was_held or has_document))
-        return 0.0 if is_soon else self._interval
+        return _SHORTEST_PAUSE if is_soon else self._interval
 
 
 def _long_poll(plan: Plan) -> float | None:

@@ -144,8 +144,10 @@ def _misunderstood(response: HttpResponse, endpoint: str, why: str) -> Misunders
             f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
             " does a proxy answer?"
         )
+    message = _error_message(response.body)
     return Misunderstood(
         f"{endpoint} does not answer as a metadata service does: {why}"
+        + (f" ({message})" if message else "")
     )
 
 

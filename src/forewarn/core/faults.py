@@ -82,6 +82,12 @@ class FaultKind(StrEnum):
         "200 without a body; only reads",
         FaultTrait.READS,
     )
+    ERROR_BODY = (
+        "error-body",
+        "answered 200 with a JSON error and no document",
+        "200 with a JSON error instead of a document; only reads",
+        FaultTrait.READS,
+    )
     STALE = (
         "stale",
         "the document is an old one",
@@ -168,8 +174,8 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
         lambda fault: (
             fault.kind.trait is FaultTrait.READS and fault.on is FaultOn.APPROVE
         ),
-        "the answer to an approval is empty, and no document that could be stale; let"
-        " `empty` and `stale` befall reads",
+        "the response to an approval holds no document; `empty`, `error-body` and"
+        " `stale` apply to reads only: omit `on`, or set it to read",
     ),
 )
 

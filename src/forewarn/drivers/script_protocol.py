@@ -24,6 +24,7 @@ class ScriptResult:
     is_late: bool = False
     is_halted: bool = False  # it was asked to end before it had
     error: str = ""  # why it could not be supervised
+    unreadable: str = ""  # why a report could not be read; empty if all were
 
 
 # --- input -------------------------------------------------------------------
@@ -87,7 +88,7 @@ def reports_of(
         yield Printed(text=result.output)
     silent = [vm.name for vm in work.vms if vm.name not in reported]
     is_whole = not (reported or result.is_late or result.is_halted or result.error)
-    is_done = is_whole and result.code == 0
+    is_done = is_whole and result.code == 0 and not result.unreadable
     detail = "" if is_done else _detail(result, timeout, has_reports=bool(reported))
     if silent:
         yield [Report(vm=vm, failed=not is_done, detail=detail) for vm in silent]
@@ -100,6 +101,8 @@ def _detail(result: ScriptResult, timeout: float, *, has_reports: bool) -> str:
         return f"took longer than {timeout:.10g} s"
     if result.is_halted:
         return "was told to end"
+    if result.unreadable:
+        return result.unreadable
     how = _exit_phrase(result.code)
     if has_reports:
         link = "with " if how.startswith("exit") else ""

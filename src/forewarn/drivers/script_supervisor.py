@@ -9,6 +9,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from forewarn.processes import session_members, signal_session
 
 MOST_OUTPUT = 64 * 1024  # bytes; the last ones are kept
-LONGEST_LINE = 64 * 1024  # bytes; a longer line is not a report
+LONGEST_LINE = 64 * 1024  # bytes; a longer report cannot be read
 LONGEST_DETAIL = 1000  # characters
 
 _CHUNK = 64 * 1024
@@ -28,6 +29,8 @@ _LAST_CHUNKS = 32  # more than a pipe holds
 _ORPHANED = 2.0  # seconds for a script whose service is gone
 _MOST_WATCHED = 32  # processes at a time; each needs a file descriptor
 _AFTER_KILL = 1.0  # seconds until an unkillable process is abandoned
+_LIKE_A_REPORT = re.compile(rb'\s*\{\s*"(vm|status|detail)"\s*:')
+_MOST_QUOTED = 80  # bytes of an unreadable report
 _CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
 
 
@@ -247,6 +250,7 @@ class ScriptSupervisor:
             "code": code,
             "is_late": self._is_late,
             "is_halted": self._is_halted,
+            "unreadable": self._reader.unreadable,
         }
 
     def _send(self, message: Mapping[str, object]) -> None:
@@ -273,7 +277,11 @@ def _is_past(moment: float | None, now: float) -> bool:
 
 
 class OutputReader:
-    """Separates reports from other output, and keeps the end of the latter."""
+    """Separates reports from other output, and keeps the end of the latter.
+
+    A line that begins like a report but cannot be read is kept as output and noted in
+    `unreadable`: it may have reported a failure.
+    """
 
     def __init__(self, vms: Iterable[str]) -> None:
         """Accept reports about `vms`."""
@@ -282,6 +290,7 @@ class OutputReader:
         self._rest = b""  # an incomplete line
         self._is_long = False  # whether that line is too long for a report
         self._kept = bytearray()
+        self.unreadable = ""  # why a report could not be read; empty if all were
 
     @property
     def output(self) -> str:
@@ -302,6 +311,8 @@ class OutputReader:
         else:
             self.keep(whole)
         if len(self._rest) > LONGEST_LINE:
+            if not self._is_long:
+                self._note_unreadable(self._rest)
             self.keep(self._rest)
             self._rest, self._is_long = b"", True
 
@@ -326,11 +337,14 @@ class OutputReader:
 
     def _report(self, line: bytes) -> dict[str, object] | None:
         """Parse a report; None if it is not one, or repeats an earlier one."""
-        if not (line[:1] == b"{" and line[-1:] == b"}" and len(line) <= LONGEST_LINE):
+        if line[:1] != b"{":
             return None
         try:
-            message = json.loads(line)
+            message = json.loads(line) if len(line) <= LONGEST_LINE else None
         except (ValueError, RecursionError):
+            message = None
+        if message is None:
+            self._note_unreadable(line)
             return None
         vm, status, detail = (
             message.get("vm"),
@@ -346,6 +360,16 @@ class OutputReader:
         self._reported.add((name, failed))
         text = "" if detail is None else _clean(str(detail)).strip()
         return {"vm": name, "failed": failed, "detail": text[:LONGEST_DETAIL]}
+
+    def _note_unreadable(self, line: bytes) -> None:
+        """Note why `line` cannot be read, if it begins like a report."""
+        if self.unreadable or not _LIKE_A_REPORT.match(line):
+            return
+        wrong = "is not a complete JSON object"
+        if len(line) > LONGEST_LINE:
+            wrong = f"is longer than {LONGEST_LINE // 1024} KiB"
+        begin = _clean(line.strip()[:_MOST_QUOTED].decode(errors="replace"))
+        self.unreadable = f"a report of the script {wrong}: {begin}"
 
 
 def _clean(text: str) -> str:

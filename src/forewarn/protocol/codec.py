@@ -3,6 +3,8 @@
 1. Encoding is exact: compact JSON, the key order that real endpoints use, UTF-8.
 2. Decoding is tolerant: real endpoints omit fields, write dates in several ways, and
    return an empty body instead of an empty document.
+3. A JSON object without a list of Events is not a document. Something between a VM and
+   the service may return an error as 200; it must not mean that all events are gone.
 """
 
 import json
@@ -102,9 +104,9 @@ def decode(body: bytes) -> Document:
     plain = parse_json(body)
     if not isinstance(plain, dict):
         raise Malformed("the document is not a JSON object")
-    listed = plain.get("Events") or []
+    listed = plain.get("Events")
     if not isinstance(listed, list):
-        raise Malformed("Events is not a list")
+        raise Malformed("the document has no list of Events")
     events = tuple(_event(entry) for entry in listed)
     return Document(
         incarnation=_whole_number(plain.get("DocumentIncarnation"), 0), events=events

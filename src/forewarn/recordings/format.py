@@ -237,8 +237,10 @@ def _document(value: object) -> Mapping[str, object] | None:
         return None
     if not isinstance(value, dict):
         raise Malformed("document is neither an object nor null")
-    decode(json.dumps(value).encode())  # raises if it is not a document
-    return value
+    # Earlier versions recorded an object without Events as an empty document.
+    document = value if value.get("Events") else {**value, "Events": []}
+    decode(json.dumps(document).encode())  # raises if it is not a document
+    return document
 
 
 def _headers(value: object) -> Mapping[str, str]:

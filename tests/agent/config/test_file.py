@@ -37,6 +37,7 @@ blind_after_seconds = 60
 reserve_seconds = 10
 kill_after_seconds = 3
 ready_every_seconds = 7
+hooks_at_once = 3
 scripts = "scripts"
 log_format = "JSON"
 log_level = "debug"
@@ -75,6 +76,7 @@ ready = "ready"
 """,
     )
     assert plan == Plan(
+        file=file,
         endpoint="http://127.0.0.1:8254",
         name="web-0",
         state=Path("/var/lib/x"),
@@ -85,6 +87,7 @@ ready = "ready"
         reserve=10,
         kill_after=3,
         ready_every=7,
+        hooks_at_once=3,
         scripts=tmp_path / "scripts",
         log_format="json",
         log_level="debug",
@@ -129,6 +132,7 @@ ready = "ready"
 def test_missing_keys_get_the_defaults_of_the_plan(file: Path) -> None:
     plan = read(file, USED)
     assert plan == Plan(
+        file=file,
         state=plan.state,
         hooks={"drain": Hook(name="drain", command=("drain",))},
         rules=(

@@ -24,7 +24,12 @@ from forewarn.agent.config.plan import (
     RuleScope,
     SharedApproval,
 )
-from forewarn.agent.events.observation import ObservedEvents, observe
+from forewarn.agent.events.observation import (
+    LARGEST_EVENT,
+    MOST_EVENTS,
+    ObservedEvents,
+    observe,
+)
 from forewarn.agent.events.state import EventState, Impact, LastStatus, ResponsePlan
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
@@ -289,3 +294,55 @@ def test_an_event_with_hook_runs_is_not_decided_again() -> None:
         observe(known(touched), a_document(SCHEDULED), an_observation())
         == ObservedEvents()
     )
+
+
+# --- limits ------------------------------------------------------------------
+
+
+def many(number: int, resource: str = "web-9") -> list[ScheduledEvent]:
+    return [an_event(f"X{n:04}", resources=(resource,)) for n in range(number)]
+
+
+def test_a_limited_number_of_events_is_tracked_this_vm_s_nearest_first() -> None:
+    far = an_event("FAR", not_before=NOON + 60 * MINUTE)
+    document = a_document(*many(1200), far, an_event("NEAR"))
+    observed = observe({}, document, an_observation())
+    ids = {state.id for state in observed.states}
+    assert len(ids) == MOST_EVENTS
+    assert {"FAR", "NEAR"} < ids
+    assert observed.ignored == 1202 - MOST_EVENTS
+
+
+def test_a_nearer_event_of_this_vm_displaces_one_of_others() -> None:
+    crowd = a_document(*many(MOST_EVENTS))
+    states = {state.id: state for state in observe({}, crowd, an_observation()).states}
+    more = a_document(*crowd.events, SCHEDULED)
+    observed = observe(states, more, an_observation())
+    assert [state.id for state in observed.states] == ["E1"]
+    assert observed.evicted == (f"X{MOST_EVENTS - 1:04}",)
+    assert observed.ignored == 1
+
+
+def test_an_event_that_is_prepared_is_never_displaced() -> None:
+    states = {
+        event.id: replace(a_state(event=event, runs=(a_run(),)), is_mine=False)
+        for event in many(MOST_EVENTS)
+    }
+    observed = observe(
+        states, a_document(*many(MOST_EVENTS), SCHEDULED), an_observation()
+    )
+    assert observed == ObservedEvents(ignored=1)
+
+
+def test_an_event_that_is_too_large_is_ignored() -> None:
+    large = replace(
+        SCHEDULED, raw={"EventId": "E1", "Description": "x" * LARGEST_EVENT}
+    )
+    assert observe({}, a_document(large), an_observation()) == ObservedEvents(ignored=1)
+
+
+def test_a_known_event_that_becomes_too_large_keeps_its_details() -> None:
+    large = replace(STARTED, description="x" * 9, raw={"x": "x" * LARGEST_EVENT})
+    changed = after(a_state(), large)
+    assert changed.seen is LastStatus.STARTED
+    assert changed.event == STARTED

@@ -287,3 +287,48 @@ def test_an_event_is_near_in_its_last_twenty_minutes_and_until_it_is_gone() -> N
         replace(far, seen=LastStatus.GONE, posted_at=NOON), NOON
     )
     assert not progress.is_near(a_state(event=an_event(not_before=None)), NOON)
+
+
+# --- limited number of hooks -------------------------------------------------
+
+
+def test_hooks_without_a_free_slot_wait_and_are_not_recorded() -> None:
+    plan = a_response_plan(hooks=TWO, parallel=True)
+    step = advance(a_state(course=plan), context(slots=1))
+    assert (begun(step), step.waiting) == ([("prepare", "drain", 1)], 1)
+    assert [run.hook for run in step.state.runs] == ["drain"]
+    none = advance(a_state(), context(slots=0))
+    assert (none.state, none.orders, none.waiting) == (a_state(), (), 1)
+
+
+def test_an_event_is_not_over_while_its_undo_waits() -> None:
+    state = a_state(seen=LastStatus.GONE, runs=(a_run(),))
+    step = advance(state, context(slots=0))
+    assert (step.state, step.waiting) == (state, 1)
+    assert begun(advance(state, context(slots=1))) == [("undo", "resume", 1)]
+
+
+def test_an_event_that_ends_before_its_preparation_began_is_not_undone() -> None:
+    step = advance(a_state(seen=LastStatus.GONE), context())
+    assert begun(step) == []
+    assert step.state.over_at == NOON
+    plan = a_response_plan(hooks={HookPoint.UNDO: ("resume",)})
+    alone = advance(a_state(seen=LastStatus.GONE, course=plan), context())
+    assert begun(alone) == [("undo", "resume", 1)]
+
+
+def test_a_preparation_that_waited_beyond_not_before_is_not_started_late() -> None:
+    started = an_event(status="Started")
+    state = a_state(event=started, seen=LastStatus.STARTED, started_at=NOON)
+    assert begun(advance(state, context())) == [("started", "tell", 1)]
+
+
+def test_the_nearest_event_of_this_vm_is_the_most_urgent() -> None:
+    later = a_state(event=an_event("LATER", not_before=NOON + 20 * MINUTE))
+    soon = a_state(event=an_event("SOON"))
+    now = a_state(event=an_event("NOW", status="Started"), seen=LastStatus.STARTED)
+    gone = a_state(event=an_event("GONE"), seen=LastStatus.GONE)
+    others = replace(a_state(event=an_event("OTHER", not_before=NOON)), is_mine=False)
+    states = [others, gone, later, soon, now]
+    order = [state.id for state in sorted(states, key=progress.urgency)]
+    assert order == ["NOW", "SOON", "LATER", "GONE", "OTHER"]

@@ -164,6 +164,18 @@ def test_control_characters_become_spaces() -> None:
     assert description == "a b c [31md e"
 
 
+@pytest.mark.parametrize(
+    "event_id",
+    ["../../etc/x", "..", "", "a/b", "-rf", "a b", "*", "x" * 101, "\ud800", "a\nb"],
+)
+def test_an_id_that_is_unsafe_as_a_file_name_is_replaced(event_id: str) -> None:
+    call = a_call(an_event(EventId=event_id))
+    variables = environment(call)
+    assert re.fullmatch("sha256_[0-9a-f]{64}", variables["FOREWARN_EVENT_ID"])
+    assert variables["EVENT_ID"] == variables["FOREWARN_EVENT_ID"]
+    assert json.loads(hook_stdin(call))["EventId"] == event_id
+
+
 def test_a_long_value_is_cut_between_two_characters() -> None:
     variables = environment(a_call(an_event(Description="€" * 100_000)))
     assert variables["FOREWARN_EVENT_DESCRIPTION"] == "€" * math.floor(32_000 / 3)

@@ -72,7 +72,7 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     assert report.run.output.strip() == "drained"
     assert report.run.ended_at == NOON
     assert harness.executor.running_count == 1
-    harness.executor.forget("run-0")
+    harness.executor.forget(report)
     assert harness.executor.running_count == 0
 
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.agent.support.events import NOON, a_state, an_event
+from tests.agent.support.events import NOON, a_run, a_state, an_event
 from tests.agent.support.full_disk import LimitedDisk
 
 from forewarn.agent.events.state import LastStatus
-from forewarn.agent.storage.memory import StateMemory
+from forewarn.agent.storage.memory import MOST_COMPLETED, StateMemory
 from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.errors import Unavailable
 
@@ -68,6 +68,21 @@ def test_an_event_is_forgotten_a_week_after_its_end(store: StateStore) -> None:
     memory.delete_old(NOON + timedelta(days=7, seconds=1))
     assert memory.find("E1") is None
     assert store.load().states == {}
+
+
+def test_only_the_latest_completed_events_are_remembered(
+    store: StateStore, tmp_path: Path
+) -> None:
+    memory = StateMemory(store, lambda _: None)
+    memory.put(a_state(runs=(a_run(),)))  # older than all, and not complete
+    for number in range(MOST_COMPLETED + 5):
+        state = a_state(event=an_event(f"X{number:04}"))
+        over_at = NOON + timedelta(seconds=number)
+        memory.put(replace(state, seen=LastStatus.GONE, over_at=over_at))
+    memory.delete_old(NOON)
+    kept = [state.id for state in memory.by_id.values()]
+    assert kept == ["E1", *(f"X{n:04}" for n in range(5, MOST_COMPLETED + 5))]
+    assert len([*(tmp_path / "events").iterdir()]) == MOST_COMPLETED + 1
 
 
 def test_saving_is_retried_and_the_warning_ends_when_everything_is_saved(

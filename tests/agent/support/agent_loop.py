@@ -84,8 +84,10 @@ class Approver:
     def __init__(self) -> None:
         self.approved: list[str] = []
         self.refusals: list[Exception] = []
+        self.wait: Callable[[], None] = lambda: None  # before each response
 
     def approve(self, *events: str) -> None:
+        self.wait()
         if self.refusals:
             raise self.refusals.pop(0)
         self.approved += events
@@ -118,6 +120,7 @@ class AgentEnvironment:
     boot: str = "boot-1"
     impact: Impact = NO_IMPACT
     name: str | None = "web-0"
+    hooks_at_once: int = 8
 
     def __post_init__(self) -> None:
         self.space = LimitedDisk()
@@ -168,6 +171,7 @@ class AgentEnvironment:
             state=self.folder,
             name=self.name,
             ready_every=0.0,
+            hooks_at_once=self.hooks_at_once,
             hooks={
                 name: Hook(name=name, command=("/bin/sh", "-c", text))
                 for name, text in texts.items()

@@ -135,6 +135,7 @@ def context(
     now: datetime = NOON,
     running: Sequence[str] = (),
     reserve: float = 5.0,
+    slots: int = 100,
     is_dry: bool = False,
 ) -> EventContext:
     return EventContext(
@@ -142,6 +143,7 @@ def context(
         running=frozenset(running),
         token=counting(),
         reserve=reserve,
+        slots=slots,
         is_dry=is_dry,
     )
 

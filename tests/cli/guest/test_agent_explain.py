@@ -232,7 +232,7 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     [
         ([], "is not a JSON object"),
         ({}, "has neither Events nor an EventId"),
-        ({"Events": 1}, "Events is not a list"),
+        ({"Events": 1}, "the document has no list of Events"),
         ({"Events": [{}]}, "an entry of Events has no EventId"),
         ({"what": "gone", "event": "E"}, "audit record that shows no event"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.support.handlers import NOON
 
-from forewarn.core.faults import Fault, FaultKind, FaultOn
+from forewarn.core.faults import Fault, FaultKind, FaultOn, FaultTrait
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
 
@@ -204,7 +204,7 @@ def test_no_fault_exceeds_its_limits(
         assert all(
             fault.seconds is None or at < fault.seconds for *_, at, _ in matching
         )
-        if fault.on is FaultOn.READ or fault.kind in (FaultKind.STALE, FaultKind.EMPTY):
+        if fault.on is FaultOn.READ or fault.kind.trait is FaultTrait.READS:
             assert all(is_read for _, is_read, *_ in matching)
         if fault.kind is FaultKind.SLOW_FIRST_CALL:
             assert len({vm for vm, *_ in matching}) == len(matching)

@@ -1,5 +1,6 @@
 """Fault injection: error responses, and late, reset, truncated or stale ones."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -75,6 +76,15 @@ def test_empty_fault_is_a_200_without_a_body() -> None:
     assert (response.status, response.body) == (200, b"")
     assert response.header(b"content-length") == b"0"
     assert finished_requests(line) == [(200, "empty")]
+
+
+def test_error_body_fault_is_a_200_with_a_json_error() -> None:
+    line = a_line(fault_of("error-body"))
+    line.send(GET)
+    (response,) = line.responses
+    assert response.status == 200
+    assert response.header(b"content-type") == b"application/json; charset=utf-8"
+    assert json.loads(response.body) == {"error": "upstream request timeout"}
 
 
 # --- affected requests -------------------------------------------------------

@@ -50,6 +50,7 @@ FOUND: Mapping[Callable[[], None], set[str]] = {
         "warning: approves-unprepared",
     },
     clients.ends_without_a_body: {"error: gives-up-on-errors"},
+    clients.ends_without_events: {"error: gives-up-on-errors"},
     clients.hammers: {"error: hammers"},
     clients.no_api_version: {"error: no-api-version"},
     clients.no_header: {"error: no-header"},

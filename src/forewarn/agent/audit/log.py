@@ -18,7 +18,7 @@ from forewarn.errors import Unavailable
 
 _FILE_LIMIT = 10_000_000  # bytes of one file
 OLDER = 4  # number of full files that are kept
-_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class AuditLog:

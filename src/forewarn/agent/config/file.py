@@ -69,7 +69,7 @@ def read_plan(path: Path) -> Plan:
     plan = _plan(plain, Location(diagnostics=diagnostics))
     if diagnostics.errors:
         raise FaultyFile("\n".join(diagnostics.errors))
-    return replace(plan, warnings=diagnostics.warnings)
+    return replace(plan, file=path, warnings=diagnostics.warnings)
 
 
 def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -256,7 +256,7 @@ def _read_script_folder(
             by_step[meaning] = name
             _check_script(folder / name, location)
     hooks = {
-        name: Hook(name=name, command=(str(folder.absolute() / name),))
+        name: Hook(name=name, command=(str(folder.absolute() / name),), is_script=True)
         for name in by_step.values()
     }
     return hooks, [*_script_rules(by_step)]

@@ -67,6 +67,7 @@ class Hook:
     name: str
     command: tuple[str, ...] = ()  # empty if `python` is called
     python: str | None = None  # "package.module:function"; None if `command` is run
+    is_script: bool = False  # it is a file in the folder of scripts
     timeout: float | None = None  # seconds; None if only the event limits it
     tries: int = 1
     retry_after: float = 1.0  # seconds between two tries
@@ -118,6 +119,7 @@ class Plan:
     """All settings of the agent's file."""
 
     state: Path
+    file: Path | None = None  # where this was read from; None if nowhere
     endpoint: str | None = None  # None if the client's default applies
     name: str | None = None  # None if /metadata/instance has the name
     api_version: str = "2020-07-01"
@@ -127,6 +129,7 @@ class Plan:
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
     kill_after: float = 2.0  # seconds between TERM and KILL
     ready_every: float = 5.0  # seconds between two readiness checks
+    hooks_at_once: int = 8  # of all events together
     metrics: Address | None = None  # of metrics and health; None if off
     textfile: Path | None = None  # metrics file for a collector; None if off
     scripts: Path | None = None  # a folder of on<Type>.sh; None if there is none

@@ -7,15 +7,19 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.config.schema import SHELL
 from forewarn.agent.hooks.command import command_of
+from forewarn.agent.permissions import own_file_problem, permission_problem
 from forewarn.processes import command_problem
 
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
 _TIMEOUT = 60.0  # seconds; a module may import a lot
+
+_MOST_FILES = 5  # of the state that are reported
 
 _FIND_WORD = 'command -v -- "$1"'
 
@@ -27,7 +31,7 @@ def check_machine(plan: Plan) -> list[str]:
         for hook in plan.hooks.values()
         for problem in _hook(hook)
     ]
-    return [*problems, *_folders(plan)]
+    return [*problems, *_folders(plan), *_permissions(plan)]
 
 
 # --- hooks -------------------------------------------------------------------
@@ -124,3 +128,31 @@ def _folders(plan: Plan) -> Iterator[str]:
 
 def _can_write(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+# --- permissions -------------------------------------------------------------
+
+
+def _permissions(plan: Plan) -> Iterator[str]:
+    """Yield who else could change what the agent trusts, each path once."""
+    trusted = [("config", plan.file), ("state", plan.state), ("scripts", plan.scripts)]
+    trusted += [
+        ("scripts", Path(hook.command[0]))
+        for hook in plan.hooks.values()
+        if hook.is_script
+    ]
+    seen: set[str] = set()
+    for name, path in trusted:
+        problem = None if path is None else permission_problem(path)
+        if problem is not None and problem not in seen:
+            seen.add(problem)
+            yield f"{name}: {problem}"
+    problems = (own_file_problem(path) for path in _state_files(plan.state))
+    for problem in islice((each for each in problems if each), _MOST_FILES):
+        yield f"state: {problem}"
+
+
+def _state_files(state: Path) -> Iterator[Path]:
+    yield from (state / "lock", state / "alive", state / "events")
+    yield from sorted(state.glob("audit.jsonl*"))
+    yield from sorted((state / "events").glob("*.json*"))

@@ -254,6 +254,7 @@ TOP: Keys = MappingProxyType(
         "reserve_seconds": ConfigKey(number("seconds", 0, _DAY), "reserve"),
         "kill_after_seconds": ConfigKey(number("seconds", 0, _DAY), "kill_after"),
         "ready_every_seconds": ConfigKey(number("seconds", 0.01, _DAY), "ready_every"),
+        "hooks_at_once": ConfigKey(whole_number(1, 100, unit="hooks"), "hooks_at_once"),
         "scripts": ConfigKey(_read_path, "scripts"),
         "log_format": ConfigKey(one_of(*FORMATS), "log_format"),
         "log_level": ConfigKey(one_of(*LEVELS), "log_level"),

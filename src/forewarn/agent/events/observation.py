@@ -5,9 +5,15 @@
 3. What to do about an event is decided once, when it is first seen, and saved. It is
    decided again only if the event turns out to name this VM: its name may be learned
    late.
+4. A limited number of events is tracked, however many a document has. Those for which
+   something was done always are. Of the others, events of this VM go first, and among
+   these the nearest. The rest is ignored until there is room.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -24,6 +30,12 @@ from forewarn.agent.identity import VmIdentity
 from forewarn.agent.rules import Situation, match_rule, notice_left
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
+#: Number of events that are tracked at a time.
+MOST_EVENTS = 256
+#: Bytes of one event as JSON; the details of a larger one are not used.
+LARGEST_EVENT = 256 * 1024
+
+_SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _EARLY = timedelta(seconds=2)  # the service's date has whole seconds
 #: Types that this VM would not survive without a new boot.
 _RESTARTS = frozenset(
@@ -49,6 +61,8 @@ class ObservedEvents:
 
     states: tuple[EventState, ...] = ()
     entries: tuple[e.AuditEntry, ...] = ()
+    ignored: int = 0  # events that are not tracked: too many, or too large
+    evicted: tuple[str, ...] = ()  # ids that are not tracked any more
 
 
 _Change = tuple[EventState | None, Iterable[e.AuditEntry]]
@@ -59,10 +73,23 @@ def observe(
     states: Mapping[str, EventState], document: Document, observation: Observation
 ) -> ObservedEvents:
     """Compare `document` with the known states."""
-    listed = {normalize_event_id(event.id): event for event in document.events}
+    listed = {
+        normalize_event_id(event.id): event
+        for event in document.events
+        if event.status in (EventStatus.SCHEDULED, EventStatus.STARTED)
+        or normalize_event_id(event.id) in states
+    }
+    usable = _usable(states, listed)
+    tracked = _tracked(states, usable, observation)
+    evicted = {
+        name
+        for name in usable.keys() - tracked
+        if name in states and states[name].over_at is None
+    }
     changes = [
         _compare(states.get(name), event, document.incarnation, observation)
-        for name, event in listed.items()
+        for name, event in usable.items()
+        if name in tracked
     ]
     changes += [
         _mark_gone(state, observation)
@@ -72,12 +99,86 @@ def observe(
     return ObservedEvents(
         states=tuple(state for state, _ in changes if state is not None),
         entries=tuple(entry for _, entries in changes for entry in entries),
+        ignored=len(listed) - len(tracked),
+        evicted=tuple(sorted(evicted)),
     )
 
 
 def normalize_event_id(event_id: str) -> str:
     """Return an id in the form used for comparison."""
     return event_id.upper()
+
+
+def safe_event_id(event_id: str) -> str:
+    """Return an id that is safe as a file name: a hash if it has odd characters."""
+    if _SAFE_ID.fullmatch(event_id):
+        return event_id
+    from hashlib import sha256  # 4 MB of memory that an agent without events saves
+
+    name = normalize_event_id(event_id).encode(errors="surrogatepass")
+    return f"sha256_{sha256(name).hexdigest()}"
+
+
+# --- limits ------------------------------------------------------------------
+
+
+def _usable(
+    states: Mapping[str, EventState], listed: Mapping[str, ScheduledEvent]
+) -> Mapping[str, ScheduledEvent]:
+    """Return the events without those that are too large to be kept.
+
+    A known event that has become too large keeps its details and gets its new status.
+    """
+    usable: dict[str, ScheduledEvent] = {}
+    for name, event in listed.items():
+        state = states.get(name)
+        if _size(event) <= LARGEST_EVENT:
+            usable[name] = event
+        elif state is not None and state.over_at is None:
+            usable[name] = replace(
+                state.event, status=event.status, not_before=event.not_before
+            )
+    return usable
+
+
+def _size(event: ScheduledEvent) -> int:
+    try:
+        return len(json.dumps(event.raw))
+    except RecursionError:  # just within the parser's depth limit; `raw` is not kept
+        return len(event.description) + sum(map(len, event.resources))
+
+
+def _tracked(
+    states: Mapping[str, EventState],
+    usable: Mapping[str, ScheduledEvent],
+    observation: Observation,
+) -> frozenset[str]:
+    """Return the ids of the document's events that are tracked."""
+    busy = {
+        name
+        for name, state in states.items()
+        if state.over_at is None and state.has_action
+    }
+    others = usable.keys() - busy
+    room = max(MOST_EVENTS - len(busy), 0)
+    if len(others) > room:
+        others = {*sorted(others, key=_rank(usable, observation))[:room]}
+    return frozenset((busy & usable.keys()) | others)
+
+
+def _rank(
+    usable: Mapping[str, ScheduledEvent], observation: Observation
+) -> Callable[[str], tuple[bool, float, str]]:
+    def rank(name: str) -> tuple[bool, float, str]:
+        event = usable[name]
+        is_mine = observation.identity.position(event.resources) is not None
+        due = event.not_before
+        return not is_mine, -math.inf if due is None else due.timestamp(), name
+
+    return rank
+
+
+# --- one event ---------------------------------------------------------------
 
 
 def _compare(
@@ -102,7 +203,7 @@ def _compare(
 def _is_mine_after_all(
     state: EventState, event: ScheduledEvent, observation: Observation
 ) -> bool:
-    has_no_action = not state.is_mine and not state.runs and state.posted_at is None
+    has_no_action = not state.is_mine and not state.has_action
     return has_no_action and observation.identity.position(event.resources) is not None
 
 

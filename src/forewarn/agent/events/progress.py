@@ -10,8 +10,12 @@
    `at-once`.
 5. One step at a time: the hooks of an outdated step are canceled, and the next step
    begins when they have ended.
+6. A hook that has no free slot waits, and nothing is saved about it. If the event moves
+   on meanwhile, the hook is never started.
 """
 
+import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -77,6 +81,7 @@ class EventContext:
     running: frozenset[str] = frozenset()  # tokens of this event's running hooks
     token: Callable[[], str]  # creates a unique name for a run
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
+    slots: int = sys.maxsize  # number of hooks that may start now
     is_dry: bool = False  # dry run: run and approve nothing
 
 
@@ -87,6 +92,7 @@ class EventStep:
     state: EventState
     orders: tuple[Order, ...] = ()
     entries: tuple[e.AuditEntry, ...] = ()
+    waiting: int = 0  # hooks that are due and have no free slot
 
 
 def advance(state: EventState, context: EventContext) -> EventStep:
@@ -100,10 +106,15 @@ def advance(state: EventState, context: EventContext) -> EventStep:
     if cancellations := tuple(_cancellations(state, context)):
         return EventStep(state=state, orders=cancellations, entries=closed)
     due = tuple(_due_hooks(state, plan, context))
-    state, starts, entries = _start_hooks(state, due, context)
-    if starts or is_scheduled(state):
-        orders = (*starts, *_approval_orders(state))
-        return EventStep(state=state, orders=orders, entries=(*closed, *entries))
+    state, starts, entries = _start_hooks(state, due[: context.slots], context)
+    waiting = len(due) - len(starts)
+    if due or is_scheduled(state):
+        return EventStep(
+            state=state,
+            orders=(*starts, *_approval_orders(state)),
+            entries=(*closed, *entries),
+            waiting=waiting,
+        )
     return _finish(state, context, closed)
 
 
@@ -150,6 +161,18 @@ def ready_check(state: EventState, hook: str, context: EventContext) -> BeginHoo
 def is_scheduled(state: EventState) -> bool:
     """Return whether the event has not started yet, so that it can be approved."""
     return state.seen is LastStatus.SCHEDULED
+
+
+def urgency(state: EventState) -> tuple[bool, bool, float, str]:
+    """Return a sort key: which event's hooks and approval go first.
+
+    Events of this VM go before those of others, and events that may still happen before
+    those that are gone. Among them, the one with the nearest NotBefore goes first.
+    """
+    due = state.event.not_before
+    is_gone = state.seen is LastStatus.GONE
+    at = -math.inf if due is None else due.timestamp()
+    return not state.is_mine, is_gone, at, state.id
 
 
 def is_near(state: EventState, now: datetime) -> bool:
@@ -214,8 +237,10 @@ def _cancellations(state: EventState, context: EventContext) -> Iterator[CancelH
 def _due_hooks(
     state: EventState, plan: ResponsePlan, context: EventContext
 ) -> Iterator[HookRun]:
-    """Yield the hooks of this step that start now."""
+    """Yield the hooks of this step that are due."""
     step = _current_step(state)
+    if step is HookPoint.UNDO and _is_untouched(state, plan):
+        return
     runs = {run.hook: run for run in state.runs if run.step is step}
     for hook in plan.hooks.get(step, ()):
         run = runs.get(hook)
@@ -231,6 +256,13 @@ def _due_hooks(
                 return
         elif not plan.parallel and not _lets_next_start(run):
             return
+
+
+def _is_untouched(state: EventState, plan: ResponsePlan) -> bool:
+    """Return whether no hook of `prepare` has begun: nothing is to be undone."""
+    return HookPoint.PREPARE in plan.hooks and not any(
+        run.step is HookPoint.PREPARE for run in state.runs
+    )
 
 
 def _is_lost(run: HookRun, context: EventContext) -> bool:

@@ -126,3 +126,8 @@ class EventState:
     def id(self) -> str:
         """The event's id."""
         return self.event.id
+
+    @property
+    def has_action(self) -> bool:
+        """Whether the agent has begun to do something about the event."""
+        return bool(self.runs) or self.posted_at is not None

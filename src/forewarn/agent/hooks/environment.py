@@ -2,8 +2,10 @@
 
 1. Data from the service is not trusted. In a variable, every control character becomes
    a space, and its length stays below Linux's limit. The input is complete.
-2. The input is the event as it was received, and nothing else.
-3. A hook inherits the agent's environment, except variables that are for the agent
+2. An id with other characters than letters, digits and dashes is replaced by its hash:
+   scripts use it in file names. The input has the id as it was received.
+3. The input is the event as it was received, and nothing else.
+4. A hook inherits the agent's environment, except variables that are for the agent
    only.
 """
 
@@ -12,6 +14,7 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from forewarn.agent.events.observation import safe_event_id
 from forewarn.agent.hooks.call import HookCall
 from forewarn.protocol.codec import iso8601, plain_event
 from forewarn.protocol.types import ScheduledEvent
@@ -65,7 +68,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
     resources = _join_names(event.resources)
     duration = "" if event.duration is None else f"{event.duration}"
     return {
-        "FOREWARN_EVENT_ID": event.id,
+        "FOREWARN_EVENT_ID": safe_event_id(event.id),
         "FOREWARN_EVENT_TYPE": event.type,
         "FOREWARN_EVENT_STATUS": event.status,
         "FOREWARN_EVENT_SOURCE": event.source or "",
@@ -74,7 +77,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_NOT_BEFORE": _time_text(event.not_before),
         "FOREWARN_RESOURCES": resources,
         # Names that scripts for another event handler expect.
-        "EVENT_ID": event.id,
+        "EVENT_ID": safe_event_id(event.id),
         "EVENT_TYPE": event.type,
         "EVENT_STATUS": event.status,
         "EVENT_SOURCE": event.source or "",

@@ -1,6 +1,8 @@
 """Executor: runs hooks, approvals and readiness checks in threads.
 
-Each has its own thread; the result is passed on to the agent.
+1. Each has its own thread; the result is passed on to the agent.
+2. Their number is limited. Each counts until the agent has processed its result, so
+   that the agent then starts what has waited.
 """
 
 import logging
@@ -8,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.events.observation import normalize_event_id
@@ -20,6 +23,7 @@ from forewarn.errors import ForewarnError, Unreachable
 
 _log = logging.getLogger("forewarn.agent")
 
+_APPROVALS_AT_ONCE = 4
 _STOP_TIMEOUT = 5.0  # seconds for hooks to end when the agent stops
 
 
@@ -44,6 +48,7 @@ class ReadyResult:
     """Result of a readiness hook."""
 
     event: str
+    token: str  # of its run
     is_ready: bool
     why: str  # the end of its output
 
@@ -68,7 +73,8 @@ class Executor:
         self._clock = clock
         self._deliver = deliver
         self._running: dict[str, tuple[str, Cancellation]] = {}  # event id, by token
-        self._ready_checks: dict[str, Cancellation] = {}  # by event id
+        self._ready_checks: dict[str, tuple[str, Cancellation]] = {}  # likewise
+        self._approvals = 0  # being sent
         self._threads: set[threading.Thread] = set()
 
     def running_tokens(self, event: str) -> frozenset[str]:
@@ -85,6 +91,17 @@ class Executor:
         """The number of running hooks."""
         return len(self._running)
 
+    @property
+    def free_slots(self) -> int:
+        """The number of hooks and readiness checks that may be started."""
+        busy = len(self._running) + len(self._ready_checks)
+        return max(self._plan.hooks_at_once - busy, 0)
+
+    @property
+    def can_approve(self) -> bool:
+        """Whether another approval may be sent."""
+        return self._approvals < _APPROVALS_AT_ONCE
+
     def start_hook(self, state: EventState, order: BeginHook) -> None:
         """Start a hook."""
         cancellation = Cancellation()
@@ -100,12 +117,21 @@ class Executor:
         if token in self._running:
             self._running[token][1].cancel(reason)
 
-    def forget(self, token: str) -> None:
-        """Drop a hook whose end was processed."""
-        self._running.pop(token, None)
+    def forget(self, result: ExecutorResult) -> None:
+        """Drop the work whose `result` was processed."""
+        match result:
+            case HookEnded():
+                self._running.pop(result.run.token, None)
+            case ReadyResult():
+                self._ready_checks.pop(result.token, None)
+            case ApprovalResult():
+                self._approvals -= 1
+            case _:
+                assert_never(result)
 
     def send_approval(self, state: EventState) -> None:
         """Send the approval of the event."""
+        self._approvals += 1
 
         def send() -> ExecutorResult:
             try:
@@ -121,25 +147,29 @@ class Executor:
 
     def check_ready(self, state: EventState, order: BeginHook) -> None:
         """Start the readiness hook."""
-        cancellation = Cancellation()
-        self._ready_checks[normalize_event_id(state.id)] = cancellation
+        cancellation, name = Cancellation(), normalize_event_id(state.id)
+        self._ready_checks[order.run.token] = (name, cancellation)
 
         def result(run: HookRun) -> ExecutorResult:
-            is_ready = run.outcome is HookOutcome.DONE
-            why = run.reason or run.output.strip()
-            return ReadyResult(event=state.id, is_ready=is_ready, why=why)
+            return ReadyResult(
+                event=state.id,
+                token=run.token,
+                is_ready=run.outcome is HookOutcome.DONE,
+                why=run.reason or run.output.strip(),
+            )
 
         self._start_hook(state, order, cancellation, result)
 
     def cancel_ready_check(self, event: str, reason: str) -> None:
         """End the readiness hook of an event if it is running."""
-        if cancellation := self._ready_checks.pop(normalize_event_id(event), None):
-            cancellation.cancel(reason)
+        name = normalize_event_id(event)
+        for its_event, cancellation in self._ready_checks.values():
+            if its_event == name:
+                cancellation.cancel(reason)
 
     def stop(self, timeout: float = _STOP_TIMEOUT) -> None:
         """End every hook; wait at most `timeout` seconds for all threads."""
-        running = [cancellation for _, cancellation in self._running.values()]
-        for cancellation in (*running, *self._ready_checks.values()):
+        for _, cancellation in (*self._running.values(), *self._ready_checks.values()):
             cancellation.cancel("the agent is stopping")
         until = time.monotonic() + timeout
         for thread in [*self._threads]:

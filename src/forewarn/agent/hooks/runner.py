@@ -6,6 +6,7 @@
    started, and KILL a while later. Processes that a hook leaves behind when it ends by
    itself are left alone.
 4. Nothing is started when no time is left.
+5. A script of the folder of scripts is not started if others could have changed it.
 """
 
 import errno
@@ -13,6 +14,7 @@ import os
 import select
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from signal import Signals
 
 from forewarn.agent.events.state import HookOutcome, HookRun
@@ -20,6 +22,7 @@ from forewarn.agent.hooks.call import HookCall
 from forewarn.agent.hooks.command import command_failure, command_of, shell_command
 from forewarn.agent.hooks.environment import hook_environment, hook_stdin
 from forewarn.agent.hooks.process import HookProcess, OutputTail
+from forewarn.agent.permissions import permission_problem
 
 _RECHECK = 1.0  # seconds between two checks of the remaining time: clocks can be moved
 _DRAIN = 0.2  # seconds for remaining output after the process has ended
@@ -94,6 +97,9 @@ def _why_over(call: HookCall, reason: str = "its time was up") -> HookRun | None
 
 def _try(task: _Task, tried: int) -> HookRun:
     call, command = task.call, command_of(task.call.hook)
+    problem = permission_problem(Path(command[0])) if call.hook.is_script else None
+    if problem is not None:
+        return _failed(call, problem)
     try:
         process = _start(task, command, tried)
     except (OSError, ValueError) as error:

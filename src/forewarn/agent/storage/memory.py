@@ -9,6 +9,7 @@ from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
 _RETENTION = timedelta(days=7)  # how long a completed event is remembered
+MOST_COMPLETED = 256  # number of completed events that are remembered
 
 
 class StateMemory:
@@ -73,19 +74,28 @@ class StateMemory:
             self._save(name)
 
     def delete_old(self, now: datetime) -> None:
-        """Delete states that have been complete for a week."""
-        old = [
-            name
+        """Delete states that have been complete for a week, or of which are too many.
+
+        The oldest ones go first. A state that is not complete is never among them.
+        """
+        completed = sorted(
+            (state.over_at, name)
             for name, state in self._states.items()
-            if state.over_at is not None and now - state.over_at > _RETENTION
-        ]
-        for name in old:
-            state = self._states.pop(name)
-            self._unsaved.discard(name)
-            try:
-                self._store.delete(state.id)
-            except Unavailable as error:
-                self._report_error(error)
+            if state.over_at is not None
+        )
+        excess = len(completed) - MOST_COMPLETED
+        for number, (over_at, name) in enumerate(completed):
+            if number < excess or now - over_at > _RETENTION:
+                self.delete(name)
+
+    def delete(self, name: str) -> None:
+        """Delete the state with a normalized event id."""
+        state = self._states.pop(name)
+        self._unsaved.discard(name)
+        try:
+            self._store.delete(state.id)
+        except Unavailable as error:
+            self._report_error(error)
 
     def _save(self, name: str) -> None:
         try:

@@ -17,19 +17,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from forewarn.agent.events.observation import normalize_event_id
+from forewarn.agent.events.observation import normalize_event_id, safe_event_id
 from forewarn.agent.events.state import EventState
+from forewarn.agent.permissions import permission_problem
 from forewarn.agent.storage import codec
 from forewarn.errors import CannotStart, Malformed, Unavailable
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_STATE_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MODE = 0o600  # the output of hooks is private
 
 _LOCK_TIMEOUT = 2.0  # seconds
 _LOCK_PAUSE = 0.02  # seconds
 
-_SAFE_ID = re.compile(r"[0-9A-Z][0-9A-Z-]{0,99}")
 _STATE_FILE = re.compile(r"([0-9A-Za-z_-]+)\.json(\.old|\.new)?")
 _CHECKED = re.compile(rb"sha256 ([0-9a-f]{64})\n(.*)\n", re.DOTALL)
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -113,7 +115,7 @@ class StateStore:
     def open(self) -> None:
         """Create and lock the folder: no other agent may use it meanwhile."""
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(self._folder)
             self._lock = lock_folder(self._folder, self._lock_timeout)
             self._events.mkdir(mode=0o700, exist_ok=True)
             self._disk.sync_folder(self._folder)
@@ -213,12 +215,20 @@ class StateStore:
         return []
 
 
+def _make_folder(folder: Path) -> None:
+    """Create `folder` and those above it; refuse one that others could change."""
+    for above in reversed(folder.absolute().parents):
+        if not above.exists():
+            above.mkdir(mode=0o755, exist_ok=True)  # whatever the umask allows
+    folder.mkdir(mode=0o700, exist_ok=True)
+    problem = permission_problem(folder)
+    if problem is not None:
+        raise CannotStart(problem)
+
+
 def _stem(event_id: str) -> str:
     """Return the base name of an event's files: its id, or a hash if that is unsafe."""
-    name = normalize_event_id(event_id)
-    if _SAFE_ID.fullmatch(name):
-        return name
-    return f"sha256_{_sha256(name.encode(errors='surrogatepass'))}"
+    return safe_event_id(normalize_event_id(event_id))
 
 
 def _with_checksum(text: bytes) -> bytes:
@@ -234,7 +244,8 @@ def _sha256(text: bytes) -> str:
 def _read(path: Path, stem: str) -> EventState | str | None:
     """Return the state, or what is wrong with the file; None if there is no file."""
     try:
-        content = path.read_bytes()
+        with open(os.open(path, _STATE_READ), "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -272,7 +283,7 @@ def lock_folder(
     It waits up to `timeout` seconds for an agent that was just killed: a hook that was
     being started keeps the agent's files open until its own program runs.
     """
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / "lock", _LOCK_FILE, 0o600)
     until = time.monotonic() + timeout
     try:
         while not _is_locked(lock):

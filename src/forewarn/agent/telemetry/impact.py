@@ -9,6 +9,7 @@ No single clock sees everything, so three are compared:
 3. `AliveFile`: a file was last touched before a restart. Nothing ran until now.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -22,6 +23,7 @@ from forewarn.agent.events.state import Impact
 from forewarn.client.service_clock import ClockEstimate
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_ALIVE_FILE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 EVERY = 0.25  # seconds between two ticks
 LATE = 0.5  # seconds that a busy machine, or a response, may be late
 _TOUCH_EVERY = 1.0  # seconds
@@ -187,7 +189,11 @@ class AliveFile:
     def touch(self) -> None:
         """Record that the machine runs; a failing disk is ignored."""
         with suppress(OSError):
-            self._path.touch(mode=0o600)
+            number = os.open(self._path, _ALIVE_FILE, 0o600)
+            try:
+                os.utime(number)
+            finally:
+                os.close(number)
 
     def seconds_since(self) -> float:
         """Touch the file; return the seconds since the last touch, 0 without one."""

@@ -95,7 +95,15 @@ AGENT_METRICS: Sequence[MetricSpec] = (
         "When an event may begin; only while it is in the document.",
         labels=("event", "type"),
     ),
+    MetricSpec(
+        "events_ignored",
+        "Events of the last document that are not tracked: too many, or too large.",
+    ),
     MetricSpec("hook_running", "Hooks that are running."),
+    MetricSpec(
+        "hook_waiting",
+        "Hooks that wait until others end, as `hooks_at_once` are running.",
+    ),
     MetricSpec(
         "readings_total",
         "Attempts to read a document.",

@@ -10,6 +10,7 @@ from forewarn import __version__
 from forewarn.agent.audit import entries as e
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.audit.sentences import is_failure, log_text
+from forewarn.agent.events.observation import LARGEST_EVENT, MOST_EVENTS
 from forewarn.agent.events.state import EventState, LastStatus
 from forewarn.agent.telemetry.logs import Conditions
 from forewarn.agent.telemetry.metrics import AgentMetrics
@@ -151,6 +152,27 @@ class AgentRecorder:
         self._conditions.report(
             "state-unwritable", error is not None, str(error or again)
         )
+
+    def events_ignored(self, number: int) -> None:
+        """Record how many events of the document are not tracked."""
+        self._metrics.set("events_ignored", float(number))
+        text = (
+            f"events of the document that are ignored: {number}; at most {MOST_EVENTS}"
+            f" events of at most {LARGEST_EVENT // 1024} KiB are tracked, those of this"
+            " VM first"
+        )
+        over = "no event of the document is ignored any more"
+        self._conditions.report("events-ignored", number > 0, text if number else over)
+
+    def hooks_waiting(self, number: int, limit: int) -> None:
+        """Record how many hooks wait because `limit` hooks are running."""
+        self._metrics.set("hook_waiting", float(number))
+        text = (
+            f"hooks that wait until others end: {number}; hooks_at_once is {limit}, and"
+            " the nearest events of this VM go first"
+        )
+        over = "no hook waits for others any more"
+        self._conditions.report("hooks-waiting", number > 0, text if number else over)
 
     def approval_failed(self, error: ForewarnError) -> None:
         """Record a failed approval."""

@@ -30,8 +30,9 @@ forewarn agent --config /etc/forewarn/agent.toml
 
 _CHECK_DESCRIPTION = """\
 Read the agent's file, and look whether all that it needs is on this machine:
-commands, interpreters, functions, folders. Nothing is run and nobody is asked.
-What is wrong is told with its line, and the exit code is 1."""
+commands, interpreters, functions, folders. Report files and folders that other
+users own or can write, each with the command that puts it right. No hook is run
+and no request is sent. If anything is wrong, the exit code is 1."""
 
 #: Subcommands with a module of their own, in the order in which a new user needs them.
 _SUBCOMMANDS = ("explain", "report", "install")

@@ -36,6 +36,7 @@ _ERRORS = (
     FaultKind.GONE,
     FaultKind.RESET,
     FaultKind.EMPTY,
+    FaultKind.ERROR_BODY,
 )
 
 

@@ -156,10 +156,12 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="gives-up-on-errors",
         severity=Severity.ERROR,
-        hurts="The service is updated (410), fails (500) and refuses (429) now and"
-        " then, and was seen to answer 200 without a body; events come afterwards.",
-        remedy="Ask again after a pause, whatever went wrong, but for 400.",
-        facts=("4.5a", "8.0g", "8.0h", "8.0i", "8.3e"),
+        hurts="The service is updated (410), fails (500) and rejects requests (429) now"
+        " and then, and was seen to return 200 without a body. A proxy may return an"
+        " error as 200. Events come afterwards.",
+        remedy="Poll again after a pause, whatever went wrong, except after 400. Treat"
+        " a response without a list of Events as an error.",
+        facts=("4.5a", "4.7e", "8.0g", "8.0h", "8.0i", "8.3e"),
         check=_gives_up,
     ),
 )

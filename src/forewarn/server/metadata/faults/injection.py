@@ -36,6 +36,7 @@ _REPLACEMENTS: Mapping[FaultKind, Callable[[Fault], Response]] = {
         503, "Service unavailable; try again", Retry_After=str(fault.retry_after)
     ),
     FaultKind.EMPTY: lambda fault: Response(200),
+    FaultKind.ERROR_BODY: lambda fault: error(200, "upstream request timeout"),
 }
 
 

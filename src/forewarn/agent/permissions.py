@@ -1,0 +1,91 @@
+"""Permissions of the agent's files: who else could change what the agent trusts.
+
+1. A path is trusted if root or the agent's own user owns it and every folder above it,
+   and nobody else can write to any of them. A folder above may be writable by others if
+   it has the sticky bit, as /tmp has: there, nobody can replace what others own.
+2. A symbolic link is followed; the link and its target are both checked. The agent's
+   own files must not be links.
+3. These checks are for POSIX. Where there are no such permissions, nothing is reported.
+"""
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_ROOT = 0
+
+
+def permission_problem(path: Path) -> str | None:
+    """Return who else could change `path`, with the remedy; None if nobody could.
+
+    A path that does not exist is as good as the folders above it.
+    """
+    return None if _user() is None else next(_problems(path), None)
+
+
+def own_file_problem(path: Path) -> str | None:
+    """Return why a file in a trusted folder is not the agent's own; None if it is."""
+    if _user() is None:
+        return None
+    if path.is_symlink():
+        return (
+            f"{path} is a symbolic link, which the agent does not follow; run: rm"
+            f" {shlex.quote(str(path))}"
+        )
+    return _problem(path, is_target=True)
+
+
+def _user() -> int | None:
+    """Return this process's user; None if the platform has no POSIX permissions."""
+    return os.geteuid() if hasattr(os, "geteuid") else None
+
+
+def _problems(path: Path) -> Iterator[str]:
+    targets = (path.absolute(), Path(os.path.realpath(path)))
+    steps = (step for end in targets for step in (*reversed(end.parents), end))
+    for step in dict.fromkeys(steps):
+        problem = _problem(step, is_target=step in targets)
+        if problem is not None:
+            yield problem
+
+
+def _problem(path: Path, *, is_target: bool) -> str | None:
+    try:
+        info = path.lstat()
+    except OSError:  # it does not exist, or its folder was reported
+        return None
+    is_link, is_folder = stat.S_ISLNK(info.st_mode), stat.S_ISDIR(info.st_mode)
+    name = shlex.quote(str(path))
+    if info.st_uid not in (_ROOT, _user()):
+        option = "-h " if is_link else ""
+        return (
+            f"{path} belongs to {_user_name(info.st_uid)}, who could change it; run:"
+            f" chown {option}{_user_name(_user() or _ROOT)} {name}"
+        )
+    is_sticky = is_folder and info.st_mode & stat.S_ISVTX and not is_target
+    if not info.st_mode & _OTHERS or is_link or is_sticky:
+        return None
+    if not is_folder and not stat.S_ISREG(info.st_mode):
+        return None  # a device or a pipe
+    who = "everyone" if info.st_mode & stat.S_IWOTH else _group_name(info.st_gid)
+    return f"{path} can be changed by {who}; run: chmod go-w {name}"
+
+
+def _user_name(uid: int) -> str:
+    import pwd  # only on POSIX
+
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    import grp  # only on POSIX
+
+    with suppress(KeyError):
+        return f"the group {grp.getgrgid(gid).gr_name}"
+    return f"the group {gid}"

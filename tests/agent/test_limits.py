@@ -1,0 +1,105 @@
+"""Agent loop: how much of the VM a document can use at most."""
+
+import os
+import threading
+
+import pytest
+from tests.agent.support.agent_loop import AgentEnvironment, Staging, a_document_read
+from tests.agent.support.events import MINUTE, NOON, an_event
+from tests.agent.support.hook_builders import LONG, ON_AND_ON
+
+from forewarn.agent.config.plan import ApprovalPolicy
+from forewarn.agent.events.observation import MOST_EVENTS
+from forewarn.agent.storage.memory import MOST_COMPLETED
+from forewarn.protocol.types import ScheduledEvent
+
+
+def many(number: int, prefix: str = "X") -> list[ScheduledEvent]:
+    return [an_event(f"{prefix}{n:04}") for n in range(number)]
+
+
+def files_of(agent: AgentEnvironment) -> int:
+    return len(os.listdir(agent.folder / "events"))
+
+
+def test_a_document_with_1200_events_starts_a_limited_number_of_hooks(
+    agent_factory: Staging, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = agent_factory(hooks={"drain": ON_AND_ON})
+    threads = threading.active_count()
+    agent.turn(a_document_read(*many(1200)))
+    agent.turn(a_document_read(*many(1200)))
+    assert agent.executor.running_count == 8
+    assert threading.active_count() <= threads + 8 + 1  # and the freeze detector
+    assert files_of(agent) <= 2 * MOST_EVENTS
+    assert agent.metrics.value("hook_waiting") == MOST_EVENTS - 8
+    assert agent.metrics.value("events_ignored") == 1200 - MOST_EVENTS
+    messages = [record.getMessage() for record in caplog.records]
+    assert len([text for text in messages if "hooks_at_once is 8" in text]) == 1
+    assert len([text for text in messages if "are ignored: 944" in text]) == 1
+
+
+def test_new_ids_in_every_document_leave_a_limited_number_of_files(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(hooks={"drain": ON_AND_ON})
+    for number in range(4):
+        agent.turn(a_document_read(*many(400, f"{number}-")))
+        assert agent.executor.running_count <= 8
+    assert len(agent.memory.by_id) <= 2 * MOST_EVENTS + MOST_COMPLETED
+    assert files_of(agent) <= 2 * len(agent.memory.by_id)
+
+
+def test_a_hook_that_waited_starts_when_another_ends_nearest_event_first(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(hooks_at_once=1)
+    near, far = an_event("NEAR"), an_event("FAR", not_before=NOON + 60 * MINUTE)
+    agent.turn(a_document_read(far, near))
+    assert (agent.runs("NEAR"), agent.runs("FAR")) == ([("drain", "running", 1)], [])
+    assert "its hooks wait" in str(agent.lines("not-approved")[0]["reason"])
+    while not agent.runs("FAR"):
+        agent.turn()
+    assert agent.runs("NEAR") == [("drain", "done", 1)]
+    assert agent.metrics.value("hook_waiting") == 0
+
+
+def test_a_limited_number_of_approvals_is_sent_at_a_time(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(steps={}, approve=ApprovalPolicy.AT_ONCE)
+    sending, go_on = threading.Semaphore(0), threading.Event()
+
+    def wait() -> None:
+        sending.release()
+        go_on.wait(LONG)
+
+    agent.approver.wait = wait
+    threads = threading.active_count()
+    agent.turn(a_document_read(*many(40)))
+    for _ in range(4):
+        assert sending.acquire(timeout=LONG)
+    assert not agent.executor.can_approve
+    assert threading.active_count() <= threads + 4 + 1  # and the freeze detector
+    go_on.set()
+    while len(agent.approver.approved) < 40:
+        agent.turn()
+    assert sorted(agent.approver.approved) == [event.id for event in many(40)]
+
+
+def test_the_poller_waits_until_its_last_document_is_processed(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory()
+    delivered = threading.Semaphore(0)
+
+    def poll() -> None:
+        for _ in range(3):
+            agent.agent.deliver_poll(a_document_read())
+            delivered.release()
+
+    threading.Thread(target=poll, daemon=True).start()
+    for _ in range(3):
+        assert delivered.acquire(timeout=LONG)
+        assert agent.agent.inbox.qsize() <= 1
+        agent.turn()
