@@ -130,7 +130,7 @@ def test_limited_tokens_are_shown(user: PortalUser, service: RunningService) -> 
         open_streams(team, stack)
         assert team.request("GET", "/v1/stream").status == 429
         page = user.open_page(service)
-        limits = page.get_by_role("region", name="Limited tokens")
+        limits = page.get_by_role("region", name="Limited callers")
         expect(limits).to_contain_text("Limited: token team, 1 request refused")
 
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.server.control.test_journal import following, read_stream
 from tests.server.control.test_tokens import client_with_token
 from tests.server.support.handlers import EVENTS
 from tests.server.support.service import RunningService, send_request
@@ -140,3 +141,9 @@ def test_limited_vms_are_shown_to_operators_and_to_their_group(
     assert limited[0]["limits"] == {"approved_events": 2}
     web = client_with_token(service, "web-team", "group", group="web")
     assert web.get("/v1/fleet/limited")["items"] == limited[:1]
+    with following(web, "?also=limits") as stream:
+        (event,) = read_stream(stream, 1)
+    (item,) = json.loads(event["data"])["items"]
+    assert item["text"] == (
+        "VM web-0, 2 requests refused in the last hour (approved_events)"
+    )

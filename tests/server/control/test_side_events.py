@@ -136,7 +136,7 @@ def side_events() -> SideEvents:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     parts = SimpleNamespace(
         engine=SimpleNamespace(clock=clock),
-        plane=SimpleNamespace(faults=SimpleNamespace(all=list)),
+        plane=SimpleNamespace(faults=SimpleNamespace(all=list), limited=list),
         token_limits=SimpleNamespace(recent=list),
     )
     holder = TokenHolder(name="ops", role=Role.VIEWER)

@@ -97,9 +97,8 @@ export interface Fault {
   set_by: string;
 }
 
-/** A token of which requests were refused lately. */
-export interface LimitedToken {
-  token: string;
+/** A token or VM of which requests were refused lately. */
+export interface LimitedCaller {
   text: string;
 }
 

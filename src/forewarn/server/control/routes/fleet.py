@@ -29,6 +29,8 @@ from forewarn.server.control.context import (
 )
 from forewarn.server.control.openapi import body_of
 from forewarn.server.metadata.directory import VmEntry
+from forewarn.server.metadata.faults.plane import InstrumentedPlane
+from forewarn.server.metadata.limits import LimitedVm
 
 router = APIRouter(tags=["fleet"], route_class=ViewRoute)
 
@@ -200,8 +202,6 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
 @router.get("/v1/fleet/limited", response_model=m.LimitedView)
 def show_limited(services: ServicesDep, by: Caller) -> Json:
     """Show the VMs that a limit of the metadata plane stopped in the last hour."""
-    find = services.plane.handler.directory.find
-    limited = [(vm, find("", vm.name)) for vm in services.plane.limited()]
     return {
         "items": [
             {
@@ -210,10 +210,17 @@ def show_limited(services: ServicesDep, by: Caller) -> Json:
                 "limits": vm.counts,
                 "last": vm.last,
             }
-            for vm, entry in limited
-            if entry is not None and vm_for(by, entry.vm) is not None
+            for vm in limited_for(by, services.plane)
         ]
     }
+
+
+def limited_for(holder: TokenHolder, plane: InstrumentedPlane) -> Sequence[LimitedVm]:
+    """Return the VMs that were limited in the last hour and that `holder` may see."""
+    limited = [
+        (vm, plane.handler.directory.find("", vm.name)) for vm in plane.limited()
+    ]
+    return [vm for vm, entry in limited if entry and vm_for(holder, entry.vm)]
 
 
 def _in_order(items: Iterable[_Named]) -> Sequence[_Named]:

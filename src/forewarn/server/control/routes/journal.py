@@ -1,8 +1,8 @@
 """The journal (/v1/journal), its stream (/v1/stream) and the report (/v1/report).
 
-Side events of the stream report the clock, active faults and limited tokens. They are
-not in the journal, so these events have no id: a client that reconnects receives them
-again.
+Side events of the stream report the clock, active faults, and limited tokens and VMs.
+They are not in the journal, so these events have no id: a client that reconnects
+receives them again.
 """
 
 import asyncio
@@ -43,13 +43,16 @@ from forewarn.server.control.context import (
     parse_number,
 )
 from forewarn.server.control.openapi import text_in
+from forewarn.server.control.routes.fleet import limited_for
 from forewarn.server.control.routes.rehearsal import clock_view, fault_views
+from forewarn.server.metadata.limits import LimitedVm
 
 router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
 _MAX_VALUES = 100  # of one parameter
 _BATCH = 100  # entries read at once by a stream
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
+_MAX_LIMITED = 3  # VMs in a side event
 
 
 class SideEvent(StrEnum):
@@ -59,7 +62,8 @@ class SideEvent(StrEnum):
     CLOCK = "clock"
     #: The active faults: whenever they change.
     FAULTS = "faults"
-    #: The tokens of which requests were refused in the last five minutes.
+    #: The tokens of which requests were refused in the last five minutes, and the VMs
+    #: of which requests were refused in the last hour.
     LIMITS = "limits"
 
 
@@ -240,7 +244,7 @@ class SideEvents:
     ) -> None:
         """Send `holder` the side events that `also` lists."""
         self._clock = services.engine.clock
-        self._faults = services.plane.faults
+        self._plane = services.plane
         self._token_limits = services.token_limits
         self._holder = holder
         self._also = [*dict.fromkeys(also)]
@@ -267,17 +271,18 @@ class SideEvents:
         sees_all = self._holder.group is None
         if name is SideEvent.LIMITS:
             limited = [
-                _limit_view(token)
+                _token_limit_view(token)
                 for token in self._token_limits.recent()
                 if sees_all or token.token == self._holder.name
             ]
+            limited += _vm_limit_views(limited_for(self._holder, self._plane))
             return {"items": limited}, limited
-        faults = fault_views(self._faults) if sees_all else []
+        faults = fault_views(self._plane.faults) if sees_all else []
         # The remaining time changes by itself.
         return {"items": faults}, [{**fault, "left_seconds": None} for fault in faults]
 
 
-def _limit_view(limited: LimitedToken) -> Json:
+def _token_limit_view(limited: LimitedToken) -> Json:
     refused = count(limited.refused, "request")
     return {
         "token": limited.token,
@@ -286,6 +291,18 @@ def _limit_view(limited: LimitedToken) -> Json:
         "text": f"token {limited.token}, {refused} refused recently"
         f" ({limited.limit}: at most {limited.allowed} at once)",
     }
+
+
+def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
+    """Yield the VMs that were limited last, and how many others there are."""
+    for vm in limited[:_MAX_LIMITED]:
+        refused, limits = count(vm.refused, "request"), ", ".join(sorted(vm.counts))
+        text = f"VM {vm.name}, {refused} refused in the last hour ({limits})"
+        yield {"vm": vm.name, "refused": vm.refused, "text": text}
+    others = limited[_MAX_LIMITED:]
+    if others:
+        total = sum(vm.refused for vm in others)
+        yield {"vm": None, "refused": total, "text": count(len(others), "other VM")}
 
 
 def _side_event_text(name: SideEvent, view: Json) -> str:

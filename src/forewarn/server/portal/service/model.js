@@ -48,7 +48,7 @@ export class Model {
     this.fleet = null;
     /** @type {import("../types").Fault[] | null} null until they are reported */
     this.faults = null;
-    /** @type {import("../types").LimitedToken[]} */
+    /** @type {import("../types").LimitedCaller[]} */
     this.limits = [];
     /** @type {number | null} since when ended maintenances are loaded, in ms */
     this.pastSince = null;

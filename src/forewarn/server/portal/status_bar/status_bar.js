@@ -7,7 +7,7 @@ import { html, useLayoutEffect, useMemo, useModel, useNow, useRef } from "../vie
 import { ClockBar } from "./clock_bar.js";
 
 /** @typedef {import("../types").Fault} Fault */
-/** @typedef {import("../types").LimitedToken} LimitedToken */
+/** @typedef {import("../types").LimitedCaller} LimitedCaller */
 
 /** @type {Record<string, string>} */
 const REQUESTS = {
@@ -42,14 +42,14 @@ export function StatusBar() {
   </footer>`;
 }
 
-/** @param {{limits: LimitedToken[]}} props */
+/** @param {{limits: LimitedCaller[]}} props */
 function LimitBar({ limits }) {
   const text = describeLimits(limits);
   return html`<div>
     <p class="hidden" role="status">${text}</p>
     ${
       text &&
-      html`<section class="limitbar" aria-label="Limited tokens">
+      html`<section class="limitbar" aria-label="Limited callers">
       <p><strong>${text}</strong></p>
     </section>`
     }
@@ -57,8 +57,8 @@ function LimitBar({ limits }) {
 }
 
 /**
- * Describe the tokens of which requests were refused lately.
- * @param {LimitedToken[]} limits
+ * Describe the tokens and VMs of which requests were refused lately.
+ * @param {LimitedCaller[]} limits
  */
 export function describeLimits(limits) {
   return limits.length ? `Limited: ${limits.map(({ text }) => text).join("; ")}` : "";
