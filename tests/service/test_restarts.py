@@ -1,5 +1,6 @@
 """Restarts of a service on the same files."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -57,6 +58,31 @@ def test_last_observations_are_written_before_the_stop(tmp_path: Path) -> None:
     with a_durable_service(tmp_path) as service:
         (event,) = service.get(f"/v1/maintenances/{maintenance['id']}")["events"]
         assert event["seen_by"] == ["web-2"]
+
+
+# --- restored backup ---------------------------------------------------------
+
+
+def test_etag_from_before_a_restore_never_stands_for_a_later_document(
+    tmp_path: Path,
+) -> None:
+    database, backup = tmp_path / "kept.db", tmp_path / "backup.db"
+    with a_durable_service(tmp_path):
+        pass
+    shutil.copy(database, backup)
+    with a_durable_service(tmp_path) as service:
+        service.announce(vms=["web-0"])
+        lost, tag = service.document("web-0"), service.as_vm("web-0").headers["ETag"]
+    shutil.copy(backup, database)
+    with a_durable_service(tmp_path) as service:
+        service.announce(vms=["web-1"])
+        response = service.as_vm("web-0", If_None_Match=tag)
+        assert response.status == 200
+        assert response.headers["ETag"] != tag
+        assert response.json["DocumentIncarnation"] == lost["DocumentIncarnation"]
+        assert response.json["Events"] != lost["Events"]
+        held = service.as_vm("web-0", If_None_Match=tag, Prefer="wait=60")
+        assert (held.status, held.body) == (200, response.body)
 
 
 # --- fleet file --------------------------------------------------------------
