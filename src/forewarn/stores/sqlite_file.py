@@ -1,0 +1,173 @@
+"""Files of a SQLite database: locked, private, and watched for replacement.
+
+1. Two locks keep other services away. One is on `forewarn.db-lock`, which is found by
+   its path: it protects a path whose database was moved away. The other is on the
+   database itself, whatever path led to it: a hard link, a symbolic link, another mount
+   or another container. Removing the first one does not help to start a second service.
+2. Both are flock(2) locks, which local file systems keep apart from the POSIX locks of
+   SQLite. A network file system may emulate one by the other; SQLite refuses to work
+   there, and WAL mode does not support it anyway.
+3. The operating system drops all POSIX locks of a process on a file when the process
+   closes any descriptor of it. So the descriptor of the database is opened before
+   SQLite opens the file and closed after SQLite has closed it, and a file that this
+   process has locked is refused without opening it again.
+4. SQLite writes the database only in our own commits, so another size or modification
+   time between two of them means that another program wrote to it.
+"""
+
+import fcntl
+import logging
+import os
+import stat
+from pathlib import Path
+from threading import Lock
+
+from forewarn.errors import CannotStart, Unavailable
+
+_SUFFIXES = ("", "-wal", "-shm")
+
+_Identity = tuple[int, int]  # device and inode
+
+_locked: set[_Identity] = set()  # databases that this process has locked
+_gate = Lock()  # guards `_locked`
+
+_log = logging.getLogger(__name__)
+
+
+class DatabaseFile:
+    """The files of one database, from `lock` to `unlock`."""
+
+    def __init__(self, path: str) -> None:
+        """Use the database at `path`."""
+        self._path = path
+        self._real = os.path.realpath(path)  # SQLite puts its other files there
+        self._descriptors: list[int] = []
+        self._identity: _Identity | None = None  # None unless it is locked
+        self._files: dict[str, _Identity] = {}  # by path
+        self._written: tuple[int, int] | None = None  # size and time after a commit
+        self._is_reported = False
+
+    def lock(self) -> None:
+        """Lock the database, and create the file if there is none.
+
+        Only the owner can read a new file. Raise `CannotStart` if that fails.
+        """
+        try:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._open_and_lock(f"{self._real}-lock")
+            self._refuse_lost_database()
+            with _gate:
+                if os.path.exists(self._path) and _identity(self._path) in _locked:
+                    raise BlockingIOError
+                self._open_and_lock(self._path)
+                self._identity = _identity(self._descriptors[-1])
+                _locked.add(self._identity)
+            self._make_private()
+        except BlockingIOError:
+            self.unlock()
+            raise CannotStart(
+                f"{self._path} is in use by another forewarn; stop it, or choose"
+                " another file with --store"
+            ) from None
+        except OSError as error:
+            self.unlock()
+            raise CannotStart(
+                f"{error.filename or self._path} cannot be written: {error.strerror};"
+                " choose another place with --store"
+            ) from error
+        except BaseException:
+            self.unlock()
+            raise
+
+    def unlock(self) -> None:
+        """Unlock the database; all its connections must be closed."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors, self._files, self._written = [], {}, None
+        if self._identity is not None:
+            with _gate:
+                _locked.discard(self._identity)
+            self._identity = None
+
+    def remember(self) -> None:
+        """Remember which files are open: those at their paths now."""
+        paths = [f"{self._real}{suffix}" for suffix in _SUFFIXES]
+        self._files = {path: _identity(path) for path in paths}
+        self.note_commit()
+
+    def note_commit(self) -> None:
+        """Remember the database as a commit of ours has left it."""
+        status = os.fstat(self._descriptors[-1])
+        self._written = status.st_size, status.st_mtime_ns
+
+    def refuse_replaced(self) -> None:
+        """Raise `Unavailable` if other files are at the paths of the open ones."""
+        for path, known in self._files.items():
+            try:
+                found = _identity(path)
+            except OSError:
+                found = None
+            if found != known:
+                problem = (
+                    f"{path} was {'replaced' if found else 'moved or deleted'} while"
+                    " the service is running; put the file back, or restart forewarn"
+                )
+                if not self._is_reported:
+                    _log.error("nothing is written: %s", problem)
+                self._is_reported = True
+                raise Unavailable(f"the store cannot be written: {problem}")
+        self._is_reported = False
+
+    def is_overwritten(self) -> bool:
+        """Whether another program wrote to the database since our last commit."""
+        status = os.fstat(self._descriptors[-1])
+        return self._written not in (None, (status.st_size, status.st_mtime_ns))
+
+    def size(self) -> int:
+        """Return the size of the database in bytes."""
+        return os.fstat(self._descriptors[-1]).st_size
+
+    def _open_and_lock(self, path: str) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._descriptors.append(os.open(path, flags, 0o600))
+        fcntl.flock(self._descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _refuse_lost_database(self) -> None:
+        """Refuse a log without a database: SQLite would delete the log."""
+        log = f"{self._real}-wal"
+        if _size(self._real) == 0 and _size(log) > 0:
+            raise CannotStart(
+                f"{self._path} is missing or empty, but the latest commits are in"
+                f" {log}; put the database back, or move {log} away to start with a"
+                " backup or an empty database"
+            )
+
+    def _make_private(self) -> None:
+        """Take the database away from users who are neither its owner nor group."""
+        for suffix in _SUFFIXES:
+            path = f"{self._real}{suffix}"
+            mode = stat.S_IMODE(os.stat(path).st_mode) if _size(path) else 0
+            if not mode & stat.S_IRWXO:
+                continue
+            try:
+                os.chmod(path, mode & ~stat.S_IRWXO)
+                _log.warning("%s was readable by all users; it no longer is", path)
+            except OSError as error:
+                _log.warning(
+                    "all users can read %s, and that cannot be changed: %s",
+                    path,
+                    error.strerror,
+                )
+
+
+def _identity(place: str | int) -> _Identity:
+    status = os.stat(place)
+    return status.st_dev, status.st_ino
+
+
+def _size(path: str) -> int:
+    """Return the size of the file at `path`; 0 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
