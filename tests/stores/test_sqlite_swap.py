@@ -16,6 +16,7 @@ from tests.patience import PATIENCE
 from tests.stores.builders import a_seen, opened, put, sqlite_store
 
 from forewarn.errors import CannotStart, Unavailable
+from forewarn.stores.sqlite_copy import copy_database, existing_database
 from forewarn.stores.store import SqlStore
 
 Swap = Callable[[Path, Path], None]
@@ -236,3 +237,56 @@ def test_store_that_all_users_could_read_keeps_only_the_group(
         put(store, a_seen(1))
         assert modes(path) == {0o640}
     assert "was readable by all users" in caplog.text
+
+
+# --- restored backups --------------------------------------------------------
+
+
+def test_log_left_from_another_database_is_refused(path: Path, tmp_path: Path) -> None:
+    log = path.with_name("forewarn.db-wal")
+    with opened(sqlite_store(path)) as store:
+        backup = tmp_path / "backup.db"
+        with existing_database(str(path)) as source:
+            copy_database(source, backup)
+        put(store, a_seen(99))
+        kept = log.read_bytes()
+    shutil.copy(backup, path)
+    log.write_bytes(kept)
+    assert "does not belong to" in refusal(path)
+    assert log.read_bytes() == kept
+    log.unlink()
+    with opened(sqlite_store(path)) as store:
+        assert len(store.facts(0, 100)) == 10
+
+
+def test_log_left_after_a_copied_file_was_restored_is_noticed(
+    path: Path, older: Path
+) -> None:
+    log = path.with_name("forewarn.db-wal")
+    with opened(sqlite_store(path)) as store:
+        put(store, a_seen(99))
+        kept = log.read_bytes()
+    shutil.copy(older, path)
+    log.write_bytes(kept)
+    assert "restore a backup" in refusal(path)
+
+
+def test_store_that_went_back_is_reported_once(
+    path: Path, older: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copy(older, path)
+    with opened(sqlite_store(path)) as store:
+        assert "from position 3000 of the journal to 10" in caplog.text
+        put(store, a_seen(99))
+    caplog.clear()
+    with opened(sqlite_store(path)):
+        assert caplog.text == ""
+
+
+def test_lost_log_is_reported(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(sqlite_store(path)) as store:
+        put(store, a_seen(99))
+        kept = path.read_bytes()  # as kill -9 leaves it: the last commit is in the log
+    path.write_bytes(kept)
+    with opened(sqlite_store(path)):
+        assert "from position 11 of the journal to 10" in caplog.text

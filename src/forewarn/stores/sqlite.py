@@ -90,7 +90,7 @@ class Sqlite:
             if loss is not None:
                 raise CannotStart(f"{self._path} has lost data: {loss}; {_RESTORE}")
             if self._file is not None:
-                self._file.remember()
+                self._file.remember(self._position)
             return report
         except (sqlite3.Error, Unavailable) as error:
             self.close()
@@ -159,7 +159,7 @@ class Sqlite:
         cursor.execute("COMMIT")
         self._position = int(row[0]) if row else 0
         if self._file is not None:
-            self._file.note_commit()
+            self._file.note_commit(self._position)
 
     @contextmanager
     def reading(self) -> Iterator[Cursor]:
@@ -213,7 +213,7 @@ class Sqlite:
         if self._damage is None and self._file.is_overwritten():
             self._damage = self._find_damage(self._file)
             if self._damage is None:
-                self._file.note_commit()
+                self._file.note_commit(self._position)
                 _log.warning("another program wrote to %s", self._path)
             else:
                 _log.error("%s is damaged: %s; %s", self._path, self._damage, _RESTORE)

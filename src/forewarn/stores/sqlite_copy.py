@@ -79,6 +79,7 @@ def _copy(source: sqlite3.Connection, name: str) -> None:
             # The transaction keeps later commits from restarting the copy; signals are
             # handled when `progress` is called.
             source.backup(copy, pages=_PAGES, progress=lambda *_: None)
+            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` relies on it
             result = quick_check(copy)
     finally:
         source.rollback()

@@ -13,18 +13,23 @@
    process has locked is refused without opening it again.
 4. SQLite writes the database only in our own commits, so another size or modification
    time between two of them means that another program wrote to it.
+5. The lock file holds the journal's position after the last commit, so that a start on
+   an older copy, or on a database whose log was deleted, can be reported.
 """
 
 import fcntl
 import logging
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
 from forewarn.errors import CannotStart, Unavailable
 
 _SUFFIXES = ("", "-wal", "-shm")
+_DIGITS = 20  # of a position in the lock file
+_WAL_MODE = b"\2\2"  # bytes 18 and 19 of a database that uses a log
 
 _Identity = tuple[int, int]  # device and inode
 
@@ -62,6 +67,7 @@ class DatabaseFile:
                 self._open_and_lock(self._path)
                 self._identity = _identity(self._descriptors[-1])
                 _locked.add(self._identity)
+            self._refuse_other_log()
             self._make_private()
         except BlockingIOError:
             self.unlock()
@@ -89,16 +95,29 @@ class DatabaseFile:
                 _locked.discard(self._identity)
             self._identity = None
 
-    def remember(self) -> None:
-        """Remember which files are open: those at their paths now."""
+    def remember(self, position: int) -> None:
+        """Remember which files are open: those at their paths now.
+
+        Log a warning if the journal was at a later position than `position` before.
+        """
         paths = [f"{self._real}{suffix}" for suffix in _SUFFIXES]
         self._files = {path: _identity(path) for path in paths}
-        self.note_commit()
+        kept = os.pread(self._descriptors[0], _DIGITS, 0)
+        if kept.isdigit() and int(kept) > position:
+            _log.warning(
+                "%s went back from position %d of the journal to %d: a backup was"
+                " restored, or its file %s-wal was lost",
+                *(self._path, int(kept), position, self._path),
+            )
+        self.note_commit(position)
 
-    def note_commit(self) -> None:
+    def note_commit(self, position: int) -> None:
         """Remember the database as a commit of ours has left it."""
         status = os.fstat(self._descriptors[-1])
         self._written = status.st_size, status.st_mtime_ns
+        if self._files:  # open
+            with suppress(OSError):  # the commit is safe, and this is only a hint
+                os.pwrite(self._descriptors[0], b"%0*d" % (_DIGITS, position), 0)
 
     def refuse_replaced(self) -> None:
         """Raise `Unavailable` if other files are at the paths of the open ones."""
@@ -140,6 +159,18 @@ class DatabaseFile:
                 f"{self._path} is missing or empty, but the latest commits are in"
                 f" {log}; put the database back, or move {log} away to start with a"
                 " backup or an empty database"
+            )
+
+    def _refuse_other_log(self) -> None:
+        """Refuse the log of another database: SQLite would mix the two.
+
+        Our copies do not use a log until a service opens them.
+        """
+        log, mode = f"{self._real}-wal", os.pread(self._descriptors[-1], 2, 18)
+        if mode not in (b"", _WAL_MODE) and _size(log) > 0:
+            raise CannotStart(
+                f"{log} does not belong to {self._path}, which is a backup; delete"
+                f" {log} and {self._real}-shm"
             )
 
     def _make_private(self) -> None:
