@@ -16,6 +16,7 @@ from tests.patience import PATIENCE
 from tests.stores.builders import a_seen, opened, put, sqlite_store
 
 from forewarn.errors import CannotStart, Unavailable
+from forewarn.stores.sqlite import Sqlite
 from forewarn.stores.sqlite_copy import copy_database, existing_database
 from forewarn.stores.store import SqlStore
 
@@ -253,6 +254,8 @@ def test_log_left_from_another_database_is_refused(path: Path, tmp_path: Path) -
     shutil.copy(backup, path)
     log.write_bytes(kept)
     assert "does not belong to" in refusal(path)
+    with pytest.raises(CannotStart, match="does not belong to"):
+        Sqlite(str(path)).revision()
     assert log.read_bytes() == kept
     log.unlink()
     with opened(sqlite_store(path)) as store:

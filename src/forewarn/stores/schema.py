@@ -34,7 +34,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _FIRST = "0001"
 #: Every database of ours has these; one of them may have been lost.
 _OURS = frozenset({"counter", "journal", "audiences", "involved"})
-#: Tables that early databases lack, and the facts that fill them.
+#: Tables that earlier databases lack, and the facts that fill them. A revision that
+#: creates a table adds it here.
 _LATER: Mapping[str, Collection[type[Fact]]] = {
     "outages": (OutageEnded,),
     "tokens": (TokenCreated,),

@@ -31,7 +31,7 @@ _LARGE = 256 * 1024 * 1024  # bytes
 
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_RESTORE = "stop the service and restore a backup; `forewarn store check` shows more"
+_RESTORE = "restore a backup; `forewarn store check` shows more"
 
 _log = logging.getLogger(__name__)
 

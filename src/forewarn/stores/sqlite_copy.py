@@ -9,6 +9,7 @@ from tempfile import mkstemp
 from urllib.parse import quote
 
 from forewarn.errors import Unavailable
+from forewarn.stores.sqlite_file import refuse_other_log
 
 _PAGES = 1000  # between two chances to interrupt
 
@@ -19,6 +20,7 @@ def existing_database(path: str) -> Iterator[sqlite3.Connection]:
     problem = _problem(path)
     if problem is not None:
         raise Unavailable(f"{path} {problem}, or choose another file with --store")
+    refuse_other_log(path)
     uri = f"file:{quote(os.path.abspath(path))}?mode=rw"
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as database:

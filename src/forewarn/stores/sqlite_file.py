@@ -61,13 +61,13 @@ class DatabaseFile:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open_and_lock(f"{self._real}-lock")
             self._refuse_lost_database()
+            refuse_other_log(self._path)
             with _gate:
                 if os.path.exists(self._path) and _identity(self._path) in _locked:
                     raise BlockingIOError
                 self._open_and_lock(self._path)
                 self._identity = _identity(self._descriptors[-1])
                 _locked.add(self._identity)
-            self._refuse_other_log()
             self._make_private()
         except BlockingIOError:
             self.unlock()
@@ -161,18 +161,6 @@ class DatabaseFile:
                 " backup or an empty database"
             )
 
-    def _refuse_other_log(self) -> None:
-        """Refuse the log of another database: SQLite would mix the two.
-
-        Our copies do not use a log until a service opens them.
-        """
-        log, mode = f"{self._real}-wal", os.pread(self._descriptors[-1], 2, 18)
-        if mode not in (b"", _WAL_MODE) and _size(log) > 0:
-            raise CannotStart(
-                f"{log} does not belong to {self._path}, which is a backup; delete"
-                f" {log} and {self._real}-shm"
-            )
-
     def _make_private(self) -> None:
         """Take the database away from users who are neither its owner nor group."""
         for suffix in _SUFFIXES:
@@ -189,6 +177,25 @@ class DatabaseFile:
                     path,
                     error.strerror,
                 )
+
+
+def refuse_other_log(path: str) -> None:
+    """Raise `CannotStart` for the log of another database: SQLite would mix the two.
+
+    Our copies do not use a log until a service opens them.
+    """
+    real = os.path.realpath(path)
+    with _gate:
+        if _size(real) == 0 or _identity(real) in _locked:
+            return
+        with open(real, "rb") as file:
+            mode = file.read(20)[18:]
+    log = f"{real}-wal"
+    if mode != _WAL_MODE and _size(log) > 0:
+        raise CannotStart(
+            f"{log} does not belong to {path}, which is a backup; delete {log} and"
+            f" {real}-shm"
+        )
 
 
 def _identity(place: str | int) -> _Identity:
