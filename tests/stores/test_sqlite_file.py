@@ -171,9 +171,11 @@ def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_database_of_another_program_is_refused(path: Path) -> None:
     a_database_of_another_program(path)
+    path.chmod(0o644)
     before = path.read_bytes()
     assert "another program" in refusal(path)
     assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_database_of_a_newer_forewarn_is_refused(path: Path) -> None:

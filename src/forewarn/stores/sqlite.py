@@ -209,8 +209,8 @@ class Sqlite:
         """Raise `Unavailable` if another program has destroyed or replaced the file."""
         if self._file is None:
             return
-        self._file.refuse_replaced()
         if self._damage is None and self._file.is_overwritten():
+            self._file.refuse_replaced()
             self._damage = self._find_damage(self._file)
             if self._damage is None:
                 self._file.note_commit(self._position)

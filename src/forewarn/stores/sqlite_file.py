@@ -68,7 +68,6 @@ class DatabaseFile:
                 self._open_and_lock(self._path)
                 self._identity = _identity(self._descriptors[-1])
                 _locked.add(self._identity)
-            self._make_private()
         except BlockingIOError:
             self.unlock()
             raise CannotStart(
@@ -102,6 +101,7 @@ class DatabaseFile:
         """
         paths = [f"{self._real}{suffix}" for suffix in _SUFFIXES]
         self._files = {path: _identity(path) for path in paths}
+        self._make_private()
         kept = os.pread(self._descriptors[0], _DIGITS, 0)
         if kept.isdigit() and int(kept) > position:
             _log.warning(
@@ -163,20 +163,18 @@ class DatabaseFile:
 
     def _make_private(self) -> None:
         """Take the database away from users who are neither its owner nor group."""
-        for suffix in _SUFFIXES:
-            path = f"{self._real}{suffix}"
-            mode = stat.S_IMODE(os.stat(path).st_mode) if _size(path) else 0
-            if not mode & stat.S_IRWXO:
-                continue
-            try:
-                os.chmod(path, mode & ~stat.S_IRWXO)
-                _log.warning("%s was readable by all users; it no longer is", path)
-            except OSError as error:
-                _log.warning(
-                    "all users can read %s, and that cannot be changed: %s",
-                    path,
-                    error.strerror,
-                )
+        was_public = False
+        try:
+            for path in self._files:
+                mode = stat.S_IMODE(os.stat(path).st_mode)
+                if mode & stat.S_IRWXO:
+                    os.chmod(path, mode & ~stat.S_IRWXO)
+                    was_public = True
+        except OSError as error:
+            problem = f"and that cannot be changed: {error.strerror}"
+            _log.warning("all users can read %s, %s", self._path, problem)
+        if was_public:
+            _log.warning("all users could read %s; they no longer can", self._path)
 
 
 def refuse_other_log(path: str) -> None:
