@@ -105,9 +105,9 @@ class DatabaseFile:
         kept = os.pread(self._descriptors[0], _DIGITS, 0)
         if kept.isdigit() and int(kept) > position:
             _log.warning(
-                "%s went back from position %d of the journal to %d: a backup was"
-                " restored, or its file %s-wal was lost",
-                *(self._path, int(kept), position, self._path),
+                "%s went back from position %d of the journal to %d, as after the"
+                " restore of a backup; later entries are lost",
+                *(self._path, int(kept), position),
             )
         self.note_commit(position)
 
