@@ -139,6 +139,18 @@ def test_nothing_is_written_after_a_file_was_swapped(
     assert len(errors) == 1
 
 
+def test_nothing_is_written_after_a_link_to_the_file_was_changed(
+    path: Path, older: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with opened(sqlite_store(link)) as store:
+        link.unlink()
+        link.symlink_to(older)
+        with pytest.raises(Unavailable, match="was replaced"):
+            put(store, a_seen(99))
+
+
 def test_transaction_during_which_the_file_is_moved_is_not_committed(
     path: Path,
 ) -> None:

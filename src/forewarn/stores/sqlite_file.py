@@ -5,8 +5,8 @@
    database itself, whatever path led to it: a hard link, a symbolic link, another mount
    or another container. Removing the first one does not help to start a second service.
 2. Both are flock(2) locks, which local file systems keep apart from the POSIX locks of
-   SQLite. A network file system may emulate one by the other; SQLite refuses to work
-   there, and WAL mode does not support it anyway.
+   SQLite. NFS emulates one by the other, so that they could exclude each other; WAL mode
+   does not support network file systems anyway.
 3. The operating system drops all POSIX locks of a process on a file when the process
    closes any descriptor of it. So the descriptor of the database is opened before
    SQLite opens the file and closed after SQLite has closed it, and a file that this
@@ -27,7 +27,7 @@ from threading import Lock
 
 from forewarn.errors import CannotStart, Unavailable
 
-_SUFFIXES = ("", "-wal", "-shm")
+_SUFFIXES = ("-wal", "-shm")  # of the files that SQLite adds
 _DIGITS = 20  # of a position in the lock file
 _WAL_MODE = b"\2\2"  # bytes 18 and 19 of a database that uses a log
 
@@ -45,7 +45,7 @@ class DatabaseFile:
     def __init__(self, path: str) -> None:
         """Use the database at `path`."""
         self._path = path
-        self._real = os.path.realpath(path)  # SQLite puts its other files there
+        self._real = path  # without links, for SQLite puts its other files there
         self._descriptors: list[int] = []
         self._identity: _Identity | None = None  # None unless it is locked
         self._files: dict[str, _Identity] = {}  # by path
@@ -57,6 +57,7 @@ class DatabaseFile:
 
         Only the owner can read a new file. Raise `CannotStart` if that fails.
         """
+        self._real = os.path.realpath(self._path)
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open_and_lock(f"{self._real}-lock")
@@ -99,7 +100,7 @@ class DatabaseFile:
 
         Log a warning if the journal was at a later position than `position` before.
         """
-        paths = [f"{self._real}{suffix}" for suffix in _SUFFIXES]
+        paths = [self._path, *(f"{self._real}{suffix}" for suffix in _SUFFIXES)]
         self._files = {path: _identity(path) for path in paths}
         self._make_private()
         kept = os.pread(self._descriptors[0], _DIGITS, 0)
