@@ -5,8 +5,8 @@
    database itself, whatever path led to it: a hard link, a symbolic link, another mount
    or another container. Removing the first one does not help to start a second service.
 2. Both are flock(2) locks, which local file systems keep apart from the POSIX locks of
-   SQLite. NFS emulates one by the other, so that they could exclude each other; WAL mode
-   does not support network file systems anyway.
+   SQLite. NFS emulates one by the other, so that they could exclude each other; the WAL
+   mode does not support network file systems anyway.
 3. The operating system drops all POSIX locks of a process on a file when the process
    closes any descriptor of it. So the descriptor of the database is opened before
    SQLite opens the file and closed after SQLite has closed it, and a file that this
