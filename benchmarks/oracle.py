@@ -20,7 +20,7 @@ from benchmarks.fleet import FleetVm
 from benchmarks.http_connection import ReceivedResponse
 
 _ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
-_TAG = re.compile(r'"(\w+)\.(\d+)"')
+_TAG = re.compile(r'"(\w+)\.(\d+)(?:\.\w+)?"')
 _FIELDS: Mapping[str, type] = {
     "EventId": str,
     "EventStatus": str,

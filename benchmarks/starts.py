@@ -100,7 +100,8 @@ def _request(plane: str, method: str, path: str, body: str | None = None) -> byt
 def _start_and_stop(folder: Path, numbers: range) -> None:
     for number in numbers:
         if number % _ASKED == 0:  # a new store, so that its growth is not measured
-            (folder / "forewarn.db").unlink(missing_ok=True)
+            for name in _KEPT:
+                (folder / name).unlink(missing_ok=True)
         with Service(_config(folder, number), TOKEN) as system:
             if number % _ASKED in (0, 1):  # one in memory, one in a file
                 _announce_and_poll(system)

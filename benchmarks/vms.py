@@ -147,7 +147,7 @@ class VM:
         if answer.status == 304:
             same = bool(tag) and answer.headers.get("etag") == tag and not answer.body
             oracle.expect(same, f"{self._machine.name}: 304 to {tag}")
-            known = int(tag.strip('"').rpartition(".")[2])
+            known = int(tag.strip('"').split(".")[1])
             oracle.expect(known >= floor, f"{self._machine.name}: {tag} after {floor}")
         elif answer.status == 200:
             is_news = answer.headers.get("etag") != tag

@@ -1,11 +1,19 @@
 """Restarts of a service on the same files."""
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
+from queue import Queue
+from threading import Event
 
 import pytest
+from tests.patience import PATIENCE
 from tests.server.support.service import (
     FLEET,
     TOKEN,
@@ -57,6 +65,78 @@ def test_last_observations_are_written_before_the_stop(tmp_path: Path) -> None:
     with a_durable_service(tmp_path) as service:
         (event,) = service.get(f"/v1/maintenances/{maintenance['id']}")["events"]
         assert event["seen_by"] == ["web-2"]
+
+
+# --- restored backup ---------------------------------------------------------
+
+
+def test_etag_from_before_a_restore_never_stands_for_a_later_document(
+    tmp_path: Path,
+) -> None:
+    database, backup = tmp_path / "kept.db", tmp_path / "backup.db"
+    with a_durable_service(tmp_path):
+        pass
+    shutil.copy(database, backup)
+    with a_durable_service(tmp_path) as service:
+        service.announce(vms=["web-0"])
+        lost, tag = service.document("web-0"), service.as_vm("web-0").headers["ETag"]
+    shutil.copy(backup, database)
+    with a_durable_service(tmp_path) as service:
+        service.announce(vms=["web-1"])
+        response = service.as_vm("web-0", If_None_Match=tag)
+        assert response.status == 200
+        assert response.headers["ETag"] != tag
+        assert response.json["DocumentIncarnation"] == lost["DocumentIncarnation"]
+        assert response.json["Events"] != lost["Events"]
+        held = service.as_vm("web-0", If_None_Match=tag, Prefer="wait=60")
+        assert (held.status, held.body) == (200, response.body)
+
+
+def test_backup_taken_under_load_is_restored_with_an_intact_journal(
+    tmp_path: Path,
+) -> None:
+    database, backup = tmp_path / "kept.db", tmp_path / "backup.db"
+    acknowledged: Queue[int] = Queue()
+    stop = Event()
+
+    def wait_for(changes: int) -> None:
+        for _ in range(changes):
+            acknowledged.get(timeout=PATIENCE)
+
+    def write(service: RunningService, vm: str) -> None:
+        for size in count():
+            if stop.is_set():
+                return
+            service.request("PUT", f"/v1/vms/{vm}", {"size": str(size)})
+            acknowledged.put(size)
+
+    with a_durable_service(tmp_path) as service, ThreadPoolExecutor() as pool:
+        service.announce(vms=["web-0"])
+        writers = [pool.submit(write, service, vm) for vm in ("lone", "other", "third")]
+        try:
+            wait_for(30)
+            forewarn_store(database, "backup", str(backup))
+            wait_for(acknowledged.qsize() + 1)
+        finally:
+            stop.set()
+        assert [writer.result() for writer in writers] == [None] * 3
+    shutil.copy(backup, database)
+    assert "content      ok" in forewarn_store(database, "check")
+    with a_durable_service(tmp_path) as service:
+        positions = [entry["position"] for entry in service.facts()]
+        assert positions == [*range(1, len(positions) + 1)]
+        assert len(service.facts("FleetChanged")) > 30
+        assert len(service.document("web-0")["Events"]) == 1
+        service.announce(vms=["db-0"])
+
+
+def forewarn_store(database: Path, *words: str) -> str:
+    """Run `forewarn store` in another process; return what it prints."""
+    command = ["-m", "forewarn", "store", *words, "--store", f"sqlite:///{database}"]
+    done = subprocess.run(
+        [sys.executable, *command], check=True, capture_output=True, timeout=PATIENCE
+    )
+    return done.stdout.decode()
 
 
 # --- fleet file --------------------------------------------------------------

@@ -1,5 +1,6 @@
 """SQLite store: opening the file, and refusals."""
 
+import logging
 import re
 import sqlite3
 from contextlib import closing
@@ -17,7 +18,7 @@ from tests.stores.builders import (
 
 from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
-from forewarn.errors import CannotStart
+from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores.sqlite import connect
 from forewarn.stores.sqlite_copy import copy_database
 
@@ -121,6 +122,38 @@ def test_commits_do_not_restart_a_copy_or_get_into_it(path: Path) -> None:
         assert len(store.facts(0, 1000)) == 100
 
 
+# --- damage ------------------------------------------------------------------
+
+
+def damage(path: Path) -> None:
+    """Overwrite part of a page in the middle of a database with 2,000 facts."""
+    with opened(sqlite_store(path)) as store:
+        put(store, *map(a_seen, range(2000)))
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 8192 * 4096)
+        file.write(b"x" * 256)
+
+
+def test_damaged_file_is_refused_with_the_remedy(path: Path) -> None:
+    damage(path)
+    message = refusal(path)
+    assert "restore a backup" in message
+    assert "now" not in message
+
+
+def test_large_file_is_not_read_at_the_start_but_damage_is_reported_when_met(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("forewarn.stores.sqlite._LARGE", 0)
+    caplog.set_level(logging.INFO, "forewarn")
+    damage(path)
+    with opened(sqlite_store(path)) as store:
+        assert "`forewarn store check`" in caplog.text
+        with pytest.raises(Unavailable, match="restore a backup") as error:
+            store.facts(0, 5000)
+    assert "now" not in str(error.value)
+
+
 # --- refusals ----------------------------------------------------------------
 
 
@@ -138,9 +171,11 @@ def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_database_of_another_program_is_refused(path: Path) -> None:
     a_database_of_another_program(path)
+    path.chmod(0o644)
     before = path.read_bytes()
     assert "another program" in refusal(path)
     assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_database_of_a_newer_forewarn_is_refused(path: Path) -> None:

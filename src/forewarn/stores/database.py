@@ -50,6 +50,9 @@ class Database(Protocol):
     def revision(self) -> str:
         """Return the revision of an existing database; it need not be open."""
 
+    def existing(self) -> AbstractContextManager[Cursor]:
+        """Read one consistent state of an existing database; it need not be open."""
+
     def writing(self) -> AbstractContextManager[Cursor]:
         """Write exclusively; commit at the end of the block, roll back if it fails."""
 

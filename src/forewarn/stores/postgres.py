@@ -21,7 +21,8 @@ from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores import schema, tables
-from forewarn.stores.database import Cursor
+from forewarn.stores.consistency import find_losses
+from forewarn.stores.database import Cursor, StatementRunner
 from forewarn.stores.postgres_connection import (
     OLDEST,
     Connection,
@@ -90,18 +91,35 @@ class Postgres:
             with self._start_errors():
                 oldest = self._limits.oldest
                 self._writer = self._new(partial(connect_alone, self._target, oldest))
-                return self._create_or_upgrade(upgrade=upgrade)
+                report = self._create_or_upgrade(upgrade=upgrade)
+                self._refuse_loss()
+                return report
         except BaseException:
             self.close()
             raise
 
     def revision(self) -> str:
         """Return the revision, even if a service is running."""
-        target = self._target
-        with self._start_errors(), connect(target, self._limits.oldest) as connection:
-            cursor = cast(Cursor, connection.cursor())
+        with self.existing() as cursor:
             return schema.existing_revision(
                 cursor, self.dialect, names=_names(cursor), place=self.name
+            )
+
+    @contextmanager
+    def existing(self) -> Iterator[Cursor]:
+        """Read one consistent state, even if a service is running."""
+        target = self._target
+        with self._start_errors(), connect(target, self._limits.oldest) as connection:
+            connection.execute(_READ.encode(), prepare=False)
+            yield cast(Cursor, connection.cursor())
+
+    def _refuse_loss(self) -> None:
+        with self._alone() as cursor:
+            loss = next(find_losses(StatementRunner(cursor, self.dialect)), None)
+        if loss is not None:
+            raise CannotStart(
+                f"{self.name} has lost data: {loss}; restore a backup;"
+                " `forewarn store check` shows more"
             )
 
     def _create_or_upgrade(self, *, upgrade: bool) -> str | None:

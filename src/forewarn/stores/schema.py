@@ -7,9 +7,11 @@
    the import is slow.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,9 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from forewarn.core.lifecycle.facts import Announced, Fact, OutageEnded, TokenCreated
 from forewarn.errors import CannotStart
-from forewarn.stores import statements, tables
+from forewarn.stores import rows, statements, tables
 from forewarn.stores.database import Cursor, StatementRunner
 
 if TYPE_CHECKING:
@@ -29,43 +32,99 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _FIRST = "0001"
-_OURS = frozenset({tables.stamp.name, tables.counter.name})
+#: Every database of ours has these; one of them may have been lost.
+_OURS = frozenset({"counter", "journal", "audiences", "involved"})
+#: Tables that earlier databases lack, and the facts that fill them. A revision that
+#: creates a table adds it here.
+_LATER: Mapping[str, Collection[type[Fact]]] = {
+    "outages": (OutageEnded,),
+    "tokens": (TokenCreated,),
+    "concerned": (Announced,),
+}
+
+_BATCH = 1000
+
+_log = logging.getLogger(__name__)
 
 
 def refuse_foreign(names: Collection[str], place: str) -> None:
     """Raise `CannotStart` if the tables `names` belong to another program."""
-    if names and not {*names} >= _OURS:
+    if names and len(_OURS.intersection(names)) < len(_OURS) - 1:
         raise CannotStart(f"{place} is a database of another program")
 
 
 def create_or_check(
     cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
 ) -> str | None:
-    """Create missing tables, or return the older revision that must be upgraded first.
+    """Create the tables, or return the older revision that must be upgraded first.
 
-    Some may be missing in a database created by an unreleased version.
+    Raise `CannotStart` if a table was lost. A table that early databases lack is
+    created if the journal shows that it would be empty, or can be rebuilt from it.
     """
-    refuse_foreign(names, place)
-    revision = read_revision(cursor, dialect) if names else tables.STAMP
-    if revision != tables.STAMP:
-        if _is_known(revision):
-            return revision
-        raise CannotStart(f"{place} {obstacle(revision)}")
-    _create(cursor, dialect, but=names)
+    session = StatementRunner(cursor, dialect)
     if not names:
-        session = StatementRunner(cursor, dialect)
+        _create(cursor, dialect, but=())
         session.run(statements.ADD_STAMP, version_num=tables.STAMP)
         session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
+        return None
+    refuse_foreign(names, place)
+    _refuse_lost(_missing(names) - _LATER.keys(), place)
+    revision = read_revision(cursor, dialect)
+    if revision != tables.STAMP and not _is_known(revision):
+        raise CannotStart(f"{place} {obstacle(revision)}")
+    filled = {name for name in _missing(names) & _LATER.keys() if _has(session, name)}
+    if revision != tables.STAMP:
+        _refuse_lost(filled, place)
+        return revision
+    _refuse_lost(filled - {"concerned"}, place)
+    _create(cursor, dialect, but=names)
+    for name in sorted(_missing(names)):
+        _log.warning("%s is of an early version: its table %s is new", place, name)
+    if "concerned" in filled:
+        _rebuild_concerned(session)
     return None
+
+
+def _missing(names: Collection[str]) -> frozenset[str]:
+    return frozenset(tables.metadata.tables).difference(names)
+
+
+def _has(session: StatementRunner, name: str) -> bool:
+    """Whether the journal has facts that fill the table `name`."""
+    kinds = [kind.__name__ for kind in _LATER[name]]
+    places = dict(zip_longest(statements.KINDS, kinds, fillvalue=""))
+    facts = session.rows(
+        statements.FACTS_OF_KINDS, after=0, until=2**62, most=1, **places
+    )
+    return bool(facts)
+
+
+def _refuse_lost(names: Collection[str], place: str) -> None:
+    if names:
+        raise CannotStart(
+            f"{place} has lost data: missing tables: {', '.join(sorted(names))};"
+            " restore a backup"
+        )
+
+
+def _rebuild_concerned(session: StatementRunner) -> None:
+    position = 0
+    while records := session.rows(statements.FACTS, after=position, most=_BATCH):
+        entries = [rows.entry(record) for record in records]
+        for entry in entries:
+            found = rows.concerned_rows(entry.position, [entry.fact])
+            session.run_many(statements.ADD_CONCERNED, [*found])
+        position = entries[-1].position
 
 
 def existing_revision(
     cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
 ) -> str:
     """Return the revision; raise `CannotStart` if the tables `names` are not ours."""
-    refuse_foreign(names, place)
     if not names:
         raise CannotStart(f"{place} has no tables yet; `forewarn serve` creates them")
+    refuse_foreign(names, place)
+    _refuse_lost(_missing(names) - _LATER.keys(), place)
     return read_revision(cursor, dialect)
 
 

@@ -1,37 +1,47 @@
 """SQLite database: one writer, readers that never wait for it, and a file lock."""
 
-import fcntl
 import filecmp
 import logging
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from queue import Empty, LifoQueue
 from threading import RLock
+from urllib.parse import quote
 
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.stores import schema, tables
-from forewarn.stores.database import Cursor
-from forewarn.stores.sqlite_copy import copy_database, existing_database
+from forewarn.stores.consistency import find_losses
+from forewarn.stores.database import Cursor, StatementRunner
+from forewarn.stores.sqlite_copy import copy_database, existing_database, quick_check
+from forewarn.stores.sqlite_file import DatabaseFile
 
 Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
 
+#: Larger files get no `quick_check` at the start: it reads all of the file.
+_LARGE = 256 * 1024 * 1024  # bytes
+
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_RESTORE = "restore a backup; `forewarn store check` shows more"
 
 _log = logging.getLogger(__name__)
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to the database file `path`."""
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    """Connect to `MEMORY`, or to the existing database file `path`."""
+    name = path if path == MEMORY else f"file:{quote(os.path.abspath(path))}?mode=rw"
+    return sqlite3.connect(
+        name, isolation_level=None, check_same_thread=False, uri=path != MEMORY
+    )
 
 
 def file_bytes(path: str) -> int | None:
@@ -56,24 +66,37 @@ class Sqlite:
         self._lock = RLock()  # in memory, readers share the writer's connection
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
-        self._lock_descriptor: int | None = None
+        self._file = None if path == MEMORY else DatabaseFile(path)
+        self._position = 0  # in the journal, after the last commit
+        self._damage: str | None = None  # found since the start; None if there is none
 
     def open(self, *, upgrade: bool = False) -> str | None:
-        """Lock the file, connect, and create or upgrade the tables.
+        """Lock the file, check it, connect, and create or upgrade the tables.
 
         Before an upgrade, the database is copied.
         """
-        if self._path != MEMORY:
-            self._lock_file()
+        self._damage = None
+        if self._file is not None:
+            self._file.lock()
         try:
             self._writer = self._connect(self._path)
             schema.refuse_foreign(_table_names(self._writer.cursor()), self._path)
             _prepare(self._writer)
-            return self._create_or_upgrade()
+            damage = self._file and _quick_check(self._file, self._writer)
+            if damage:
+                raise CannotStart(f"{self._path} is damaged: {damage}; {_RESTORE}")
+            report = self._create_or_upgrade()
+            loss = self._find_loss(self._writer)
+            if loss is not None:
+                raise CannotStart(f"{self._path} has lost data: {loss}; {_RESTORE}")
+            if self._file is not None:
+                self._file.remember(self._position)
+            return report
         except (sqlite3.Error, Unavailable) as error:
             self.close()
+            remedy = f"; {_RESTORE}" if _is_damage(error) else ""
             raise CannotStart(
-                f"{self._path} cannot be used as a database: {error}"
+                f"{self._path} cannot be used as a database: {error}{remedy}"
             ) from error
         except BaseException:
             self.close()
@@ -91,28 +114,35 @@ class Sqlite:
             with suppress(Empty):
                 while True:
                     self._idle.get_nowait().close()
-            if self._lock_descriptor is not None:
-                os.close(self._lock_descriptor)
-                self._lock_descriptor = None
+            if self._file is not None:
+                self._file.unlock()
 
     def revision(self) -> str:
         """Return the revision, even if a service is running."""
-        with existing_database(self._path) as connection:
-            cursor = connection.cursor()
+        with self.existing() as cursor:
             return schema.existing_revision(
                 cursor, self.dialect, names=_table_names(cursor), place=self._path
             )
+
+    @contextmanager
+    def existing(self) -> Iterator[Cursor]:
+        """Read one consistent state, even if a service is running."""
+        with existing_database(self._path) as connection:
+            cursor = connection.cursor()
+            cursor.execute("BEGIN")
+            yield cursor
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
         """Write exclusively; commit at the end of the block, roll back if it fails."""
         with self._lock, _translated():
             connection = self._open_writer()
+            self._refuse_damage()
             cursor = connection.cursor()
             try:
                 cursor.execute("BEGIN IMMEDIATE")
                 yield cursor
-                cursor.execute("COMMIT")
+                self._commit(cursor)
             except BaseException:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
@@ -120,6 +150,16 @@ class Sqlite:
                 raise
             finally:
                 cursor.close()
+
+    def _commit(self, cursor: sqlite3.Cursor) -> None:
+        """Commit, unless the commit would go to a file that nobody opens again."""
+        row = cursor.execute("SELECT position FROM counter").fetchone()
+        if self._file is not None:
+            self._file.refuse_replaced()
+        cursor.execute("COMMIT")
+        self._position = int(row[0]) if row else 0
+        if self._file is not None:
+            self._file.note_commit(self._position)
 
     @contextmanager
     def reading(self) -> Iterator[Cursor]:
@@ -154,6 +194,8 @@ class Sqlite:
         try:
             return self._idle.get_nowait()
         except Empty:
+            if self._file is not None:
+                self._file.refuse_replaced()
             connection = self._connect(self._path)
             _prepare(connection)
             return connection
@@ -163,27 +205,39 @@ class Sqlite:
             raise Unavailable("the store is closed")
         return self._writer
 
-    def _lock_file(self) -> None:
-        # Next to the file: a lock on the file itself would disturb SQLite's own.
-        lock = f"{os.path.realpath(self._path)}-lock"
-        try:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock_descriptor = os.open(
-                lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    def _refuse_damage(self) -> None:
+        """Raise `Unavailable` if another program has destroyed or replaced the file."""
+        if self._file is None:
+            return
+        if self._damage is None and self._file.is_overwritten():
+            self._file.refuse_replaced()
+            self._damage = self._find_damage(self._file)
+            if self._damage is None:
+                self._file.note_commit(self._position)
+                _log.warning("another program wrote to %s", self._path)
+            else:
+                _log.error("%s is damaged: %s; %s", self._path, self._damage, _RESTORE)
+        if self._damage is not None:
+            raise Unavailable(
+                f"the store cannot be written: another program wrote to {self._path},"
+                f" and {self._damage}; {_RESTORE}"
             )
-            fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close()
-            raise CannotStart(
-                f"{self._path} is in use by another forewarn; stop it, or choose"
-                " another file with --store"
-            ) from None
-        except OSError as error:
-            self.close()
-            raise CannotStart(
-                f"{lock} cannot be written: {error.strerror}; choose another place"
-                " with --store"
-            ) from error
+
+    def _find_damage(self, file: DatabaseFile) -> str | None:
+        """Look at the file as it is on disk, without what connections remember."""
+        with closing(self._connect(self._path)) as fresh:
+            try:
+                damage = _quick_check(file, fresh) or self._find_loss(fresh)
+                (position,) = fresh.execute("SELECT position FROM counter").fetchone()
+            except sqlite3.DatabaseError as error:
+                return str(error)
+        if damage is None and int(position) < self._position:
+            return f"it went back from position {self._position} to {position}"
+        return damage
+
+    def _find_loss(self, connection: sqlite3.Connection) -> str | None:
+        with closing(connection.cursor()) as cursor:
+            return next(find_losses(StatementRunner(cursor, self.dialect)), None)
 
     def _create_or_upgrade(self) -> str | None:
         with self.writing() as cursor:
@@ -233,6 +287,15 @@ def _table_names(cursor: Cursor) -> Collection[str]:
     return [str(name) for (name,) in cursor.fetchall()]
 
 
+def _quick_check(file: DatabaseFile, connection: sqlite3.Connection) -> str | None:
+    """Return the first problem of the file; None if it has none, or is large."""
+    if file.size() > _LARGE:
+        _log.info("large database: check it for damage with `forewarn store check`")
+        return None
+    result = quick_check(connection)
+    return None if result == "ok" else result
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
@@ -247,4 +310,13 @@ def _translated() -> Iterator[None]:
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
         raise  # bugs in our code
     except sqlite3.DatabaseError as error:
+        if _is_damage(error):
+            raise Unavailable(
+                f"the store cannot be used: {error}; {_RESTORE}"
+            ) from error
         raise Unavailable(f"the store cannot be used now: {error}") from error
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether retrying never helps."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED

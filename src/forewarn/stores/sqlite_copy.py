@@ -9,6 +9,7 @@ from tempfile import mkstemp
 from urllib.parse import quote
 
 from forewarn.errors import Unavailable
+from forewarn.stores.sqlite_file import refuse_other_log
 
 _PAGES = 1000  # between two chances to interrupt
 
@@ -19,6 +20,7 @@ def existing_database(path: str) -> Iterator[sqlite3.Connection]:
     problem = _problem(path)
     if problem is not None:
         raise Unavailable(f"{path} {problem}, or choose another file with --store")
+    refuse_other_log(path)
     uri = f"file:{quote(os.path.abspath(path))}?mode=rw"
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as database:
@@ -79,6 +81,7 @@ def _copy(source: sqlite3.Connection, name: str) -> None:
             # The transaction keeps later commits from restarting the copy; signals are
             # handled when `progress` is called.
             source.backup(copy, pages=_PAGES, progress=lambda *_: None)
+            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` relies on it
             result = quick_check(copy)
     finally:
         source.rollback()

@@ -40,6 +40,8 @@ from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.errors import ForewarnError, Repeated
 from forewarn.ports import Report, Work
 from forewarn.protocol.types import EventSource, EventType
+from forewarn.stores.consistency import find_problems
+from forewarn.stores.sqlite import Sqlite
 
 LONGEST_FUSE = 150  # statements
 MOST_CRASHES = 3
@@ -155,6 +157,9 @@ class RandomHistory:
             self._let_everything_end(system)
             self._check(system)
         system.store.close()
+        database = Sqlite(str(self._machine.path))
+        with database.existing() as cursor:
+            assert find_problems(cursor, database.dialect) == [], self._name
 
     def _check(self, system: System) -> None:
         check(system, self._promises, self._driver.works, self._name)

@@ -79,6 +79,7 @@ def shown(
         audience=audience,
         group=group,
         document=Document(incarnation=count, events=events),
+        tag=f"{epoch}.{count}",
     )
 
 

@@ -1,5 +1,6 @@
 """Journal reader that keeps the documents on the metadata plane current."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -10,7 +11,9 @@ from forewarn.core.lifecycle.document import document
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.outages import Outage
 from forewarn.ports import Snapshot, Store
+from forewarn.protocol.codec import encode
 from forewarn.protocol.types import Document
+from forewarn.protocol.versions import NEWEST
 
 #: The stored setting with the first VM of the fleet file.
 FIRST_VM = "first-vm"
@@ -25,6 +28,7 @@ class AudienceView:
     audience: Audience
     group: Group
     document: Document
+    tag: str  # the ETag, without quotes
     #: Response bodies by api-version, where they are not encoded from the document.
     bodies: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -116,14 +120,30 @@ def _first_vm(snapshot: Snapshot) -> str | None:
 
 
 def _shown(slice_: Slice) -> Sequence[AudienceView]:
-    return [
-        AudienceView(
-            audience=audience,
-            group=slice_.groups[audience.group],
-            document=document(audience, slice_.live_in(audience.group)),
-        )
-        for audience in slice_.audiences.values()
-    ]
+    return [_view(slice_, audience) for audience in slice_.audiences.values()]
+
+
+def _view(slice_: Slice, audience: Audience) -> AudienceView:
+    shown = document(audience, slice_.live_in(audience.group))
+    return AudienceView(
+        audience=audience,
+        group=slice_.groups[audience.group],
+        document=shown,
+        tag=_tag(audience, shown),
+    )
+
+
+def _tag(audience: Audience, shown: Document) -> str:
+    """Return the ETag of the document `shown`, which no other document ever has.
+
+    A restored backup takes the incarnation back, and what is announced then uses its
+    numbers again. So a document with events has a digest of its content.
+    """
+    number = f"{audience.epoch}.{audience.incarnation}"
+    if not shown.events:
+        return number
+    content = hashlib.blake2b(encode(shown, NEWEST), digest_size=8)
+    return f"{number}.{content.hexdigest()}"
 
 
 def _groups(fact: f.Fact) -> Iterable[str]:

@@ -85,9 +85,8 @@ class CachedDocument:
 
     def update(self, view: AudienceView) -> None:
         """Replace the cached document by the one in `view`."""
-        audience = view.audience
         self.document: Document = view.document
-        self.tag: str = f"{audience.epoch}.{audience.incarnation}"
+        self.tag: str = view.tag
         self.not_modified: bytes = not_modified_tail(self.tag)
         self.tails: dict[str, bytes] = {
             version: tail(self.tag, body) for version, body in view.bodies.items()

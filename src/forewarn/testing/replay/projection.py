@@ -69,15 +69,17 @@ def project(
     document = _document(shown)
     if _is_marked(recording):
         document = _unmarked(document)
+    epoch = f"{turn}-{number}"
     return AudienceView(
         audience=Audience(
             name=_GROUP.name,
             group=_GROUP.name,
-            epoch=f"{turn}-{number}",
+            epoch=epoch,
             incarnation=document.incarnation,
         ),
         group=_GROUP,
         document=document,
+        tag=f"{epoch}.{document.incarnation}",
         bodies={recording.header.api_version: _body(shown)},
     )
 

@@ -1,0 +1,210 @@
+"""Files of a SQLite database: locked, private, and watched for replacement.
+
+1. Two locks keep other services away. One is on `forewarn.db-lock`, which is found by
+   its path: it protects a path whose database was moved away. The other is on the
+   database itself, whatever path led to it: a hard link, a symbolic link, another mount
+   or another container. Removing the first one does not help to start a second service.
+2. Both are flock(2) locks, which local file systems keep apart from the POSIX locks of
+   SQLite. NFS emulates one by the other, so that they could exclude each other; the WAL
+   mode does not support network file systems anyway.
+3. The operating system drops all POSIX locks of a process on a file when the process
+   closes any descriptor of it. So the descriptor of the database is opened before
+   SQLite opens the file and closed after SQLite has closed it, and a file that this
+   process has locked is refused without opening it again.
+4. SQLite writes the database only in our own commits, so another size or modification
+   time between two of them means that another program wrote to it.
+5. The lock file holds the journal's position after the last commit, so that a start on
+   an older copy, or on a database whose log was deleted, can be reported.
+"""
+
+import fcntl
+import logging
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from forewarn.errors import CannotStart, Unavailable
+
+_SUFFIXES = ("-wal", "-shm")  # of the files that SQLite adds
+_DIGITS = 20  # of a position in the lock file
+_WAL_MODE = b"\2\2"  # bytes 18 and 19 of a database that uses a log
+
+_Identity = tuple[int, int]  # device and inode
+
+_locked: set[_Identity] = set()  # databases that this process has locked
+_gate = Lock()  # guards `_locked`
+
+_log = logging.getLogger(__name__)
+
+
+class DatabaseFile:
+    """The files of one database, from `lock` to `unlock`."""
+
+    def __init__(self, path: str) -> None:
+        """Use the database at `path`."""
+        self._path = path
+        self._real = path  # without links, for SQLite puts its other files there
+        self._descriptors: list[int] = []
+        self._identity: _Identity | None = None  # None unless it is locked
+        self._files: dict[str, _Identity] = {}  # by path
+        self._written: tuple[int, int] | None = None  # size and time after a commit
+        self._is_reported = False
+
+    def lock(self) -> None:
+        """Lock the database, and create the file if there is none.
+
+        Only the owner can read a new file. Raise `CannotStart` if that fails.
+        """
+        self._real = os.path.realpath(self._path)
+        try:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._open_and_lock(f"{self._real}-lock")
+            self._refuse_lost_database()
+            refuse_other_log(self._path)
+            with _gate:
+                if os.path.exists(self._path) and _identity(self._path) in _locked:
+                    raise BlockingIOError
+                self._open_and_lock(self._path)
+                self._identity = _identity(self._descriptors[-1])
+                _locked.add(self._identity)
+        except BlockingIOError:
+            self.unlock()
+            raise CannotStart(
+                f"{self._path} is in use by another forewarn; stop it, or choose"
+                " another file with --store"
+            ) from None
+        except OSError as error:
+            self.unlock()
+            raise CannotStart(
+                f"{error.filename or self._path} cannot be written: {error.strerror};"
+                " choose another place with --store"
+            ) from error
+        except BaseException:
+            self.unlock()
+            raise
+
+    def unlock(self) -> None:
+        """Unlock the database; all its connections must be closed."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors, self._files, self._written = [], {}, None
+        if self._identity is not None:
+            with _gate:
+                _locked.discard(self._identity)
+            self._identity = None
+
+    def remember(self, position: int) -> None:
+        """Remember which files are open: those at their paths now.
+
+        Log a warning if the journal was at a later position than `position` before.
+        """
+        paths = [self._path, *(f"{self._real}{suffix}" for suffix in _SUFFIXES)]
+        self._files = {path: _identity(path) for path in paths}
+        self._make_private()
+        kept = os.pread(self._descriptors[0], _DIGITS, 0)
+        if kept.isdigit() and int(kept) > position:
+            _log.warning(
+                "%s went back from position %d of the journal to %d, as after the"
+                " restore of a backup; later entries are lost",
+                *(self._path, int(kept), position),
+            )
+        self.note_commit(position)
+
+    def note_commit(self, position: int) -> None:
+        """Remember the database as a commit of ours has left it."""
+        status = os.fstat(self._descriptors[-1])
+        self._written = status.st_size, status.st_mtime_ns
+        if self._files:  # open
+            with suppress(OSError):  # the commit is safe, and this is only a hint
+                os.pwrite(self._descriptors[0], b"%0*d" % (_DIGITS, position), 0)
+
+    def refuse_replaced(self) -> None:
+        """Raise `Unavailable` if other files are at the paths of the open ones."""
+        for path, known in self._files.items():
+            try:
+                found = _identity(path)
+            except OSError:
+                found = None
+            if found != known:
+                problem = (
+                    f"{path} was {'replaced' if found else 'moved or deleted'} while"
+                    " the service is running; put the file back, or restart forewarn"
+                )
+                if not self._is_reported:
+                    _log.error("nothing is written: %s", problem)
+                self._is_reported = True
+                raise Unavailable(f"the store cannot be written: {problem}")
+        self._is_reported = False
+
+    def is_overwritten(self) -> bool:
+        """Whether another program wrote to the database since our last commit."""
+        status = os.fstat(self._descriptors[-1])
+        return self._written not in (None, (status.st_size, status.st_mtime_ns))
+
+    def size(self) -> int:
+        """Return the size of the database in bytes."""
+        return os.fstat(self._descriptors[-1]).st_size
+
+    def _open_and_lock(self, path: str) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._descriptors.append(os.open(path, flags, 0o600))
+        fcntl.flock(self._descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _refuse_lost_database(self) -> None:
+        """Refuse a log without a database: SQLite would delete the log."""
+        log = f"{self._real}-wal"
+        if _size(self._real) == 0 and _size(log) > 0:
+            raise CannotStart(
+                f"{self._path} is missing or empty, but the latest commits are in"
+                f" {log}; put the database back, or move {log} away to start with a"
+                " backup or an empty database"
+            )
+
+    def _make_private(self) -> None:
+        """Take the database away from users who are neither its owner nor group."""
+        was_public = False
+        try:
+            for path in self._files:
+                mode = stat.S_IMODE(os.stat(path).st_mode)
+                if mode & stat.S_IRWXO:
+                    os.chmod(path, mode & ~stat.S_IRWXO)
+                    was_public = True
+        except OSError as error:
+            problem = f"and that cannot be changed: {error.strerror}"
+            _log.warning("all users can read %s, %s", self._path, problem)
+        if was_public:
+            _log.warning("all users could read %s; they no longer can", self._path)
+
+
+def refuse_other_log(path: str) -> None:
+    """Raise `CannotStart` for the log of another database: SQLite would mix the two.
+
+    Our copies do not use a log until a service opens them.
+    """
+    real = os.path.realpath(path)
+    with _gate:
+        if _size(real) == 0 or _identity(real) in _locked:
+            return
+        with open(real, "rb") as file:
+            mode = file.read(20)[18:]
+    log = f"{real}-wal"
+    if mode != _WAL_MODE and _size(log) > 0:
+        raise CannotStart(
+            f"{log} does not belong to {path}, which is a backup; delete {log} and"
+            f" {real}-shm"
+        )
+
+
+def _identity(place: str | int) -> _Identity:
+    status = os.stat(place)
+    return status.st_dev, status.st_ino
+
+
+def _size(path: str) -> int:
+    """Return the size of the file at `path`; 0 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
