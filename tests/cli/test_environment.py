@@ -29,6 +29,7 @@ SAMPLES = (
     "https://ops.example/hook",
     "http://127.0.0.1:7",
     "127.0.0.1:7",
+    "192.0.2.1",
     "sqlite:///other.db",
     "text",
     "json",
