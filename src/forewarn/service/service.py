@@ -145,6 +145,7 @@ class Service:
     operations: Operations
     advance: ClockAdvance
     plane: InstrumentedPlane
+    _readers: JournalReaders
 
     def __init__(
         self,
@@ -166,7 +167,6 @@ class Service:
         self._token = token
         self._is_guest = is_guest
         self._cleanup = ExitStack()
-        self._readers: JournalReaders | None = None  # None until it is open
         self._streams: JournalStreams | None = None  # None without a control plane
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
@@ -228,6 +228,7 @@ class Service:
         )
         self._documents = Documents(engine.store, self.plane.apply_update)
         self._documents.open()
+        self._make_readers(cleanup)  # before any VM can approve
         warn_of_default(directory, config)
         if not self._is_guest:
             gc.collect()
@@ -235,7 +236,7 @@ class Service:
             cleanup.callback(gc.unfreeze)
         self.plane.start()
         cleanup.callback(self.plane.stop)
-        self._open_readers(cleanup)
+        self._start_readers(cleanup)
         if control_socket is not None:
             self._open_control(cleanup, control_socket, tls)
         cleanup.callback(self.advance.stop)
@@ -257,24 +258,31 @@ class Service:
         store = self._store = open_store(config.store)
         cleanup.callback(store.close)
         clock = clock_of(config, store)
-        self.engine = Engine(
+        make_engine = partial(
+            Engine,
             store,
             clock,
             rules=rules_of(config, clock),
             observations=PendingObservations(),
             new_id=id_source(config.seed),
-            after_commit=self._wake_readers,
-            on_doubt=self._wake_timers,
         )
-        self.engine.beat()
+        self._commit_first(make_engine())
+        self.engine = make_engine(
+            after_commit=self._wake_readers, on_doubt=self._wake_timers
+        )
         self.fleets = FleetCommands(self.engine)
         self.operations = Operations(self.engine)
-        if self._fleet is not None:
-            self.fleets.apply(self._fleet, by="rehearsal", remove=True)
-        elif config.fleet is not None:
-            apply_fleet(self.fleets, config.fleet)
 
-    def _open_readers(self, cleanup: ExitStack) -> None:
+    def _commit_first(self, engine: Engine) -> None:
+        """Commit what precedes all readers: they start with the state after it."""
+        engine.beat()
+        fleets = FleetCommands(engine)
+        if self._fleet is not None:
+            fleets.apply(self._fleet, by="rehearsal", remove=True)
+        elif self._config.fleet is not None:
+            apply_fleet(fleets, self._config.fleet)
+
+    def _make_readers(self, cleanup: ExitStack) -> None:
         engine = self.engine
         self._metrics_reader = MetricsReader(engine.store)
         self._driver_runner = self._open_driver_runner(cleanup)
@@ -282,7 +290,7 @@ class Service:
         self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
-        readers = self._readers = JournalReaders(
+        self._readers = JournalReaders(
             engine,
             tokens=self._tokens,
             documents=self._documents,
@@ -290,17 +298,18 @@ class Service:
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
         )
-        self._timers = readers.timers
-        read_to_end = partial(readers.read_to_end, self.plane.refresh_head)
+        read_to_end = partial(self._readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
-        for thread in readers.threads:
+
+    def _start_readers(self, cleanup: ExitStack) -> None:
+        cleanup.callback(self._driver_runner.stop)
+        cleanup.callback(self._notifications.stop)
+        for thread in self._readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
         self._notifications.start()
 
     def _wake_readers(self, position: int) -> None:
-        if self._readers is None:
-            return
         if self._observer is not None:
             self._observer.committed(position)
         self._readers.wake(position)
@@ -309,8 +318,7 @@ class Service:
             self._observer.wake()
 
     def _wake_timers(self) -> None:
-        if self._readers is not None:
-            self._readers.timers.ring()
+        self._readers.timers.ring()
 
     def _wake_streams(self) -> None:
         """Send what has changed to the portal, if there is a control plane."""
@@ -347,7 +355,7 @@ class Service:
                 engine=self.engine,
                 documents=self._documents,
                 driver_runner=self._driver_runner,
-                timers=self._timers,
+                timers=self._readers.timers,
                 plane=self.plane,
                 store_bytes=partial(store_bytes, self._config.store),
                 targets=self._notifications.targets,
@@ -373,7 +381,7 @@ class Service:
         driver = make_driver(driver_of(config))
         open_plugin(driver, "the driver")
         cleanup.callback(close_plugin, driver, "the driver")
-        driver_runner = DriverRunner(
+        return DriverRunner(
             self.engine,
             self._documents,
             driver,
@@ -381,8 +389,6 @@ class Service:
             retries=RetrySchedule(config.driver_backoff),
             on_call=self._metrics_reader.end_call,
         )
-        cleanup.callback(driver_runner.stop)
-        return driver_runner
 
     def _open_notifications(self, cleanup: ExitStack) -> Notifications:
         config, engine = self._config, self.engine
@@ -398,6 +404,4 @@ class Service:
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)
-        notifications = Notifications(deliveries, engine.store, engine.clock)
-        cleanup.callback(notifications.stop)
-        return notifications
+        return Notifications(deliveries, engine.store, engine.clock)
