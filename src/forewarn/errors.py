@@ -12,6 +12,7 @@
     │   ├── TooLate         the maintenance is past the phase where this is possible
     │   └── InUse           a live event depends on the thing to be changed
     ├── Unavailable         the store cannot be written right now; try again
+    │   └── StoreDamaged    the store has lost data; trying again does not help
     ├── Undelivered         a notification was not accepted; it is sent again
     ├── CannotStart         the service or the agent cannot start as configured
     │   └── FaultyFile      everything wrong with a file, one problem per line
@@ -86,6 +87,10 @@ class InUse(Conflict):
 
 class Unavailable(ForewarnError):
     """The store cannot be written right now."""
+
+
+class StoreDamaged(Unavailable):
+    """The store has lost data, and needs a backup."""
 
 
 class Undelivered(ForewarnError):

@@ -15,7 +15,7 @@ from threading import RLock
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, StoreDamaged, Unavailable
 from forewarn.stores import schema, tables
 from forewarn.stores.database import Cursor
 from forewarn.stores.sqlite_copy import copy_database, existing_database
@@ -23,6 +23,9 @@ from forewarn.stores.sqlite_copy import copy_database, existing_database
 Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
+
+#: Primary result codes of a file that is no longer a valid database.
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 
@@ -247,4 +250,9 @@ def _translated() -> Iterator[None]:
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
         raise  # bugs in our code
     except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0)  # absent if Python raised it
+        if code & 0xFF in _DAMAGE:  # extended codes have more bits
+            raise StoreDamaged(
+                f"the store is damaged: {error}; stop forewarn and restore a backup"
+            ) from error
         raise Unavailable(f"the store cannot be used now: {error}") from error
