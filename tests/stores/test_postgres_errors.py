@@ -23,8 +23,9 @@ from tests.stores.test_contract_observations import a_receipt
 
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, StoreDamaged, Unavailable
 from forewarn.ports import Store
+from forewarn.stores.postgres_connection import describe_error
 
 LONG = PATIENCE
 
@@ -282,11 +283,9 @@ def test_database_that_becomes_read_only_can_still_be_read(
     assert put(store, a_seen(2)) == 2
 
 
-def test_missing_tables_make_the_store_unavailable(
-    store: Store, schema: TemporarySchema
-) -> None:
+def test_missing_tables_are_damage(store: Store, schema: TemporarySchema) -> None:
     schema.run("DROP SCHEMA OUR CASCADE")
-    with pytest.raises(Unavailable, match="lost a table"):
+    with pytest.raises(StoreDamaged, match=r"lost a table.*restore a backup"):
         put(store, a_seen(1))
 
 
@@ -315,3 +314,8 @@ def test_no_transaction_is_left_open(store: Store, schema: TemporarySchema) -> N
         with pytest.raises(LookupError), block():
             raise LookupError
         assert schema.run(states) == ["idle"]
+
+
+def test_driver_words_for_a_lost_connection_are_replaced() -> None:
+    lost = psycopg.OperationalError("cannot exit pipeline mode while busy")
+    assert describe_error(lost) == "has ended the connection"

@@ -35,6 +35,7 @@ from forewarn.core.lifecycle.settlement import (
     groups_to_settle,
     is_at_hand,
 )
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
 from forewarn.engine.lookup import (
@@ -87,11 +88,14 @@ class Engine:
         new_id: Callable[[], str] = new_id,
         after_commit: Callable[[int], None] = lambda position: None,
         on_doubt: Callable[[], None] = lambda: None,
+        health: HealthMonitor | None = None,
     ) -> None:
         """Keep everything in `store`; decide by `rules` and the time of `clock`.
 
         `after_commit` is called with the journal's position, `on_doubt` when a failed
-        commit may have been applied.
+        commit may have been applied. If `after_commit` raises `Unavailable`, a commit
+        is not visible yet: commands raise it as well, but not those of the service.
+        `health` is told how each write ends.
         """
         self.store = store
         self.clock = clock
@@ -99,6 +103,7 @@ class Engine:
         self.observations = observations
         self.new_id = new_id
         self.write_queue = WriteQueue()
+        self.health = health or HealthMonitor(clock)
         self._after_commit = after_commit
         self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -323,18 +328,31 @@ class Engine:
                 transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
                 yield transaction, context
-                after = transaction.position()
+                after, last_at = transaction.position(), transaction.last_at()
         except BaseException as error:
             self.observations.give_back(batch)
-            if isinstance(error, Unavailable) and not self.is_in_doubt:
-                self.is_in_doubt = True
-                self._on_doubt()
+            if isinstance(error, Unavailable):
+                self._fail_write(error)
             raise
+        self.health.write_succeeded(last_at)
         if outage is not None:
             warn_of_outage(outage)
         if after != before or self.is_in_doubt:
             self.is_in_doubt = False
-            self._after_commit(after)
+            self._wake(after, rank)
+
+    def _wake(self, position: int, rank: WriteRank) -> None:
+        try:
+            self._after_commit(position)
+        except Unavailable:
+            if rank is not WriteRank.SERVICE:  # which responds to nobody
+                raise
+
+    def _fail_write(self, error: Unavailable) -> None:
+        self.health.write_failed(error)
+        if not self.is_in_doubt:
+            self.is_in_doubt = True
+            self._on_doubt()
 
     def decide(
         self,

@@ -4,9 +4,9 @@ Parts start in order and stop in reverse order.
 """
 
 import gc
-import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -16,22 +16,24 @@ from typing import TYPE_CHECKING, Protocol
 from forewarn.clocks import SystemClock
 from forewarn.config.settings import Config
 from forewarn.core.fleet import Fleet
+from forewarn.core.health import Health, ThreadHealth, Vitals, judge
 from forewarn.drivers.registry import IN_PLACE, make_driver
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.operations import Operations
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner, RetrySchedule
-from forewarn.engine.readers.follower import Follower
+from forewarn.engine.readers.follower import FailureLog, Follower
 from forewarn.engine.readers.notifications import Delivery, DeliveryPace, Notifications
 from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance, Timers
 from forewarn.engine.tokens import Tokens
-from forewarn.errors import ForewarnError
+from forewarn.errors import Unavailable
 from forewarn.notifiers.registry import make_notifier
 from forewarn.plugins import close_plugin, open_plugin
-from forewarn.ports import Clock
+from forewarn.ports import Bell, Clock
 from forewarn.server.control.http.tls import tls_context
 from forewarn.server.metadata.directory import Directory
 from forewarn.server.metadata.faults.observer import RequestObserver
@@ -61,8 +63,14 @@ from forewarn.service.sockets import (
 if TYPE_CHECKING:
     from forewarn.server.control.routes.journal import JournalStreams
 
-_log = logging.getLogger(__name__)
 _COUNT = 5.0  # seconds between updates of the metrics; a scrape does not wait for one
+_PATIENCE = 5.0  # seconds that a committed command waits until VMs can see it
+_RETRY = 0.1  # seconds between two attempts to show it
+
+
+class _Plane(Protocol):
+    @property
+    def health(self) -> ThreadHealth: ...
 
 
 class ServiceObserver(RequestObserver, Protocol):
@@ -90,8 +98,15 @@ class JournalReaders:
         driver_runner: DriverRunner,
         metrics_reader: MetricsReader,
         notifications: Notifications,
+        patience: float = _PATIENCE,
     ) -> None:
-        """Read what `engine` commits."""
+        """Read what `engine` commits.
+
+        A commit whose documents cannot be read is retried for `patience` seconds.
+        """
+        self._patience = patience
+        self._leaving = Bell()
+        self._failures = FailureLog("showing a commit to VMs")
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
@@ -115,13 +130,25 @@ class JournalReaders:
             self.timers,
         )
 
+    @property
+    def health(self) -> Sequence[ThreadHealth]:
+        """The states of all threads."""
+        followers = (*self.threads, *self._notifications.threads)
+        return [follower.health for follower in followers]
+
+    def leave(self) -> None:
+        """Make commands that wait for documents give up."""
+        self._leaving.set()
+
     def wake(self, position: int) -> None:
-        """Apply a commit before its caller goes on, and wake all other readers."""
-        self._try("tokens", self._tokens.reload_if_stale)
-        self._try("documents", lambda: self._documents.catch_up(position))
+        """Apply a commit before its caller goes on, and wake all other readers.
+
+        Raise `Unavailable` if VMs cannot see it in time.
+        """
         self._driver_follower.ring()
         self.timers.ring()
         self._notifications.ring()
+        self._apply(position)
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
         """Bring documents and drivers up to date; call `restamp` between them."""
@@ -129,12 +156,23 @@ class JournalReaders:
         restamp()  # VMs get the new time before any driver acts
         self._driver_runner.finish()
 
-    def _try(self, name: str, catch_up: Callable[[], None]) -> None:
-        try:
-            catch_up()
-        except ForewarnError:
-            _log.exception("%s will catch up later", name)
-            self._document_follower.ring()
+    def _apply(self, position: int) -> None:
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._tokens.reload_if_stale()
+                self._documents.catch_up(position)
+                self._failures.succeeded()
+                return
+            except Unavailable as error:
+                self._failures.failed(error)
+                is_late = time.monotonic() >= until
+                if is_late or self._leaving.wait(_RETRY):
+                    self._document_follower.ring()
+                    raise Unavailable(
+                        f"the change is saved, but VMs cannot see it yet: {error};"
+                        " check before you retry"
+                    ) from error
 
 
 class Service:
@@ -168,6 +206,7 @@ class Service:
         self._is_guest = is_guest
         self._cleanup = ExitStack()
         self._streams: JournalStreams | None = None  # None without a control plane
+        self._planes: list[_Plane] = []  # that are running
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
 
@@ -235,12 +274,14 @@ class Service:
             gc.freeze()  # collecting a large fleet's garbage would pause every response
             cleanup.callback(gc.unfreeze)
         self.plane.start()
+        self._planes.append(self.plane)
         cleanup.callback(self.plane.stop)
         self._start_readers(cleanup)
         if control_socket is not None:
             self._open_control(cleanup, control_socket, tls)
         cleanup.callback(self.advance.stop)
         cleanup.callback(self._driver_runner.leave)
+        cleanup.callback(self._readers.leave)
         cleanup.callback(self._store.leave)  # runs first: nothing may block on it
         self.metadata = [
             f"http://{bound_address(endpoint)}" for endpoint in metadata_sockets
@@ -266,9 +307,11 @@ class Service:
             observations=PendingObservations(),
             new_id=id_source(config.seed),
         )
-        self._commit_first(make_engine())
+        self._commit_first(make_engine(health=HealthMonitor(clock, is_quiet=True)))
         self.engine = make_engine(
-            after_commit=self._wake_readers, on_doubt=self._wake_timers
+            after_commit=self._wake_readers,
+            on_doubt=self._wake_timers,
+            health=HealthMonitor(clock, on_change=self._wake_streams),
         )
         self.fleets = FleetCommands(self.engine)
         self.operations = Operations(self.engine)
@@ -317,6 +360,28 @@ class Service:
         if self._observer is not None:
             self._observer.wake()
 
+    def health(self) -> Health:
+        """Return what is wrong, from memory."""
+        engine = self.engine
+        return judge(
+            Vitals(
+                now=time.monotonic(),
+                writes=engine.health.writes,
+                heartbeat_at=self._readers.timers.beaten_at,
+                behind_since=self._documents.behind_since,
+                threads=self._threads(),
+                standstill=engine.health.standstill,
+                clock_now=engine.clock.now(),
+            )
+        )
+
+    def ended_threads(self) -> Sequence[str]:
+        """Return the threads that have ended although the service is running."""
+        return [thread.name for thread in self._threads() if not thread.is_alive]
+
+    def _threads(self) -> Sequence[ThreadHealth]:
+        return [*self._readers.health, *(plane.health for plane in self._planes)]
+
     def _wake_timers(self) -> None:
         self._readers.timers.ring()
 
@@ -348,6 +413,7 @@ class Service:
             tokens=self._tokens,
             sessions=Sessions(self._tokens, SystemClock()),
             documents_position=lambda: self._documents.position,
+            health=self.health,
             notifications=self._notifications,
             plane=self.plane,
             sources=MetricSources(
@@ -373,6 +439,7 @@ class Service:
             is_proxied=bool(self._config.control_host),
         )
         control.start()
+        self._planes.append(control)
         cleanup.callback(control.stop)
         self.control = f"{'https' if tls else 'http'}://{bound_address(control_socket)}"
 

@@ -251,7 +251,8 @@ def _translated() -> Iterator[None]:
         raise  # bugs in our code
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0)  # absent if Python raised it
-        if code & 0xFF in _DAMAGE:  # extended codes have more bits
+        is_gone = "no such table" in str(error)
+        if is_gone or code & 0xFF in _DAMAGE:  # extended codes have more bits
             raise StoreDamaged(
                 f"the store is damaged: {error}; stop forewarn and restore a backup"
             ) from error

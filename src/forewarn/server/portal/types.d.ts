@@ -96,6 +96,11 @@ export interface Fault {
   set_by: string;
 }
 
+export interface Problem {
+  text: string;
+  seconds: number | null; // how long it had lasted when it was reported
+}
+
 export interface GroupOnMap {
   name: string;
   kind: string;

@@ -18,6 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field, WithJsonSchema
 
 from forewarn.configfile.values import at
+from forewarn.core.health import Health
 from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
 from forewarn.core.queries.views import Json, entry_view
@@ -56,6 +57,8 @@ class SideEvent(StrEnum):
     CLOCK = "clock"
     #: The active faults: whenever they change.
     FAULTS = "faults"
+    #: Problems and warnings, as at /readyz: whenever they change.
+    HEALTH = "health"
 
 
 # --- search parameters -------------------------------------------------------
@@ -234,7 +237,8 @@ class SideEvents:
         self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
     ) -> None:
         """Send `holder` the side events that `also` lists."""
-        self._clock = services.engine.clock
+        self._engine = services.engine
+        self._health = services.health
         self._faults = services.plane.faults
         self._sees_faults = holder.group is None
         self._also = [*dict.fromkeys(also)]
@@ -251,16 +255,28 @@ class SideEvents:
     def periodic(self) -> Iterator[str]:
         """Yield the events that are sent with each keep-alive."""
         if SideEvent.CLOCK in self._also:
-            yield _side_event_text(SideEvent.CLOCK, clock_view(self._clock))
+            yield _side_event_text(SideEvent.CLOCK, clock_view(self._engine))
 
     def _view(self, name: SideEvent) -> tuple[Json, object]:
         """Return an event, and the part of it that is sent again when it changes."""
         if name is SideEvent.CLOCK:
-            view = clock_view(self._clock)
+            view = clock_view(self._engine)
             return view, view["now"] if view["clock"] == "manual" else None
+        if name is SideEvent.HEALTH:
+            return _health_view(self._health())
         faults = fault_views(self._faults) if self._sees_faults else []
         # The remaining time changes by itself.
         return {"items": faults}, [{**fault, "left_seconds": None} for fault in faults]
+
+
+def _health_view(health: Health) -> tuple[Json, object]:
+    """Return problems and warnings, and their texts: how long they last changes."""
+    items: list[Json] = [
+        {"text": problem.text, "seconds": round(problem.seconds)}
+        for problem in health.problems
+    ]
+    items += [{"text": warning, "seconds": None} for warning in health.warnings]
+    return {"items": items}, [item["text"] for item in items]
 
 
 def _side_event_text(name: SideEvent, view: Json) -> str:

@@ -48,6 +48,8 @@ export class Model {
     this.fleet = null;
     /** @type {import("../types").Fault[] | null} null until they are reported */
     this.faults = null;
+    /** @type {import("../types").Problem[]} */
+    this.health = [];
     /** @type {number | null} since when ended maintenances are loaded, in ms */
     this.pastSince = null;
     this.changed();
