@@ -12,6 +12,7 @@
     │   ├── TooLate         the maintenance is past the phase where this is possible
     │   └── InUse           a live event depends on the thing to be changed
     ├── Unavailable         the store cannot be written right now; try again
+    │   ├── NotApplied      the connection broke before the commit; nothing was done
     │   └── StoreDamaged    the store has lost data; trying again does not help
     ├── Undelivered         a notification was not accepted; it is sent again
     ├── CannotStart         the service or the agent cannot start as configured
@@ -87,6 +88,10 @@ class InUse(Conflict):
 
 class Unavailable(ForewarnError):
     """The store cannot be written right now."""
+
+
+class NotApplied(Unavailable):
+    """The connection to the store broke before the commit."""
 
 
 class StoreDamaged(Unavailable):

@@ -9,7 +9,7 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.health import HealthMonitor
 from forewarn.engine.observations import PendingObservations
-from forewarn.errors import StoreDamaged, Unavailable
+from forewarn.errors import NotApplied, StoreDamaged, Unavailable
 
 FULL = "the disk is full"
 
@@ -109,3 +109,34 @@ def test_service_itself_goes_on_if_its_commit_is_not_visible(
     with engine.writing() as (transaction, context):
         groups, command = engine.announcement(transaction, a_reboot("web-0"))
         engine.decide(transaction, context, groups, command)
+
+
+# --- retries -----------------------------------------------------------------
+
+
+def test_command_that_was_lost_before_its_commit_is_run_again(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [NotApplied("the store does not answer")]
+    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    store.failures = [NotApplied("the store does not answer")]
+    engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert engine.health.writes.failing_since is None
+
+
+def test_command_with_an_unknown_outcome_is_not_run_again(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [Unavailable("whether it was kept is unknown")]
+    with pytest.raises(Unavailable):
+        announce(engine)
+    assert store.failures == []
+
+
+def test_command_is_run_again_only_once(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [NotApplied("the store does not answer")] * 3
+    with pytest.raises(NotApplied):
+        announce(engine)
+    assert len(store.failures) == 1

@@ -23,7 +23,7 @@ from tests.stores.test_contract_observations import a_receipt
 
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
-from forewarn.errors import CannotStart, StoreDamaged, Unavailable
+from forewarn.errors import CannotStart, NotApplied, StoreDamaged, Unavailable
 from forewarn.ports import Store
 from forewarn.stores.postgres_connection import describe_error
 
@@ -86,7 +86,7 @@ def test_connection_lost_in_a_transaction_fails_only_that_transaction(
             schema.terminate()
             transaction.setting("clock")
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(NotApplied):
         write()
     assert store.facts(0, 10) == []
     assert put(store, a_seen(2)) == 1
@@ -135,8 +135,9 @@ def test_commit_without_a_response_is_not_a_success(
     ):
         put(store, a_seen(1))
         relay.lose(b"COMMIT\0", after=after)
-        with pytest.raises(Unavailable, match="unknown"):
+        with pytest.raises(Unavailable, match="unknown") as failed:
             put(store, a_seen(2))
+        assert not isinstance(failed.value, NotApplied)
         assert put(store, a_seen(3)) == (3 if after else 2)
         kept = [entry.fact for entry in store.facts(0, 10)]
     assert kept == [a_seen(1), *([a_seen(2)] if after else []), a_seen(3)]

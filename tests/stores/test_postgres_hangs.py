@@ -15,7 +15,7 @@ from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
 
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, NotApplied, Unavailable
 from forewarn.stores.postgres import PostgresLimits
 from forewarn.stores.postgres_connection import describe_error
 from forewarn.stores.store import SqlStore
@@ -85,7 +85,7 @@ def test_statement_without_a_response_ends_only_its_transaction(
                 relay.abandon()
                 transaction.setting("clock")
 
-        with pytest.raises(Unavailable, match="does not answer"):
+        with pytest.raises(NotApplied, match="does not answer"):
             write()
         assert put(store, a_seen(2)) == 2
 

@@ -19,8 +19,8 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import TypeAlias, TypeVar
+from functools import partial, wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from forewarn.core.fleet import VM, audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
@@ -54,7 +54,7 @@ from forewarn.engine.observations import (
     revoke_tokens_of,
 )
 from forewarn.engine.write_queue import WriteQueue, WriteRank
-from forewarn.errors import Unavailable
+from forewarn.errors import NotApplied, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 #: The stored setting with the time of the manual clock.
@@ -67,12 +67,26 @@ SERVICE = "forewarn"
 Command: TypeAlias = Callable[[Slice, Context], Step]
 CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def new_id() -> str:
     """Create an id as the protocol has it: a GUID in upper case."""
     return str(uuid.uuid4()).upper()
+
+
+def retried(command: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a `command` of one transaction again if that was lost before its commit."""
+
+    @wraps(command)
+    def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        try:
+            return command(*arguments, **options)
+        except NotApplied:
+            return command(*arguments, **options)
+
+    return run
 
 
 class Engine:
@@ -111,6 +125,7 @@ class Engine:
 
     # --- announce ------------------------------------------------------------
 
+    @retried
     def announce(
         self,
         order: Order,
@@ -142,6 +157,7 @@ class Engine:
 
     # --- approve -------------------------------------------------------------
 
+    @retried
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
@@ -162,6 +178,7 @@ class Engine:
                 partial(commands.approve, event_ids=event_ids, via=Via.METADATA),
             )
 
+    @retried
     def approve(
         self,
         event_id: str,
@@ -222,6 +239,7 @@ class Engine:
         """Give up on a stuck maintenance."""
         return self.on_one(any_id, partial(commands.close, reason=reason), by, once)
 
+    @retried
     def on_one(
         self,
         any_id: str,
@@ -239,6 +257,7 @@ class Engine:
 
     # --- polls and time ------------------------------------------------------
 
+    @retried
     def listen(self, groups: Iterable[str]) -> None:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
         with self.writing(rank=WriteRank.POLL) as (transaction, context):

@@ -29,6 +29,7 @@ from forewarn.stores.postgres_connection import (
     SILENT,
     Connection,
     InUseElsewhere,
+    LostBeforeCommit,
     PostgresFailure,
     connect,
     connect_alone,
@@ -187,7 +188,12 @@ class Postgres:
         with _turn(self._writing, self._limits.turn):
             connection = self._begin_writing()
             with self._transaction(connection) as cursor:
-                yield cursor
+                try:
+                    yield cursor
+                except psycopg.Error as error:
+                    if connection.closed:
+                        raise LostBeforeCommit(describe_error(error)) from error
+                    raise
                 with self._statement(connection, 0):
                     _commit(connection)
 

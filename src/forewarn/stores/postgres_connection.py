@@ -17,7 +17,13 @@ from threading import Thread
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from forewarn.errors import CannotStart, InvalidInput, StoreDamaged, Unavailable
+from forewarn.errors import (
+    CannotStart,
+    InvalidInput,
+    NotApplied,
+    StoreDamaged,
+    Unavailable,
+)
 from forewarn.stores.timeouts import StoreTimeouts
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -102,6 +108,10 @@ class PostgresFailure(psycopg.OperationalError):
 
 class InUseElsewhere(PostgresFailure):
     """Another forewarn holds the lock."""
+
+
+class LostBeforeCommit(PostgresFailure):
+    """The connection was lost, and nothing of the transaction was applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +262,8 @@ def translated_errors() -> Iterator[None]:
             raise InvalidInput("a text is too long to be kept") from error
         if error.sqlstate in _DAMAGE:
             raise StoreDamaged(f"the store {describe_error(error)}") from error
+        if isinstance(error, LostBeforeCommit):
+            raise NotApplied(f"the store {error}") from error
         if error.sqlstate in _PHRASES or isinstance(error, _FAILURES):
             raise Unavailable(f"the store {describe_error(error)}") from error
         raise  # bugs in our code
