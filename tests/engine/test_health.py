@@ -67,7 +67,7 @@ def test_failed_write_is_known_until_one_succeeds(
     writes = engine.health.writes
     assert (writes.failing_since, writes.reason, writes.failures) == (1000.0, FULL, 2)
     assert [line for line in caplog.messages if FULL in line] == [
-        f"the store: {FULL}; commands return 503"
+        f"writing: {FULL}; commands return 503"
     ]
     engine.beat()
     assert engine.health.writes.failing_since is None

@@ -36,7 +36,7 @@ class HealthMonitor:
         self._clock = clock
         self._monotonic = monotonic
         self._lock = Lock()
-        self._failures = FailureLog("the store", "commands return 503", monotonic)
+        self._failures = FailureLog("writing", "commands return 503", monotonic)
         self._last_fact: datetime | None = None  # None before the first write
         self._is_still = False
 

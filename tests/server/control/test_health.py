@@ -43,5 +43,5 @@ def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(
         metrics = scrape(service)
         assert metrics.value("forewarn_store_writable") == 0
         assert metrics.value("forewarn_store_write_failures_total") >= 3
-    logged = [line for line in caplog.messages if line.startswith("the store: ")]
+    logged = [line for line in caplog.messages if line.startswith("writing: ")]
     assert len(logged) == 1
