@@ -13,6 +13,8 @@
     │   ├── TooMany         a VM or group has as many operations as it may have
     │   └── InUse           a live event depends on the thing to be changed
     ├── Unavailable         the store cannot be written right now; try again
+    │   ├── NotApplied      the connection broke before the commit; nothing was done
+    │   └── StoreDamaged    the store has lost data; trying again does not help
     ├── Undelivered         a notification was not accepted; it is sent again
     ├── CannotStart         the service or the agent cannot start as configured
     │   └── FaultyFile      everything wrong with a file, one problem per line
@@ -96,6 +98,14 @@ class InUse(Conflict):
 
 class Unavailable(ForewarnError):
     """The store cannot be written right now."""
+
+
+class NotApplied(Unavailable):
+    """The connection to the store broke before the commit."""
+
+
+class StoreDamaged(Unavailable):
+    """The store has lost data, and needs a backup."""
 
 
 class Undelivered(ForewarnError):

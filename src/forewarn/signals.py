@@ -1,4 +1,8 @@
-"""Stop signals: wait for SIGTERM, SIGINT or SIGHUP without missing one."""
+"""Stop signals: wait for SIGTERM, SIGINT or SIGHUP without missing one.
+
+A program that hangs before it waits would not notice a signal. So the first signal
+before the wait starts an alarm, which ends the process unless the wait begins in time.
+"""
 
 import os
 import select
@@ -10,6 +14,8 @@ from threading import TIMEOUT_MAX
 #: Signals that stop the program, except those that the caller ignores, as nohup does.
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
+_START_LIMIT = 10  # seconds between a signal and the wait
+
 
 class StopSignal:
     """Waits for a stop signal or for a call of `wake`."""
@@ -18,6 +24,12 @@ class StopSignal:
         """Wait on the pipe from `write_end` to `read_end`."""
         self._read_end = read_end
         self._write_end = write_end
+        self.is_awaited = False  # whether the wait has begun
+
+    def expect(self) -> None:
+        """Have the system end the process, unless the wait begins in time."""
+        if not self.is_awaited:
+            signal.alarm(_START_LIMIT)
 
     def wake(self) -> None:
         """Wake the waiter, from any thread."""
@@ -26,6 +38,8 @@ class StopSignal:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most `seconds`; return whether it has come."""
+        self.is_awaited = True
+        signal.alarm(0)
         limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
         return bool(select.select([self._read_end], [], [], limit)[0])
 
@@ -41,12 +55,14 @@ def stop_on_signals() -> Iterator[StopSignal]:
     os.set_blocking(write_end, False)
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    stop = StopSignal(read_end, write_end)
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: None)
+            signal.signal(number, lambda number, frame: stop.expect())
     try:
-        yield StopSignal(read_end, write_end)
+        yield stop
     finally:
+        signal.alarm(0)
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -129,3 +129,20 @@ def test_an_unusable_token_file_is_refused(
     ended = serve(tmp_path, FOREWARN_TOKEN=None)
     check_sentence(ended, 1, "state/token", word)
     assert "should not have happened" not in ended.err
+
+
+# --- limits of the machine ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [
+        ("--nofile=20", "only 20 files"),
+        ("--nofile=63", "at least 64"),
+        ("--as=104857600", "only 100 MiB of memory"),
+    ],
+)
+def test_start_with_too_little_is_refused(
+    tmp_path: Path, limit: str, word: str
+) -> None:
+    check_sentence(serve(tmp_path, within=["prlimit", limit]), 1, word)

@@ -133,6 +133,29 @@ def test_the_promised_notice_is_given_whatever_the_clock_shows(
     check_lives(machine.facts(), f"seed {seed}")
 
 
+def test_a_clock_that_jumped_is_reported_once_and_again_when_it_is_over(
+    machine: TimedService, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "forewarn.engine.health")
+    machine.live(MINUTE)
+    machine.clock.run(30 * HOUR)
+    machine.live(MINUTE)
+    assert machine.engine.health.standstill is None
+    jumped = machine.clock.now() - MINUTE + BEAT
+    machine.clock.run(-30 * HOUR)
+    machine.live(MINUTE)
+    assert machine.engine.health.standstill == jumped
+    machine.live(30 * HOUR)
+    assert machine.engine.health.standstill is None
+    stopped, moved = [
+        record.message
+        for record in caplog.records
+        if record.name == "forewarn.engine.health"
+    ]
+    assert f"time stands still until {jumped.isoformat()}" in stopped
+    assert "moves again" in moved
+
+
 # --- start -------------------------------------------------------------------
 
 

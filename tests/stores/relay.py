@@ -19,6 +19,7 @@ class Relay:
         self.port: int = self._listening.getsockname()[1]
         self._speaks = Event()
         self._speaks.set()
+        self._abandoned: list[Event] = []
         self._open: list[socket.socket] = []
         self._threads: list[Thread] = []
         self._lost_at: bytes | None = None
@@ -28,6 +29,13 @@ class Relay:
     def fall_silent(self) -> None:
         """Forward nothing and close nothing."""
         self._speaks.clear()
+
+    def abandon(self) -> None:
+        """Forward nothing more of the connections so far; new ones work."""
+        self._speaks.clear()
+        self._abandoned.append(self._speaks)
+        self._speaks = Event()
+        self._speaks.set()
 
     def speak(self) -> None:
         """Forward everything again."""
@@ -44,7 +52,8 @@ class Relay:
         self._run(self._accept)
 
     def stop(self) -> None:
-        self._speaks.set()
+        for silence in (self._speaks, *self._abandoned):
+            silence.set()
         for connection in (self._listening, *self._open):
             _close(connection)
         for thread in self._threads:
@@ -61,13 +70,16 @@ class Relay:
                 client, _ = self._listening.accept()
                 server = socket.create_connection(self._to)
                 self._open += [client, server]
-                self._run(self._pass_on, client, server)
-                self._run(self._pass_on, server, client)
+                speaks = self._speaks
+                self._run(self._pass_on, client, server, speaks)
+                self._run(self._pass_on, server, client, speaks)
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pass_on(
+        self, source: socket.socket, sink: socket.socket, speaks: Event
+    ) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
-                self._speaks.wait(_DEADLINE)
+                speaks.wait(_DEADLINE)
                 if self._is_to_be_lost(data):
                     if self._is_late:  # the server's response will be lost
                         _shut_down(source)

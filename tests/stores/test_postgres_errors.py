@@ -23,8 +23,9 @@ from tests.stores.test_contract_observations import a_receipt
 
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, NotApplied, StoreDamaged, Unavailable
 from forewarn.ports import Store
+from forewarn.stores.postgres_connection import describe_error
 
 LONG = PATIENCE
 
@@ -85,7 +86,7 @@ def test_connection_lost_in_a_transaction_fails_only_that_transaction(
             schema.terminate()
             transaction.setting("clock")
 
-    with pytest.raises(Unavailable):
+    with pytest.raises(NotApplied):
         write()
     assert store.facts(0, 10) == []
     assert put(store, a_seen(2)) == 1
@@ -134,8 +135,9 @@ def test_commit_without_a_response_is_not_a_success(
     ):
         put(store, a_seen(1))
         relay.lose(b"COMMIT\0", after=after)
-        with pytest.raises(Unavailable, match="unknown"):
+        with pytest.raises(Unavailable, match="unknown") as failed:
             put(store, a_seen(2))
+        assert not isinstance(failed.value, NotApplied)
         assert put(store, a_seen(3)) == (3 if after else 2)
         kept = [entry.fact for entry in store.facts(0, 10)]
     assert kept == [a_seen(1), *([a_seen(2)] if after else []), a_seen(3)]
@@ -282,11 +284,9 @@ def test_database_that_becomes_read_only_can_still_be_read(
     assert put(store, a_seen(2)) == 2
 
 
-def test_missing_tables_make_the_store_unavailable(
-    store: Store, schema: TemporarySchema
-) -> None:
+def test_missing_tables_are_damage(store: Store, schema: TemporarySchema) -> None:
     schema.run("DROP SCHEMA OUR CASCADE")
-    with pytest.raises(Unavailable, match="lost a table"):
+    with pytest.raises(StoreDamaged, match=r"lost a table.*restore a backup"):
         put(store, a_seen(1))
 
 
@@ -315,3 +315,8 @@ def test_no_transaction_is_left_open(store: Store, schema: TemporarySchema) -> N
         with pytest.raises(LookupError), block():
             raise LookupError
         assert schema.run(states) == ["idle"]
+
+
+def test_driver_words_for_a_lost_connection_are_replaced() -> None:
+    lost = psycopg.OperationalError("cannot exit pipeline mode while busy")
+    assert describe_error(lost) == "has ended the connection"

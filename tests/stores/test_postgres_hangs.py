@@ -15,14 +15,15 @@ from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
 
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, NotApplied, Unavailable
 from forewarn.stores.postgres import PostgresLimits
 from forewarn.stores.postgres_connection import describe_error
 from forewarn.stores.store import SqlStore
 
-SHORT = PostgresLimits(connect=5.0, transaction=3.0)
 SOON = PATIENCE / 2  # seconds; far less than an hour, and enough for a busy machine
 LONG = PATIENCE
+SHORT = PostgresLimits(connect=5.0, transaction=3.0)
+HASTY = PostgresLimits(idle=0.5, statement=0.5, transaction=LONG)
 
 
 @pytest.fixture
@@ -72,6 +73,36 @@ def test_hanging_transaction_is_aborted_and_the_next_one_works(
             writing.result(LONG)
         relay.speak()
         assert put(store, a_seen(2)) == 2
+
+
+def test_statement_without_a_response_ends_only_its_transaction(
+    postgres: PostgresServer, relay: Relay
+) -> None:
+    with opened(postgres, relay, HASTY) as store:
+
+        def write() -> None:
+            with store.transaction() as transaction:
+                relay.abandon()
+                transaction.setting("clock")
+
+        with pytest.raises(NotApplied, match="does not answer"):
+            write()
+        assert put(store, a_seen(2)) == 2
+
+
+def test_idle_connection_without_a_response_is_replaced_and_loses_the_lock(
+    postgres: PostgresServer, relay: Relay
+) -> None:
+    with opened(postgres, relay, HASTY) as store:
+        relay.abandon()
+        assert put(store, a_seen(2)) == 2
+        assert len(store.facts(0, 10)) == 2
+
+
+def test_silent_connection_delays_a_command_by_five_seconds_at_most() -> None:
+    limits = PostgresLimits()
+    assert max(limits.idle, limits.statement) <= 5.0
+    assert limits.statement + 100_000 * limits.row >= 100  # seconds, for a large fleet
 
 
 @pytest.mark.parametrize("does", ["read", "write"])

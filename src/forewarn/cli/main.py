@@ -5,6 +5,7 @@ after a broken pipe, as in shells. Users never see a traceback.
 """
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -46,6 +47,13 @@ COMMANDS: Mapping[str, str] = {
 #: Commands that run a program: the words after `--` belong to that program.
 _PROGRAM_COMMANDS = ("rehearse",)
 
+#: How libraries word that an allocation failed.
+_SIGNS_OF_LITTLE_MEMORY = (
+    "cannot allocate memory",
+    "failed to map segment",
+    "out of memory",
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
@@ -67,10 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         drop_output()
-        write_error(str(error))
+        write_error(_shortage(error) or str(error))
         return 1
     except Exception as error:  # last resort: report a bug without a traceback
-        write_error(_bug(error))
+        write_error(_shortage(error) or _bug(error))
         return 1
     return code
 
@@ -141,6 +149,27 @@ def _write_errors(error: ForewarnError) -> None:
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)
+
+
+def _shortage(error: Exception) -> str | None:
+    """Return a sentence if the machine is short of something; None if it is not."""
+    text = str(error)
+    if "start new thread" in text:
+        return (
+            "cannot start another thread: memory is short, or too many threads are"
+            " running (`ulimit -u`, TasksMax= in systemd)"
+        )
+    if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+        return f"{text}: raise the limit on open files (`ulimit -n`)"
+    is_short = isinstance(error, MemoryError | SystemError) or any(
+        sign in text.lower() for sign in _SIGNS_OF_LITTLE_MEMORY
+    )
+    if is_short:
+        return (
+            "memory is short: free some, or raise the limit (`ulimit -v`, MemoryMax="
+            f" in systemd) [{type(error).__name__}]"
+        )
+    return None
 
 
 def _bug(error: Exception) -> str:

@@ -19,8 +19,8 @@ from collections.abc import (
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import TypeAlias, TypeVar
+from functools import partial, wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from forewarn.core.fleet import VM, audience_of
 from forewarn.core.lifecycle import announcements, commands, policy
@@ -35,6 +35,7 @@ from forewarn.core.lifecycle.settlement import (
     groups_to_settle,
     is_at_hand,
 )
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
 from forewarn.engine.lookup import (
@@ -52,7 +53,7 @@ from forewarn.engine.observations import (
     revoke_tokens_of,
 )
 from forewarn.engine.write_queue import WriteQueue, WriteRank
-from forewarn.errors import Unavailable
+from forewarn.errors import NotApplied, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 #: The stored setting with the time of the manual clock.
@@ -65,12 +66,26 @@ SERVICE = "forewarn"
 Command: TypeAlias = Callable[[Slice, Context], Step]
 CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def new_id() -> str:
     """Create an id as the protocol has it: a GUID in upper case."""
     return str(uuid.uuid4()).upper()
+
+
+def retried(command: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a `command` of one transaction again if that was lost before its commit."""
+
+    @wraps(command)
+    def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        try:
+            return command(*arguments, **options)
+        except NotApplied:
+            return command(*arguments, **options)
+
+    return run
 
 
 class Engine:
@@ -86,11 +101,14 @@ class Engine:
         new_id: Callable[[], str] = new_id,
         after_commit: Callable[[int], None] = lambda position: None,
         on_doubt: Callable[[], None] = lambda: None,
+        health: HealthMonitor | None = None,
     ) -> None:
         """Keep everything in `store`; decide by `rules` and the time of `clock`.
 
         `after_commit` is called with the journal's position, `on_doubt` when a failed
-        commit may have been applied.
+        commit may have been applied. If `after_commit` raises `Unavailable`, a commit
+        is not visible yet: commands raise it as well, but not those of the service.
+        `health` is told how each write ends.
         """
         self.store = store
         self.clock = clock
@@ -98,6 +116,7 @@ class Engine:
         self.observations = observations
         self.new_id = new_id
         self.write_queue = WriteQueue()
+        self.health = health or HealthMonitor(clock)
         self._after_commit = after_commit
         self._on_doubt = on_doubt
         self.is_in_doubt = False  # whether a failed commit may have been applied
@@ -105,6 +124,7 @@ class Engine:
 
     # --- announce ------------------------------------------------------------
 
+    @retried
     def announce(
         self,
         order: Order,
@@ -131,6 +151,7 @@ class Engine:
 
     # --- approve -------------------------------------------------------------
 
+    @retried
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
@@ -151,6 +172,7 @@ class Engine:
                 partial(commands.approve, event_ids=event_ids, via=Via.METADATA),
             )
 
+    @retried
     def approve(
         self,
         event_id: str,
@@ -211,6 +233,7 @@ class Engine:
         """Give up on a stuck maintenance."""
         return self.on_one(any_id, partial(commands.close, reason=reason), by, once)
 
+    @retried
     def on_one(
         self,
         any_id: str,
@@ -228,6 +251,7 @@ class Engine:
 
     # --- polls and time ------------------------------------------------------
 
+    @retried
     def listen(self, groups: Iterable[str]) -> None:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
         with self.writing(rank=WriteRank.POLL) as (transaction, context):
@@ -317,18 +341,31 @@ class Engine:
                 transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
                 yield transaction, context
-                after = transaction.position()
+                after, last_at = transaction.position(), transaction.last_at()
         except BaseException as error:
             self.observations.give_back(batch)
-            if isinstance(error, Unavailable) and not self.is_in_doubt:
-                self.is_in_doubt = True
-                self._on_doubt()
+            if isinstance(error, Unavailable):
+                self._fail_write(error)
             raise
+        self.health.write_succeeded(last_at)
         if outage is not None:
             warn_of_outage(outage)
         if after != before or self.is_in_doubt:
             self.is_in_doubt = False
-            self._after_commit(after)
+            self._wake(after, rank)
+
+    def _wake(self, position: int, rank: WriteRank) -> None:
+        try:
+            self._after_commit(position)
+        except Unavailable:
+            if rank is not WriteRank.SERVICE:  # which responds to nobody
+                raise
+
+    def _fail_write(self, error: Unavailable) -> None:
+        self.health.write_failed(error)
+        if not self.is_in_doubt:
+            self.is_in_doubt = True
+            self._on_doubt()
 
     def decide(
         self,

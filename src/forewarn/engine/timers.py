@@ -36,11 +36,17 @@ class Timers(Follower):
         self._engine = engine
         self._done = done
         self._beaten = float("-inf")
+        self._began = time.monotonic()
 
     @property
     def since_heartbeat(self) -> float:
         """The seconds of real time since the last heartbeat."""
         return time.monotonic() - self._beaten
+
+    @property
+    def beaten_at(self) -> float:
+        """When the last heartbeat was saved, in real time; at first, the creation."""
+        return max(self._beaten, self._began)
 
     def stop(self, timeout: float | None = None) -> None:
         """Stop the thread, after a last heartbeat."""

@@ -4,9 +4,9 @@ Parts start in order and stop in reverse order.
 """
 
 import gc
-import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -16,22 +16,24 @@ from typing import TYPE_CHECKING, Protocol
 from forewarn.clocks import SystemClock
 from forewarn.config.settings import Config
 from forewarn.core.fleet import Fleet
+from forewarn.core.health import Health, ThreadHealth, Vitals, judge
 from forewarn.drivers.registry import IN_PLACE, make_driver
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.operations import Operations
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner, RetrySchedule
-from forewarn.engine.readers.follower import Follower
+from forewarn.engine.readers.follower import FailureLog, Follower
 from forewarn.engine.readers.notifications import Delivery, DeliveryPace, Notifications
 from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance, Timers
 from forewarn.engine.tokens import Tokens
-from forewarn.errors import ForewarnError
+from forewarn.errors import Unavailable
 from forewarn.notifiers.registry import make_notifier
 from forewarn.plugins import close_plugin, open_plugin
-from forewarn.ports import Clock
+from forewarn.ports import Bell, Clock
 from forewarn.server.control.auth.token_limits import TokenLimits, token_shares
 from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 from forewarn.server.control.http.tls import tls_context
@@ -64,8 +66,14 @@ from forewarn.service.sockets import (
 if TYPE_CHECKING:
     from forewarn.server.control.routes.journal import JournalStreams
 
-_log = logging.getLogger(__name__)
 _COUNT = 5.0  # seconds between updates of the metrics; a scrape does not wait for one
+_PATIENCE = 5.0  # seconds that a committed command waits until VMs can see it
+_RETRY = 0.1  # seconds between two attempts to show it
+
+
+class _Plane(Protocol):
+    @property
+    def health(self) -> ThreadHealth: ...
 
 
 class ServiceObserver(RequestObserver, Protocol):
@@ -93,8 +101,15 @@ class JournalReaders:
         driver_runner: DriverRunner,
         metrics_reader: MetricsReader,
         notifications: Notifications,
+        patience: float = _PATIENCE,
     ) -> None:
-        """Read what `engine` commits."""
+        """Read what `engine` commits.
+
+        A commit whose documents cannot be read is retried for `patience` seconds.
+        """
+        self._patience = patience
+        self._leaving = Bell()
+        self._failures = FailureLog("showing a commit to VMs")
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
@@ -118,13 +133,25 @@ class JournalReaders:
             self.timers,
         )
 
+    @property
+    def health(self) -> Sequence[ThreadHealth]:
+        """The states of all threads."""
+        followers = (*self.threads, *self._notifications.threads)
+        return [follower.health for follower in followers]
+
+    def leave(self) -> None:
+        """Make commands that wait for documents give up."""
+        self._leaving.set()
+
     def wake(self, position: int) -> None:
-        """Apply a commit before its caller goes on, and wake all other readers."""
-        self._try("tokens", self._tokens.reload_if_stale)
-        self._try("documents", lambda: self._documents.catch_up(position))
+        """Apply a commit before its caller goes on, and wake all other readers.
+
+        Raise `Unavailable` if VMs cannot see it in time.
+        """
         self._driver_follower.ring()
         self.timers.ring()
         self._notifications.ring()
+        self._apply(position)
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
         """Bring documents and drivers up to date; call `restamp` between them."""
@@ -132,12 +159,23 @@ class JournalReaders:
         restamp()  # VMs get the new time before any driver acts
         self._driver_runner.finish()
 
-    def _try(self, name: str, catch_up: Callable[[], None]) -> None:
-        try:
-            catch_up()
-        except ForewarnError:
-            _log.exception("%s will catch up later", name)
-            self._document_follower.ring()
+    def _apply(self, position: int) -> None:
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._tokens.reload_if_stale()
+                self._documents.catch_up(position)
+                self._failures.succeeded()
+                return
+            except Unavailable as error:
+                self._failures.failed(error)
+                is_late = time.monotonic() >= until
+                if is_late or self._leaving.wait(_RETRY):
+                    self._document_follower.ring()
+                    raise Unavailable(
+                        f"the change is saved, but VMs cannot see it yet: {error};"
+                        " check before you retry"
+                    ) from error
 
 
 class Service:
@@ -148,6 +186,7 @@ class Service:
     operations: Operations
     advance: ClockAdvance
     plane: InstrumentedPlane
+    _readers: JournalReaders
 
     def __init__(
         self,
@@ -169,8 +208,8 @@ class Service:
         self._token = token
         self._is_guest = is_guest
         self._cleanup = ExitStack()
-        self._readers: JournalReaders | None = None  # None until it is open
         self._streams: JournalStreams | None = None  # None without a control plane
+        self._planes: list[_Plane] = []  # that are running
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty if there is no control plane
 
@@ -232,18 +271,21 @@ class Service:
         )
         self._documents = Documents(engine.store, self.plane.apply_update)
         self._documents.open()
+        self._make_readers(cleanup)  # before any VM can approve
         warn_of_default(directory, config)
         if not self._is_guest:
             gc.collect()
             gc.freeze()  # collecting a large fleet's garbage would pause every response
             cleanup.callback(gc.unfreeze)
         self.plane.start()
+        self._planes.append(self.plane)
         cleanup.callback(self.plane.stop)
-        self._open_readers(cleanup)
+        self._start_readers(cleanup)
         if control_socket is not None:
             self._open_control(cleanup, control_socket, tls)
         cleanup.callback(self.advance.stop)
         cleanup.callback(self._driver_runner.leave)
+        cleanup.callback(self._readers.leave)
         cleanup.callback(self._store.leave)  # runs first: nothing may block on it
         self.metadata = [
             f"http://{bound_address(endpoint)}" for endpoint in metadata_sockets
@@ -261,24 +303,33 @@ class Service:
         store = self._store = open_store(config.store)
         cleanup.callback(store.close)
         clock = clock_of(config, store)
-        self.engine = Engine(
+        make_engine = partial(
+            Engine,
             store,
             clock,
             rules=rules_of(config, clock),
             observations=PendingObservations(),
             new_id=id_source(config.seed),
+        )
+        self._commit_first(make_engine(health=HealthMonitor(clock, is_quiet=True)))
+        self.engine = make_engine(
             after_commit=self._wake_readers,
             on_doubt=self._wake_timers,
+            health=HealthMonitor(clock, on_change=self._wake_streams),
         )
-        self.engine.beat()
         self.fleets = FleetCommands(self.engine)
         self.operations = Operations(self.engine)
-        if self._fleet is not None:
-            self.fleets.apply(self._fleet, by="rehearsal", remove=True)
-        elif config.fleet is not None:
-            apply_fleet(self.fleets, config.fleet)
 
-    def _open_readers(self, cleanup: ExitStack) -> None:
+    def _commit_first(self, engine: Engine) -> None:
+        """Commit what precedes all readers: they start with the state after it."""
+        engine.beat()
+        fleets = FleetCommands(engine)
+        if self._fleet is not None:
+            fleets.apply(self._fleet, by="rehearsal", remove=True)
+        elif self._config.fleet is not None:
+            apply_fleet(fleets, self._config.fleet)
+
+    def _make_readers(self, cleanup: ExitStack) -> None:
         engine = self.engine
         self._metrics_reader = MetricsReader(engine.store)
         self._driver_runner = self._open_driver_runner(cleanup)
@@ -286,7 +337,7 @@ class Service:
         self._metrics_reader.open()
         self._tokens = Tokens(engine, self._token)
         self._tokens.reload()
-        readers = self._readers = JournalReaders(
+        self._readers = JournalReaders(
             engine,
             tokens=self._tokens,
             documents=self._documents,
@@ -294,17 +345,18 @@ class Service:
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
         )
-        self._timers = readers.timers
-        read_to_end = partial(readers.read_to_end, self.plane.refresh_head)
+        read_to_end = partial(self._readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
-        for thread in readers.threads:
+
+    def _start_readers(self, cleanup: ExitStack) -> None:
+        cleanup.callback(self._driver_runner.stop)
+        cleanup.callback(self._notifications.stop)
+        for thread in self._readers.threads:
             thread.start()
             cleanup.callback(thread.stop)
         self._notifications.start()
 
     def _wake_readers(self, position: int) -> None:
-        if self._readers is None:
-            return
         if self._observer is not None:
             self._observer.committed(position)
         self._readers.wake(position)
@@ -312,9 +364,30 @@ class Service:
         if self._observer is not None:
             self._observer.wake()
 
+    def health(self) -> Health:
+        """Return what is wrong, from memory."""
+        engine = self.engine
+        return judge(
+            Vitals(
+                now=time.monotonic(),
+                writes=engine.health.writes,
+                heartbeat_at=self._readers.timers.beaten_at,
+                behind_since=self._documents.behind_since,
+                threads=self._threads(),
+                standstill=engine.health.standstill,
+                clock_now=engine.clock.now(),
+            )
+        )
+
+    def ended_threads(self) -> Sequence[str]:
+        """Return the threads that have ended although the service is running."""
+        return [thread.name for thread in self._threads() if not thread.is_alive]
+
+    def _threads(self) -> Sequence[ThreadHealth]:
+        return [*self._readers.health, *(plane.health for plane in self._planes)]
+
     def _wake_timers(self) -> None:
-        if self._readers is not None:
-            self._readers.timers.ring()
+        self._readers.timers.ring()
 
     def _wake_streams(self) -> None:
         """Send what has changed to the portal, if there is a control plane."""
@@ -350,6 +423,7 @@ class Service:
             tokens=self._tokens,
             sessions=sessions,
             documents_position=lambda: self._documents.position,
+            health=self.health,
             notifications=self._notifications,
             plane=self.plane,
             token_limits=token_limits,
@@ -359,7 +433,7 @@ class Service:
                 operations=self.operations,
                 documents=self._documents,
                 driver_runner=self._driver_runner,
-                timers=self._timers,
+                timers=self._readers.timers,
                 plane=self.plane,
                 connections=shares,
                 invalid_requests=invalid_requests,
@@ -381,6 +455,7 @@ class Service:
             proxies=proxies,
         )
         control.start()
+        self._planes.append(control)
         cleanup.callback(control.stop)
         self.control = f"{'https' if tls else 'http'}://{bound_address(control_socket)}"
 
@@ -389,7 +464,7 @@ class Service:
         driver = make_driver(driver_of(config))
         open_plugin(driver, "the driver")
         cleanup.callback(close_plugin, driver, "the driver")
-        driver_runner = DriverRunner(
+        return DriverRunner(
             self.engine,
             self._documents,
             driver,
@@ -397,8 +472,6 @@ class Service:
             retries=RetrySchedule(config.driver_backoff),
             on_call=self._metrics_reader.end_call,
         )
-        cleanup.callback(driver_runner.stop)
-        return driver_runner
 
     def _open_notifications(self, cleanup: ExitStack) -> Notifications:
         config, engine = self._config, self.engine
@@ -416,6 +489,4 @@ class Service:
             cleanup.callback(delivery.leave)
             delivery.open()
             deliveries.append(delivery)
-        notifications = Notifications(deliveries, engine.store, engine.clock)
-        cleanup.callback(notifications.stop)
-        return notifications
+        return Notifications(deliveries, engine.store, engine.clock)

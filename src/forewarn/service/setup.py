@@ -72,17 +72,9 @@ def clock_of(config: Config, store: SqlStore) -> Clock:
         kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
         beaten = last_heartbeat(snapshot)
     latest = max((moment for moment in (last, beaten) if moment), default=None)
-    clock = make_clock(
+    return make_clock(
         config.clock, kept=kept, last=last if config.clock == "manual" else latest
     )
-    if last is not None and clock.now() < last:
-        _log.warning(
-            "the journal goes to %s, ahead of the system's clock: until then time"
-            " stands still. If this store was used with another clock, choose that"
-            " with --clock, or another store with --store",
-            last.isoformat(),
-        )
-    return clock
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -2,12 +2,14 @@
 
 1. The writer's connection holds a lock in the database; nothing is written without it.
 2. A connection lost while idle is replaced silently. One lost in a transaction makes
-   the transaction fail, and the next one reconnects.
+   the transaction fail, and the next one reconnects. A session that a lost connection
+   left on the server is ended: it would keep the lock.
 3. A commit with an unknown outcome counts as failed.
-4. Nothing waits forever: operations that take too long are aborted.
+4. Nothing waits forever: operations that take too long are aborted, and a statement
+   that takes too long is aborted with its connection.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,8 +27,10 @@ from forewarn.stores.consistency import find_losses
 from forewarn.stores.database import Cursor, StatementRunner
 from forewarn.stores.postgres_connection import (
     OLDEST,
+    SILENT,
     Connection,
     InUseElsewhere,
+    LostBeforeCommit,
     PostgresFailure,
     connect,
     connect_alone,
@@ -36,6 +40,7 @@ from forewarn.stores.postgres_connection import (
     translated_errors,
     within,
 )
+from forewarn.stores.rows import Parameters, Row
 from forewarn.stores.timeouts import StoreTimeouts
 
 _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy has not typed it
@@ -58,7 +63,10 @@ _STANDBY = "SyncRepWaitForLSN"  # source of the warning about an unconfirmed sta
 class PostgresLimits:
     """Timeouts in seconds, the number of readers, and the oldest server version."""
 
-    connect: float = 5.0  # also the first statement after idling
+    connect: float = 5.0
+    idle: float = 2.0  # for the first statement after idling
+    statement: float = 5.0  # for any other, and for a commit
+    row: float = 0.001  # more for each row that a statement writes
     turn: float = 10.0  # for a turn to write or read
     transaction: float = 120.0  # 100,000 VMs took 26 on a busy machine
     leaving: float = 2.0
@@ -79,6 +87,7 @@ class Postgres:
         self._writing = BoundedSemaphore(1)
         self._reading = BoundedSemaphore(self._limits.readers)
         self._writer: Connection | None = None
+        self._writer_pid: int | None = None  # of its session; None before the first
         self._gate = Lock()  # guards the idle readers
         self._idle: list[Connection] = []
         self._is_open = False
@@ -90,7 +99,9 @@ class Postgres:
         try:
             with self._start_errors():
                 oldest = self._limits.oldest
-                self._writer = self._new(partial(connect_alone, self._target, oldest))
+                self._writer = self._new_writer(
+                    partial(connect_alone, self._target, oldest)
+                )
                 report = self._create_or_upgrade(upgrade=upgrade)
                 self._refuse_loss()
                 return report
@@ -132,7 +143,8 @@ class Postgres:
         if not upgrade:
             raise CannotStart(f"{self.name} {schema.obstacle(older)}")
         # It may rewrite every row.
-        self._limits = replace(self._limits, transaction=float("inf"))
+        forever = float("inf")
+        self._limits = replace(self._limits, transaction=forever, statement=forever)
         with (
             schema.migration(
                 self._writer, self.dialect, revision=older, place=self.name
@@ -194,15 +206,21 @@ class Postgres:
         with _turn(self._writing, self._limits.turn):
             connection = self._begin_writing()
             with self._transaction(connection) as cursor:
-                yield cursor
-                _commit(connection)
+                try:
+                    yield cursor
+                except psycopg.Error as error:
+                    if connection.closed:
+                        raise LostBeforeCommit(describe_error(error)) from error
+                    raise
+                with self._statement(connection, 0):
+                    _commit(connection)
 
     @contextmanager
     def _transaction(self, connection: Connection) -> Iterator[Cursor]:
         """Roll back on `connection` if the block fails."""
         try:
             with self._within(connection, self._limits.transaction):
-                yield cast(Cursor, connection.cursor())  # typed for literal SQL only
+                yield _LimitedCursor(connection, partial(self._statement, connection))
         except BaseException:
             try:
                 with self._within(connection, self._limits.connect):
@@ -211,10 +229,29 @@ class Postgres:
                 connection.close()
             raise
 
-    def _within(
-        self, connection: Connection, seconds: float
+    def _statement(
+        self, connection: Connection, written: int
     ) -> AbstractContextManager[None]:
-        return self._timeouts.limit(seconds, partial(interrupt, connection))
+        """Limit a statement that writes this many rows, or fewer."""
+        limits = self._limits
+        return self._within(connection, limits.statement + limits.row * written)
+
+    @contextmanager
+    def _within(self, connection: Connection, seconds: float) -> Iterator[None]:
+        is_aborted = False
+
+        def give_up() -> None:
+            nonlocal is_aborted
+            is_aborted = True
+            interrupt(connection)
+
+        try:
+            with self._timeouts.limit(seconds, give_up):
+                yield
+        except psycopg.Error as error:
+            if is_aborted and not isinstance(error, PostgresFailure):
+                raise PostgresFailure(SILENT) from error
+            raise
 
     # --- connections ---------------------------------------------------------
 
@@ -223,7 +260,7 @@ class Postgres:
             with suppress(psycopg.OperationalError):
                 return self._begin(self._writer, _WRITE)
         self._writer = None
-        self._writer = self._begin(self._new(self._connect_again), _WRITE)
+        self._writer = self._begin(self._new_writer(self._connect_again), _WRITE)
         return self._writer
 
     def _begin_reading(self) -> Connection:
@@ -238,7 +275,7 @@ class Postgres:
 
     def _begin(self, connection: Connection, how: str) -> Connection:
         try:
-            with self._within(connection, self._limits.connect):
+            with self._within(connection, self._limits.idle):
                 connection.execute(how.encode(), prepare=False)
         except BaseException:
             connection.close()
@@ -248,9 +285,15 @@ class Postgres:
     def _new(self, connect: Callable[[], Connection]) -> Connection:
         return within(self._timeouts, self._limits.connect, connect)
 
+    def _new_writer(self, connect: Callable[[], Connection]) -> Connection:
+        connection = self._new(connect)
+        self._writer_pid = connection.info.backend_pid
+        return connection
+
     def _connect_again(self) -> Connection:
         """Reconnect, and check the schema: it may be another database by now."""
-        connection = connect_alone(self._target, self._limits.oldest)
+        oldest = self._limits.oldest
+        connection = connect_alone(self._target, oldest, instead_of=self._writer_pid)
         try:
             cursor = cast(Cursor, connection.cursor())
             revision = schema.read_revision(cursor, self.dialect)
@@ -275,11 +318,42 @@ class Postgres:
             connection.close()
 
 
+class _LimitedCursor:
+    """A cursor whose statements are limited in time."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        limit: Callable[[int], AbstractContextManager[None]],
+    ) -> None:
+        # Typed for literal SQL only.
+        self._cursor = cast(Cursor, connection.cursor())
+        self._limit = limit  # of a statement that writes this many rows
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    def execute(self, sql: str, parameters: Parameters, /) -> object:
+        with self._limit(1):
+            return self._cursor.execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters], /) -> object:
+        with self._limit(len(parameters)):
+            return self._cursor.executemany(sql, parameters)
+
+    def fetchone(self) -> Row | None:
+        return self._cursor.fetchone()  # the result has arrived already
+
+    def fetchall(self) -> Sequence[Row]:
+        return self._cursor.fetchall()
+
+
 @contextmanager
 def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
     """Wait for one of `places`, at most `seconds`."""
     if not places.acquire(timeout=seconds):
-        raise PostgresFailure("does not answer")
+        raise PostgresFailure(SILENT)
     try:
         yield
     finally:

@@ -17,10 +17,20 @@ from threading import Thread
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from forewarn.errors import CannotStart, InvalidInput, Unavailable
+from forewarn.errors import (
+    CannotStart,
+    InvalidInput,
+    NotApplied,
+    StoreDamaged,
+    Unavailable,
+)
 from forewarn.stores.timeouts import StoreTimeouts
 
 Connection = psycopg.Connection[tuple[object, ...]]
+
+SILENT = "does not answer"
+
+_LOST = "has ended the connection"
 
 #: The oldest release that PostgreSQL still supports.
 OLDEST = 14
@@ -63,6 +73,10 @@ _KEEP = (
 )
 _SCHEMA = "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
 _LOCK = "SELECT pg_advisory_lock(%s)"
+_END_HOLDER = (  # waits for its end, in milliseconds
+    "SELECT pg_terminate_backend(pid, 2000) FROM pg_locks WHERE locktype = 'advisory'"
+    " AND (classid::bigint << 32 | objid::bigint) = %s AND pid = %s"
+)
 _OURS = int.from_bytes(b"fore")  # the upper half of the lock's number
 
 #: Problems that an operator can solve, by SQLSTATE.
@@ -70,16 +84,17 @@ _PHRASES: Mapping[str, str] = {
     "25006": "is read-only",
     "25P03": "has ended a transaction that stood still",
     "42501": "does not let this role use its tables",
-    "42P01": "has lost a table of forewarn",
+    "42P01": "has lost a table of forewarn; stop forewarn and restore a backup",
     "53100": "has no space left on its disk",
     "53300": "has no connection to spare",
     "55P03": "is locked by somebody else",
-    "57P01": "has ended the connection",
+    "57P01": _LOST,
     "57P02": "is starting again after a crash",
     "57P03": "is starting or being shut down",
 }
+#: Problems that only a backup solves.
+_DAMAGE = ("42P01", "XX001", "XX002")  # missing table, corrupt data, corrupt index
 _TOO_LONG = "22001"
-_SILENT = "does not answer"
 
 #: Errors that can occur without a bug in our code.
 _FAILURES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
@@ -93,6 +108,10 @@ class PostgresFailure(psycopg.OperationalError):
 
 class InUseElsewhere(PostgresFailure):
     """Another forewarn holds the lock."""
+
+
+class LostBeforeCommit(PostgresFailure):
+    """The connection was lost, and nothing of the transaction was applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,14 +172,23 @@ def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
     return connection
 
 
-def connect_alone(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
-    """Connect, and take the lock that only one server per schema can hold."""
+def connect_alone(
+    target: PostgresTarget, oldest: int = OLDEST, *, instead_of: int | None = None
+) -> Connection:
+    """Connect, and take the lock that only one server per schema can hold.
+
+    If the session with the process id `instead_of` holds it, end that session: its
+    connection is ours, and lost.
+    """
     connection = connect(target, oldest)
     try:
         schema = connection.execute(_SCHEMA).fetchone()
         if schema is None:
             raise PostgresFailure("has no schema for our tables; see its search_path")
-        connection.execute(_LOCK, [_OURS << 32 | int(str(schema[0]))])
+        key = _OURS << 32 | int(str(schema[0]))
+        if instead_of is not None:
+            connection.execute(_END_HOLDER, [key, instead_of])
+        connection.execute(_LOCK, [key])
     except psycopg.errors.LockNotAvailable as error:
         connection.close()
         raise InUseElsewhere("is in use by another forewarn") from error
@@ -210,7 +238,7 @@ def within(
         try:
             return future.result()
         except CancelledError:
-            raise PostgresFailure(_SILENT) from None
+            raise PostgresFailure(SILENT) from None
 
 
 def interrupt(connection: Connection) -> None:
@@ -232,6 +260,10 @@ def translated_errors() -> Iterator[None]:
     except psycopg.Error as error:
         if error.sqlstate == _TOO_LONG:
             raise InvalidInput("a text is too long to be kept") from error
+        if error.sqlstate in _DAMAGE:
+            raise StoreDamaged(f"the store {describe_error(error)}") from error
+        if isinstance(error, LostBeforeCommit):
+            raise NotApplied(f"the store {error}") from error
         if error.sqlstate in _PHRASES or isinstance(error, _FAILURES):
             raise Unavailable(f"the store {describe_error(error)}") from error
         raise  # bugs in our code
@@ -242,11 +274,13 @@ def describe_error(error: psycopg.Error) -> str:
     if isinstance(error, PostgresFailure):
         return str(error)
     if isinstance(error, psycopg.errors.ConnectionTimeout):
-        return _SILENT
+        return SILENT
     phrase = _PHRASES.get(error.sqlstate or "")
     if phrase is not None:
         return phrase
     primary = error.diag.message_primary
+    if primary is None and "pipeline mode" in str(error):
+        return _LOST  # the driver's words for it
     return f"cannot be used: {primary or _first_line(str(error))}"
 
 

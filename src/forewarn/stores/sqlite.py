@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, StoreDamaged, Unavailable
 from forewarn.stores import schema, tables
 from forewarn.stores.consistency import find_losses
 from forewarn.stores.database import Cursor, StatementRunner
@@ -311,12 +311,13 @@ def _translated() -> Iterator[None]:
         raise  # bugs in our code
     except sqlite3.DatabaseError as error:
         if _is_damage(error):
-            raise Unavailable(
-                f"the store cannot be used: {error}; {_RESTORE}"
+            raise StoreDamaged(
+                f"the store is damaged: {error}; stop forewarn and {_RESTORE}"
             ) from error
         raise Unavailable(f"the store cannot be used now: {error}") from error
 
 
 def _is_damage(error: Exception) -> bool:
     """Whether retrying never helps."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+    code: int = getattr(error, "sqlite_errorcode", 0)  # absent if Python raised it
+    return "no such table" in str(error) or code & 0xFF in _DAMAGED  # ignores detail

@@ -21,3 +21,19 @@ def test_the_clock_is_moved_to_a_time(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/clock/advance", answer)
     run("clock advance 2026-01-01T13:15:00+01:00")
     assert service.only("POST").body == {"to": "2026-01-01T12:15:00+00:00"}
+
+
+def test_clock_that_stands_still_is_shown(service: Service, run: Cli) -> None:
+    still = {
+        "clock": "system",
+        "now": "2026-01-02T18:00:00Z",
+        "system_now": "2026-01-01T12:00:00Z",
+        "stands_still_until": "2026-01-02T18:00:00Z",
+    }
+    service.respond("GET", "/v1/clock", still)
+    first, second = run("clock show").splitlines()
+    assert first == "2026-01-02 18:00:00Z (system clock)"
+    assert second == (
+        "stands still until 2026-01-02 18:00:00Z; the system's clock:"
+        " 2026-01-01 12:00:00Z"
+    )

@@ -59,3 +59,9 @@ def test_active_faults_are_shown(service: Service, run: Cli) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.respond("GET", "/readyz", faults)
     assert run("health") == ("ready, but misbehaving on purpose: 503, slow-answer\n")
+
+
+def test_warnings_are_shown(service: Service, run: Cli) -> None:
+    warned = {"status": "ready", "warnings": ["time stands still until noon"]}
+    service.respond("GET", "/readyz", warned)
+    assert run("health") == "ready\nwarning: time stands still until noon\n"

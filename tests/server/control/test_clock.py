@@ -4,8 +4,14 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
+from tests.engine.support.system import HOUR, NOON
+from tests.engine.support.system_time import SystemTime, an_engine
 from tests.server.conftest import Serve
 from tests.server.support.service import YEAR, RunningService
+from tests.stores.builders import opened, sqlite_store
+
+from forewarn.server.control.routes.rehearsal import clock_view
+from forewarn.stores.sqlite import MEMORY
 
 
 def advance_to(service: RunningService, moment: object) -> int:
@@ -82,3 +88,16 @@ def test_only_a_manual_clock_can_be_advanced(serve: Serve, clock: str) -> None:
     answer = service.request("POST", "/v1/clock/advance", {"seconds": 60})
     assert answer.status == 409
     assert clock in answer.detail
+
+
+def test_clock_behind_the_journal_shows_both_times() -> None:
+    with opened(sqlite_store(MEMORY)) as store:
+        engine = an_engine(store, SystemTime(NOON))
+    assert clock_view(engine) == {"clock": "system", "now": "2026-01-01T12:00:00Z"}
+    engine.health.write_succeeded(NOON + 30 * HOUR)
+    assert clock_view(engine) == {
+        "clock": "system",
+        "now": "2026-01-02T18:00:00Z",
+        "system_now": "2026-01-01T12:00:00Z",
+        "stands_still_until": "2026-01-02T18:00:00Z",
+    }

@@ -11,7 +11,9 @@ from tests.server.control.test_tokens import client_with_token
 from tests.server.support.service import RunningService
 
 from forewarn.clocks import ManualClock
+from forewarn.core.health import Health
 from forewarn.core.tokens import Role
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.tokens import TokenHolder
 from forewarn.server.control.context import Services
 from forewarn.server.control.routes.journal import SideEvent, SideEvents
@@ -135,7 +137,8 @@ def test_group_token_receives_no_faults(service: RunningService) -> None:
 def side_events() -> SideEvents:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     parts = SimpleNamespace(
-        engine=SimpleNamespace(clock=clock),
+        engine=SimpleNamespace(clock=clock, health=HealthMonitor(clock)),
+        health=Health,
         plane=SimpleNamespace(faults=SimpleNamespace(all=list), limited=list),
         token_limits=SimpleNamespace(recent=list),
     )

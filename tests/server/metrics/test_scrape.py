@@ -71,7 +71,9 @@ class ScrapeEnvironment:
         self.store = ReadOnlyStore(system.store)
         self.documents = SimpleNamespace(position=0)  # a slow reader
         self.timers = SimpleNamespace(since_heartbeat=3.5)
-        self.engine = SimpleNamespace(clock=system.clock, store=self.store)
+        self.engine = SimpleNamespace(
+            clock=system.clock, store=self.store, health=system.engine.health
+        )
         counting = MetricsReader(self.store)
         counting.open()
         places = ConnectionPlaces(total=16)
@@ -264,3 +266,20 @@ def test_programming_error_is_raised() -> None:
     asking = SharedQuery(lambda: nothing["x"])
     with pytest.raises(KeyError):
         asking.run(PATIENCE)
+
+
+def test_failed_writes_and_a_clock_behind_the_journal_are_exported(
+    environment: ScrapeEnvironment,
+) -> None:
+    health = environment.system.engine.health
+    metrics = environment.scrape()
+    assert metrics.value("forewarn_store_writable") == 1
+    assert metrics.value("forewarn_store_write_failures_total") == 0
+    assert metrics.value("forewarn_clock_behind_journal_seconds") == 0
+    health.write_succeeded(environment.system.clock.now() + MINUTE)
+    for _ in range(3):
+        health.write_failed(Unavailable("the disk is full"))
+    metrics = environment.scrape()
+    assert metrics.value("forewarn_store_writable") == 0
+    assert metrics.value("forewarn_store_write_failures_total") == 3
+    assert metrics.value("forewarn_clock_behind_journal_seconds") == 60

@@ -69,3 +69,6 @@ def _advance(args: argparse.Namespace) -> int:
 def _lines(plain: object) -> Iterator[str]:
     reply = object_from(plain)
     yield f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
+    if until := reply.time("stands_still_until"):
+        system = format_time(reply.time("system_now"))
+        yield f"stands still until {format_time(until)}; the system's clock: {system}"

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from collections.abc import Iterator
 
 from forewarn.cli.api import ControlApi
 from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add_command
@@ -51,7 +52,7 @@ def _run(args: argparse.Namespace) -> int:
     while True:
         try:
             response = _readiness(api, until)
-            return write_response(args, response.plain, [_describe(response)])
+            return write_response(args, response.plain, _describe(response))
         except WrongUsage:
             raise
         except ForewarnError as error:
@@ -74,10 +75,12 @@ def _is_final(error: ForewarnError) -> bool:
     return isinstance(error, Refused) and error.status < 500
 
 
-def _describe(response: JsonObject) -> str:
+def _describe(response: JsonObject) -> Iterator[str]:
     faults = response.names("faults")
     on_purpose = f", but misbehaving on purpose: {join_names(faults)}"
-    return f"ready{on_purpose if faults else ''}"
+    yield f"ready{on_purpose if faults else ''}"
+    for warning in response.names("warnings"):
+        yield f"warning: {warning}"
 
 
 def _write_not_ready(error: ForewarnError, *, as_json: bool | None) -> int:

@@ -17,7 +17,7 @@ from forewarn.cli.output import drop_output
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
-from forewarn.errors import ForewarnError, InvalidInput
+from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 from forewarn.logs import CleanFormatter, log_to_stderr
 from forewarn.notifiers.targets import NOTIFICATIONS
 from forewarn.signals import stop_on_signals
@@ -32,6 +32,10 @@ in the file that --config names.
 """
 
 _log = logging.getLogger(__name__)
+
+_FEWEST_FILES = 64  # with which everything works
+_LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
+_CHECK = 5.0  # seconds between two checks for threads that have ended
 
 
 def register(subcommands: options.Subcommands) -> None:
@@ -95,32 +99,62 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 
 def _serve(config: Config, *, as_json: bool) -> NoReturn:
+    _allow_many_files()
+    _refuse_little_memory()
     with server_extra("serve"):
         from forewarn.server.control.auth.admin_token import admin_token, warn_of_short
         from forewarn.service.service import Service
     with stop_on_signals() as stop:
-        _allow_many_files()
         token = admin_token(config.state_directory, os.environ.get("FOREWARN_TOKEN"))
         if not config.control.is_loopback:
             warn_of_short(token)
         with Service(config, token) as service:
             _print_addresses(service.metadata, service.control, as_json=as_json)
-            stop.wait()
-        _exit()  # while further signals are still handled
+            while not stop.wait(_CHECK):
+                if ended := service.ended_threads():
+                    _give_up(ended)
+        _exit(0)  # while further signals are still handled
 
 
-def _exit() -> NoReturn:
+def _give_up(ended: Sequence[str]) -> NoReturn:
+    """End at once, as a crash does, so that the service manager starts it again."""
+    _log.critical("a thread of the service has ended: %s; exiting", ", ".join(ended))
+    _exit(1)
+
+
+def _exit(code: int) -> NoReturn:
     """Exit without interpreter shutdown, which takes ten times as long as the stop."""
     logging.shutdown()
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(code)
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files to its maximum: each connection is a file."""
+    """Raise the limit of open files to its maximum: each connection is a file.
+
+    Raise `CannotStart` if that is too low for a start.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != soft < _FEWEST_FILES:
+        raise CannotStart(
+            f"only {soft} files may be open, and forewarn needs at least"
+            f" {_FEWEST_FILES}: raise the limit with `ulimit -n`, or LimitNOFILE= in"
+            " systemd"
+        )
+
+
+def _refuse_little_memory() -> None:
+    """Raise `CannotStart` if the limit of memory is too low: libraries would abort."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if resource.RLIM_INFINITY != soft < _LEAST_MEMORY:
+        raise CannotStart(
+            f"only {soft >> 20} MiB of memory may be used, and forewarn needs at least"
+            f" {_LEAST_MEMORY >> 20}: raise the limit with `ulimit -v`, or LimitAS= in"
+            " systemd"
+        )
 
 
 def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> None:
@@ -141,4 +175,6 @@ def _start_log(config: Config) -> None:
     log_to_stderr(config.log_format, config.log_level, text)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
+    # Its warnings about lost connections repeat errors that we report.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

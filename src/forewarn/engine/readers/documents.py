@@ -1,6 +1,7 @@
 """Journal reader that keeps the documents on the metadata plane current."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -57,7 +58,14 @@ class Documents:
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()
+        self._wanted = 0  # the position that commits have asked for
+        self._behind_since = 0.0  # real time; matters only while it is behind
         self.position = 0
+
+    @property
+    def behind_since(self) -> float | None:
+        """Since when a commit is not visible, in real time; None if all are."""
+        return None if self.position >= self._wanted else self._behind_since
 
     def open(self) -> None:
         """Hand over the whole current state."""
@@ -78,6 +86,10 @@ class Documents:
 
     def catch_up(self, to: int | None = None) -> None:
         """Read to the end of the journal, or at least to the position `to`."""
+        if to is not None and to > self._wanted:
+            if self.position >= self._wanted:
+                self._behind_since = time.monotonic()
+            self._wanted = to
         with self._lock:
             while to is None or self.position < to:
                 entries = self._store.facts(self.position, _BATCH)

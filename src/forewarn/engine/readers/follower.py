@@ -1,7 +1,7 @@
 """Threads of journal readers, each with its own position and pace.
 
 1. Waking a reader is only a hint; the journal is authoritative.
-2. A reader that fails keeps its position and tries again.
+2. A reader that fails keeps its position and tries again, even if a plug-in exits.
 """
 
 import logging
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from threading import Thread
 
+from forewarn.core.health import ThreadHealth
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell
 
@@ -44,7 +45,7 @@ class FailureLog:
         self._logged: set[str] = set()  # since the last recovery
         self._failed_at = 0.0
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         """Log `error`, unless it was logged before."""
         text, self._failed_at = repr(error), self._monotonic()
         if text in self._logged:
@@ -81,6 +82,8 @@ class Follower:
         self._failures = FailureLog(name)
         self._bell = bell or Bell()
         self._leaving = Bell()
+        self._failing_since: float | None = None  # None if the last turn succeeded
+        self._reason = ""  # of the last failure
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -90,6 +93,19 @@ class Follower:
     def ring(self) -> None:
         """Wake the reader."""
         self._bell.set()
+
+    @property
+    def health(self) -> ThreadHealth:
+        """The state of the thread; one that was told to stop counts as alive."""
+        is_started = self._thread.ident is not None
+        return ThreadHealth(
+            name=self._thread.name,
+            is_alive=self._thread.is_alive()
+            or self._leaving.is_set()
+            or not is_started,
+            failing_since=self._failing_since,
+            reason=self._reason,
+        )
 
     def stop(self, timeout: float | None = None) -> None:
         """Finish the current call, and end the thread.
@@ -107,9 +123,14 @@ class Follower:
             self._bell.clear()
             try:
                 self._catch_up()
+                self._failing_since = None
                 self._failures.succeeded()
                 if not self._leaving.is_set():  # `stop` may have rung it before
                     self._wait(self._bell)
-            except Exception as error:
+            except BaseException as error:
+                if self._failing_since is None:
+                    self._failing_since = time.monotonic()
+                is_known = isinstance(error, Unavailable)
+                self._reason = str(error) if is_known else "the log says why"
                 self._failures.failed(error)
                 self._bell.wait(_RETRY)

@@ -324,6 +324,11 @@ class Notifications:
         for follower in self._followers:
             follower.start()
 
+    @property
+    def threads(self) -> Sequence[Follower]:
+        """The threads that deliver, one for each target."""
+        return self._followers
+
     def ring(self) -> None:
         """Wake all readers."""
         for follower in self._followers:

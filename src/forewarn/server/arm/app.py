@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, StoreDamaged
 from forewarn.server.arm import actions, approvals, async_operations, paths, reads
 from forewarn.server.arm.paths import ArmPath, parse
 from forewarn.server.arm.request import ArmError, ArmRequest
@@ -129,7 +129,10 @@ def failed(error: Exception) -> Response:
     status = status_of(error)
     if status == 500:
         return arm_error(500, FAILED)
-    return arm_error(400 if status == 422 else status, str(error))  # ARM has no 422
+    response = arm_error(400 if status == 422 else status, str(error))  # no 422 in ARM
+    if isinstance(error, StoreDamaged):
+        del response.headers["Retry-After"]
+    return response
 
 
 def _add_request_ids(request: Request, response: Response) -> None:

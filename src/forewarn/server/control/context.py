@@ -13,6 +13,7 @@ from pydantic import WithJsonSchema
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from forewarn.core.health import Health
 from forewarn.core.queries.views import Json
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
@@ -46,6 +47,7 @@ class Services:
     tokens: Tokens
     sessions: Sessions
     documents_position: Callable[[], int]
+    health: Callable[[], Health]  # from memory
     notifications: Notifications
     plane: InstrumentedPlane
     token_limits: TokenLimits

@@ -460,10 +460,18 @@ class EntryView(View):
 
 
 class ClockView(View):
-    """The kind and the time of the clock."""
+    """The kind of the clock, and the time of the service.
+
+    If the clock is behind the journal, the service's time stands still until the clock
+    has caught up; only then are the other fields present.
+    """
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     clock: str
     now: datetime
+    system_now: datetime | None = None
+    stands_still_until: datetime | None = None
 
 
 class FaultView(View):
@@ -531,12 +539,16 @@ class AliveView(View):
 
 
 class ReadyView(View):
-    """The service is ready; `faults` are those that are set."""
+    """The service is ready; `faults` are those that are set.
+
+    `warnings` are sentences about problems that do not make it unready.
+    """
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ready"]
     faults: list[FaultKind] = []
+    warnings: list[str] = []
 
 
 class NotReadyView(View):

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from forewarn.core.queries.views import rfc3339
-from forewarn.errors import ForewarnError, Repeated, TooSoon
+from forewarn.errors import ForewarnError, Repeated, StoreDamaged, TooSoon
 from forewarn.server.error_responses import FAILED, problem, status_of
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ def _refused(request: Request, error: Exception) -> Response:
         return _replayed(error.answer)
     status = status_of(error)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
-    headers = {"Retry-After": "5"} if status == 503 else {}
+    can_retry = status == 503 and not isinstance(error, StoreDamaged)
+    headers = {"Retry-After": "5"} if can_retry else {}
     return problem(status, str(error), headers, **more)
 
 

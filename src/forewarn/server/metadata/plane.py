@@ -9,11 +9,12 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Protocol, TypeVar
 
 import uvloop
 
+from forewarn.core.health import ThreadHealth
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.engine.readers.follower import FailureLog
 from forewarn.errors import Unavailable
@@ -38,6 +39,7 @@ from forewarn.server.metadata.transport.http1 import HeadCache
 from forewarn.server.metadata.transport.listener import Listener
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metadata.waits import FirstRequestDelay, LongPollTimer
+from forewarn.server.plane_thread import PlaneThread
 
 _T = TypeVar("_T")
 
@@ -97,27 +99,29 @@ class MetadataPlane:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
-        self._ready = Event()
-        self._thread = Thread(target=self._run, name="metadata", daemon=True)
+        self._thread = PlaneThread("metadata", self._run)
 
     # --- from other threads --------------------------------------------------
 
     def start(self) -> None:
         """Start serving; return when connections are accepted."""
         self._thread.start()
-        self._ready.wait()
+
+    @property
+    def health(self) -> ThreadHealth:
+        """The state of the plane's thread."""
+        return self._thread.health
 
     def stop(self) -> None:
         """Stop accepting, finish responses in progress, and end the thread."""
         loop = self._loop
-        if loop is None:
+        if loop is None or not self.health.is_alive:
             return
         asyncio.run_coroutine_threadsafe(self._leave(), loop).result()
         self._pool.shutdown(cancel_futures=True)  # queued work was not acknowledged
         with self._lock:
             self._loop = None
-            loop.call_soon_threadsafe(loop.stop)
-        self._thread.join()
+        self._thread.stop(lambda: loop.call_soon_threadsafe(loop.stop))
 
     def apply_update(self, update: DocumentUpdate) -> None:
         """Apply `update`; return when clients can see it."""
@@ -182,7 +186,7 @@ class MetadataPlane:
 
     # --- on the loop ---------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run(self, be_ready: Callable[[], None]) -> None:
         loop = uvloop.new_event_loop()
         asyncio.set_event_loop(loop)
         self._use_loop(loop)
@@ -191,7 +195,7 @@ class MetadataPlane:
         self._refresh_head()
         self._tick()
         self._sweep()
-        self._ready.set()
+        be_ready()
         loop.run_forever()
         loop.close()
 

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from forewarn import __version__
 from forewarn.clocks import ManualClock
 from forewarn.core.faults import FaultKind
+from forewarn.core.health import WriteHealth
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Phase, Via
 from forewarn.engine.readers.notifications import TargetStatus
@@ -142,6 +143,18 @@ class ServiceMetrics:
             lambda scrape: scrape.journal is not None,
         )
         self._read(
+            "forewarn_store_writable",
+            "Whether the last write to the store succeeded; at least a heartbeat is"
+            " written every 10 s.",
+            lambda scrape: _writes(scrape).failing_since is None,
+        )
+        self._read(
+            "forewarn_store_write_failures",
+            "Writes that failed because the store could not be used.",
+            lambda scrape: _writes(scrape).failures,
+            kind="counter",
+        )
+        self._read(
             "forewarn_store_size_bytes",
             "Size of the SQLite file with its log; absent for any other store.",
             lambda scrape: scrape.sources.store_bytes(),
@@ -174,6 +187,12 @@ class ServiceMetrics:
             "forewarn_clock_timestamp_seconds",
             "The time by the service's clock, since 1970.",
             lambda scrape: scrape.now.timestamp(),
+        )
+        self._read(
+            "forewarn_clock_behind_journal_seconds",
+            "How far the last journal entry is ahead of the clock; if more than 0, time"
+            " stands still.",
+            _clock_behind,
         )
         self._read(
             "forewarn_heartbeat_age_seconds",
@@ -500,6 +519,15 @@ def _lags(scrape: Scrape) -> Iterable[tuple[str, ReaderLag]]:
 
 def _plane(scrape: Scrape) -> InstrumentedPlane:
     return scrape.sources.plane
+
+
+def _writes(scrape: Scrape) -> WriteHealth:
+    return scrape.sources.engine.health.writes
+
+
+def _clock_behind(scrape: Scrape) -> float:
+    until = scrape.sources.engine.health.standstill
+    return 0.0 if until is None else (until - scrape.now).total_seconds()
 
 
 def _rate(scrape: Scrape) -> float:

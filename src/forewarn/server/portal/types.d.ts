@@ -102,6 +102,11 @@ export interface LimitedCaller {
   text: string;
 }
 
+export interface Problem {
+  text: string;
+  seconds: number | null; // how long it had lasted when it was reported
+}
+
 export interface GroupOnMap {
   name: string;
   kind: string;

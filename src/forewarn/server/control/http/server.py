@@ -9,18 +9,19 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from socket import socket
-from threading import Event, Thread
 
 import uvicorn
 import uvloop
 from starlette.types import ASGIApp
 
+from forewarn.core.health import ThreadHealth
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
     ControlConnection,
     control_connection,
 )
 from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
+from forewarn.server.plane_thread import PlaneThread
 
 _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
@@ -69,27 +70,31 @@ class ControlPlane:
                 forwarded_allow_ips=[*proxies],  # ignores the environment
             )
         )
-        self._ready = Event()
-        self._thread = Thread(target=self._run, name="control", daemon=True)
+        self._thread = PlaneThread("control", self._run)
+
+    @property
+    def health(self) -> ThreadHealth:
+        """The state of the plane's thread."""
+        return self._thread.health
 
     def start(self) -> None:
         """Start serving; return when connections are accepted."""
         self._thread.start()
-        self._ready.wait()
 
     def stop(self) -> None:
         """Finish the responses in progress, and end the thread."""
         self._on_stop()
-        self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.stop(self._leave)
 
-    def _run(self) -> None:
+    def _leave(self) -> None:
+        self._server.should_exit = True
+
+    def _run(self, be_ready: Callable[[], None]) -> None:
         # asyncio's own loop accepts all queued connections before it counts one. When
         # out of file descriptors, it logs two thousand errors a second.
-        uvloop.run(self._serve())
+        uvloop.run(self._serve(be_ready))
 
-    async def _serve(self) -> None:
+    async def _serve(self, be_ready: Callable[[], None]) -> None:
         server, tls = self._server, self._tls
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
@@ -97,7 +102,7 @@ class ControlPlane:
         acceptors = [
             _TlsAcceptor(sock, tls, self._connection) for sock in self._sockets if tls
         ]
-        self._ready.set()
+        be_ready()
         await server.main_loop()
         for acceptor in acceptors:
             acceptor.close()

@@ -19,6 +19,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field, WithJsonSchema
 
 from forewarn.configfile.values import at
+from forewarn.core.health import Health
 from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
 from forewarn.core.queries.views import Json, entry_view
@@ -65,6 +66,8 @@ class SideEvent(StrEnum):
     #: The tokens of which requests were refused in the last five minutes, and the VMs
     #: of which requests were refused in the last hour.
     LIMITS = "limits"
+    #: Problems and warnings, as at /readyz: whenever they change.
+    HEALTH = "health"
 
 
 # --- search parameters -------------------------------------------------------
@@ -243,7 +246,8 @@ class SideEvents:
         self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
     ) -> None:
         """Send `holder` the side events that `also` lists."""
-        self._clock = services.engine.clock
+        self._engine = services.engine
+        self._health = services.health
         self._plane = services.plane
         self._token_limits = services.token_limits
         self._holder = holder
@@ -261,13 +265,15 @@ class SideEvents:
     def periodic(self) -> Iterator[str]:
         """Yield the events that are sent with each keep-alive."""
         if SideEvent.CLOCK in self._also:
-            yield _side_event_text(SideEvent.CLOCK, clock_view(self._clock))
+            yield _side_event_text(SideEvent.CLOCK, clock_view(self._engine))
 
     def _view(self, name: SideEvent) -> tuple[Json, object]:
         """Return an event, and the part of it that is sent again when it changes."""
         if name is SideEvent.CLOCK:
-            view = clock_view(self._clock)
+            view = clock_view(self._engine)
             return view, view["now"] if view["clock"] == "manual" else None
+        if name is SideEvent.HEALTH:
+            return _health_view(self._health())
         sees_all = self._holder.group is None
         if name is SideEvent.LIMITS:
             limited = [
@@ -303,6 +309,16 @@ def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
     if others:
         total = sum(vm.refused for vm in others)
         yield {"vm": None, "refused": total, "text": count(len(others), "other VM")}
+
+
+def _health_view(health: Health) -> tuple[Json, object]:
+    """Return problems and warnings, and their texts: how long they last changes."""
+    items: list[Json] = [
+        {"text": problem.text, "seconds": round(problem.seconds)}
+        for problem in health.problems
+    ]
+    items += [{"text": warning, "seconds": None} for warning in health.warnings]
+    return {"items": items}, [item["text"] for item in items]
 
 
 def _side_event_text(name: SideEvent, view: Json) -> str:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from forewarn.core.faults import FaultKind, FaultOn, FaultTrait, fault_of, takers
 from forewarn.core.queries.views import Json, rfc3339
+from forewarn.engine.engine import Engine
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
-from forewarn.ports import Clock, Snapshot
+from forewarn.ports import Snapshot
 from forewarn.server.control import models as m
 from forewarn.server.control.context import Caller, ServicesDep, ViewRoute, Write
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
@@ -39,7 +40,7 @@ class ClockStep(BaseModel):
 def show_clock(services: ServicesDep, by: Caller) -> Json:
     """Tell the time of the service."""
     del by
-    return clock_view(services.engine.clock)
+    return clock_view(services.engine)
 
 
 @clock_router.post("/v1/clock/advance", response_model=m.ClockView)
@@ -55,9 +56,17 @@ def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
     return _advanced_view(now)
 
 
-def clock_view(clock: Clock) -> Json:
-    """Return the kind and the time of `clock` as JSON."""
-    return {"clock": clock.name, "now": rfc3339(clock.now())}
+def clock_view(engine: Engine) -> Json:
+    """Return the kind of the clock and the time of the service as JSON."""
+    clock, until = engine.clock, engine.health.standstill
+    if until is None:
+        return {"clock": clock.name, "now": rfc3339(clock.now())}
+    return {
+        "clock": clock.name,
+        "now": rfc3339(until),
+        "system_now": rfc3339(clock.now()),
+        "stands_still_until": rfc3339(until),
+    }
 
 
 def _advanced_view(now: datetime, snapshot: Snapshot | None = None) -> Json:

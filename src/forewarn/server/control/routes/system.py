@@ -3,7 +3,6 @@
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from hashlib import sha256
 from html import escape
 
@@ -12,20 +11,18 @@ from fastapi.responses import HTMLResponse, Response
 
 from forewarn.core.queries.views import Json
 from forewarn.engine.readers.notifications import TargetStatus
-from forewarn.errors import ForewarnError
 from forewarn.server.control import models as m
 from forewarn.server.control.context import (
     Caller,
+    Services,
     ServicesDep,
     ViewRoute,
     json_response,
 )
 
-health_router = APIRouter(tags=["health"], route_class=ViewRoute)
+health_router = APIRouter(tags=["health"])
 notifier_router = APIRouter(tags=["notifiers"], route_class=ViewRoute)
 docs_router = APIRouter()
-
-_MAX_LAG = timedelta(seconds=5)
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -47,34 +44,32 @@ _POLICY = (
 # --- health ------------------------------------------------------------------
 
 
+# On the event loop and from memory, so that they respond while all threads of the pool
+# are busy or wait for the store.
+
+
 @health_router.get("/healthz", response_model=m.AliveView)
-def healthz() -> Json:
-    """Say that the service lives."""
-    return {"status": "ok"}
+async def healthz() -> Response:
+    """Report that the service is running."""
+    return json_response({"status": "ok"}, 200)
 
 
 @health_router.get(
     "/readyz", response_model=m.ReadyView, responses={503: {"model": m.NotReadyView}}
 )
-def readyz(services: ServicesDep) -> Json | Response:
-    """Say whether VMs are shown what the journal says."""
-    try:
-        reason = _not_ready_reason(services)
-    except ForewarnError as error:
-        reason = str(error)
-    if reason is not None:
+async def readyz(request: Request) -> Response:
+    """Report whether writes succeed and VMs are shown what the journal says.
+
+    `warnings` are problems that do not make the service unready.
+    """
+    services: Services = request.app.state.services
+    health = services.health()
+    if health.problems:
+        reason = "; ".join(str(problem) for problem in health.problems)
         return json_response({"status": "not ready", "reason": reason}, 503)
-    kinds = services.plane.faults.kinds
-    return {"status": "ready", **({"faults": kinds} if kinds else {})}
-
-
-def _not_ready_reason(services: ServicesDep) -> str | None:
-    engine = services.engine
-    unread = engine.store.facts(services.documents_position(), 1)
-    max_lag = _MAX_LAG * engine.clock.rate
-    if unread and engine.clock.now() - unread[0].fact.at > max_lag:
-        return f"documents are behind the journal, at {services.documents_position()}"
-    return None
+    lists = {"faults": services.plane.faults.kinds, "warnings": health.warnings}
+    shown = {name: items for name, items in lists.items() if items}
+    return json_response({"status": "ready", **shown}, 200)
 
 
 # --- notifiers ---------------------------------------------------------------

@@ -6,7 +6,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING, cast
 
-from forewarn.errors import ForewarnError, Unavailable
+from forewarn.errors import ForewarnError, StoreDamaged, Unavailable
 from forewarn.server.metadata.directory import EnabledState, normalize_address
 from forewarn.server.metadata.handler import (
     Deferred,
@@ -43,6 +43,7 @@ _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 _CANNOT_WRITE = error(
     503, "The service cannot write at the moment; try again", Retry_After="5"
 )
+_DAMAGED = error(503, "The service cannot write until its operator has repaired it")
 _FAILED = error(500, "The service failed; its log says why")
 _TOO_SLOW = error(408, "The request took too long to arrive")
 _TOO_MANY_APPROVALS = error(
@@ -365,6 +366,8 @@ class MetadataConnection(asyncio.Protocol):
 
 
 def _failure(problem: Exception) -> Response:
+    if isinstance(problem, StoreDamaged):
+        return _DAMAGED
     if isinstance(problem, Unavailable):
         return _CANNOT_WRITE
     if isinstance(problem, ForewarnError):

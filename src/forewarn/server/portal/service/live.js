@@ -177,7 +177,8 @@ export class Live {
       timer = setTimeout(end, SILENCE_TIMEOUT);
     };
     try {
-      const query = `after=${model.position}&also=clock&also=limits&also=faults`;
+      const also = "also=clock&also=health&also=limits&also=faults";
+      const query = `after=${model.position}&${also}`;
       const init = { signal: attempt.signal };
       const response = await this.api.fetchResponse(`/v1/stream?${query}`, init);
       if (!response.ok || !response.body) throw await this.api.errorOf(response);
@@ -201,6 +202,7 @@ export class Live {
       if (event === "clock") this.applyClock(JSON.parse(data));
       else if (event === "faults") model.faults = JSON.parse(data).items;
       else if (event === "limits") model.limits = JSON.parse(data).items;
+      else if (event === "health") model.health = JSON.parse(data).items;
       else if (data) entries.push(JSON.parse(data));
     }
     if (entries.length) this.applyFacts(entries);

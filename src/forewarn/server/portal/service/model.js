@@ -50,6 +50,8 @@ export class Model {
     this.faults = null;
     /** @type {import("../types").LimitedCaller[]} */
     this.limits = [];
+    /** @type {import("../types").Problem[]} */
+    this.health = [];
     /** @type {number | null} since when ended maintenances are loaded, in ms */
     this.pastSince = null;
     this.changed();

@@ -1,5 +1,5 @@
-// Status bar at the foot of every page: injected faults, limited tokens, and a clock that
-// is not the system's.
+// Status bar at the foot of every page: problems of the service, limited callers, injected
+// faults, and a clock that is not the system's.
 
 import { count, few } from "../components.js";
 import { countdown } from "../times.js";
@@ -33,6 +33,7 @@ export function StatusBar() {
   }, []);
   return html`<footer class="bars">
     <div ref=${bars}>
+      <${HealthBar} />
       ${
         faults &&
         html`<${LimitBar} limits=${limits} />
@@ -62,6 +63,31 @@ function LimitBar({ limits }) {
  */
 export function describeLimits(limits) {
   return limits.length ? `Limited: ${limits.map(({ text }) => text).join("; ")}` : "";
+}
+
+/** Problems of the service, in its own words. */
+function HealthBar() {
+  const { health } = useModel();
+  return html`<div role="status">
+    ${
+      health.length > 0 &&
+      html`<section class="faultbar" aria-label="Problems of the service">
+        <ul>
+          ${health.map((problem) => html`<${ProblemRow} key=${problem.text} problem=${problem} />`)}
+        </ul>
+      </section>`
+    }
+  </div>`;
+}
+
+/** @param {{problem: import("../types").Problem}} props */
+function ProblemRow({ problem }) {
+  useNow();
+  const receivedAt = useMemo(() => performance.now(), [problem]);
+  const { text, seconds } = problem;
+  if (seconds === null) return html`<li>${text}</li>`;
+  const lasted = countdown(seconds * 1000 + performance.now() - receivedAt);
+  return html`<li>${text} (for ${lasted})</li>`;
 }
 
 /** @param {{faults: Fault[]}} props */

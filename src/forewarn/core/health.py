@@ -1,0 +1,143 @@
+"""Health of the service: problems that make it unready, and warnings.
+
+1. Pure: real time comes in as seconds of a monotonic clock, the service's time as
+   dates.
+2. A problem is a sentence for the operator. It lasts until what it describes is over.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from forewarn.formats import format_duration
+
+#: Seconds without a heartbeat until the service is not ready; one is due every 10.
+HEARTBEAT_LIMIT = 30.0
+
+_GRACE = 5.0  # seconds that a thread may fail, or documents may lag
+_STANDSTILL = timedelta(seconds=5)  # smaller corrections of a clock do not matter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthProblem:
+    """One problem, and how long it has lasted."""
+
+    text: str
+    seconds: float
+
+    def __str__(self) -> str:
+        """Return the problem as a sentence."""
+        return f"{self.text} (for {format_duration(self.seconds)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The problems and warnings of one moment; without problems, it is ready."""
+
+    problems: Sequence[HealthProblem] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteHealth:
+    """Whether the store can be written: the state after the last write."""
+
+    failures: int = 0  # since the start
+    failing_since: float | None = None  # None if the last write succeeded
+    reason: str = ""  # of the last failure
+    is_damaged: bool = False  # then a later success changes nothing
+
+    def failed(self, reason: str, at: float, *, is_damaged: bool) -> "WriteHealth":
+        """Return the state after a write that failed at `at`."""
+        return WriteHealth(
+            failures=self.failures + 1,
+            failing_since=at if self.failing_since is None else self.failing_since,
+            reason=self.reason if self.is_damaged else reason,
+            is_damaged=self.is_damaged or is_damaged,
+        )
+
+    def succeeded(self) -> "WriteHealth":
+        """Return the state after a write that succeeded."""
+        if self.is_damaged or self.failing_since is None:
+            return self
+        return replace(self, failing_since=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadHealth:
+    """The state of a thread that runs as long as the service."""
+
+    name: str
+    is_alive: bool = True
+    failing_since: float | None = None  # None if its last turn succeeded
+    reason: str = ""  # of the last failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """What health is judged by."""
+
+    now: float
+    writes: WriteHealth
+    heartbeat_at: float  # when the last one was saved
+    behind_since: float | None  # documents; None if they are up to date
+    threads: Sequence[ThreadHealth]
+    standstill: datetime | None  # see `standstill_until`
+    clock_now: datetime
+
+
+def standstill_until(
+    clock_now: datetime, last_fact: datetime | None
+) -> datetime | None:
+    """Return until when time stands still because the clock is behind the journal.
+
+    Return None if time moves.
+    """
+    if last_fact is None or last_fact - clock_now <= _STANDSTILL:
+        return None
+    return last_fact
+
+
+def describe_standstill(until: datetime, clock_now: datetime) -> str:
+    """Describe a clock that is behind the journal."""
+    return (
+        f"time stands still until {until.isoformat(timespec='seconds')}, and nothing"
+        f" becomes due: the journal is {format_duration(until - clock_now)} ahead of"
+        " the system's clock; if that is right, the store was used with a wrong clock,"
+        " or with another --clock"
+    )
+
+
+def judge(vitals: Vitals) -> Health:
+    """Return the problems and warnings that follow from `vitals`."""
+    until = vitals.standstill
+    return Health(
+        problems=[*_problems(vitals)],
+        warnings=()
+        if until is None
+        else (describe_standstill(until, vitals.clock_now),),
+    )
+
+
+def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
+    now, writes = vitals.now, vitals.writes
+    if writes.failing_since is not None:
+        text = f"writing fails: {writes.reason}"
+        yield HealthProblem(text=text, seconds=now - writes.failing_since)
+    if now - vitals.heartbeat_at > HEARTBEAT_LIMIT:
+        yield HealthProblem(text="no heartbeat", seconds=now - vitals.heartbeat_at)
+    behind = vitals.behind_since
+    if behind is not None and now - behind > _GRACE:
+        yield HealthProblem(
+            text="documents are behind the journal", seconds=now - behind
+        )
+    for thread in vitals.threads:
+        since = thread.failing_since
+        if not thread.is_alive:
+            text = f"the thread {thread.name} has ended; restart forewarn"
+            yield HealthProblem(
+                text=text, seconds=0.0 if since is None else now - since
+            )
+        elif since is not None and now - since > _GRACE:
+            text = f"{thread.name} fails: {thread.reason}"
+            yield HealthProblem(text=text, seconds=now - since)

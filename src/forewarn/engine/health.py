@@ -1,0 +1,78 @@
+"""Health monitor: what the end of each write shows about the store and the clock."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
+from threading import Lock
+
+from forewarn.core.health import WriteHealth, describe_standstill, standstill_until
+from forewarn.engine.readers.follower import FailureLog
+from forewarn.errors import StoreDamaged, Unavailable
+from forewarn.ports import Clock
+
+_log = logging.getLogger(__name__)
+
+
+class HealthMonitor:
+    """Keeps in memory whether writes succeed, and whether time moves."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        monotonic: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        is_quiet: bool = False,
+    ) -> None:
+        """Compare the journal's time with `clock`; time failures by `monotonic`.
+
+        `on_change` is called when writes begin or cease to fail, or time to move.
+        If it `is_quiet`, it logs nothing: a start that fails raises its reason.
+        """
+        self._is_quiet = is_quiet
+        self._on_change = on_change
+        self.writes = WriteHealth()  # only ever replaced
+        self._clock = clock
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._failures = FailureLog("writing", "commands return 503", monotonic)
+        self._last_fact: datetime | None = None  # None before the first write
+        self._is_still = False
+
+    @property
+    def standstill(self) -> datetime | None:
+        """Until when time stands still; None if it moves."""
+        return standstill_until(self._clock.now(), self._last_fact)
+
+    def write_failed(self, error: Unavailable) -> None:
+        """Record a write that failed."""
+        with self._lock:
+            has_changed = self.writes.failing_since is None
+            self.writes = self.writes.failed(
+                str(error),
+                self._monotonic(),
+                is_damaged=isinstance(error, StoreDamaged),
+            )
+        if not self._is_quiet:
+            self._failures.failed(error)
+        if has_changed:
+            self._on_change()
+
+    def write_succeeded(self, last_fact: datetime | None) -> None:
+        """Record a write that succeeded; `last_fact` is the time of the last fact."""
+        now = self._clock.now()
+        until = standstill_until(now, last_fact)
+        with self._lock:
+            before = self.writes.failing_since, self._is_still
+            self.writes = self.writes.succeeded()
+            self._last_fact, self._is_still = last_fact, until is not None
+            after = self.writes.failing_since, self._is_still
+        self._failures.succeeded()
+        if before == after or self._is_quiet:
+            return
+        if until is not None and not before[1]:
+            _log.warning("%s", describe_standstill(until, now))
+        elif until is None and before[1]:
+            _log.info("time moves again: the clock has caught up with the journal")
+        self._on_change()

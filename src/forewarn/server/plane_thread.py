@@ -1,0 +1,52 @@
+"""Thread of a plane: hands a failed start to the starter, and logs an early end."""
+
+import logging
+from collections.abc import Callable
+from threading import Event, Thread
+
+from forewarn.core.health import ThreadHealth
+
+_log = logging.getLogger(__name__)
+
+
+class PlaneThread:
+    """A thread that runs an event loop until it is told to stop."""
+
+    def __init__(self, name: str, run: Callable[[Callable[[], None]], None]) -> None:
+        """Call `run`, which calls its argument once the plane is ready."""
+        self._run_plane = run
+        self._has_started = Event()  # or failed to
+        self._failure: BaseException | None = None  # None unless the start failed
+        self._is_stopping = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def health(self) -> ThreadHealth:
+        """The state of the thread; one that is stopping counts as alive."""
+        is_alive = self._thread.is_alive() or self._is_stopping
+        return ThreadHealth(name=self._thread.name, is_alive=is_alive)
+
+    def start(self) -> None:
+        """Start the thread, and wait until the plane is ready; raise what it raises."""
+        self._thread.start()
+        self._has_started.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self, tell: Callable[[], object]) -> None:
+        """Call `tell` to end the plane, and wait for the thread."""
+        self._is_stopping = True
+        if self._thread.is_alive():
+            tell()
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._run_plane(self._has_started.set)
+        except BaseException as error:
+            if not self._has_started.is_set():
+                self._failure = error
+            else:
+                _log.critical("the thread %s failed", self._thread.name, exc_info=error)
+        finally:
+            self._has_started.set()

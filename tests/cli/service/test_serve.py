@@ -1,0 +1,78 @@
+"""Tests of `forewarn serve` in this process; the end-to-end tests run the program."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from forewarn.cli.main import main
+from forewarn.cli.service import serve
+from forewarn.service import service
+
+
+class CrippledService:
+    """A service that has lost a thread."""
+
+    metadata = ("http://127.0.0.1:1",)
+    control = "http://127.0.0.1:2"
+
+    def __init__(self, *parts: object) -> None: ...
+
+    def __enter__(self) -> "CrippledService":
+        return self
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def ended_threads(self) -> list[str]:
+        return ["timers"]
+
+
+class _Exited(BaseException):
+    pass
+
+
+def test_service_that_has_lost_a_thread_exits(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    codes = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        raise _Exited
+
+    monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(service, "Service", CrippledService)
+    monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(_Exited):
+        main(["serve", "--store", "memory"])
+    assert codes == [1]
+    assert "a thread of the service has ended: timers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "memory is short"),
+        (SystemError("error return without exception set"), "memory is short"),
+        (ImportError("failed to map segment from shared object"), "memory is short"),
+        (RuntimeError("can't start new thread"), "cannot start another thread"),
+        (OSError(24, "Too many open files"), "raise the limit on open files"),
+    ],
+)
+def test_shortage_is_not_reported_as_a_bug(
+    error: Exception,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*parts: object, **more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(serve, "_serve", fail)
+    monkeypatch.setattr(serve, "_config", lambda arguments: None)
+    monkeypatch.setattr(serve, "_start_log", lambda config: None)
+    assert main(["serve"]) == 1
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,142 @@
+"""Health of the engine: failed writes, and commits that are not visible yet."""
+
+import pytest
+from tests.engine.support.system import FLEET, NOON, FailingStore, OpenStore, a_reboot
+
+from forewarn.clocks import ManualClock
+from forewarn.core.lifecycle.policy import Rules
+from forewarn.engine.engine import Engine
+from forewarn.engine.fleet import FleetCommands
+from forewarn.engine.health import HealthMonitor
+from forewarn.engine.observations import PendingObservations
+from forewarn.errors import NotApplied, StoreDamaged, Unavailable
+
+FULL = "the disk is full"
+
+
+class FollowedEngine(Engine):
+    """An engine whose commits may be invisible, and which counts changed health."""
+
+    def __init__(self, store: FailingStore) -> None:
+        clock = ManualClock(NOON)
+        self.changes = 0
+        self.is_visible = True
+        super().__init__(
+            store,
+            clock,
+            rules=Rules(),
+            observations=PendingObservations(),
+            after_commit=self.show,
+            health=HealthMonitor(clock, lambda: 1000.0, self.count),
+        )
+
+    def count(self) -> None:
+        self.changes += 1
+
+    def show(self, position: int) -> None:
+        if not self.is_visible:
+            raise Unavailable(f"saved at {position}, but not visible")
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> FailingStore:
+    return FailingStore(open_store())
+
+
+@pytest.fixture
+def engine(store: FailingStore) -> FollowedEngine:
+    engine = FollowedEngine(store)
+    FleetCommands(engine).apply(FLEET, by="ops")
+    return engine
+
+
+def announce(engine: Engine) -> None:
+    engine.announce(a_reboot("web-0"), by="ops")
+
+
+# --- writes ------------------------------------------------------------------
+
+
+def test_failed_write_is_known_until_one_succeeds(
+    engine: FollowedEngine, store: FailingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.failures = [Unavailable(FULL), Unavailable(FULL)]
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            announce(engine)
+    writes = engine.health.writes
+    assert (writes.failing_since, writes.reason, writes.failures) == (1000.0, FULL, 2)
+    assert [line for line in caplog.messages if FULL in line] == [
+        f"writing: {FULL}; commands return 503"
+    ]
+    engine.beat()
+    assert engine.health.writes.failing_since is None
+    assert engine.changes == 2
+
+
+def test_damage_is_known_even_if_a_heartbeat_succeeds(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [StoreDamaged("restore a backup")]
+    with pytest.raises(StoreDamaged):
+        announce(engine)
+    engine.beat()
+    assert engine.health.writes.is_damaged
+
+
+def test_refused_command_says_nothing_about_the_store(engine: FollowedEngine) -> None:
+    with pytest.raises(LookupError), engine.writing():
+        raise LookupError
+    assert engine.health.writes.failures == 0
+
+
+# --- visibility --------------------------------------------------------------
+
+
+def test_command_fails_if_its_commit_is_not_visible(engine: FollowedEngine) -> None:
+    engine.is_visible = False
+    with pytest.raises(Unavailable, match="not visible"):
+        announce(engine)
+    assert not engine.is_in_doubt
+    assert engine.health.writes.failures == 0
+
+
+def test_service_itself_goes_on_if_its_commit_is_not_visible(
+    engine: FollowedEngine,
+) -> None:
+    engine.listen(["web"])  # makes facts
+    engine.is_visible = False
+    with engine.writing() as (transaction, context):
+        groups, command = engine.announcement(transaction, a_reboot("web-0"))
+        engine.decide(transaction, context, groups, command)
+
+
+# --- retries -----------------------------------------------------------------
+
+
+def test_command_that_was_lost_before_its_commit_is_run_again(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [NotApplied("the store does not answer")]
+    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    store.failures = [NotApplied("the store does not answer")]
+    engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    assert engine.health.writes.failing_since is None
+
+
+def test_command_with_an_unknown_outcome_is_not_run_again(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [Unavailable("whether it was kept is unknown")]
+    with pytest.raises(Unavailable):
+        announce(engine)
+    assert store.failures == []
+
+
+def test_command_is_run_again_only_once(
+    engine: FollowedEngine, store: FailingStore
+) -> None:
+    store.failures = [NotApplied("the store does not answer")] * 3
+    with pytest.raises(NotApplied):
+        announce(engine)
+    assert len(store.failures) == 1

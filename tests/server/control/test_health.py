@@ -1,0 +1,47 @@
+"""/healthz and /readyz: from memory, with reasons."""
+
+import sqlite3
+from contextlib import closing
+from inspect import iscoroutinefunction
+from pathlib import Path
+
+import pytest
+from fastapi.routing import APIRoute
+from tests.server.support.scrapes import scrape
+from tests.server.support.service import a_service
+
+from forewarn.server.control.routes.system import health_router
+
+
+@pytest.mark.parametrize("route", health_router.routes, ids=lambda route: route.path)
+def test_health_checks_wait_for_no_thread(route: APIRoute) -> None:
+    assert iscoroutinefunction(route.endpoint)
+    assert route.dependant.dependencies == []
+
+
+def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "kept.db"
+    order = {"type": "Reboot", "vms": ["web-0"]}
+    with a_service(tmp_path, store=f"sqlite:///{path}") as service:
+        (event,) = service.announce(vms=["web-0"])["events"]
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DROP TABLE events")
+        for _ in range(3):
+            refused = service.request("POST", "/v1/maintenances", order)
+            assert refused.status == 503
+            assert refused.headers["Retry-After"] is None
+        by_vm = service.approve_as("web-0", event["id"])
+        assert (by_vm.status, by_vm.headers["Retry-After"]) == (503, None)
+        service.advance(60)  # saves a heartbeat, which needs no damaged table
+        readiness = service.request("GET", "/readyz")
+        assert readiness.status == 503
+        assert "no such table: events; stop forewarn and restore a backup" in str(
+            readiness.json["reason"]
+        )
+        metrics = scrape(service)
+        assert metrics.value("forewarn_store_writable") == 0
+        assert metrics.value("forewarn_store_write_failures_total") >= 3
+    logged = [line for line in caplog.messages if line.startswith("writing: ")]
+    assert len(logged) == 1

@@ -1,0 +1,72 @@
+"""A commit is visible to VMs before its command gets a response."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.engine.support.system import a_system
+
+from forewarn.errors import Unavailable
+from forewarn.service.service import JournalReaders
+from forewarn.stores.sqlite import MEMORY, Sqlite
+from forewarn.stores.store import SqlStore
+
+CUT = "the store has ended the connection"
+
+
+class FlakyDocuments:
+    """Documents that cannot be read the first few times."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.position = 0
+
+    def catch_up(self, to: int = 0) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable(CUT)
+        self.position = to
+
+
+def readers_of(documents: FlakyDocuments, patience: float) -> JournalReaders:
+    store = SqlStore(Sqlite(MEMORY))
+    store.open()
+    system = a_system(store)
+    idle = cast(Any, SimpleNamespace)(
+        reload_if_stale=lambda: None,
+        catch_up=lambda: None,
+        ring=lambda: None,
+        threads=(),
+    )
+    return JournalReaders(
+        system.engine,
+        tokens=idle,
+        documents=cast(Any, documents),
+        driver_runner=system.works,
+        metrics_reader=idle,
+        notifications=idle,
+        patience=patience,
+    )
+
+
+def test_commit_is_shown_again_on_a_new_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    documents = FlakyDocuments(failures=2)
+    readers_of(documents, patience=60.0).wake(7)
+    assert documents.position == 7
+    assert caplog.messages == [f"showing a commit to VMs: {CUT}; trying again"]
+    assert "Traceback" not in caplog.text
+
+
+def test_command_whose_commit_stays_invisible_is_told_so() -> None:
+    documents = FlakyDocuments(failures=100)
+    with pytest.raises(Unavailable, match=f"saved, but VMs cannot see it yet: {CUT}"):
+        readers_of(documents, patience=0.0).wake(7)
+
+
+def test_stop_does_not_wait_for_a_commit_to_be_shown() -> None:
+    readers = readers_of(FlakyDocuments(failures=100_000), patience=3600.0)
+    readers.leave()
+    with pytest.raises(Unavailable):
+        readers.wake(7)

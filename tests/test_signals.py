@@ -1,0 +1,46 @@
+"""Stop signals, even if the program hangs before it waits for one."""
+
+import signal
+import subprocess
+import sys
+
+from tests.patience import PATIENCE
+
+HANGS = """
+import signal, threading
+from forewarn import signals
+signals._START_LIMIT = 1  # seconds
+with signals.stop_on_signals() as stop:
+    print("hangs", flush=True)
+    threading.Event().wait()
+"""
+WAITS = """
+from forewarn import signals
+signals._START_LIMIT = 1  # seconds
+with signals.stop_on_signals() as stop:
+    print("waits", flush=True)
+    while not stop.wait(0.01):
+        pass
+    stop.wait()
+print("ended")
+"""
+
+
+def signaled(program: str) -> tuple[int, str]:
+    """Run `program`, send SIGTERM after its first line, and return how it ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=PATIENCE)
+    return process.returncode, rest
+
+
+def test_signal_ends_a_program_that_hangs_before_it_waits() -> None:
+    assert signaled(HANGS) == (-signal.SIGALRM, "")
+
+
+def test_signal_ends_a_program_that_waits_in_order() -> None:
+    assert signaled(WAITS) == (0, "ended\n")
