@@ -170,25 +170,6 @@ def test_failed_read_can_be_retried(
 # --- damage ------------------------------------------------------------------
 
 
-def test_damaged_page_is_not_a_reason_to_retry(tmp_path: Path) -> None:
-    path = tmp_path / "damaged.db"
-    with closing(sqlite_store(path)) as store:
-        store.open()
-        put(store, *LARGE)
-    with closing(sqlite3.connect(path)) as database:
-        (page,) = database.execute(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'journal'"
-        ).fetchone()
-        (size,) = database.execute("PRAGMA page_size").fetchone()
-    with path.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xff" * size)
-    with closing(sqlite_store(path)) as store:
-        store.open()
-        with pytest.raises(StoreDamaged, match="malformed; stop forewarn and restore"):
-            put(store, a_seen(1))
-
-
 def test_missing_table_is_not_a_reason_to_retry(tmp_path: Path) -> None:
     path = tmp_path / "incomplete.db"
     with closing(sqlite_store(path)) as store:

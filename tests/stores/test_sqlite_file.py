@@ -18,7 +18,7 @@ from tests.stores.builders import (
 
 from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, StoreDamaged
 from forewarn.stores.sqlite import connect
 from forewarn.stores.sqlite_copy import copy_database
 
@@ -149,7 +149,7 @@ def test_large_file_is_not_read_at_the_start_but_damage_is_reported_when_met(
     damage(path)
     with opened(sqlite_store(path)) as store:
         assert "`forewarn store check`" in caplog.text
-        with pytest.raises(Unavailable, match="restore a backup") as error:
+        with pytest.raises(StoreDamaged, match="restore a backup") as error:
             store.facts(0, 5000)
     assert "now" not in str(error.value)
 
