@@ -34,7 +34,7 @@ class _Exited(BaseException):
 def test_service_that_has_lost_a_thread_exits(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     codes = []
 
@@ -45,11 +45,12 @@ def test_service_that_has_lost_a_thread_exits(
     monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(service, "Service", CrippledService)
     monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_start_log", lambda config: None)
     monkeypatch.setattr(os, "_exit", leave)
     with pytest.raises(_Exited):
         main(["serve", "--store", "memory"])
     assert codes == [1]
-    assert "a thread of the service has ended: timers" in capsys.readouterr().err
+    assert "a thread of the service has ended: timers" in caplog.text
 
 
 @pytest.mark.parametrize(
