@@ -101,7 +101,7 @@ def test_idle_connection_without_a_response_is_replaced_and_loses_the_lock(
 
 def test_silent_connection_delays_a_command_by_five_seconds_at_most() -> None:
     limits = PostgresLimits()
-    assert max(limits.idle, limits.statement) <= 5.0
+    assert max(limits.idle, limits.statement) <= 4.0  # the rest is for a new one
     assert limits.statement + 100_000 * limits.row >= 100  # seconds, for a large fleet
 
 

@@ -65,7 +65,7 @@ class PostgresLimits:
 
     connect: float = 5.0
     idle: float = 2.0  # for the first statement after idling
-    statement: float = 5.0  # for any other, and for a commit
+    statement: float = 4.0  # for any other, and for a commit
     row: float = 0.001  # more for each row that a statement writes
     turn: float = 10.0  # for a turn to write or read
     transaction: float = 120.0  # 100,000 VMs took 26 on a busy machine
