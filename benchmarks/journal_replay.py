@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 #: Phase before and after each fact.
@@ -112,6 +113,7 @@ class JournalReplay:
         self.documents: dict[tuple[str, str, int], tuple[int, Sequence[ShownEvent]]]
         self.documents = {}
         self._is_emergency = is_emergency
+        self._live: dict[str, ReplayedMaintenance] = {}
         self._outages: list[tuple[datetime, datetime]] = []
         self._changed: set[str] = set()  # groups of the current transaction
         takes: Mapping[str, Callable[[Any], None]] = {
@@ -127,7 +129,7 @@ class JournalReplay:
             "Seen": self._take_seen,
         }
         self._check_order(facts)
-        for fact, following in zip(facts, [*facts[1:], None], strict=True):
+        for fact, following in zip_longest(facts, facts[1:]):
             takes.get(fact["fact"], lambda fact: None)(fact)
             if fact["fact"] in _MOVES:
                 self._move(fact)
@@ -203,6 +205,10 @@ class JournalReplay:
         if replayed is not None:
             replayed.phase = after
             self._touch(replayed)
+            if after in _STATUSES:
+                self._live[id_] = replayed
+            else:
+                self._live.pop(id_, None)
 
     def _touch(self, replayed: ReplayedMaintenance) -> None:
         self._changed |= {event["group"] for event in replayed.view["events"]}
@@ -270,7 +276,7 @@ class JournalReplay:
 
     def _check_domains(self, replayed: ReplayedMaintenance) -> None:
         for group in {event["group"] for event in replayed.live_events()}:
-            for id_, other in self.maintenances.items():
+            for id_, other in self._live.items():
                 if other.phase != "STARTED" or not [*other.live_events(group)]:
                     continue
                 domains = replayed.update_domains(group) | other.update_domains(group)
@@ -324,13 +330,10 @@ class JournalReplay:
 
     def _shown(self, audience: str) -> Iterator[ShownEvent]:
         group, _, vm = audience.partition("/")
-        for replayed in self.maintenances.values():
-            status = _STATUSES.get(replayed.phase)
-            if status is None:
-                continue
+        for replayed in self._live.values():
             for event in replayed.live_events(group):
                 if not vm or vm in event["resources"]:
-                    yield _shown_event(replayed, event, status)
+                    yield _shown_event(replayed, event, _STATUSES[replayed.phase])
 
     def _take_seen(self, fact: Any) -> None:
         self.seen |= {sight["event"] for sight in fact["sights"]}

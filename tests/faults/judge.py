@@ -74,6 +74,15 @@ class Evidence:
         return facts
 
     @cached_property
+    def maintenance_of(self) -> Mapping[str, str]:
+        """The maintenance of each event."""
+        return {
+            event["id"]: id_
+            for id_, replayed in self.replay.maintenances.items()
+            for event in replayed.view["events"]
+        }
+
+    @cached_property
     def by_token(self) -> Mapping[str, Sequence[Any]]:
         """The facts that carry the token of a command."""
         facts = defaultdict(list)
@@ -118,6 +127,8 @@ class Evidence:
 
 def judge(history: History) -> list[str]:
     """Return all violations, each with the name of the check that found it."""
+    if not history.journal:
+        return ["journal_has_no_gaps: the journal could not be read"]
     evidence = Evidence(history)
     return [
         f"{check.__name__.removeprefix('check_')}: {text}"
@@ -163,13 +174,11 @@ def _approval_facts(evidence: Evidence, event: str) -> list[Any]:
     """Return the approval of `event`, or else what made it unnecessary."""
     if event in evidence.replay.approvals:
         return [evidence.replay.approvals[event]]
-    ended = ("Started", "Canceled", "Withdrawn")
+    maintenance = evidence.maintenance_of.get(event, "")
     return [
         fact
-        for id_, replayed in evidence.replay.maintenances.items()
-        if any(listed["id"] == event for listed in replayed.view["events"])
-        for kind in ended
-        for fact in evidence.by_maintenance.get((kind, id_), ())
+        for kind in ("Started", "Canceled", "Withdrawn")
+        for fact in evidence.by_maintenance.get((kind, maintenance), ())
     ]
 
 
@@ -442,8 +451,9 @@ def check_webhooks(evidence: Evidence) -> _Texts:
     """Notifications arrive in order, at least once, and always with the same content."""
     deliveries = evidence.history.deliveries
     first: dict[int, Any] = {}
+    newest = 0
     for delivery in deliveries:
-        newest = max(first, default=0)
+        newest = max(newest, delivery.position)
         if delivery.position not in first and delivery.position < newest:
             yield f"{delivery.position} was delivered after {newest}"
         if first.setdefault(delivery.position, delivery.events) != delivery.events:
@@ -499,7 +509,12 @@ def check_everything_ends(evidence: Evidence) -> _Texts:
 
 
 def check_program_behaves(evidence: Evidence) -> _Texts:
-    """The program starts after a fault, and stops with exit code 0."""
+    """The program starts after a fault, stops with code 0, and never answers 500."""
+    for operation in evidence.history.operations:
+        if operation.status == 500:
+            yield f"{_text(operation)}: 500"
+    if any(poll.status == 500 for poll in evidence.history.polls):
+        yield "a poll: 500"
     for fault in evidence.history.faults:
         if fault.complaint:
             yield f"{fault.kind}: {fault.complaint}"

@@ -86,6 +86,7 @@ class Nemesis:
     program: RestartableProgram
     random: Random
     faults: list[InjectedFault]
+    ended: asyncio.Event  # set if the load ends early
     disk: SmallDisk | None = None  # None if nothing can be mounted
     postgres: PostgresServer | None = None  # None with SQLite
     proxy: Proxy | None = None
@@ -94,8 +95,8 @@ class Nemesis:
         """Inject faults for `seconds`; all are over when it returns."""
         deadline, kinds = now() + seconds, self._kinds()
         bag: list[str] = []  # each kind once before any is repeated
-        while now() < deadline:
-            await asyncio.sleep(self.random.uniform(0.3, 1.5))
+        while now() < deadline and not self.ended.is_set():
+            await self._sleep(0.3, 1.5)
             bag = bag or self.random.sample([*kinds], len(kinds))
             name = bag.pop()
             is_down, inject = kinds[name]

@@ -44,7 +44,10 @@ class Proxy:
             self._speaks.set()
 
     def abandon(self) -> None:
-        """Never forward anything again on connections that exist now."""
+        """Never forward data again on connections that exist now.
+
+        They end when one side closes them, as keep-alives would achieve in time.
+        """
         self._silenced |= self._writers
 
     async def accept(
@@ -60,7 +63,10 @@ class Proxy:
             self._close(writer)
             return
         self._writers.add(back)
-        await asyncio.gather(self._forward(reader, back), self._forward(there, writer))
+        with suppress(asyncio.CancelledError):  # when the loop ends
+            await asyncio.gather(
+                self._forward(reader, back), self._forward(there, writer)
+            )
 
     async def _forward(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter
@@ -72,8 +78,7 @@ class Proxy:
                     continue  # swallowed
                 sink.write(data)
                 await sink.drain()
-        if sink not in self._silenced:
-            self._close(sink)
+        self._close(sink)
 
     def _close(self, writer: asyncio.StreamWriter) -> None:
         self._writers.discard(writer)

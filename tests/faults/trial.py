@@ -74,6 +74,7 @@ class Plan:
     every: float = 0.2  # seconds between the polls of a VM
     vms: int = 0  # 0 for the small fleet with every kind of group
     source: Path | None = None  # None for the installed program
+    patience: float = PATIENCE  # seconds for everything to end after the load
 
 
 def small_fleet() -> Fleet:
@@ -83,9 +84,7 @@ def small_fleet() -> Fleet:
     for group, (size, domains, settings) in _MEMBERS.items():
         for number in range(size):
             name, host = f"{group}-{number}", f"host-{len(machines) % _HOSTS}"
-            machines.append(
-                FleetVm(name=name, group=group, audience=group, host=host)
-            )
+            machines.append(FleetVm(name=name, group=group, audience=group, host=host))
             text += f'[[vms]]\nname = "{name}"\ngroup = "{group}"\nhost = "{host}"\n'
             text += settings
             text += f"update_domain = {number % domains}\n" if domains else ""
@@ -138,7 +137,7 @@ class Trial:
 
     async def _drain(self) -> None:
         """Wait until all maintenance has ended and all messages were delivered."""
-        deadline = now() + PATIENCE
+        deadline = now() + self.plan.patience
         while now() < deadline:
             for host in self.world.hosts:
                 await request(self.world, f"/v1/hosts/{host}/recovered", {})
@@ -219,7 +218,8 @@ async def a_trial(plan: Plan, folder: Path) -> AsyncIterator[Trial]:
             ),
             fleet=fleet.text,
             environment=_environment(plan, folder),
-            within=parts["disk"].within if "disk" in parts else (),
+            # In its own session, so that Ctrl-C goes to the trial alone.
+            within=("setsid", *(parts["disk"].within if "disk" in parts else ())),
         )
         stack.push_async_callback(program.kill)
         complaint = await program.start()
@@ -232,6 +232,7 @@ async def a_trial(plan: Plan, folder: Path) -> AsyncIterator[Trial]:
                 program=program,
                 random=Random(plan.seed),
                 faults=world.history.faults,
+                ended=world.ended,
                 **parts,
             ),
             log=folder / "runs",
@@ -269,8 +270,11 @@ async def _a_store(
     place.mkdir()
     url = f"sqlite:///{place}/db"
     if plan.has_faults:
+        megabytes = 32 + int(
+            plan.seconds / 4
+        )  # the journal grows by about 0.1 a second
         try:
-            return url, {"disk": stack.enter_context(a_small_disk(place))}
+            return url, {"disk": stack.enter_context(a_small_disk(place, megabytes))}
         except pytest.skip.Exception:  # nothing can be mounted here
             return url, {}
     return url, {}

@@ -27,6 +27,8 @@ NEWEST = VERSIONS[-1]
 
 _WAIT = 2  # seconds of a long poll
 _ATTEMPTS = 12  # of a command with an Idempotency-Key
+_KEYED = 0.6  # share of commands with an Idempotency-Key
+_REPEATED = 0.1  # share of commands that repeat an earlier one with its key
 _REFUSED = 0.1  # share of webhook messages
 _OPERATOR = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 _ERRORS = (OSError, EOFError, ValueError)  # including timeouts
@@ -60,7 +62,8 @@ class World:
     live: Sequence[Any] = ()  # maintenance, as last read
     shown: dict[str, Sequence[Any]] = field(default_factory=dict)  # events by VM
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    statuses: dict[int, int] = field(default_factory=dict)
+    #: Equal texts are kept once: there are few documents, and many polls.
+    texts: dict[bytes, bytes] = field(default_factory=dict)
 
     async def pause(self, seconds: float) -> None:
         """Wait until the time or the trial is over."""
@@ -85,17 +88,18 @@ class Operator:
         self._pause = pause
         self._count = 0
         self._token = ""
+        self._sent: list[tuple[str, Command]] = []  # with their keys, the last few
         self._control = KeepAliveConnection(world.control)
         self._metadata = KeepAliveConnection(world.metadata)
 
     async def work(self) -> None:
         """Send commands until the trial is over."""
         while not self._world.ended.is_set():
-            self._count += 1
-            self._token = f"{self._name}.{self._count}"
-            command = self._draw()
-            if command is not None:
-                await self._send(command)
+            if self._sent and self._random.random() < _REPEATED:
+                self._token, command = self._random.choice(self._sent)
+                await self._send(command, self._token)
+            else:
+                await self._send_new()
             await self._world.pause(self._random.uniform(0, 2 * self._pause))
         self._control.close()
         self._metadata.close()
@@ -125,7 +129,9 @@ class Operator:
             body |= {"emergency": True, "reason": f"because of {self._token}"}
             body |= {"notice_seconds": random.randint(1, 300)} if chance < 0.1 else {}
         elif chance < 0.3:  # sometimes too short, and so refused
-            body["notice_seconds"] = int(_NOTICE.get(kind, 300) * random.uniform(0.8, 2))
+            body["notice_seconds"] = int(
+                _NOTICE.get(kind, 300) * random.uniform(0.8, 2)
+            )
         return Command(
             kind="announce",
             target=body.get("host") or machine.name,
@@ -194,17 +200,27 @@ class Operator:
         if chance < 0.8:
             return Command(kind="remove-vm", target=name, method="DELETE", path=path)
         body = {"description": self._token}
-        return Command(
-            kind="delete-vm", target=name, path=f"{path}/delete", body=body
-        )
+        return Command(kind="delete-vm", target=name, path=f"{path}/delete", body=body)
 
     # --- sending -------------------------------------------------------------
 
-    async def _send(self, command: Command) -> None:
-        key = self._token if command.vm is None and self._random.random() < 0.6 else None
+    async def _send_new(self) -> None:
+        self._count += 1
+        self._token = f"{self._name}.{self._count}"
+        command = self._draw()
+        if command is None:
+            return
+        has_key = command.vm is None and self._random.random() < _KEYED
+        if has_key:
+            self._sent = [*self._sent[-5:], (self._token, command)]
+        await self._send(command, self._token if has_key else None)
+
+    async def _send(self, command: Command, key: str | None) -> None:
         for _ in range(1 if key is None else _ATTEMPTS):
             operation = await self._attempt(command, key)
             self._world.history.operations.append(operation)
+            if operation.outcome is Outcome.FAIL:
+                self._sent = [sent for sent in self._sent if sent[0] != key]
             if operation.outcome is not Outcome.UNKNOWN:
                 break
             await asyncio.sleep(0.5)  # even if the trial ends: the outcome matters
@@ -293,7 +309,6 @@ async def poll(
         received = response.headers.get("etag", "")
     except _ERRORS:
         pass
-    world.statuses[status] = world.statuses.get(status, 0) + 1
     world.history.polls.append(
         Poll(
             vm=vm,
@@ -302,7 +317,7 @@ async def poll(
             returned=now(),
             status=status,
             tag=tag if status == 304 else received,
-            body=body,
+            body=world.texts.setdefault(body, body),
             wait=wait,
         )
     )
@@ -379,11 +394,11 @@ async def take_care(world: World, *, is_over: Callable[[], bool]) -> None:
 
 
 class WebhookReceiver:
-    """Receiver that refuses one message in ten."""
+    """Receiver that refuses one message in ten, until the load ends."""
 
     def __init__(self, world: World, seed: str) -> None:
         """Record deliveries in `world`; refuse those that `seed` chooses."""
-        self._deliveries = world.history.deliveries
+        self._world = world
         self._random = Random(f"{seed}/webhooks")
 
     async def serve(
@@ -395,9 +410,10 @@ class WebhookReceiver:
             lines = head.decode().lower().split("\r\n")
             sizes = (line for line in lines if line.startswith("content-length:"))
             body = await reader.readexactly(int(next(sizes).partition(":")[2]))
-            is_accepted = self._random.random() >= _REFUSED
+            is_calm = self._world.ended.is_set()  # a refusal delays all that follow
+            is_accepted = is_calm or self._random.random() >= _REFUSED
             message = json.loads(body)
-            self._deliveries.append(
+            self._world.history.deliveries.append(
                 Delivery(
                     at=now(),
                     position=int(message["id"]),
