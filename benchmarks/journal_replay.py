@@ -70,6 +70,7 @@ class ReplayedMaintenance:
 
     @property
     def not_before(self) -> datetime:
+        """The time before which it starts only if approved."""
         return _moment(self.view["not_before"])
 
     @property

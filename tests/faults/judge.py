@@ -24,8 +24,10 @@ LONGEST = 15.0
 _UPTIME = 0.02  # seconds; /proc/uptime has a resolution of 0.01
 _TAG = re.compile(r'"(\w+)\.(\d+)[^"]*"')
 _NOTIFIED = frozenset(
-    ("Announced", "Approved", "Withdrawn", "Started", "WorkFailed", "Completed")
-    + ("Canceled", "Closed", "OutageEnded")
+    {
+        *("Announced", "Approved", "Withdrawn", "Started", "WorkFailed"),
+        *("Completed", "Canceled", "Closed", "OutageEnded"),
+    }
 )
 #: The fact that must follow each command on a maintenance, or one of them.
 _EVIDENCE: Mapping[str, tuple[str, ...]] = {
@@ -448,7 +450,7 @@ def check_one_script_per_vm(evidence: Evidence) -> _Texts:
 
 
 def check_webhooks(evidence: Evidence) -> _Texts:
-    """Notifications arrive in order, at least once, and always with the same content."""
+    """Messages arrive in order, at least once, and always with the same content."""
     deliveries = evidence.history.deliveries
     first: dict[int, Any] = {}
     newest = 0

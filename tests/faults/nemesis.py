@@ -27,7 +27,7 @@ class RestartableProgram:
     folder: Path
     options: Sequence[str]
     fleet: str
-    environment: Mapping[str, str]
+    environment: Mapping[str, Any]
     within: Sequence[str] = ()
     program: Program | None = None
     stack: ExitStack = field(default_factory=ExitStack)

@@ -84,7 +84,7 @@ def an_operation(kind: str, target: str, second: float, **more: Any) -> Operatio
 
 def a_history() -> History:
     """Return the life of one Reboot, seen by everybody."""
-    vms = [
+    vms: list[dict[str, Any]] = [
         {"name": f"web-{n}", "group": "web", "update_domain": n, "tags": {}}
         for n in (0, 1)
     ]

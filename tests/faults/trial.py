@@ -79,7 +79,8 @@ class Plan:
 
 def small_fleet() -> Fleet:
     """Create a fleet with every kind of group."""
-    text, machines = _GROUPS, []
+    text = _GROUPS
+    machines: list[FleetVm] = []
     text += "".join(f'[[hosts]]\nname = "host-{number}"\n' for number in range(_HOSTS))
     for group, (size, domains, settings) in _MEMBERS.items():
         for number in range(size):
@@ -270,9 +271,7 @@ async def _a_store(
     place.mkdir()
     url = f"sqlite:///{place}/db"
     if plan.has_faults:
-        megabytes = 32 + int(
-            plan.seconds / 4
-        )  # the journal grows by about 0.1 a second
+        megabytes = 32 + int(plan.seconds / 4)  # it grows by about 0.1 a second
         try:
             return url, {"disk": stack.enter_context(a_small_disk(place, megabytes))}
         except pytest.skip.Exception:  # nothing can be mounted here

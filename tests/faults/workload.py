@@ -331,7 +331,8 @@ async def poll(
 
 async def poll_as(world: World, vm: str, seed: str, every: float) -> None:
     """Poll as `vm` until the trial is over: plain, conditional, or held."""
-    random, line, tags = Random(f"{seed}/{vm}"), KeepAliveConnection(world.metadata), {}
+    random, line = Random(f"{seed}/{vm}"), KeepAliveConnection(world.metadata)
+    tags: dict[str, str] = {}
     await world.pause(random.uniform(0, every))
     while not world.ended.is_set():
         version = random.choice((NEWEST, random.choice(VERSIONS)))
