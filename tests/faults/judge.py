@@ -230,6 +230,10 @@ def _deed(fact: Any) -> tuple[str, ...]:
     return (fact["fact"], fact.get("maintenance") or "")
 
 
+def _cause(operation: Operation, fact: Any) -> str:
+    return f"{_text(operation)}, {fact['fact']} at {fact['position']}"
+
+
 def _text(operation: Operation) -> str:
     return f"{operation.kind} {operation.target} ({operation.token})"
 
@@ -360,7 +364,7 @@ def check_reads_are_monotonic(evidence: Evidence) -> _Texts:
 def check_acknowledged_is_visible(evidence: Evidence) -> _Texts:
     """An acknowledged command is visible in every later GET: read your writes."""
     floors = (
-        (operation.returned, audience, position, _text(operation))
+        (operation.returned, audience, position, _cause(operation, fact))
         for operation in evidence.history.operations
         if operation.outcome is Outcome.OK
         for fact in _facts_of(evidence, operation)

@@ -17,6 +17,7 @@ from tests.faults.proxy import Proxy
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
 
+_OUTAGE = "freeze for a minute"
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE usename = 'forewarn'"
 
 
@@ -87,6 +88,7 @@ class Nemesis:
     random: Random
     faults: list[InjectedFault]
     ended: asyncio.Event  # set if the load ends early
+    has_outages: bool = False  # whether there is time for one
     disk: SmallDisk | None = None  # None if nothing can be mounted
     postgres: PostgresServer | None = None  # None with SQLite
     proxy: Proxy | None = None
@@ -97,7 +99,7 @@ class Nemesis:
         bag: list[str] = []  # each kind once before any is repeated
         while now() < deadline and not self.ended.is_set():
             await self._sleep(0.3, 1.5)
-            bag = bag or self.random.sample([*kinds], len(kinds))
+            bag = bag or self._shuffled(kinds)
             name = bag.pop()
             is_down, inject = kinds[name]
             begun, complaint = now(), ""
@@ -116,6 +118,12 @@ class Nemesis:
                 )
             )
 
+    def _shuffled(self, kinds: Mapping[str, object]) -> list[str]:
+        """Return the kinds in a new order; an outage is rare."""
+        usual = [kind for kind in kinds if kind != _OUTAGE]
+        is_due = self.has_outages and self.random.random() < 0.1
+        return self.random.sample(usual, len(usual)) + [_OUTAGE] * is_due
+
     def _kinds(self) -> Mapping[str, tuple[bool, "_Inject"]]:
         """Return the faults, and whether the service cannot respond meanwhile."""
         kinds: dict[str, tuple[bool, _Inject]] = {
@@ -123,6 +131,7 @@ class Nemesis:
             "kill again": (True, self._kill),
             "terminate": (True, self._terminate),
             "freeze": (True, self._freeze),
+            _OUTAGE: (True, self._be_away),
         }
         if self.disk is not None:
             kinds["full disk"] = (False, self._fill_disk)
@@ -158,6 +167,12 @@ class Nemesis:
     async def _freeze(self) -> str:
         os.kill(self.program.pid, signal.SIGSTOP)
         await self._sleep(0.3, 2.0)
+        os.kill(self.program.pid, signal.SIGCONT)
+        return ""
+
+    async def _be_away(self) -> str:
+        os.kill(self.program.pid, signal.SIGSTOP)
+        await self._sleep(62.0, 70.0)  # from a minute on, it counts as an outage
         os.kill(self.program.pid, signal.SIGCONT)
         return ""
 

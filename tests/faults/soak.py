@@ -10,6 +10,7 @@ import asyncio
 import signal
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class SoakResult:
             if poll.status not in (200, 304)
         )
         commands = Counter(
-            f"{operation.kind}: {operation.status or operation.detail}"
+            f"command: {operation.status or operation.detail}"
             for operation in self.history.operations
             if operation.outcome is Outcome.UNKNOWN or operation.status >= 500
         )
@@ -125,7 +126,9 @@ def report(result: SoakResult) -> Iterator[str]:
         yield from _longest(result)
     yield _line("violations", str(len(result.violations)))
     for text in result.violations[:_SHOWN]:
-        yield f"  {text}"
+        yield from textwrap.wrap(
+            text, _WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
 
 
 def _deliveries(history: History) -> str:

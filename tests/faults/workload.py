@@ -237,7 +237,7 @@ class Operator:
         try:
             response = await line.request(command.method, command.path, headers, data)
         except _ERRORS as error:
-            response, detail = None, repr(error)
+            response, detail = None, type(error).__name__
         return Operation(
             kind=command.kind,
             target=command.target,
