@@ -17,6 +17,9 @@ from tests.faults.proxy import Proxy
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
 
+#: Seconds in which commands are done again after connections have fallen silent.
+RECOVERY = 30.0
+
 _OUTAGE = "freeze for a minute"
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE usename = 'forewarn'"
 
@@ -88,6 +91,7 @@ class Nemesis:
     random: Random
     faults: list[InjectedFault]
     ended: asyncio.Event  # set if the load ends early
+    has_recovered: Callable[[float], bool]  # whether a later command was done
     has_outages: bool = False  # whether there is time for one
     disk: SmallDisk | None = None  # None if nothing can be mounted
     postgres: PostgresServer | None = None  # None with SQLite
@@ -264,7 +268,12 @@ class Nemesis:
     async def _abandon(self) -> str:
         assert self.proxy is not None
         self.proxy.abandon()
-        return ""
+        since = now()
+        while now() < since + RECOVERY:
+            if self.has_recovered(since) or self.ended.is_set():
+                return ""
+            await asyncio.sleep(0.1)
+        return f"no command was done in {RECOVERY:.0f} s"
 
 
 _Inject = Callable[[], Coroutine[Any, Any, str]]

@@ -234,6 +234,7 @@ async def a_trial(plan: Plan, folder: Path) -> AsyncIterator[Trial]:
                 random=Random(plan.seed),
                 faults=world.history.faults,
                 ended=world.ended,
+                has_recovered=world.has_done_since,
                 has_outages=plan.seconds >= 300,
                 **parts,
             ),

@@ -65,6 +65,13 @@ class World:
     #: Equal texts are kept once: there are few documents, and many polls.
     texts: dict[bytes, bytes] = field(default_factory=dict)
 
+    def has_done_since(self, at: float) -> bool:
+        """Whether a command that was sent after `at` was done."""
+        return any(
+            operation.invoked > at and operation.outcome is Outcome.OK
+            for operation in self.history.operations[-200:]
+        )
+
     async def pause(self, seconds: float) -> None:
         """Wait until the time or the trial is over."""
         try:
