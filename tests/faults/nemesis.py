@@ -20,7 +20,7 @@ from tests.postgres import PostgresServer
 #: Seconds in which commands are done again after connections have fallen silent.
 RECOVERY = 30.0
 
-_OUTAGE = "freeze for a minute"
+_OUTAGE = "away for a minute"
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE usename = 'forewarn'"
 
 
@@ -175,8 +175,14 @@ class Nemesis:
         return ""
 
     async def _be_away(self) -> str:
-        os.kill(self.program.pid, signal.SIGSTOP)
+        is_killed = self.random.random() < 0.5
+        if is_killed:
+            await self.program.kill()
+        else:
+            os.kill(self.program.pid, signal.SIGSTOP)
         await self._sleep(62.0, 70.0)  # from a minute on, it counts as an outage
+        if is_killed:
+            return await self.program.start()
         os.kill(self.program.pid, signal.SIGCONT)
         return ""
 
