@@ -85,7 +85,7 @@ class SoakResult:
 def missed_bars(result: SoakResult) -> Iterator[str]:
     """Describe each bar that was missed."""
     if result.violations:
-        yield f"{len(result.violations)} violations"
+        yield f"violations: {len(result.violations)}"
     if result.plan.has_faults or not result.samples:
         return
     if result.errors:
@@ -166,7 +166,7 @@ def _minutes(result: SoakResult) -> Iterator[str]:
 
 def _longest(result: SoakResult) -> Iterator[str]:
     begun, ended, took, what = max(result.responses(), key=lambda item: item[2])
-    minute = (begun - result.begun) / 60
+    minute = max(begun - result.begun, 0.0) / 60
     yield _line("longest response", f"{took:.2f} s, {what}, minute {minute:.1f}")
     for text in explain(result.samples, begun, ended):
         yield f"  {text}"
