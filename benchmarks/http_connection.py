@@ -39,7 +39,7 @@ class KeepAliveConnection:
         """Send a request and read the response; a long poll takes up to `wait`."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        if method == "POST":
+        if method in ("POST", "PUT"):
             lines.append(f"Content-Length: {len(body)}")
         request = "\r\n".join([*lines, "", ""]).encode() + body
         async with self._turn:

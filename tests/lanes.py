@@ -17,6 +17,7 @@ SEED = int(os.environ.get("FOREWARN_TEST_SEED", "0"))
 #: The files that take longest in the normal lane, longest first. They start first,
 #: so that no worker is left with a long file when the others have finished.
 LONGEST = (
+    "tests/faults/test_trial.py",
     "tests/end_to_end/test_load_kill.py",
     "tests/end_to_end/test_stop.py",
     "tests/end_to_end/test_agent_kills.py",

@@ -12,12 +12,12 @@ import pytest
 from tests.patience import PATIENCE
 
 _NAMESPACE = ("unshare", "--map-root-user", "--mount")
-_MOUNT = 'mount -t tmpfs -o size=8m tmpfs "$1" && echo mounted && exec cat'
+_MOUNT = 'mount -t tmpfs -o size="$2"m tmpfs "$1" && echo mounted && exec cat'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallDisk:
-    """A disk of eight megabytes."""
+    """A disk of a few megabytes."""
 
     folder: Path  # path inside the namespace
     within: Sequence[str]  # command prefix that enters the namespace
@@ -53,12 +53,12 @@ def _write_all(number: int, block: bytes) -> None:
 
 
 @contextmanager
-def a_small_disk(folder: Path) -> Iterator[SmallDisk]:
+def a_small_disk(folder: Path, megabytes: int = 8) -> Iterator[SmallDisk]:
     """Mount a small disk at `folder` until the block ends."""
     if shutil.which("unshare") is None or shutil.which("nsenter") is None:
         pytest.skip("needs unshare and nsenter")
     with subprocess.Popen(
-        [*_NAMESPACE, "sh", "-c", _MOUNT, "sh", str(folder)],
+        [*_NAMESPACE, "sh", "-c", _MOUNT, "sh", str(folder), str(megabytes)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

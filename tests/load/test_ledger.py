@@ -10,7 +10,17 @@ from benchmarks.journal_replay import JournalReplay
 
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:15:00.5Z"
 QUARTER_PAST = "2026-01-01T12:15:00Z"
-ANNOUNCED = {"not_before": QUARTER_PAST, "events": [{"id": "E"}]}
+EVENT = {"id": "E", "group": "web", "resources": ["web-0"]}
+ANNOUNCED = {
+    "id": "M",
+    "type": "Reboot",
+    "source": "Platform",
+    "cause": "platform",
+    "not_before": QUARTER_PAST,
+    "description": "",
+    "duration_seconds": -1,
+    "events": [EVENT],
+}
 
 
 Fact = tuple[str, str, dict[str, Any]]  # kind, time, and further fields
@@ -24,7 +34,8 @@ def a_journal(*facts: Fact) -> list[Any]:
 
 
 def published(incarnation: int, at: str) -> Fact:
-    return "Published", at, {"audience": "web", "incarnation": incarnation}
+    more = {"audience": "web", "epoch": "e", "incarnation": incarnation}
+    return "Published", at, more
 
 
 A_LIFE: Sequence[Fact] = (
