@@ -65,7 +65,8 @@ class ReplayedMaintenance:
     domains: Mapping[str, object] = field(default_factory=dict)  # by event
     paas: frozenset[str] = frozenset()
     minimum: timedelta = timedelta(0)
-    withdrawn: set[str] = field(default_factory=set)  # events
+    started_at: datetime | None = None  # None if it has not started
+    withdrawn: dict[str, datetime] = field(default_factory=dict)  # by event
     attempts: int = 0
 
     @property
@@ -266,6 +267,7 @@ class JournalReplay:
                 self._complain(JournalRule.NOTICE, text)
         if _is_planned(replayed.view):
             self._check_domains(replayed)
+        replayed.started_at = at
 
     def _away(self, since: datetime, until: datetime) -> timedelta:
         lost = (
@@ -280,10 +282,28 @@ class JournalReplay:
             for id_, other in self._live.items():
                 if other.phase != "STARTED" or not [*other.live_events(group)]:
                     continue
+                if self._is_too_late_to_block(other, replayed):
+                    continue
                 domains = replayed.update_domains(group) | other.update_domains(group)
                 if len(domains) > 1 or None in domains:
                     text = f"{replayed.view['id']} started in {group} during {id_}"
                     self._complain(JournalRule.DOMAINS, text)
+
+    def _is_too_late_to_block(
+        self, other: ReplayedMaintenance, replayed: ReplayedMaintenance
+    ) -> bool:
+        """Whether a group's operation started after planned maintenance was due."""
+        if _is_planned(other.view) or other.view["cause"] == "host-failure":
+            return False
+        due_at = replayed.not_before
+        if self._is_approved(replayed.view["id"]):
+            settled = [
+                replayed.withdrawn.get(event["id"])
+                or _moment(self.approvals[event["id"]]["at"])
+                for event in replayed.view["events"]
+            ]
+            due_at = min(due_at, max(settled))
+        return other.started_at is not None and other.started_at > due_at
 
     def _take_approved(self, fact: Any) -> None:
         if fact["event"] in self.approvals:
@@ -293,7 +313,7 @@ class JournalReplay:
 
     def _take_withdrawn(self, fact: Any) -> None:
         replayed = self.maintenances[fact["maintenance"]]
-        replayed.withdrawn.add(fact["event"])
+        replayed.withdrawn[fact["event"]] = _moment(fact["at"])
         self._touch(replayed)
 
     def _take_work(self, fact: Any) -> None:

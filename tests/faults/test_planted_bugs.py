@@ -33,15 +33,9 @@ BUGS: Mapping[str, PlantedBug] = {
                 "                if not connection.in_transaction:\n"
                 '                    cursor.execute("BEGIN IMMEDIATE")\n'
             ),
-            "                yield cursor\n"
-            '                cursor.execute("COMMIT")\n'
-            "            except BaseException:\n"
-            "                with suppress(sqlite3.Error):\n": (
-                "                yield cursor\n"
-                "                if next(_WRITES) % 8 == 0:\n"
-                '                    cursor.execute("COMMIT")\n'
-                "            except BaseException:\n"
-                "                with suppress(sqlite3.Error):\n"
+            '        cursor.execute("COMMIT")\n        self._position': (
+                "        if next(_WRITES) % 8 == 0:\n"
+                '            cursor.execute("COMMIT")\n        self._position'
             ),
             "_log = logging": "_WRITES = count()\n_log = logging",
         },

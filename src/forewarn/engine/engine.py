@@ -53,7 +53,7 @@ from forewarn.engine.observations import (
     revoke_tokens_of,
 )
 from forewarn.engine.write_queue import WriteQueue, WriteRank
-from forewarn.errors import NotApplied, Unavailable
+from forewarn.errors import NotApplied, Repeated, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 #: The stored setting with the time of the manual clock.
@@ -323,7 +323,7 @@ class Engine:
         """
         if rank is None:
             rank = WriteRank.SERVICE if by == SERVICE else WriteRank.COMMAND
-        batch = Batch()
+        batch, before = Batch(), 0
         try:
             with (
                 self.write_queue.turn(rank, by),
@@ -346,11 +346,14 @@ class Engine:
             self.observations.give_back(batch)
             if isinstance(error, Unavailable):
                 self._fail_write(error)
+            elif isinstance(error, Repeated):
+                self._wake(before, rank)
             raise
         self.health.write_succeeded(last_at)
         if outage is not None:
             warn_of_outage(outage)
-        if after != before or self.is_in_doubt:
+        # A command that changes nothing relies on a commit that may not be visible yet.
+        if after != before or self.is_in_doubt or rank is not WriteRank.SERVICE:
             self.is_in_doubt = False
             self._wake(after, rank)
 

@@ -32,13 +32,19 @@ def detect_outage(
     transaction: Transaction, clock: Clock, now: datetime
 ) -> Outage | None:
     """Detect and record the outage that ends now, if there is one."""
-    last = last_heartbeat(transaction)
+    last = _last_alive(transaction)
     outage = None if last is None else _outage(clock, last, now)
     if outage is not None:
         record_facts(transaction, [OutageEnded(at=now, outage=outage)])
     if outage is not None or isinstance(clock, ManualClock):
         beat(transaction, now)
     return outage
+
+
+def _last_alive(snapshot: Snapshot) -> datetime | None:
+    """Return the last heartbeat, or the last fact if that is later; None if never."""
+    times = (last_heartbeat(snapshot), snapshot.last_at())
+    return max((at for at in times if at is not None), default=None)
 
 
 def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:

@@ -29,6 +29,10 @@ MEMORY = ":memory:"
 #: Larger files get no `quick_check` at the start: it reads all of the file.
 _LARGE = 256 * 1024 * 1024  # bytes
 
+#: Page cache of each connection. By default it grows to 2 MB with the file; the
+#: operating system caches the file anyway.
+_CACHE = 256  # KiB
+
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _RESTORE = "restore a backup; `forewarn store check` shows more"
@@ -300,6 +304,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA busy_timeout=5000")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE}")
 
 
 @contextmanager
