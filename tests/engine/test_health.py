@@ -2,6 +2,7 @@
 
 import pytest
 from tests.engine.support.system import FLEET, NOON, FailingStore, OpenStore, a_reboot
+from tests.engine.test_idempotency import once
 
 from forewarn.clocks import ManualClock
 from forewarn.core.lifecycle.policy import Rules
@@ -9,7 +10,7 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.health import HealthMonitor
 from forewarn.engine.observations import PendingObservations
-from forewarn.errors import NotApplied, StoreDamaged, Unavailable
+from forewarn.errors import NotApplied, Repeated, StoreDamaged, Unavailable
 
 FULL = "the disk is full"
 
@@ -99,6 +100,29 @@ def test_command_fails_if_its_commit_is_not_visible(engine: FollowedEngine) -> N
         announce(engine)
     assert not engine.is_in_doubt
     assert engine.health.writes.failures == 0
+
+
+def test_approval_without_effect_fails_if_the_first_one_is_not_visible(
+    engine: FollowedEngine,
+) -> None:
+    (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    event = maintenance.events[0].id
+    engine.approve_as_vm("web-0", [event])
+    engine.is_visible = False
+    with pytest.raises(Unavailable, match="not visible"):
+        engine.approve_as_vm("web-1", [event])
+
+
+def test_repeated_request_fails_if_the_first_one_is_not_visible(
+    engine: FollowedEngine,
+) -> None:
+    engine.announce(a_reboot("web-0"), by="ops", once=once())
+    engine.is_visible = False
+    with pytest.raises(Unavailable, match="not visible"):
+        engine.announce(a_reboot("web-0"), by="ops", once=once())
+    engine.is_visible = True
+    with pytest.raises(Repeated):
+        engine.announce(a_reboot("web-0"), by="ops", once=once())
 
 
 def test_service_itself_goes_on_if_its_commit_is_not_visible(

@@ -73,6 +73,17 @@ def test_a_tick_records_the_outage_before_it_starts_anything(
     assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
 
 
+def test_an_outage_begins_after_the_last_fact(open_store: OpenStore) -> None:
+    clock = SystemTime()
+    engine = an_engine(open_store(), clock)
+    clock.run(5 * SECOND)
+    announce(engine)  # after the heartbeat at noon
+    clock.run(HOUR)
+    engine.beat()
+    since = NOON + 5 * SECOND
+    assert outages(engine) == [Outage(since=since, until=since + HOUR)]
+
+
 def test_only_one_of_many_concurrent_writers_records_it(tmp_path: Path) -> None:
     store = sqlite_store(tmp_path / "forewarn.db")
     store.open()
