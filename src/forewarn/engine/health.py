@@ -45,6 +45,10 @@ class HealthMonitor:
         """Until when time stands still; None if it moves."""
         return standstill_until(self._clock.now(), self._last_fact)
 
+    def is_failing(self) -> bool:
+        """Whether the last write failed, which the log shows already."""
+        return self.writes.failing_since is not None
+
     def write_failed(self, error: Unavailable) -> None:
         """Record a write that failed."""
         with self._lock:

@@ -32,7 +32,12 @@ class Timers(Follower):
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
         """Tick `engine`; call `done` after each tick."""
-        super().__init__("timers", self._turn, self._wait_for_next)
+        super().__init__(
+            "timers",
+            self._turn,
+            self._wait_for_next,
+            is_known=engine.health.is_failing,
+        )
         self._engine = engine
         self._done = done
         self._beaten = float("-inf")

@@ -109,17 +109,27 @@ class JournalReaders:
         """
         self._patience = patience
         self._leaving = Bell()
-        self._failures = FailureLog("showing a commit to VMs")
+        is_known = engine.health.is_failing
+        self._failures = FailureLog("showing a commit to VMs", is_known=is_known)
         self._tokens = tokens
         self._documents = documents
         self._driver_runner = driver_runner
         self._notifications = notifications
-        self._document_follower = Follower("documents", documents.catch_up)
+        self._document_follower = Follower(
+            "documents", documents.catch_up, is_known=is_known
+        )
         self._driver_follower = Follower(
-            "works", driver_runner.catch_up, driver_runner.wait, driver_runner.bell
+            "works",
+            driver_runner.catch_up,
+            driver_runner.wait,
+            driver_runner.bell,
+            is_known=is_known,
         )
         self._metrics_follower = Follower(
-            "counting", metrics_reader.catch_up, lambda bell: bell.wait(_COUNT)
+            "counting",
+            metrics_reader.catch_up,
+            lambda bell: bell.wait(_COUNT),
+            is_known=is_known,
         )
         self.timers = Timers(engine, self._driver_follower.ring)
 

@@ -50,7 +50,6 @@ class DatabaseFile:
         self._identity: _Identity | None = None  # None unless it is locked
         self._files: dict[str, _Identity] = {}  # by path
         self._written: tuple[int, int] | None = None  # size and time after a commit
-        self._is_reported = False
 
     def lock(self) -> None:
         """Lock the database, and create the file if there is none.
@@ -128,15 +127,11 @@ class DatabaseFile:
             except OSError:
                 found = None
             if found != known:
-                problem = (
-                    f"{path} was {'replaced' if found else 'moved or deleted'} while"
-                    " the service is running; put the file back, or restart forewarn"
+                raise Unavailable(
+                    f"the store cannot be written: {path} was"
+                    f" {'replaced' if found else 'moved or deleted'} while the service"
+                    " is running; put the file back, or restart forewarn"
                 )
-                if not self._is_reported:
-                    _log.error("nothing is written: %s", problem)
-                self._is_reported = True
-                raise Unavailable(f"the store cannot be written: {problem}")
-        self._is_reported = False
 
     def is_overwritten(self) -> bool:
         """Whether another program wrote to the database since our last commit."""

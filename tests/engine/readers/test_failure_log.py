@@ -46,6 +46,16 @@ def test_a_repeated_failure_is_logged_once(
     assert caplog.messages == ["timers: the disk is full; trying again"]
 
 
+def test_a_failure_of_the_store_that_is_known_is_not_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failures = FailureLog("timers", is_known=lambda: True)
+    failures.failed(FULL)
+    assert caplog.messages == []
+    failures.failed(ValueError("a bug"))
+    assert len(caplog.messages) == 1
+
+
 def test_alternating_failures_are_logged_once_each(
     failures: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -109,7 +109,7 @@ class DriverRunner:
         self._left_at = 0.0
         self._is_over = False  # then nothing more is saved
         self._pause = pause
-        self._failures = FailureLog("works")
+        self._failures = FailureLog("works", is_known=engine.health.is_failing)
         self.position = 0  # of the journal, when the state was last read
         self.bell = Bell()  # rung when a call ends, because more work may follow
         self._on_call = on_call

@@ -37,8 +37,14 @@ class FailureLog:
         name: str,
         remedy: str = "trying again",
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log for `name`, with the `remedy` being tried, timed by `monotonic`."""
+        """Log for `name`, with the `remedy` being tried, timed by `monotonic`.
+
+        While the store `is_known` to fail, its failures are not logged again.
+        """
+        self._is_known = is_known
         self._name = name
         self._remedy = remedy
         self._monotonic = monotonic
@@ -48,7 +54,8 @@ class FailureLog:
     def failed(self, error: BaseException) -> None:
         """Log `error`, unless it was logged before."""
         text, self._failed_at = repr(error), self._monotonic()
-        if text in self._logged:
+        is_known = isinstance(error, Unavailable) and self._is_known()
+        if text in self._logged or is_known:
             return
         self._logged.add(text)
         if isinstance(error, Unavailable):
@@ -72,14 +79,17 @@ class Follower:
         catch_up: Callable[[], None],
         wait: Callable[[Bell], object] = lambda bell: bell.wait(LONGEST_WAIT),
         bell: Bell | None = None,
+        *,
+        is_known: Callable[[], bool] = lambda: False,
     ) -> None:
         """Call `catch_up` in a thread called `name`, then `wait` for the bell.
 
-        A reader that wakes itself hands in its own `bell`.
+        A reader that wakes itself hands in its own `bell`. For `is_known` see
+        `FailureLog`.
         """
         self._catch_up = catch_up
         self._wait = wait
-        self._failures = FailureLog(name)
+        self._failures = FailureLog(name, is_known=is_known)
         self._bell = bell or Bell()
         self._leaving = Bell()
         self._failing_since: float | None = None  # None if the last turn succeeded

@@ -16,8 +16,6 @@ import uvloop
 
 from forewarn.core.health import ThreadHealth
 from forewarn.engine.readers.documents import DocumentUpdate
-from forewarn.engine.readers.follower import FailureLog
-from forewarn.errors import Unavailable
 from forewarn.ports import Clock
 from forewarn.server.metadata.directory import Waiter
 from forewarn.server.metadata.handler import (
@@ -95,7 +93,6 @@ class MetadataPlane:
         )
         # Set when the last connection has ended; None unless stopping.
         self._all_closed: asyncio.Event | None = None
-        self._failures = FailureLog("requests of VMs", "they are told to try again")
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pool = ThreadPoolExecutor(_POOL, thread_name_prefix="approve")
@@ -291,10 +288,6 @@ class MetadataPlane:
             problem: Exception | None = None
             try:
                 work()
-                self._failures.succeeded()
-            except Unavailable as error:
-                self._failures.failed(error)
-                problem = error
             except Exception as error:
                 problem = error
             with suppress(RuntimeError):  # the loop has ended meanwhile
