@@ -145,5 +145,5 @@ def test_limited_vms_are_shown_to_operators_and_to_their_group(
         (event,) = read_stream(stream, 1)
     (item,) = json.loads(event["data"])["items"]
     assert item["text"] == (
-        "VM web-0, 2 requests refused in the last hour (approved_events)"
+        "VM web-0, 2 requests refused in the last hour (approved events)"
     )

@@ -302,7 +302,8 @@ def _token_limit_view(limited: LimitedToken) -> Json:
 def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
     """Yield the VMs that were limited last, and how many others there are."""
     for vm in limited[:_MAX_LIMITED]:
-        refused, limits = count(vm.refused, "request"), ", ".join(sorted(vm.counts))
+        refused = count(vm.refused, "request")
+        limits = ", ".join(sorted(limit.replace("_", " ") for limit in vm.counts))
         text = f"VM {vm.name}, {refused} refused in the last hour ({limits})"
         yield {"vm": vm.name, "refused": vm.refused, "text": text}
     others = limited[_MAX_LIMITED:]
