@@ -292,7 +292,7 @@ class ConnectionLimits:
         self._strangers = ConnectionCeiling(
             strangers,
             f"addresses that belong to no VM have {strangers} connections to the"
-            " metadata plane; more are answered 503. If they are VMs, add their"
+            " metadata plane; more get 503. If they are VMs, add their"
             " addresses to the fleet",
         )
         self._by_caller: dict[str, ConnectionCeiling] = {}
