@@ -79,12 +79,12 @@ def test_connections_of_one_caller_take_turns() -> None:
 
 def test_a_round_serves_a_bounded_number_of_callers_in_order() -> None:
     rounds, log = ManualRounds(), list[str]()
-    for number in range(50):
+    for number in range(12):
         CountingConnection(rounds.queue, f"vm-{number}", 1, log)
     rounds.next()
-    assert log == [f"vm-{number}" for number in range(32)]
+    assert log == [f"vm-{number}" for number in range(8)]
     rounds.next()
-    assert log == [f"vm-{number}" for number in range(50)]
+    assert log == [f"vm-{number}" for number in range(12)]
 
 
 def test_caller_is_served_a_few_reads_out_of_turn() -> None:

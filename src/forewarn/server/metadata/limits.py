@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 _MAX_REFUSED = 64  # at once; further connections are closed without a response
 _OUT_OF_TURN = 4  # reads per caller and round
-_TURNS = 32  # callers per round
+_TURNS = 8  # callers per round
 _MAX_COUNTED = 10_000  # callers
 _APPROVALS = 2  # per VM
 _STRANGERS = 1024  # connections; fewer where few files may be open
