@@ -94,6 +94,19 @@ def session_members(session: int) -> Iterator[tuple[int, int]]:
             yield pid, group
 
 
+def marked_sessions(name: str, mark: str) -> set[int]:
+    """Return the sessions of processes started with the variable SESSION:`mark`.
+
+    A session is listed only if its own id is in the variable, so that a process that
+    inherited the variable and began another session does not count.
+    """
+    return {
+        session
+        for pid, _, session in _living_processes()
+        if has_variable(pid, name, f"{session}:{mark}")
+    }
+
+
 # --- process groups and variables --------------------------------------------
 
 

@@ -22,10 +22,15 @@ def run(tmp_path: Path) -> Iterator[MakeDriver]:
             timeout: float = PATIENCE,
             grace: float = 0.2,
             lock_file: Path | None = None,
+            patience: float = PATIENCE,
         ) -> ScriptDriver:
             path = write_script(tmp_path / "script", text)
             driver = ScriptDriver(
-                [str(path)], timeout=timeout, grace=grace, lock_file=lock_file
+                [str(path)],
+                timeout=timeout,
+                grace=grace,
+                lock_file=lock_file,
+                patience=patience,
             )
             stack.callback(driver.close)
             return driver

@@ -55,6 +55,29 @@ def test_name_in_another_case_is_that_vm() -> None:
     assert report["vm"] == "web-1"
 
 
+@pytest.mark.parametrize("status", ["FAILED", "Failed"])
+def test_status_in_another_case_is_that_status(status: str) -> None:
+    line = json.dumps({"vm": "web-0", "status": status}).encode()
+    (report,) = read_reports(line + b"\n")
+    assert report["failed"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"\xef\xbb\xbf", b""),
+        (b"\x1b[0m", b""),
+        (b" \x1b[1;31m ", b"\x1b[0m\r"),
+        (b"\x1b[?25l\x1b[2K", b" \x1b[K "),
+    ],
+)
+def test_invisible_bytes_around_a_report_are_ignored(
+    before: bytes, after: bytes
+) -> None:
+    (report,) = read_reports(before + FAILED.rstrip() + after + b"\n")
+    assert report == {"vm": "web-0", "failed": True, "detail": "no disk"}
+
+
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_reports_are_found_however_the_bytes_arrive(size: int) -> None:
     text = b"one\n" + DONE + b"two\n{" + b'\n  {"vm":"web-1","status":"failed"}  \r\n'
@@ -107,6 +130,15 @@ LIMIT = b"x" * LONGEST_LINE
         ([b'{"vm": "web-0", "status": "fai'], "is not a complete JSON object"),
         ([b'{"vm": "web-0", "status": "failed"\nx\n'], "is not a complete JSON"),
         ([b'{"detail": \'no disk\', "vm": "web-0"}\n'], "is not a complete JSON"),
+        ([b'\xef\xbb\xbf{"vm": "web-0", "status"\n'], "is not a complete JSON"),
+        ([b'\x1b[0m{"vm": "web-0", "x": "', LIMIT], "is longer than 64 KiB"),
+        ([b'{"vm": "web-9", "status": "failed"}\n'], "names none of its VMs"),
+        ([b'{"t": 1, "vm": "web-9", "status": "done"}\n'], "names none of its VMs"),
+        ([b'{"status": "failed"}\n'], "names none of its VMs"),
+        ([b'{"vm": 1, "status": "done"}\n'], "names none of its VMs"),
+        ([b'{"vm": "web-0", "status": "error"}\n'], "has a status other than"),
+        ([b'{"vm": "web-0", "status": ["done"]}\n'], "has a status other than"),
+        ([b'{"vm": "web-0", "state": "failed"}\n'], "has a status other than"),
         (
             [b'{"vm":\x1b[2J"web-0"}\n'],
             'is not a complete JSON object: {"vm":\ufffd[2J',
@@ -127,9 +159,9 @@ def test_report_that_cannot_be_read_is_noted(chunks: list[bytes], why: str) -> N
         b"{" + LIMIT,
         LIMIT + b'{"vm": "web-0"',
         b'{"level": "info", "vm"',
+        b'{"level": "info", "vm": "web-0", "message": "failed"}',
+        b'{"message": "GET /", "status": 200}',
         b'x {"vm": "web-0", "status": "fai',
-        b'{"vm": "web-9", "status": "done"}',
-        b'{"vm": "web-0", "status": "perhaps"}',
     ],
 )
 def test_other_output_is_not_an_unreadable_report(line: bytes) -> None:

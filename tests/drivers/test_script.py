@@ -166,7 +166,7 @@ def test_output_comes_before_the_verdict(run: MakeDriver) -> None:
         "exec >&2; yes '{}' | head -c 2000000",
         "head -c 3000000 /dev/urandom",
         "exec >&2; head -c 3000000 /dev/urandom",
-        'yes \'{"vm": "web-0", "status": "perhaps"}\' | head -c 5000000',
+        'yes \'{"level": "info", "vm": "web-0"}\' | head -c 5000000',
     ],
     ids=["one line", "many lines", "stderr", "nonsense", "more of it", "nearly"],
 )

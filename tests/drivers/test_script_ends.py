@@ -5,13 +5,14 @@ No process of a script survives any of these.
 
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Thread
 
 import pytest
 from tests.drivers.scripts import (
@@ -26,7 +27,6 @@ from tests.drivers.scripts import (
     write_script,
 )
 
-from forewarn.drivers.script import ScriptDriver
 from forewarn.ports import Report
 
 STUBBORN = "trap '' TERM\n"
@@ -226,22 +226,94 @@ def a_service(script: Path, held: Path, grace: float = 5) -> "subprocess.Popen[b
     return subprocess.Popen([sys.executable, "-c", code], cwd=root)
 
 
+def alone(*pids: int) -> str:
+    """Return a script that fails if a process still runs; zombies do not count."""
+    files = " ".join(f"/proc/{pid}/status" for pid in pids)
+    return f"! grep -qs '^State:.[^ZX]' {files}\n"
+
+
 def test_script_ends_with_its_service_and_a_new_service_waits_for_that(
-    tmp_path: Path, pipe: Path
+    run: MakeDriver, tmp_path: Path, pipe: Path
 ) -> None:
     end = f"trap 'read line <{pipe}.go; exit' TERM"
     text = f"{end}; echo $$ >{pipe}; while :; do sleep 0.05; done"
     os.mkfifo(f"{pipe}.go")
-    script = write_script(tmp_path / "script", text)
+    script = write_script(tmp_path / "old", text)
     with a_service(script, tmp_path / "held", grace=LONG) as service:
         (pid,) = pids(pipe)
         service.kill()
     assert is_alive(pid)
-    quiet = write_script(tmp_path / "quiet", "exit 0")
-    with Path(f"{pipe}.go").open("r+b", buffering=0) as go:  # opens without a reader
-        Timer(1, go.write, [b"\n"]).start()  # while the new service waits
-        ScriptDriver([str(quiet)], lock_file=tmp_path / "held").open()
-    assert not is_alive(pid)
+    driver = run(alone(pid), lock_file=tmp_path / "held")
+    driver.open()
+    call = DriverCall(driver.carry_out(a_work()))
+    Path(f"{pipe}.go").write_text("\n")
+    assert all_done(call.end())
+
+
+def test_script_whose_service_and_supervisor_are_killed_does_not_meet_its_successor(
+    run: MakeDriver, tmp_path: Path, pipe: Path
+) -> None:
+    text = f"sleep 600 & echo $$ $! $PPID >{pipe}; wait"
+    script = write_script(tmp_path / "old", text)
+    with a_service(script, tmp_path / "held") as service:
+        with pipe.open() as line:
+            pid, child, supervisor = map(int, line.readline().split())
+        service.send_signal(signal.SIGSTOP)
+        os.kill(supervisor, signal.SIGKILL)
+        service.kill()
+    driver = run(alone(pid, child), lock_file=tmp_path / "held")
+    driver.open()
+    assert all_done(driver.carry_out(a_work()))
+
+
+def test_script_dies_with_its_supervisor_even_if_no_service_is_left(
+    tmp_path: Path, pipe: Path
+) -> None:
+    script = write_script(tmp_path / "script", f"echo $$ $PPID >{pipe}\n{FOR_LONG}")
+    with a_service(script, tmp_path / "held") as service:
+        with pipe.open() as line:
+            pid, supervisor = map(int, line.readline().split())
+        process = os.pidfd_open(pid)
+        service.send_signal(signal.SIGSTOP)
+        os.kill(supervisor, signal.SIGKILL)
+        service.kill()
+    has_ended = select.select([process], [], [], LONG)[0]
+    os.close(process)
+    assert has_ended
+
+
+def test_supervisor_that_is_stopped_is_killed_before_anything_is_run(
+    run: MakeDriver, tmp_path: Path, pipe: Path
+) -> None:
+    script = write_script(tmp_path / "old", f"echo $$ $PPID >{pipe}\n{FOR_LONG}")
+    with a_service(script, tmp_path / "held") as service:
+        with pipe.open() as line:
+            pid, supervisor = map(int, line.readline().split())
+        os.kill(supervisor, signal.SIGSTOP)
+        service.kill()
+    driver = run(alone(pid, supervisor), lock_file=tmp_path / "held", patience=0.5)
+    driver.open()
+    assert is_alive(pid)  # its supervisor may still end it
+    assert all_done(driver.carry_out(a_work()))
+
+
+def test_nothing_is_run_while_the_lock_cannot_be_freed(
+    run: MakeDriver, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, trace, work = tmp_path / "held", tmp_path / "trace", a_work()
+    driver = run(f"touch {trace}", lock_file=held, patience=0.0)
+    with held.open("w") as other:  # as in another container
+        fcntl.flock(other, fcntl.LOCK_SH)
+        driver.open()
+        call = DriverCall(driver.carry_out(work))
+        halted = a_work()
+        halted.halt.set()
+        assert not [*driver.carry_out(halted)]
+        assert "no script is run" in driver.warning
+        assert not trace.exists()
+    assert all_done(call.end())
+    assert not driver.warning
+    assert len(caplog.records) == 1
 
 
 def test_script_that_ignores_the_end_of_its_service_is_killed(

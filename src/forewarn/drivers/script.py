@@ -1,16 +1,21 @@
 """Driver that runs a command for each maintenance.
 
-Each command runs under a supervisor process (see `script_supervisor`). Supervisors
-share a lock on a file while they live. A new service waits for that lock, so that
-nothing starts while processes of an earlier service are still ending.
+1. Each command runs under a supervisor process (see `script_supervisor`). Supervisors
+   share a lock on a file while they live.
+2. Nothing is run while scripts of an earlier service live: their supervisors hold the
+   lock, and their processes are marked by a variable with its name.
+3. What an earlier service left behind is killed: scripts without a supervisor at once,
+   supervisors that do not end by themselves after a while.
 """
 
 import fcntl
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +28,15 @@ from forewarn.drivers.script_protocol import (
     script_environment,
     script_input,
 )
+from forewarn.drivers.script_supervisor import SUPERVISOR_VARIABLE
 from forewarn.errors import CannotStart
 from forewarn.ports import Printed, Report, Work
-from forewarn.processes import command_problem, kill_session
+from forewarn.processes import (
+    command_problem,
+    kill_session,
+    marked_sessions,
+    with_variable,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +45,12 @@ _SUPERVISOR = (
     " from forewarn.drivers.script_supervisor import main; main()"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
-_OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end
+_OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end by themselves
+_LOOK = 0.2  # seconds between two checks of whether they have
+_HELD_BACK = (
+    "scripts of an earlier service are still running and cannot be ended, so that no"
+    " script is run"
+)
 _CHUNK = 64 * 1024  # bytes
 _LAST = 1.5  # seconds for killed scripts when the service stops
 
@@ -49,26 +65,34 @@ class ScriptDriver:
         timeout: float = 3600.0,
         grace: float = 5.0,
         lock_file: Path | None = None,
+        patience: float = _OLD_SCRIPTS,
     ) -> None:
         """Run `command` for at most `timeout` seconds; 0 for no limit.
 
         It has `grace` seconds to end when asked to. Supervisors lock `lock_file`; None
-        if the store is in memory, so that a new service has nothing to repeat.
+        if the store is in memory, so that a new service has nothing to repeat. Those
+        of an earlier service are killed after `patience` seconds.
         """
         self._command = command
         self._timeout = timeout
         self._grace = grace
         self._lock_file = lock_file
+        self._old = None if lock_file is None else _OldScripts(lock_file, patience)
         self._changed = Condition()
         self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
-        """Check that the command can be run and no old script is running."""
+        """Check that the command can be run, and begin to end old scripts."""
         problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"the command of the driver cannot be run: {problem}")
-        if self._lock_file is not None and not _is_free(self._lock_file):
-            _log.warning("scripts of an earlier service are still running; going on")
+        if self._old is not None:
+            self._old.open()
+
+    @property
+    def warning(self) -> str:
+        """Why no command is run at present; empty if commands are run."""
+        return "" if self._old is None else self._old.warning
 
     def close(self) -> None:
         """Kill all running scripts."""
@@ -87,6 +111,8 @@ class ScriptDriver:
         try:
             if problem is not None:
                 raise OSError(problem)
+            if not self._await_old_scripts(work):
+                return
             with self._supervised(work) as script:
                 for item in script.messages():
                     if isinstance(item, ScriptResult):
@@ -98,6 +124,13 @@ class ScriptDriver:
             result = ScriptResult(error=f"the command cannot be started: {error}")
         yield from reports_of(work, reported, result, self._timeout)
 
+    def _await_old_scripts(self, work: Work) -> bool:
+        """Wait until old scripts have ended; return False if `work` is halted."""
+        while self._old is not None and not self._old.are_gone():
+            if work.halt.wait(_LOOK):
+                return False
+        return True
+
     @contextmanager
     def _supervised(self, work: Work) -> "Iterator[_SupervisedScript]":
         order = {
@@ -108,6 +141,8 @@ class ScriptDriver:
             "grace": self._grace,
         }
         environment = script_environment(work, os.environ)
+        if self._lock_file is not None:
+            environment[SUPERVISOR_VARIABLE] = str(self._lock_file)
         script = _SupervisedScript(environment, self._lock_file)
 
         def end_when_halted() -> None:
@@ -195,7 +230,63 @@ class _SupervisedScript:
         self._process.wait()
 
 
-# --- the supervisors' lock file ----------------------------------------------
+# --- scripts of an earlier service -------------------------------------------
+
+
+class _OldScripts:
+    """Scripts that an earlier service on the same store has left running."""
+
+    def __init__(self, lock_file: Path, patience: float) -> None:
+        """Find them by `lock_file`; kill their supervisors after `patience` seconds."""
+        self._path = lock_file
+        self._patience = patience
+        self._kill_at = float("inf")
+        self._lock = Lock()  # guards the fields below
+        self._are_gone = False  # then the lock is that of our own supervisors
+        self.warning = ""  # empty unless they cannot be ended
+
+    def open(self) -> None:
+        """Look for them for the first time; raise `CannotStart` if that is impossible.
+
+        Return at once: VMs are served while old scripts end.
+        """
+        self._kill_at = time.monotonic() + self._patience
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.are_gone()
+        except OSError as error:
+            raise CannotStart(
+                f"{self._path} cannot be used: {error.strerror}"
+            ) from error
+
+    def are_gone(self) -> bool:
+        """Return whether all have ended; once they have, it is true forever."""
+        with self._lock:
+            if not self._are_gone:
+                self._are_gone = self._end()
+            return self._are_gone
+
+    def _end(self) -> bool:
+        """End what may be ended by now; return whether nothing is left."""
+        mark, is_late = str(self._path), time.monotonic() >= self._kill_at
+        supervisors = {*with_variable(SUPERVISOR_VARIABLE, mark)}
+        if is_late:
+            for supervisor in supervisors:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(supervisor, signal.SIGKILL)
+        for session in marked_sessions(SUPERVISOR_VARIABLE, mark):
+            if is_late or session not in supervisors:
+                kill_session(session, _LAST)
+        are_left = bool(marked_sessions(SUPERVISOR_VARIABLE, mark))
+        if not are_left and _is_unlocked(self._path):
+            if self.warning:
+                _log.info("scripts of an earlier service have ended; scripts run again")
+            self.warning = ""
+            return True
+        if is_late and not self.warning:
+            self.warning = _HELD_BACK
+            _log.warning("%s; `fuser %s` lists what to end", _HELD_BACK, self._path)
+        return False
 
 
 def _share_lock(path: Path) -> int:
@@ -205,19 +296,13 @@ def _share_lock(path: Path) -> int:
     return descriptor
 
 
-def _is_free(path: Path) -> bool:
-    """Wait until `path` is unlocked; return False after a while."""
+def _is_unlocked(path: Path) -> bool:
+    """Return whether no process holds a lock on `path`; create it if needed."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be used: {error.strerror}") from error
-
-    def take() -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
         os.close(descriptor)
-
-    waiting = Thread(target=take, name="old scripts", daemon=True)
-    waiting.start()
-    waiting.join(_OLD_SCRIPTS)
-    return not waiting.is_alive()
+    return True

@@ -5,8 +5,11 @@
    that many seconds. The end of the input means that the service is gone.
 3. It writes a line for each report and one for the result, and ends when the last
    process of the script's session has ended.
+4. The script does not outlive it: the kernel kills the script with its supervisor. The
+   script's other processes are found by a variable in their environment.
 """
 
+import ctypes
 import json
 import os
 import re
@@ -24,12 +27,20 @@ MOST_OUTPUT = 64 * 1024  # bytes; the last ones are kept
 LONGEST_LINE = 64 * 1024  # bytes; a longer report cannot be read
 LONGEST_DETAIL = 1000  # characters
 
+#: The lock file of the service's scripts; for a script, with its session in front.
+SUPERVISOR_VARIABLE = "FOREWARN_SUPERVISOR"
+
+_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 32  # more than a pipe holds
 _ORPHANED = 2.0  # seconds for a script whose service is gone
 _MOST_WATCHED = 32  # processes at a time; each needs a file descriptor
 _AFTER_KILL = 1.0  # seconds until an unkillable process is abandoned
-_LIKE_A_REPORT = re.compile(rb'\s*\{\s*"(vm|status|detail)"\s*:')
+#: Bytes without a visible character: spaces, a byte order mark, colors of a terminal.
+_INVISIBLE = re.compile(rb"(?:\s|\xef\xbb\xbf|\x1b\[[0-9;?]*[A-Za-z])*")
+_LIKE_A_REPORT = re.compile(rb'\{\s*"(vm|status|detail)"\s*:')
+_TOO_LONG = f"is longer than {LONGEST_LINE // 1024} KiB"
+_STATUS = 'has a status other than "done" and "failed"'
 _MOST_QUOTED = 80  # bytes of an unreadable report
 _CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
 
@@ -114,10 +125,19 @@ class ScriptSupervisor:
             stdin=its_input,
             stdout=its_output,
             stderr=its_errors,
+            env=self._environment(),
             process_group=0,
+            preexec_fn=_die_with(self._session),  # safe: there are no other threads
         )
         for descriptor in (its_input, its_output, its_errors):
             os.close(descriptor)
+
+    def _environment(self) -> Mapping[str, str]:
+        """Return the script's environment, which marks the processes of its session."""
+        lock = os.environ.get(SUPERVISOR_VARIABLE)
+        if lock is None:
+            return os.environ
+        return {**os.environ, SUPERVISOR_VARIABLE: f"{self._session}:{lock}"}
 
     def _prepare(self) -> None:
         if self._order.timeout:
@@ -269,6 +289,22 @@ class ScriptSupervisor:
             self._close(descriptor)
 
 
+def _die_with(supervisor: int) -> Callable[[], None]:
+    """Return what makes a new child process die with its parent, `supervisor`.
+
+    It works as long as the thread lives that starts the child. A program that changes
+    its user when it starts, such as sudo, is not killed.
+    """
+    prctl = ctypes.CDLL(None).prctl
+
+    def in_child() -> None:
+        prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != supervisor:  # it died before that
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return in_child
+
+
 def _is_past(moment: float | None, now: float) -> bool:
     return moment is not None and now >= moment
 
@@ -279,7 +315,7 @@ def _is_past(moment: float | None, now: float) -> bool:
 class OutputReader:
     """Separates reports from other output, and keeps the end of the latter.
 
-    A line that begins like a report but cannot be read is kept as output and noted in
+    A line that looks like a report but is not understood is kept as output and noted in
     `unreadable`: it may have reported a failure.
     """
 
@@ -312,7 +348,7 @@ class OutputReader:
             self.keep(whole)
         if len(self._rest) > LONGEST_LINE:
             if not self._is_long:
-                self._note_unreadable(self._rest)
+                self._note_unreadable(_visible(self._rest), _TOO_LONG)
             self.keep(self._rest)
             self._rest, self._is_long = b"", True
 
@@ -329,7 +365,7 @@ class OutputReader:
 
     def _lines(self, whole: bytes) -> Iterator[dict[str, object]]:
         for line in whole[:-1].split(b"\n"):
-            report = self._report(line.strip())
+            report = self._report(_visible(line))
             if report is None:
                 self.keep(line + b"\n")
             else:
@@ -339,20 +375,24 @@ class OutputReader:
         """Parse a report; None if it is not one, or repeats an earlier one."""
         if line[:1] != b"{":
             return None
+        if len(line) > LONGEST_LINE:
+            self._note_unreadable(line, _TOO_LONG)
+            return None
         try:
-            message = json.loads(line) if len(line) <= LONGEST_LINE else None
+            message = json.loads(line)
         except (ValueError, RecursionError):
-            message = None
-        if message is None:
-            self._note_unreadable(line)
+            self._note_unreadable(line, "is not a complete JSON object")
             return None
         vm, status, detail = (
             message.get("vm"),
-            message.get("status"),
+            str(message.get("status")).lower(),
             message.get("detail"),
         )
         name = self._names.get(vm.lower()) if isinstance(vm, str) else None
         if name is None or status not in ("done", "failed"):
+            wrong = "names none of its VMs" if name is None else _STATUS
+            is_report = {"vm", "status"} <= message.keys()
+            self._note_unreadable(line, wrong, is_report=is_report)
             return None
         failed = status == "failed"
         if {(name, False), (name, failed)} & self._reported:
@@ -361,15 +401,22 @@ class OutputReader:
         text = "" if detail is None else _clean(str(detail)).strip()
         return {"vm": name, "failed": failed, "detail": text[:LONGEST_DETAIL]}
 
-    def _note_unreadable(self, line: bytes) -> None:
-        """Note why `line` cannot be read, if it begins like a report."""
-        if self.unreadable or not _LIKE_A_REPORT.match(line):
+    def _note_unreadable(
+        self, line: bytes, wrong: str, *, is_report: bool = False
+    ) -> None:
+        """Note what is `wrong` with `line`, if it `is_report` or begins like one."""
+        if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
-        wrong = "is not a complete JSON object"
-        if len(line) > LONGEST_LINE:
-            wrong = f"is longer than {LONGEST_LINE // 1024} KiB"
-        begin = _clean(line.strip()[:_MOST_QUOTED].decode(errors="replace"))
+        begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))
         self.unreadable = f"a report of the script {wrong}: {begin}"
+
+
+def _visible(line: bytes) -> bytes:
+    """Remove invisible bytes before a line, and after its last brace."""
+    match = _INVISIBLE.match(line)
+    line = line[match.end() :] if match else line
+    end = line.rfind(b"}") + 1
+    return line[:end] if _INVISIBLE.fullmatch(line, end) else line
 
 
 def _clean(text: str) -> str:

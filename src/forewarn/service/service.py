@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -377,7 +378,7 @@ class Service:
     def health(self) -> Health:
         """Return what is wrong, from memory."""
         engine = self.engine
-        return judge(
+        health = judge(
             Vitals(
                 now=time.monotonic(),
                 writes=engine.health.writes,
@@ -388,6 +389,10 @@ class Service:
                 clock_now=engine.clock.now(),
             )
         )
+        warning = getattr(self._driver, "warning", "")  # plug-ins need not have it
+        if not warning:
+            return health
+        return replace(health, warnings=[*health.warnings, warning])
 
     def ended_threads(self) -> Sequence[str]:
         """Return the threads that have ended although the service is running."""
@@ -471,7 +476,7 @@ class Service:
 
     def _open_driver_runner(self, cleanup: ExitStack) -> DriverRunner:
         config = self._config
-        driver = make_driver(driver_of(config))
+        driver = self._driver = make_driver(driver_of(config))
         open_plugin(driver, "the driver")
         cleanup.callback(close_plugin, driver, "the driver")
         return DriverRunner(

@@ -1,9 +1,12 @@
 """Tests of `forewarn serve` in this process; the end-to-end tests run the program."""
 
 import os
+import signal
 from pathlib import Path
+from threading import Event, current_thread, main_thread
 
 import pytest
+from tests.patience import PATIENCE
 
 from forewarn.cli.main import main
 from forewarn.cli.service import serve
@@ -51,6 +54,41 @@ def test_service_that_has_lost_a_thread_exits(
         main(["serve", "--store", "memory"])
     assert codes == [1]
     assert "a thread of the service has ended: timers" in caplog.text
+
+
+def test_stop_that_hangs_is_cut_short(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    left, codes = Event(), []
+
+    class HangingService(CrippledService):
+        """A service that is told to stop, and waits for its disk forever."""
+
+        def ended_threads(self) -> list[str]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return []
+
+        def __exit__(self, *exception: object) -> None:
+            codes.append(-1 if left.wait(PATIENCE) else 1)
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        left.set()
+        if current_thread() is main_thread():
+            raise _Exited
+
+    monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(service, "Service", HangingService)
+    monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_STOP_LIMIT", 0.001)
+    monkeypatch.setattr(serve, "_start_log", lambda config: None)
+    monkeypatch.setattr(os, "_exit", leave)
+    with pytest.raises(_Exited):
+        main(["serve", "--store", "memory"])
+    assert codes == [0, -1, 0]  # cut short first, and only then released
+    assert "Everything acknowledged is saved" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from threading import Event
 
 import pytest
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
@@ -482,3 +483,31 @@ def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
         connection.connection_lost(None)
 
     asyncio.run(run())
+
+
+# --- stop --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/maintenances", "/subscriptions/one"])
+def test_request_that_outlasts_the_stop_gets_503(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    has_begun, is_saved = Event(), Event()
+
+    async def save(scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun.set()
+        await run_in_threadpool(is_saved.wait, PATIENCE)  # as a commit on a slow disk
+        await respond_ok(scope, receive, send)
+
+    with ExitStack() as stack:
+        stack.callback(is_saved.set)
+        with a_plane(save) as place:
+            client = stack.enter_context(socket.create_connection(place, PATIENCE))
+            client.sendall(GET.replace(b" / ", f" {path} ".encode()))
+            assert has_begun.wait(PATIENCE)
+        head, _, body = all_of(client).decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 503 ")
+    assert "may have been saved" in body
+    fields = Parser().parsestr(head.partition("\r\n")[2])
+    assert {name: fields[name] for name in ALWAYS} == ALWAYS
+    assert not [record for record in caplog.records if record.exc_info]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import NoReturn
 
 from forewarn.cli import options
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 _FEWEST_FILES = 64  # with which everything works
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
 _CHECK = 5.0  # seconds between two checks for threads that have ended
+_STOP_LIMIT = 4.0  # seconds until a stop that hangs, as on a slow disk, is cut short
 
 
 def register(subcommands: options.Subcommands) -> None:
@@ -113,6 +115,7 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
             while not stop.wait(_CHECK):
                 if ended := service.ended_threads():
                     _give_up(ended)
+            _limit_stop()
         _exit(0)  # while further signals are still handled
 
 
@@ -120,6 +123,24 @@ def _give_up(ended: Sequence[str]) -> NoReturn:
     """End at once, as a crash does, so that the service manager starts it again."""
     _log.critical("a thread of the service has ended: %s; exiting", ", ".join(ended))
     _exit(1)
+
+
+def _limit_stop() -> None:
+    """Exit soon even if the stop hangs: what was acknowledged is committed."""
+    timer = Timer(_STOP_LIMIT, _cut_stop_short)
+    timer.daemon = True
+    with suppress(RuntimeError):  # out of threads: the stop takes as long as it takes
+        timer.start()
+
+
+def _cut_stop_short() -> None:
+    _log.warning(
+        "the stop takes more than %g s, as on a slow disk; exiting. Everything"
+        " acknowledged is saved; the last heartbeat may be missing, and some"
+        " notifications may be sent again",
+        _STOP_LIMIT,
+    )
+    _exit(0)
 
 
 def _exit(code: int) -> NoReturn:

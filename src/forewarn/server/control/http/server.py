@@ -12,7 +12,7 @@ from socket import socket
 
 import uvicorn
 import uvloop
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.core.health import ThreadHealth
 from forewarn.server.control.http.connection import (
@@ -20,12 +20,17 @@ from forewarn.server.control.http.connection import (
     ControlConnection,
     control_connection,
 )
+from forewarn.server.control.http.origin import SECURITY_HEADERS
 from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
+from forewarn.server.error_responses import refusal
 from forewarn.server.plane_thread import PlaneThread
 
 _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
 
+_UNKNOWN = (
+    "the service is stopping; the change may have been saved, so check before you retry"
+)
 _TLS_SHUTDOWN = 2.0  # seconds
 _OUT_OF_FILES = 0.1  # seconds until the next try
 
@@ -56,7 +61,7 @@ class ControlPlane:
         self._on_stop = on_stop
         self._server = _Server(
             uvicorn.Config(
-                app,
+                _StopResponse(app),
                 http=self._protocol,
                 ws="none",
                 loop="none",  # `_run` chooses it
@@ -122,6 +127,29 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _StopResponse:
+    """Responds to requests that take longer than a stop; uvicorn cancels them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def note_and_send(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note_and_send)
+        except asyncio.CancelledError:
+            if has_begun:
+                raise
+            headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
+            await refusal(scope, 503, _UNKNOWN, headers)(scope, receive, send)
 
 
 class _TlsAcceptor:
