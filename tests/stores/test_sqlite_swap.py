@@ -12,11 +12,22 @@ from pathlib import Path
 
 import pytest
 from tests.patience import PATIENCE
-from tests.stores.builders import a_seen, opened, put, sqlite_store
+from tests.stores.builders import (
+    MINUTE,
+    NOON,
+    a_fleet,
+    a_maintenance,
+    a_seen,
+    announced,
+    opened,
+    put,
+    sqlite_store,
+)
 
-from forewarn.errors import CannotStart, Unavailable
-from forewarn.stores.sqlite import Sqlite
-from forewarn.stores.sqlite_copy import copy_database, existing_database
+from forewarn.core.lifecycle.facts import OutageEnded
+from forewarn.core.outages import Outage
+from forewarn.errors import CannotStart, StoreDamaged, Unavailable
+from forewarn.stores.sqlite import Sqlite, back_up, connect
 from forewarn.stores.store import SqlStore
 
 Swap = Callable[[Path, Path], None]
@@ -194,13 +205,38 @@ def test_nothing_is_written_after_an_older_copy_was_written_over_the_file(
 
 
 def test_checkpoint_by_another_program_is_harmless(
-    path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    path = tmp_path / "new.db"
     with opened(sqlite_store(path)) as store:
-        put(store, a_seen(98))
+        put(store, a_fleet())
         _checkpoint(path)
-        assert put(store, a_seen(99)) == 12
+        assert put(store, announced(a_maintenance())) == 2
     assert "another program wrote to" in caplog.text
+
+
+def test_failure_of_the_check_is_not_taken_for_damage(tmp_path: Path) -> None:
+    path, failures = tmp_path / "new.db", [sqlite3.SQLITE_CANTOPEN]
+
+    class Unopened(sqlite3.Connection):
+        def execute(self, *_: object) -> sqlite3.Cursor:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = failures.pop()
+            raise error
+
+    def connect_or_fail(path: str) -> sqlite3.Connection:
+        return Unopened(path) if is_short and failures else connect(path)
+
+    is_short = False
+    with opened(sqlite_store(path, connect_or_fail)) as store:
+        put(store, a_fleet())
+        os.utime(path)
+        is_short = True
+        with pytest.raises(Unavailable, match="unable to open") as failed:
+            put(store, announced(a_maintenance()))
+        assert not isinstance(failed.value, StoreDamaged)
+        assert failures == []
+        assert put(store, announced(a_maintenance())) == 2
 
 
 def test_log_without_its_database_is_refused_and_kept(path: Path) -> None:
@@ -252,23 +288,80 @@ def test_store_that_all_users_could_read_keeps_only_the_group(
 # --- restored backups --------------------------------------------------------
 
 
-def test_log_left_from_another_database_is_refused(path: Path, tmp_path: Path) -> None:
-    log = path.with_name("forewarn.db-wal")
+def an_outage() -> OutageEnded:
+    return OutageEnded(at=NOON, outage=Outage(since=NOON - MINUTE, until=NOON))
+
+
+def announce(store: SqlStore, *numbers: int) -> None:
+    put(store, *(announced(a_maintenance(f"M{number}")) for number in numbers))
+
+
+def restored_while_running(folder: Path, *, is_checkpointed: bool = False) -> Path:
+    """Copy a backup with M1 over a store in use that has M1 and M2."""
+    path = folder / "new.db"
     with opened(sqlite_store(path)) as store:
-        backup = tmp_path / "backup.db"
-        with existing_database(str(path)) as source:
-            copy_database(source, backup)
-        put(store, a_seen(99))
-        kept = log.read_bytes()
-    shutil.copy(backup, path)
-    log.write_bytes(kept)
-    assert "does not belong to" in refusal(path)
-    with pytest.raises(CannotStart, match="does not belong to"):
+        put(store, a_fleet())
+        announce(store, 1)
+        back_up(str(path), folder / "backup.db")
+        if is_checkpointed:
+            put(store, an_outage())
+            _checkpoint(path)
+        announce(store, 2)
+        shutil.copy(folder / "backup.db", path)
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match=r"commits are only in .*-wal"):
+                announce(store, 3)
+    return path
+
+
+def announced_in(path: Path) -> set[str]:
+    with opened(sqlite_store(path)) as store, store.snapshot() as snapshot:
+        return {*snapshot.slice(None).maintenances}
+
+
+def files_of(path: Path) -> list[bytes]:
+    log = path.with_name(f"{path.name}-wal")
+    return [file.read_bytes() for file in (path, log)]
+
+
+def test_commits_survive_a_backup_copied_over_the_file_in_use(tmp_path: Path) -> None:
+    path = restored_while_running(tmp_path)
+    before, log = files_of(path), path.with_name("new.db-wal")
+    message = refusal(path)
+    assert "delete" not in message
+    assert "`forewarn store backup FILE`" in message
+    with pytest.raises(CannotStart, match="is a backup"):
         Sqlite(str(path)).revision()
-    assert log.read_bytes() == kept
-    log.unlink()
+    both = tmp_path / "both.db"
+    back_up(str(path), both)
+    assert files_of(path) == before
+    assert announced_in(both) == {"M1", "M2"}
+    log.rename(tmp_path / "moved-away")
+    assert announced_in(path) == {"M1"}
+
+
+def test_backup_is_not_combined_with_a_log_that_does_not_continue_it(
+    tmp_path: Path,
+) -> None:
+    path = restored_while_running(tmp_path, is_checkpointed=True)
+    before = files_of(path)
+    with pytest.raises(Unavailable, match=r"do not belong together.*move .* away"):
+        back_up(str(path), tmp_path / "both.db")
+    assert files_of(path) == before
+    assert not (tmp_path / "both.db").exists()
+
+
+def test_refused_start_leaves_the_log_alone(path: Path, older: Path) -> None:
+    del older  # the fixture adds entries
     with opened(sqlite_store(path)) as store:
-        assert len(store.facts(0, 100)) == 10
+        put(store, a_seen(99))
+        file, log = files_of(path)
+    middle = len(file) // 8192 * 4096
+    file = file[:middle] + b"x" * 256 + file[middle + 256 :]
+    path.write_bytes(file)
+    path.with_name("forewarn.db-wal").write_bytes(log)
+    assert "is damaged" in refusal(path)
+    assert files_of(path) == [file, log]
 
 
 def test_log_left_after_a_copied_file_was_restored_is_noticed(

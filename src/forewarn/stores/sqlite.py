@@ -10,17 +10,27 @@ from itertools import count
 from pathlib import Path
 from queue import Empty, LifoQueue
 from threading import RLock
-from urllib.parse import quote
 
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 
 from forewarn.errors import CannotStart, StoreDamaged, Unavailable
 from forewarn.stores import schema, tables
-from forewarn.stores.consistency import find_losses
+from forewarn.stores.consistency import find_losses, find_problems
 from forewarn.stores.database import Cursor, StatementRunner
-from forewarn.stores.sqlite_copy import copy_database, existing_database, quick_check
-from forewarn.stores.sqlite_file import DatabaseFile
+from forewarn.stores.sqlite_copy import (
+    copy_database,
+    existing_database,
+    quick_check,
+    read_only_uri,
+    writable_uri,
+)
+from forewarn.stores.sqlite_file import (
+    DatabaseFile,
+    has_other_log,
+    kept_position,
+    log_of,
+)
 
 Connect = Callable[[str], sqlite3.Connection]
 
@@ -33,6 +43,10 @@ _LARGE = 256 * 1024 * 1024  # bytes
 #: operating system caches the file anyway.
 _CACHE = 256  # KiB
 
+#: Longer journals are not replayed when another program wrote to the file: 20,000
+#: entries take half a second.
+_REPLAYED = 20_000
+
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _RESTORE = "restore a backup; `forewarn store check` shows more"
@@ -42,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 def connect(path: str) -> sqlite3.Connection:
     """Connect to `MEMORY`, or to the existing database file `path`."""
-    name = path if path == MEMORY else f"file:{quote(os.path.abspath(path))}?mode=rw"
+    name = path if path == MEMORY else writable_uri(path)
     return sqlite3.connect(
         name, isolation_level=None, check_same_thread=False, uri=path != MEMORY
     )
@@ -50,7 +64,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 def file_bytes(path: str) -> int | None:
     """Return the size of the database and its log; None if it cannot be read."""
-    log = f"{path}-wal"  # exists only while a connection is open
+    log = log_of(path)  # exists only while a connection is open
     try:
         return sum(
             os.path.getsize(name) for name in (path, log) if os.path.exists(name)
@@ -88,15 +102,19 @@ class Sqlite:
             _prepare(self._writer)
             damage = self._file and _quick_check(self._file, self._writer)
             if damage:
+                self._damage = damage
                 raise CannotStart(f"{self._path} is damaged: {damage}; {_RESTORE}")
             report = self._create_or_upgrade()
             loss = self._find_loss(self._writer)
             if loss is not None:
+                self._damage = loss
                 raise CannotStart(f"{self._path} has lost data: {loss}; {_RESTORE}")
             if self._file is not None:
                 self._file.remember(self._position)
             return report
         except (sqlite3.Error, Unavailable) as error:
+            if _is_damage(error):
+                self._damage = str(error)
             self.close()
             remedy = f"; {_RESTORE}" if _is_damage(error) else ""
             raise CannotStart(
@@ -110,16 +128,26 @@ class Sqlite:
         """Do nothing: there is no server that could hang."""
 
     def close(self) -> None:
-        """Disconnect and unlock the file."""
+        """Disconnect and unlock the file.
+
+        The log is not written into a damaged file: it may hold all that is left.
+        """
         with self._lock:
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
-            with suppress(Empty):
-                while True:
-                    self._idle.get_nowait().close()
+            if self._damage is None or self._writer is None:
+                self._disconnect()
+            else:
+                with _last_connection(self._path):
+                    self._disconnect()
             if self._file is not None:
                 self._file.unlock()
+
+    def _disconnect(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
 
     def revision(self) -> str:
         """Return the revision, even if a service is running."""
@@ -213,31 +241,51 @@ class Sqlite:
         """Raise `Unavailable` if another program has destroyed or replaced the file."""
         if self._file is None:
             return
-        if self._damage is None and self._file.is_overwritten():
-            self._file.refuse_replaced()
-            self._damage = self._find_damage(self._file)
-            if self._damage is None:
-                self._file.note_commit(self._position)
-                _log.warning("another program wrote to %s", self._path)
-            else:
-                _log.error("%s is damaged: %s; %s", self._path, self._damage, _RESTORE)
+        if self._damage is None:
+            self._damage = self._find_overwriting(self._file)
         if self._damage is not None:
-            raise Unavailable(
-                f"the store cannot be written: another program wrote to {self._path},"
-                f" and {self._damage}; {_RESTORE}"
+            raise StoreDamaged(f"the store cannot be written: {self._damage}")
+
+    def _find_overwriting(self, file: DatabaseFile) -> str | None:
+        """Describe what another program did to the file; None if that is harmless."""
+        if file.is_backup():
+            log = log_of(self._path)
+            return (
+                f"another program copied a backup over {self._path}, and the latest"
+                f" commits are only in {log}; keep it, stop forewarn, and combine the"
+                " two with `forewarn store backup FILE`"
             )
+        if not file.is_overwritten():
+            return None
+        file.refuse_replaced()
+        damage = self._find_damage(file)
+        if damage is not None:
+            return f"another program wrote to {self._path}, and {damage}; {_RESTORE}"
+        file.note_commit(self._position)
+        _log.warning("another program wrote to %s; nothing is missing", self._path)
+        return None
 
     def _find_damage(self, file: DatabaseFile) -> str | None:
         """Look at the file as it is on disk, without what connections remember."""
         with closing(self._connect(self._path)) as fresh:
             try:
-                damage = _quick_check(file, fresh) or self._find_loss(fresh)
-                (position,) = fresh.execute("SELECT position FROM counter").fetchone()
+                return _quick_check(file, fresh) or self._find_difference(fresh)
             except sqlite3.DatabaseError as error:
-                return str(error)
-        if damage is None and int(position) < self._position:
+                if _is_damage(error):
+                    return str(error)
+                raise  # says nothing about the file, so it is checked again
+
+    def _find_difference(self, connection: sqlite3.Connection) -> str | None:
+        loss = self._find_loss(connection)
+        if loss is not None:
+            return loss
+        (position,) = connection.execute("SELECT position FROM counter").fetchone()
+        if int(position) < self._position:
             return f"it went back from position {self._position} to {position}"
-        return damage
+        if int(position) > _REPLAYED:
+            return None
+        with closing(connection.cursor()) as cursor:
+            return next(iter(find_problems(cursor, self.dialect)), None)
 
     def _find_loss(self, connection: sqlite3.Connection) -> str | None:
         with closing(connection.cursor()) as cursor:
@@ -284,6 +332,52 @@ class Sqlite:
             return copy
         os.unlink(copy)
         return earlier
+
+
+def back_up(path: str, target: Path) -> None:
+    """Copy the database at `path` to the new file `target`; it may be in use.
+
+    A backup that was copied over a database is combined with the log of that database,
+    if the result lacks nothing. Neither file is changed.
+    """
+    if not has_other_log(path):
+        Sqlite(path).revision()  # refuses databases of other programs
+        with existing_database(path) as source:
+            copy_database(source, target)
+        return
+
+    def refuse_mixture(copy: sqlite3.Connection) -> None:
+        problem = _mixture(copy, kept_position(path))
+        if problem is not None:
+            log = log_of(path)
+            raise Unavailable(
+                f"{path} and {log} do not belong together: {problem}; to use {path}"
+                f" alone, move {log} away"
+            )
+
+    with existing_database(path, with_other_log=True) as source:
+        copy_database(source, target, refuse_mixture)
+
+
+def _mixture(copy: sqlite3.Connection, last: int) -> str | None:
+    """Describe what is wrong with a combined database; None if nothing is."""
+    with closing(copy.cursor()) as cursor:
+        problem = next(iter(find_problems(cursor, _DIALECT)), None)
+        if problem is not None:
+            return problem
+        (position,) = cursor.execute("SELECT position FROM counter").fetchone()
+    if int(position) < last:
+        return f"they end at position {position} of the journal instead of {last}"
+    return None
+
+
+@contextmanager
+def _last_connection(path: str) -> Iterator[None]:
+    """Keep a connection that cannot write open until all others are closed."""
+    with closing(sqlite3.connect(read_only_uri(path), uri=True)) as last:
+        with suppress(sqlite3.Error):
+            last.execute("SELECT 1 FROM sqlite_master").fetchone()
+        yield
 
 
 def _table_names(cursor: Cursor) -> Collection[str]:

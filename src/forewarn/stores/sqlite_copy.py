@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import mkstemp
@@ -15,13 +15,20 @@ _PAGES = 1000  # between two chances to interrupt
 
 
 @contextmanager
-def existing_database(path: str) -> Iterator[sqlite3.Connection]:
-    """Connect to an existing database, even if a service is using it."""
+def existing_database(
+    path: str, *, with_other_log: bool = False
+) -> Iterator[sqlite3.Connection]:
+    """Connect to an existing database, even if a service is using it.
+
+    A backup next to the log of another database is refused, or combined with it
+    `with_other_log`, without changing either file.
+    """
     problem = _problem(path)
     if problem is not None:
         raise Unavailable(f"{path} {problem}, or choose another file with --store")
-    refuse_other_log(path)
-    uri = f"file:{quote(os.path.abspath(path))}?mode=rw"
+    if not with_other_log:
+        refuse_other_log(path)
+    uri = read_only_uri(path) if with_other_log else writable_uri(path)
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as database:
             yield database
@@ -30,6 +37,19 @@ def existing_database(path: str) -> Iterator[sqlite3.Connection]:
             f"{path} cannot be used as a database: {error}; restore a backup, or choose"
             " another file with --store"
         ) from error
+
+
+def writable_uri(path: str) -> str:
+    """Return the URI of an existing database."""
+    return f"file:{quote(os.path.abspath(path))}?mode=rw"
+
+
+def read_only_uri(path: str) -> str:
+    """Return the URI of a database for connections that never write the log into it.
+
+    Others do that when the last one is closed.
+    """
+    return f"file:{quote(os.path.abspath(path))}?mode=ro"
 
 
 def _problem(path: str) -> str | None:
@@ -49,10 +69,15 @@ def quick_check(database: sqlite3.Connection) -> str:
     return str(result).rpartition("\n")[2]
 
 
-def copy_database(source: sqlite3.Connection, target: Path) -> None:
+def copy_database(
+    source: sqlite3.Connection,
+    target: Path,
+    check: Callable[[sqlite3.Connection], None] = lambda copy: None,
+) -> None:
     """Copy the database to the new file `target`, even while others write to it.
 
-    Raise `Unavailable` if that fails; an incomplete `target` never exists.
+    Raise `Unavailable` if that fails; `check` may raise it to reject the copy. An
+    incomplete `target` never exists.
     """
     try:
         if os.path.lexists(target):
@@ -60,7 +85,7 @@ def copy_database(source: sqlite3.Connection, target: Path) -> None:
         number, name = mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(number)
         try:
-            _copy(source, name)
+            _copy(source, name, check)
             _sync(name)
             os.rename(name, target)
         finally:
@@ -73,7 +98,9 @@ def copy_database(source: sqlite3.Connection, target: Path) -> None:
         raise Unavailable(f"{target} cannot be written: {error}") from error
 
 
-def _copy(source: sqlite3.Connection, name: str) -> None:
+def _copy(
+    source: sqlite3.Connection, name: str, check: Callable[[sqlite3.Connection], None]
+) -> None:
     source.execute("BEGIN")
     try:
         source.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -83,10 +110,13 @@ def _copy(source: sqlite3.Connection, name: str) -> None:
             source.backup(copy, pages=_PAGES, progress=lambda *_: None)
             copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` relies on it
             result = quick_check(copy)
+            if result != "ok":
+                raise Unavailable(
+                    f"the database is damaged: {result}; restore a backup"
+                )
+            check(copy)
     finally:
         source.rollback()
-    if result != "ok":
-        raise Unavailable(f"the database is damaged: {result}; restore a backup")
 
 
 def _sync(path: str | Path) -> None:

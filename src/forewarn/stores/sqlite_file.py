@@ -15,6 +15,8 @@
    time between two of them means that another program wrote to it.
 5. The lock file holds the journal's position after the last commit, so that a start on
    an older copy, or on a database whose log was deleted, can be reported.
+6. A backup does not use a log. A log next to one is of the database that was there
+   before, and may hold the only copy of acknowledged commits: it is never deleted.
 """
 
 import fcntl
@@ -29,7 +31,8 @@ from forewarn.errors import CannotStart, Unavailable
 
 _SUFFIXES = ("-wal", "-shm")  # of the files that SQLite adds
 _DIGITS = 20  # of a position in the lock file
-_WAL_MODE = b"\2\2"  # bytes 18 and 19 of a database that uses a log
+_MODE_AT = 18  # the offset of the mode in a database
+_WAL_MODE = b"\2\2"  # of a database that uses a log
 
 _Identity = tuple[int, int]  # device and inode
 
@@ -50,6 +53,7 @@ class DatabaseFile:
         self._identity: _Identity | None = None  # None unless it is locked
         self._files: dict[str, _Identity] = {}  # by path
         self._written: tuple[int, int] | None = None  # size and time after a commit
+        self._mode = b""  # whether it uses a log, as the file says
 
     def lock(self) -> None:
         """Lock the database, and create the file if there is none.
@@ -101,13 +105,14 @@ class DatabaseFile:
         """
         paths = [self._path, *(f"{self._real}{suffix}" for suffix in _SUFFIXES)]
         self._files = {path: _identity(path) for path in paths}
+        self._mode = self._read_mode()
         self._make_private()
-        kept = os.pread(self._descriptors[0], _DIGITS, 0)
-        if kept.isdigit() and int(kept) > position:
+        kept = _position(os.pread(self._descriptors[0], _DIGITS, 0))
+        if kept > position:
             _log.warning(
                 "%s went back from position %d of the journal to %d, as after the"
                 " restore of a backup; later entries are lost",
-                *(self._path, int(kept), position),
+                *(self._path, kept, position),
             )
         self.note_commit(position)
 
@@ -138,9 +143,16 @@ class DatabaseFile:
         status = os.fstat(self._descriptors[-1])
         return self._written not in (None, (status.st_size, status.st_mtime_ns))
 
+    def is_backup(self) -> bool:
+        """Whether another program copied a backup over the database."""
+        return bool(self._files) and self._read_mode() != self._mode
+
     def size(self) -> int:
         """Return the size of the database in bytes."""
         return os.fstat(self._descriptors[-1]).st_size
+
+    def _read_mode(self) -> bytes:
+        return os.pread(self._descriptors[-1], 2, _MODE_AT)
 
     def _open_and_lock(self, path: str) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -173,23 +185,47 @@ class DatabaseFile:
             _log.warning("all users could read %s; they no longer can", self._path)
 
 
-def refuse_other_log(path: str) -> None:
-    """Raise `CannotStart` for the log of another database: SQLite would mix the two.
+def has_other_log(path: str) -> bool:
+    """Whether a backup is at `path`, next to the log of the database it replaced.
 
     Our copies do not use a log until a service opens them.
     """
-    real = os.path.realpath(path)
+    if _size(path) == 0 or _size(log_of(path)) == 0:
+        return False
     with _gate:
-        if _size(real) == 0 or _identity(real) in _locked:
-            return
-        with open(real, "rb") as file:
-            mode = file.read(20)[18:]
-    log = f"{real}-wal"
-    if mode != _WAL_MODE and _size(log) > 0:
+        if _identity(path) in _locked:
+            return False
+        with open(path, "rb") as file:
+            file.seek(_MODE_AT)
+            return file.read(2) != _WAL_MODE
+
+
+def refuse_other_log(path: str) -> None:
+    """Raise `CannotStart` for the log of another database: SQLite would mix the two."""
+    if has_other_log(path):
+        log = log_of(path)
         raise CannotStart(
-            f"{log} does not belong to {path}, which is a backup; delete {log} and"
-            f" {real}-shm"
+            f"{path} is a backup, and {log} holds commits of the database that was"
+            " there before; to keep those that the backup lacks, combine the two with"
+            f" `forewarn store backup FILE`; to do without them, move {log} away"
         )
+
+
+def log_of(path: str) -> str:
+    """Return the path of the log of the database at `path`."""
+    return f"{os.path.realpath(path)}-wal"
+
+
+def kept_position(path: str) -> int:
+    """Return the position after the last commit at `path`; 0 if it is not known."""
+    try:
+        return _position(Path(f"{os.path.realpath(path)}-lock").read_bytes()[:_DIGITS])
+    except OSError:
+        return 0
+
+
+def _position(kept: bytes) -> int:
+    return int(kept) if kept.isdigit() else 0
 
 
 def _identity(place: str | int) -> _Identity:

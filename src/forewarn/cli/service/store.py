@@ -141,11 +141,9 @@ def _backup(args: argparse.Namespace) -> int:
 
         command = dump_command(url, args.file)
         raise InvalidInput(f"back up PostgreSQL with its own command: {command}")
-    from forewarn.stores.sqlite_copy import copy_database, existing_database
+    from forewarn.stores.sqlite import back_up
 
-    database.revision()  # refuses databases of other programs
-    with existing_database(database.name) as source:
-        copy_database(source, target)
+    back_up(database.name, target)
     write(f"copied {database.name} to {target}: {target.stat().st_size:,} bytes")
     return 0
 
