@@ -12,7 +12,9 @@
     │   ├── TooLate         the maintenance is past the phase where this is possible
     │   ├── TooMany         a VM or group has as many operations as it may have
     │   └── InUse           a live event depends on the thing to be changed
+    ├── Throttled           a token has as much as it may have; try again later
     ├── Unavailable         the store cannot be written right now; try again
+    │   ├── Crowded         too many others write; the store works
     │   ├── NotApplied      the connection broke before the commit; nothing was done
     │   └── StoreDamaged    the store has lost data; trying again does not help
     ├── Undelivered         a notification was not accepted; it is sent again
@@ -96,8 +98,16 @@ class InUse(Conflict):
     """A live event depends on the thing to be changed."""
 
 
+class Throttled(ForewarnError):
+    """A token has as many waiting commands or idempotency keys as it may have."""
+
+
 class Unavailable(ForewarnError):
     """The store cannot be written right now."""
+
+
+class Crowded(Unavailable):
+    """Too many others write; the store itself works."""
 
 
 class NotApplied(Unavailable):

@@ -1,12 +1,18 @@
 """Approvals: by a VM, all or nothing; by the operator, one event."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from tests.engine.support.system import (
     MINUTE,
     NOON,
     System,
     a_reboot,
+    a_system,
 )
+from tests.stores.builders import sqlite_store
+from tests.stores.watched_store import watched
 
 from forewarn.core.lifecycle.facts import Approved, Started
 from forewarn.core.lifecycle.model import Phase, Via
@@ -189,3 +195,23 @@ def test_if_none_can_be_approved_nothing_is_written(system: System) -> None:
         is_seen=lambda event: False,
     )
     assert len(system.journal()) == before
+
+
+def test_many_events_are_found_with_one_query(tmp_path: Path) -> None:
+    statements: list[str] = []
+    store = sqlite_store(tmp_path / "forewarn.db", watched(statements.append))
+    store.open()
+    with closing(store):
+        system = a_system(store)
+        known = system.announce(a_reboot("web-0")).events[0].id
+        unknown = [f"NO-EVENT-{number}" for number in range(100)]
+        queries = []
+        for ids in (unknown, [known, *unknown[1:]]):
+            statements.clear()
+            results = approve_each(
+                system.engine, ids, by="ops", via=Via.ARM, is_seen=lambda event: True
+            )
+            assert len(results) == 100
+            queries.append(sum("events.id" in statement for statement in statements))
+        assert queries == [1, 2]  # the second time, once more in the transaction
+        assert len(system.facts(Approved)) == 1

@@ -1,6 +1,7 @@
 """Idempotency keys: repeated requests are carried out once."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +20,9 @@ from tests.engine.support.system import (
 
 from forewarn.core.lifecycle.facts import Announced, WorkEnded
 from forewarn.core.lifecycle.model import Maintenance, Phase
-from forewarn.engine.idempotency import IdempotencyKey
-from forewarn.errors import InvalidInput, Repeated, TooLate
+from forewarn.engine.idempotency import IdempotencyKey, Receipts
+from forewarn.engine.write_queue import WriteRank
+from forewarn.errors import InvalidInput, Repeated, Throttled, TooLate
 from forewarn.ports import Snapshot
 
 _T = TypeVar("_T")
@@ -170,3 +172,34 @@ def test_a_repeated_request_loses_no_observations(system: System) -> None:
     )
     system.engine.beat()
     assert system.fleet().groups["web"].last_request == NOON
+
+
+def test_an_approval_that_changes_nothing_is_not_remembered(system: System) -> None:
+    event = system.announce(a_reboot("web-0")).events[0].id
+    system.engine.approve(event, by="ops")
+    for key in ("K0", "K1", "K1"):
+        system.engine.approve(event, by="ops", once=once(key))
+    with system.store.snapshot() as snapshot:
+        assert [snapshot.receipt(key) for key in ("K0", "K1")] == [None, None]
+
+
+def test_a_token_has_a_limited_number_of_keys(system: System) -> None:
+    def announce(key: str, holder: str = "T") -> object:
+        return system.engine.announce(
+            a_reboot("web-0"), by="ops", once=replace(once(key), holder=holder)
+        )
+
+    system.engine.receipts = Receipts(most=2)
+    announce("K0")
+    announce("K1")
+    with (
+        system.engine.write_queue.turn(WriteRank.SERVICE, "another"),
+        pytest.raises(Throttled, match="2 Idempotency-Keys"),
+    ):
+        announce("K2")
+    repeated(lambda: announce("K0"))
+    announce("K3", holder="another")
+    assert len(system.facts(Announced)) == 3
+    assert system.engine.receipts.refused == 1
+    system.advance.by(25 * HOUR)
+    announce("K2")

@@ -4,7 +4,9 @@
    and wakes the readers of the journal after the commit (`writing` and `decide`).
 2. A step that unblocks maintenance of other groups is followed by a step there, in the
    same transaction.
-3. The receipt of an idempotency key is saved in the transaction of its command.
+3. The receipt of an idempotency key is saved in the transaction of its command. An
+   approval that changes nothing has none: a repeat cannot change anything either.
+4. What a group's token cannot do is refused on a snapshot, without a turn to write.
 """
 
 import uuid
@@ -20,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial, wraps
+from threading import Lock
 from typing import ParamSpec, TypeAlias, TypeVar
 
 from forewarn.core.fleet import VM, audience_of
@@ -37,7 +40,7 @@ from forewarn.core.lifecycle.settlement import (
 )
 from forewarn.engine.health import HealthMonitor
 from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
-from forewarn.engine.idempotency import IdempotencyKey, keep_receipt, refuse_repeated
+from forewarn.engine.idempotency import IdempotencyKey, Receipts, refuse_repeated
 from forewarn.engine.lookup import (
     find_event,
     find_maintenance,
@@ -53,7 +56,7 @@ from forewarn.engine.observations import (
     revoke_tokens_of,
 )
 from forewarn.engine.write_queue import WriteQueue, WriteRank
-from forewarn.errors import NotApplied, Repeated, Unavailable
+from forewarn.errors import Crowded, NotApplied, Repeated, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
 #: The stored setting with the time of the manual clock.
@@ -65,6 +68,12 @@ SERVICE = "forewarn"
 #: A command of the core, and one on the maintenance with an id; other arguments bound.
 Command: TypeAlias = Callable[[Slice, Context], Step]
 CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
+
+#: Writes that change nothing somebody asked to change.
+_UNANSWERED = (WriteRank.SERVICE, WriteRank.OBSERVATION)
+
+#: How long a reader waits while another one saves the observations, in seconds.
+_READERS_PATIENCE = 1.0
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -116,6 +125,8 @@ class Engine:
         self.observations = observations
         self.new_id = new_id
         self.write_queue = WriteQueue()
+        self.receipts = Receipts()
+        self._observation_lock = Lock()
         self.health = health or HealthMonitor(clock)
         self._after_commit = after_commit
         self._on_doubt = on_doubt
@@ -138,7 +149,7 @@ class Engine:
             groups, command = self.announcement(transaction, order)
             step = self.decide(transaction, context, groups, command)
             maintenances = announced(step)
-            keep_receipt(transaction, once, maintenances, context.now)
+            self.receipts.keep(transaction, once, maintenances, context.now)
         return maintenances
 
     def announcement(
@@ -163,7 +174,7 @@ class Engine:
         if not are_shown:
             with self.store.snapshot() as snapshot:
                 _find_approvable(snapshot, vm_name, event_ids)
-        with self.writing(vm_name, rank=WriteRank.POLL) as (transaction, context):
+        with self.writing(vm_name, rank=WriteRank.VM) as (transaction, context):
             vm, maintenances = _find_approvable(transaction, vm_name, event_ids)
             self.decide(
                 transaction,
@@ -184,9 +195,11 @@ class Engine:
     ) -> Maintenance:
         """Approve one event; if `group` is given, only an event of that group."""
         event_id = event_id.upper()
-        with self.writing(by, once) as (transaction, context):
-            maintenance, _ = find_event(transaction, event_id, group=group)
-            commands.check_is_live(maintenance, event_id)
+        if group is not None:
+            self.check_first(partial(_find_live, event_id=event_id, group=group), once)
+        rank = command_rank(group)
+        with self.writing(by, once, rank=rank) as (transaction, context):
+            maintenance = _find_live(transaction, event_id, group)
             self.decide(
                 transaction,
                 context,
@@ -194,7 +207,8 @@ class Engine:
                 partial(commands.approve, event_ids=[event_id], via=via),
             )
             after = find_maintenance(transaction, event_id)
-            keep_receipt(transaction, once, after, context.now)
+            if after != maintenance:  # approved before: a repeat can change nothing
+                self.receipts.keep(transaction, once, after, context.now)
         return after
 
     # --- other commands ------------------------------------------------------
@@ -246,7 +260,7 @@ class Engine:
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, context, maintenance, command)
             after = find_maintenance(transaction, maintenance.id)
-            keep_receipt(transaction, once, after, context.now)
+            self.receipts.keep(transaction, once, after, context.now)
         return after
 
     # --- polls and time ------------------------------------------------------
@@ -254,7 +268,7 @@ class Engine:
     @retried
     def listen(self, groups: Iterable[str]) -> None:
         """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
-        with self.writing(rank=WriteRank.POLL) as (transaction, context):
+        with self.writing(rank=WriteRank.VM) as (transaction, context):
             existing = transaction.part_of_fleet(groups=groups).groups
             command = partial(commands.listen, groups=existing)
             self.decide(transaction, context, existing, command)
@@ -293,7 +307,7 @@ class Engine:
         """Save the time of the manual clock."""
         with self.writing(once=once) as (transaction, context):
             transaction.keep(CLOCK, moment.isoformat())
-            keep_receipt(transaction, once, moment, context.now)
+            self.receipts.keep(transaction, once, moment, context.now)
 
     def refuse_repeated(self, once: IdempotencyKey[_T] | None) -> None:
         """Raise `Repeated` if the request was handled before; change nothing."""
@@ -301,11 +315,33 @@ class Engine:
             with self.store.snapshot() as snapshot:
                 refuse_repeated(snapshot, once, self.now(snapshot))
 
+    def check_first(
+        self, check: Callable[[Snapshot], object], once: IdempotencyKey[_T] | None
+    ) -> None:
+        """Run `check` without a turn to write, unless the request was handled before.
+
+        The check is for refusals that need no write. Those that a later write makes
+        necessary must be found in the transaction.
+        """
+        with self.store.snapshot() as snapshot:
+            if once is None or snapshot.receipt(once.key) is None:
+                check(snapshot)
+
     def save_observations(self) -> None:
-        """Save the pending observations, if the store is available."""
-        if self.observations.has_any:
-            with suppress(Unavailable), self.writing():
-                pass
+        """Save the pending observations for a reader, if the store is available.
+
+        However many readers there are, one of them writes.
+        """
+        if not self.observations.has_any:
+            return
+        if not self._observation_lock.acquire(timeout=_READERS_PATIENCE):
+            return
+        try:
+            if self.observations.has_any:  # the reader before may have saved them
+                with suppress(Unavailable), self.writing(rank=WriteRank.OBSERVATION):
+                    pass
+        finally:
+            self._observation_lock.release()
 
     # --- transactions --------------------------------------------------------
 
@@ -319,10 +355,11 @@ class Engine:
     ) -> Iterator[tuple[Transaction, Context]]:
         """Open a transaction with the pending observations; wake readers after it.
 
-        Without a `rank`, commands of the service itself go before those of others.
+        Without a `rank`, the command is one of the service itself, or an operator's.
         """
         if rank is None:
-            rank = WriteRank.SERVICE if by == SERVICE else WriteRank.COMMAND
+            rank = WriteRank.SERVICE if by == SERVICE else WriteRank.OPERATOR
+        self._refuse_excess(once)
         batch, before = Batch(), 0
         try:
             with (
@@ -344,7 +381,7 @@ class Engine:
                 after, last_at = transaction.position(), transaction.last_at()
         except BaseException as error:
             self.observations.give_back(batch)
-            if isinstance(error, Unavailable):
+            if isinstance(error, Unavailable) and not isinstance(error, Crowded):
                 self._fail_write(error)
             elif isinstance(error, Repeated):
                 self._wake(before, rank)
@@ -353,15 +390,19 @@ class Engine:
         if outage is not None:
             warn_of_outage(outage)
         # A command that changes nothing relies on a commit that may not be visible yet.
-        if after != before or self.is_in_doubt or rank is not WriteRank.SERVICE:
+        if after != before or self.is_in_doubt or rank not in _UNANSWERED:
             self.is_in_doubt = False
             self._wake(after, rank)
+
+    def _refuse_excess(self, once: IdempotencyKey[_T] | None) -> None:
+        if once is not None and self.receipts.is_full(once.holder, self.clock.now()):
+            self.check_first(self.receipts.refuse, once)
 
     def _wake(self, position: int, rank: WriteRank) -> None:
         try:
             self._after_commit(position)
         except Unavailable:
-            if rank is not WriteRank.SERVICE:  # which responds to nobody
+            if rank not in _UNANSWERED:
                 raise
 
     def _fail_write(self, error: Unavailable) -> None:
@@ -472,6 +513,18 @@ def announced(step: Step) -> Sequence[Maintenance]:
         if maintenance.id in ids
     ]
     return sorted(created, key=lambda maintenance: maintenance.not_before)
+
+
+def command_rank(group: str | None) -> WriteRank:
+    """Return the rank of a command; `group` is that of the caller's token, if any."""
+    return WriteRank.OPERATOR if group is None else WriteRank.TENANT
+
+
+def _find_live(snapshot: Snapshot, event_id: str, group: str | None) -> Maintenance:
+    """Return the maintenance of an event that can be approved."""
+    maintenance, _ = find_event(snapshot, event_id, group=group)
+    commands.check_is_live(maintenance, event_id)
+    return maintenance
 
 
 def _find_approvable(

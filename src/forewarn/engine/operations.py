@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from threading import Lock
 from typing import TypeAlias
 
 from forewarn.core.fleet import VM
@@ -25,11 +26,17 @@ from forewarn.core.lifecycle.model import (
 )
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.settlement import Context, Step
-from forewarn.engine.engine import Engine, announced
-from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
+from forewarn.engine.engine import (
+    Command,
+    Engine,
+    announced,
+    command_rank,
+    load_and_decide,
+)
+from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.lookup import every, find_host, find_vm
 from forewarn.errors import ForewarnError, NotFound, TooLate, TooMany
-from forewarn.ports import Transaction
+from forewarn.ports import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,7 @@ class Operations:
     def __init__(self, engine: Engine) -> None:
         """Run commands on `engine`."""
         self._engine = engine
+        self._lock = Lock()  # guards what follows
         #: How many operations were refused, by the limit that was reached.
         self.refused = Counter({"vm": 0, "group": 0})
 
@@ -69,8 +77,9 @@ class Operations:
         """
         announcements.check_order(order)
         engine = self._engine
-        with engine.writing(by, once) as (transaction, context):
-            vms = [find_vm(transaction, name, group=group) for name in order.vms]
+
+        def decision(snapshot: Snapshot) -> tuple[Collection[str], Command]:
+            vms = [find_vm(snapshot, name, group=group) for name in order.vms]
             command = partial(
                 operations.operate,
                 operation=operation,
@@ -78,14 +87,24 @@ class Operations:
                 vms=vms,
                 by_group=group is not None,
             )
-            groups = {vm.group for vm in vms}
-            try:
-                step = engine.decide(transaction, context, groups, command)
-            except TooMany as error:
-                self.refused[error.per] += 1  # one writer at a time
-                raise
-            maintenances = announced(step)
-            keep_receipt(transaction, once, maintenances, context.now)
+            return {vm.group for vm in vms}, command
+
+        def check(snapshot: Snapshot) -> None:
+            context = engine.context(snapshot, by, engine.new_id)
+            load_and_decide(snapshot, context, *decision(snapshot))
+
+        try:
+            if group is not None:
+                engine.check_first(check, once)
+            rank = command_rank(group)
+            with engine.writing(by, once, rank=rank) as (transaction, context):
+                step = engine.decide(transaction, context, *decision(transaction))
+                maintenances = announced(step)
+                engine.receipts.keep(transaction, once, maintenances, context.now)
+        except TooMany as error:
+            with self._lock:
+                self.refused[error.per] += 1
+            raise
         return maintenances
 
     def maintain(
@@ -153,7 +172,7 @@ class Operations:
                 maintenance for maintenance in after if maintenance.cause in concerns
             ]
             result = HostResult(announced=announced(step), concerned=changed or same)
-            keep_receipt(transaction, once, result, context.now)
+            engine.receipts.keep(transaction, once, result, context.now)
         return result
 
 
@@ -164,18 +183,20 @@ def approve_each(
     by: str,
     via: Via,
     is_seen: Callable[[Event], bool],
+    group: str | None = None,
 ) -> Mapping[str, ForewarnError | None]:
     """Approve those of `event_ids` that can be, and return the error of each other.
 
-    An event for which `is_seen` is false is reported as not found.
+    An event for which `is_seen` is false is reported as not found. If none can be
+    approved, there is no turn to write. `group` is that of the caller's token, if any.
     """
-    with engine.writing(by) as (transaction, context):
-        results = {name: _find(transaction, name, is_seen) for name in event_ids}
-        good = {
-            event: result
-            for event, result in results.items()
-            if isinstance(result, Maintenance)
-        }
+    with engine.store.snapshot() as snapshot:
+        results = _find_each(snapshot, event_ids, is_seen)
+    if not _approvable(results):
+        return _errors(results)
+    with engine.writing(by, rank=command_rank(group)) as (transaction, context):
+        results = _find_each(transaction, event_ids, is_seen)
+        good = _approvable(results)
         if good:
             engine.decide(
                 transaction,
@@ -187,18 +208,41 @@ def approve_each(
                     via=via,
                 ),
             )
+    return _errors(results)
+
+
+#: What was found for each event id: a maintenance to approve, or the error.
+_Results: TypeAlias = Mapping[str, Maintenance | NotFound | TooLate]
+
+
+def _approvable(results: _Results) -> Mapping[str, Maintenance]:
+    return {
+        event: result
+        for event, result in results.items()
+        if isinstance(result, Maintenance)
+    }
+
+
+def _errors(results: _Results) -> Mapping[str, ForewarnError | None]:
     return {
         event: result if isinstance(result, ForewarnError) else None
         for event, result in results.items()
     }
 
 
-def _find(
-    transaction: Transaction, event_id: str, is_seen: Callable[[Event], bool]
+def _find_each(
+    snapshot: Snapshot, event_ids: Sequence[str], is_seen: Callable[[Event], bool]
+) -> _Results:
+    """Find all events with one query; return which can be approved."""
+    found = snapshot.maintenances_of(*{event.upper() for event in event_ids})
+    return {event: _judge(found, event, is_seen) for event in event_ids}
+
+
+def _judge(
+    found: Mapping[str, Maintenance], event_id: str, is_seen: Callable[[Event], bool]
 ) -> Maintenance | NotFound | TooLate:
-    """Return the maintenance whose event can be approved, or the error."""
     normalized = event_id.upper()
-    maintenance = transaction.maintenance(normalized)
+    maintenance = found.get(normalized)
     events = () if maintenance is None else maintenance.events
     if maintenance is None or not any(
         event.id == normalized and is_seen(event) for event in events

@@ -25,7 +25,7 @@ from enum import Enum
 from functools import cached_property
 from threading import Lock
 
-from forewarn.engine.engine import Engine
+from forewarn.engine.engine import Engine, command_rank
 from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import NotFound
 from forewarn.ports import Clock
@@ -171,7 +171,8 @@ class Sessions:
             return
         now, token = self._now(), session.token or ""
         with self._lock:
-            with self._engine.writing(holder.name) as (transaction, _):
+            rank = command_rank(holder.group)
+            with self._engine.writing(holder.name, rank=rank) as (transaction, _):
                 known = decode_sign_outs(transaction.setting(_SIGN_OUTS))
                 added = known.get(token, SignOuts()).add(session)
                 kept = _kept({**known, token: added}, now)

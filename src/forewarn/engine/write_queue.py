@@ -1,25 +1,37 @@
 """Write queue: one transaction at a time, in an order that starves nobody.
 
 The store serializes writers, but not fairly. The writer whose turn it is finds the
-store free. The next turn goes to the most urgent rank. Within a rank, writers take
-turns by name, so that a VM or an operator with many commands delays the others by one.
+store free.
+
+1. The service goes first: nothing delays a deadline by more than the write in progress.
+2. Operators go next. After a few of their commands, one write of a lower rank follows.
+3. The lower ranks take turns: commands of tenants, VMs, and observations.
+4. Within a rank, writers take turns by name, so that a VM or a token with many commands
+   delays the others by one.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
+from enum import Enum
 from threading import Lock
 
-from forewarn.errors import Unavailable
+from forewarn.errors import Crowded, Throttled, Unavailable
+
+#: How many commands of one tenant's token may wait.
+MOST_WAITING = 4
+
+_MOST_IN_A_ROW = 4  # commands of operators while others wait
 
 
-class WriteRank(IntEnum):
-    """How urgent a write is; the lowest number goes first."""
+class WriteRank(Enum):
+    """Who writes; the most urgent first."""
 
-    SERVICE = 0  #: deadlines, heartbeats, reports of drivers, positions
-    COMMAND = 1  #: commands over the control API
-    POLL = 2  #: approvals by VMs, and first polls
+    SERVICE = "service"  #: deadlines, heartbeats, reports of drivers, positions
+    OPERATOR = "operator"  #: commands with a token that is not limited to a group
+    TENANT = "tenant"  #: commands with a group's token
+    VM = "VM"  #: approvals by VMs, and first polls
+    OBSERVATION = "observation"  #: what VMs polled and saw, for someone who reads it
 
 
 class WriteQueue:
@@ -30,10 +42,15 @@ class WriteQueue:
         self._patience = patience
         self._lock = Lock()  # guards what follows
         self._is_taken = False
+        self._ended = 0  # turns
         # Locked tickets of waiters, by name; a ticket is unlocked when it has the turn.
         self._waiting: dict[WriteRank, dict[str, deque[Lock]]] = {
             rank: {} for rank in WriteRank
         }
+        self._lower = [WriteRank.VM, WriteRank.TENANT, WriteRank.OBSERVATION]
+        self._in_a_row = 0  # turns of operators while lower ranks waited
+        #: How many writes were refused, by the limit that was reached.
+        self.refused = Counter({"waiting": 0, "time": 0})
 
     @property
     def waiting(self) -> int:
@@ -56,33 +73,65 @@ class WriteQueue:
             if not self._is_taken:
                 self._is_taken = True
                 return
+            self._refuse_excess(rank, name)
+            ended = self._ended
             ticket = Lock()
             ticket.acquire()
             self._waiting[rank].setdefault(name, deque()).append(ticket)
-        if not ticket.acquire(timeout=self._patience) and self._withdraw(
-            rank, name, ticket
-        ):
-            raise Unavailable("the store does not answer")
+        if not ticket.acquire(timeout=self._patience):
+            self._withdraw(rank, name, ticket, ended)
 
-    def _withdraw(self, rank: WriteRank, name: str, ticket: Lock) -> bool:
-        """Stop waiting; return False if the turn has come meanwhile."""
+    def _refuse_excess(self, rank: WriteRank, name: str) -> None:
+        tickets = self._waiting[rank].get(name, ())
+        if rank is WriteRank.TENANT and len(tickets) >= MOST_WAITING:
+            self.refused["waiting"] += 1
+            raise Throttled(
+                f"{MOST_WAITING} commands of the token {name} are waiting, as many as"
+                " may; try again in 1 s"
+            )
+
+    def _withdraw(
+        self, rank: WriteRank, name: str, ticket: Lock, ended_before: int
+    ) -> None:
+        """Stop waiting and raise the reason, unless the turn has come meanwhile."""
         with self._lock:
             tickets = self._waiting[rank].get(name)
             if tickets is None or ticket not in tickets:
-                return False
+                return
             tickets.remove(ticket)
             if not tickets:
                 del self._waiting[rank][name]
-            return True
+            if self._ended == ended_before:
+                raise Unavailable("the store does not answer")
+            self.refused["time"] += 1
+            raise Crowded("too many commands are waiting; try again")
 
     def _pass_on(self) -> None:
         with self._lock:
-            for names in self._waiting.values():
-                if names:
-                    name = next(iter(names))
-                    tickets = names.pop(name)
-                    tickets.popleft().release()
-                    if tickets:
-                        names[name] = tickets  # after the others
-                    return
-            self._is_taken = False
+            self._ended += 1
+            rank = self._next_rank()
+            if rank is None:
+                self._is_taken = False
+                return
+            names = self._waiting[rank]
+            name = next(iter(names))
+            tickets = names.pop(name)
+            tickets.popleft().release()
+            if tickets:
+                names[name] = tickets  # after the others
+
+    def _next_rank(self) -> WriteRank | None:
+        """Choose the rank that has the next turn; None if nobody waits."""
+        if self._waiting[WriteRank.SERVICE]:
+            return WriteRank.SERVICE
+        lower = next((rank for rank in self._lower if self._waiting[rank]), None)
+        if self._waiting[WriteRank.OPERATOR] and (
+            lower is None or self._in_a_row < _MOST_IN_A_ROW
+        ):
+            self._in_a_row += lower is not None
+            return WriteRank.OPERATOR
+        self._in_a_row = 0
+        if lower is not None:
+            self._lower.remove(lower)
+            self._lower.append(lower)
+        return lower

@@ -18,6 +18,7 @@ from forewarn.errors import (
     InvalidInput,
     Malformed,
     NotFound,
+    Throttled,
     Unavailable,
 )
 
@@ -32,6 +33,7 @@ _STATUS: Sequence[tuple[type[ForewarnError], int]] = (
     (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),
+    (Throttled, 429),
     (Unavailable, 503),
 )
 
@@ -50,7 +52,11 @@ _ARM_CODES: Mapping[int, str] = {
     500: "InternalServerError",
     503: "ServiceUnavailable",
 }
-_ARM_HEADERS: Mapping[int, Mapping[str, str]] = {503: {"Retry-After": "5"}}
+#: The headers of errors after which a client may try again.
+RETRY_HEADERS: Mapping[int, Mapping[str, str]] = {
+    429: {"Retry-After": "1"},
+    503: {"Retry-After": "5"},
+}
 
 
 def refusal(
@@ -99,7 +105,7 @@ def arm_error(
 ) -> Response:
     """Return an error response of ARM."""
     view = arm_error_view(code or _ARM_CODES.get(status, "BadRequest"), message)
-    own = {"x-ms-request-id": new_request_id(), **_ARM_HEADERS.get(status, {})}
+    own = {"x-ms-request-id": new_request_id(), **RETRY_HEADERS.get(status, {})}
     return JSONResponse({"error": view}, status, own | dict(headers or {}))
 
 

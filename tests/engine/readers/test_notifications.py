@@ -181,7 +181,7 @@ def test_position_is_saved_when_it_is_its_turn(system: System) -> None:
     _, delivery = by_hand(system, RecordingNotifier(), ManualStopwatch())
     system.announce(a_reboot("web-0"))
     before = stored_setting(system.store)
-    with queue.turn(WriteRank.COMMAND, "ops"):
+    with queue.turn(WriteRank.OPERATOR, "ops"):
         thread = Thread(target=delivery.catch_up, daemon=True)
         thread.start()
         until(lambda: queue.waiting == 1)

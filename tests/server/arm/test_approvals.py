@@ -194,7 +194,7 @@ def test_request_with_only_finished_events_gets_409(
         b'{"value": [1]}',
         b'{"value": ["\\ud800"]}',
         b'{"value": ["x", null]}',
-        b'{"value": [' + b",".join([b'"x"'] * 1001) + b"]}",
+        b'{"value": [' + b",".join([b'"x"'] * 101) + b"]}",
         b"[" * 100_000,
     ],
 )

@@ -19,7 +19,7 @@ _MIXED = (
     " event's result for details."
 )
 _NOT_AN_EVENT = NotFound("this is not the id of an event")
-_MAX_IDS = 1000  # ids in one request
+_MAX_IDS = 100  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
 #: Errors of an approval: status, code, and the code next to its id in a list.
@@ -67,6 +67,7 @@ def _approve(
         by=request.by,
         via=Via.ARM,
         is_seen=_visible_to(request),
+        group=request.holder.group,
     )
     return {event_id: results.get(event_id, _NOT_AN_EVENT) for event_id in ids}
 

@@ -92,7 +92,12 @@ class WriteRequest:
             body = b"" if view is None else to_json(view(result, snapshot))
             return f"{code}\n{body.decode()}"
 
-        return IdempotencyKey(key=self.key, digest=self.digest, render=receipt)
+        return IdempotencyKey(
+            key=self.key,
+            digest=self.digest,
+            holder=self.holder.token or "",  # "" is the admin token
+            render=receipt,
+        )
 
     def run(
         self,

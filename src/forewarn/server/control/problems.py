@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from forewarn.core.queries.views import rfc3339
 from forewarn.errors import ForewarnError, Repeated, StoreDamaged, TooSoon
-from forewarn.server.error_responses import FAILED, problem, status_of
+from forewarn.server.error_responses import FAILED, RETRY_HEADERS, problem, status_of
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,7 @@ def _refused(request: Request, error: Exception) -> Response:
         return _replayed(error.answer)
     status = status_of(error)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
-    can_retry = status == 503 and not isinstance(error, StoreDamaged)
-    headers = {"Retry-After": "5"} if can_retry else {}
+    headers = {} if isinstance(error, StoreDamaged) else RETRY_HEADERS.get(status)
     return problem(status, str(error), headers, **more)
 
 

@@ -427,6 +427,16 @@ class ServiceMetrics:
             labels=("limit",),
             kind="counter",
         )
+        self._read(
+            "forewarn_commands_refused",
+            "Commands that were refused to share the store: `waiting` (429), because a"
+            " group's token has as many waiting as it may; `time` (503), because"
+            " others wrote for 10 seconds; `keys` (429), because the token has used as"
+            " many Idempotency-Keys as it may.",
+            _refused_commands,
+            labels=("limit",),
+            kind="counter",
+        )
         self.requests = self._count(
             "forewarn_control_requests",
             "Requests to the control plane, by the template of their path; those of"
@@ -560,6 +570,12 @@ def _stuck(scrape: Scrape) -> Sequence[float]:
         for maintenance in scrape.live
         if maintenance.stuck_since is not None
     ]
+
+
+def _refused_commands(scrape: Scrape) -> Values:
+    engine = scrape.sources.engine
+    refused = {**engine.write_queue.refused, "keys": engine.receipts.refused}
+    return {(limit,): count for limit, count in refused.items()}
 
 
 def _faults(scrape: Scrape) -> Values:
