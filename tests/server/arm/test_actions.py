@@ -182,6 +182,17 @@ def test_action_on_an_empty_scale_set_gets_200(
     assert arm(arm_service, "POST", f"{SETS}/empty/restart").status == 200
 
 
+@pytest.mark.parametrize("instance", ["0", "nothere"])
+def test_more_than_100_instance_ids_get_400_before_they_are_looked_up(
+    service: RunningService, instance: str
+) -> None:
+    body = {"instanceIds": [instance] * 101}
+    answer = arm(service, "POST", f"{SETS}/pool/restart", body)
+    assert error_of(answer) == (400, "InvalidParameter")
+    assert "no more than 100 VMs" in answer.json["error"]["message"]
+    assert announced(service) == []
+
+
 def test_action_on_more_than_100_vms_gets_400(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "many.toml"
     vms = (f'[[vms]]\nname = "pool_{i}"\ngroup = "pool"\n' for i in range(101))

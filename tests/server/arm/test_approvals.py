@@ -195,7 +195,7 @@ def test_request_with_only_finished_events_gets_409(
         b'{"value": ["\\ud800"]}',
         b'{"value": ["x", null]}',
         b'{"value": [' + b",".join([b'"x"'] * 101) + b"]}",
-        b"[" * 100_000,
+        b"[" * 10_000,
     ],
 )
 def test_invalid_event_list_gets_400(arm_service: RunningService, raw: bytes) -> None:

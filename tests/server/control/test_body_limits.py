@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 from tests.patience import PATIENCE
 from tests.server.control.test_tokens import make
@@ -19,6 +20,8 @@ from forewarn.server.control.http.body_limits import (
     BodyLimits,
     BodyLimitTable,
 )
+from forewarn.server.control.models import Announcement
+from forewarn.server.control.routes.rehearsal import NewFault
 
 MIB = 1024 * 1024
 
@@ -43,19 +46,69 @@ def read_response(client: socket.socket) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/v1/maintenances"), ("PUT", "/v1/vms/web-0")]
+    ("method", "path", "kib"),
+    [
+        ("POST", "/v1/vms/web-0/restart", 16),
+        ("POST", "/v1/events/E/approve", 16),
+        ("PUT", "/v1/vms/web-0", 64),
+        ("POST", "/v1/maintenances", 256),
+        ("POST", "/v1/maintenances/preview", 256),
+    ],
 )
-def test_body_over_one_mebibyte_gets_413(
-    shared: RunningService, method: str, path: str
+def test_size_of_a_body_is_limited(
+    shared: RunningService, method: str, path: str, kib: int
 ) -> None:
-    answer = shared.request(method, path, raw=b" " * (MIB + 1))
+    answer = shared.request(method, path, raw=b"[".ljust(kib * 1024))
+    assert answer.status in (400, 404)  # it was read
+    answer = shared.request(method, path, raw=b"[".ljust(kib * 1024 + 1))
     assert answer.status == 413
-    assert answer.detail == "the body of this request may have 1 MiB at most"
+    assert answer.detail == f"the body of this request may have {kib} KiB at most"
 
 
-def test_body_of_one_mebibyte_is_read(shared: RunningService) -> None:
-    answer = shared.request("POST", "/v1/maintenances", raw=b" " * MIB)
-    assert answer.status == 400
+def test_announcement_of_a_thousand_vms_with_long_names_is_read(
+    shared: RunningService,
+) -> None:
+    body = {"type": "Freeze", "vms": [f"{i:080}" for i in range(1000)]}
+    answer = shared.request("POST", "/v1/maintenances/preview", body)
+    assert answer.status == 404
+    assert f"{0:080}" in answer.detail
+
+
+# --- the work that a body causes ---------------------------------------------
+
+
+def test_body_with_many_names_is_refused_before_it_is_validated(
+    shared: RunningService,
+) -> None:
+    body = {f"{i:x}": 0 for i in range(1500)}
+    answer = shared.request("POST", "/v1/vms/web-0/restart", body)
+    assert answer.status == 422
+    assert answer.detail.startswith("the body has 1500 names, and at most 32 fit")
+
+
+def test_long_unknown_name_is_not_returned(shared: RunningService) -> None:
+    answer = shared.request("POST", "/v1/vms/web-0/restart", {"\u0416" * 2000: 0})
+    assert answer.status == 422
+    assert len(answer.body) < 1024
+
+
+def test_only_the_first_invalid_name_of_a_vm_makes_an_error() -> None:
+    for model, given in ((Announcement, {"type": "Freeze"}), (NewFault, {"kind": "x"})):
+        with pytest.raises(ValidationError) as caught:
+            model.model_validate({**given, "vms": [0] * 1000})
+        assert caught.value.error_count() == 1
+
+
+def test_every_body_has_few_names(shared: RunningService) -> None:
+    spec = shared.get("/openapi.json")
+    counts = [
+        len(schema.get("properties", ()))
+        for schema in spec["components"]["schemas"].values()
+    ]
+    assert max(counts) < 32
+
+
+# --- large bodies ------------------------------------------------------------
 
 
 def test_fleet_body_may_be_larger(shared: RunningService) -> None:
@@ -179,7 +232,7 @@ def test_a_body_without_a_token_is_refused_when_it_exceeds_a_kibibyte() -> None:
 
 
 def test_slow_body_gets_408() -> None:
-    sent = sizes("/v1/maintenances", body_message(b"a"))
+    sent = sizes("/v1/clock/advance", body_message(b"a"))
     assert sent[0]["status"] == 408
     assert b"took more than 0.05 s" in sent[1]["body"]
     assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}

@@ -213,7 +213,7 @@ def test_command_for_something_unknown_gets_404(
     ],
 )
 @pytest.mark.parametrize(
-    "body", [b"{", b"nonsense", b"\xff", b"[" * 100_000, b"9" * 10_000]
+    "body", [b"{", b"nonsense", b"\xff", b"[" * 10_000, b"9" * 10_000]
 )
 def test_body_that_is_not_json_is_refused(
     shared: RunningService, method: str, path: str, body: bytes

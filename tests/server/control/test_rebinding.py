@@ -77,6 +77,10 @@ def test_known_host_is_accepted(names: AllowedHosts, host: str) -> None:
         (LOOPBACK, "localhost localhost"),
         (LOOPBACK, "::1"),
         (LOOPBACK, "[::1"),
+        (LOOPBACK, "[::1].evil.example"),
+        (LOOPBACK, "[::1]evil.example:8255"),
+        (LOOPBACK, "[::1%25evil]"),
+        (EVERYWHERE, "[fe80::1%25evil.example]"),
         (LOOPBACK, ""),
         (LOOPBACK, "*"),
         (EVERYWHERE, "evil.example"),
@@ -173,6 +177,29 @@ def test_unknown_host_gets_421_on_every_path(shared: RunningService, path: str) 
     answer = shared.request("GET", path, Host="evil.example")
     assert answer.status == 421
     assert "evil.example" in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://evil.example/healthz", 421),
+        ("http://localhost@evil.example/healthz", 421),
+        ("HTTP://evil.example/healthz", 421),
+        ("http://localhost:1/healthz", 421),  # not the Host header
+        ("http://LocalHost/healthz", 200),
+        ("/healthz?next=http://evil.example/", 200),
+    ],
+)
+def test_host_in_the_request_target_is_checked(
+    shared: RunningService, target: str, status: int
+) -> None:
+    where = urlsplit(shared.control)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, 10)
+    connection.putrequest("GET", target, skip_host=True)
+    connection.putheader("Host", "localhost")
+    connection.endheaders()
+    assert connection.getresponse().status == status
+    connection.close()
 
 
 def test_host_is_checked_before_the_token(

@@ -15,6 +15,7 @@ from forewarn.server.arm.lookup import (
     choose_member,
     find_named_vm,
     find_set,
+    index_members,
 )
 from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.arm.resources import ANYWHERE
@@ -43,9 +44,7 @@ def act_on_set(request: ArmRequest) -> Response:
     """Perform the action in the path on some or all VMs of a scale set."""
     operation = _operation(request, _SET_ACTIONS)
     machines = _chosen(request, is_choice_needed=operation is VmOperation.DELETE)
-    if len(machines) > MAX_AT_ONCE:
-        message = f"no more than {MAX_AT_ONCE} VMs may be named in one request"
-        raise ArmError(400, message, "InvalidParameter")
+    _check_number(machines)
     if not machines:
         return Response(status_code=200)
     return _operate(request, operation, machines)
@@ -112,18 +111,25 @@ def _chosen(request: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
     instance_ids = body.get("instanceIds")
     if instance_ids is None and is_choice_needed:
         raise ArmError(400, "instanceIds must be given", "InvalidParameter")
+    if not isinstance(instance_ids, list | None):
+        raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
+    _check_number(instance_ids or ())  # before any of them is looked up
     scale_set = _set(request)
     if instance_ids is None or instance_ids == ["*"]:
         return scale_set.machines
-    if not isinstance(instance_ids, list):
-        raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
-    chosen = [_choose(scale_set, str(item)) for item in instance_ids]
-    return [*{item.vm.name: item for item in chosen}.values()]
+    find = index_members(scale_set)
+    chosen: dict[str, ArmVm] = {}
+    for instance in map(str, instance_ids):
+        machine = find(instance)
+        if machine is None:
+            name = scale_set.group.name
+            message = f"{instance} is not the instanceId of a VM of {name}"
+            raise ArmError(400, message, "InvalidParameter")
+        chosen[machine.vm.name] = machine
+    return [*chosen.values()]
 
 
-def _choose(scale_set: ArmSet, instance: str) -> ArmVm:
-    machine = choose_member(scale_set, instance)
-    if machine is None:
-        message = f"{instance} is not the instanceId of a VM of {scale_set.group.name}"
+def _check_number(named: Sequence[object]) -> None:
+    if len(named) > MAX_AT_ONCE:
+        message = f"no more than {MAX_AT_ONCE} VMs may be named in one request"
         raise ArmError(400, message, "InvalidParameter")
-    return machine

@@ -1,6 +1,6 @@
 """Lookup of what a path names; resources that the caller may not see do not exist."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from forewarn.core.fleet import NAME, VM, Fleet, Group, GroupKind, fold_name
@@ -80,19 +80,28 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
     """Return the VM of a scale set that `instance` means; None if there is none."""
-    names = (fold_name(instance), fold_name(f"{scale_set.group.name}_{instance}"))
+    return index_members(scale_set)(instance)
+
+
+def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
+    """Return a function like `choose_member` that takes the same time for any set."""
+    by_name = {fold_name(machine.vm.name): machine for machine in scale_set.machines}
+    by_id: dict[str, list[ArmVm]] = {}
     for machine in scale_set.machines:
-        if fold_name(machine.vm.name) in names:
-            return machine
-    matching = [
-        candidate
-        for candidate in scale_set.machines
-        if fold_name(instance_id(candidate.vm)) == fold_name(instance)
-    ]
-    if len(matching) > 1:
-        choices = ", ".join(candidate.vm.name for candidate in matching)
-        raise ArmError(409, f"{instance} may be any of {choices}; give the whole name")
-    return matching[0] if matching else None
+        by_id.setdefault(fold_name(instance_id(machine.vm)), []).append(machine)
+
+    def choose(instance: str) -> ArmVm | None:
+        for name in (instance, f"{scale_set.group.name}_{instance}"):
+            if fold_name(name) in by_name:
+                return by_name[fold_name(name)]
+        matching = by_id.get(fold_name(instance), ())
+        if len(matching) > 1:
+            choices = ", ".join(candidate.vm.name for candidate in matching)
+            message = f"{instance} may be any of {choices}; give the whole name"
+            raise ArmError(409, message)
+        return matching[0] if matching else None
+
+    return choose
 
 
 def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:

@@ -1,12 +1,14 @@
 """What routes share: dependencies, JSON responses, receipts and pages of lists."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import WithJsonSchema
@@ -31,6 +33,8 @@ from forewarn.server.metrics.sources import MetricSources
 
 _T = TypeVar("_T")
 _MAX_KEY = 255  # characters
+_MAX_NAMES = 32  # names in the object of a body; no model has as many
+_SMALL = 16 * 1024  # bytes that are parsed or hashed on the event loop
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
 After = Annotated[str | None, Query(description="The `next` of the page before.")]
@@ -54,7 +58,10 @@ class Services:
     sources: MetricSources
 
 
-def _get_services(request: Request) -> Services:
+# Dependencies are coroutines: FastAPI would run each function in a thread of the pool.
+
+
+async def _get_services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
@@ -65,13 +72,17 @@ def get_caller(request: Request) -> TokenHolder:
     return holder
 
 
+async def _get_caller(request: Request) -> TokenHolder:
+    return get_caller(request)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
     """One write request."""
 
     holder: TokenHolder
     key: str | None  # None without an Idempotency-Key
-    digest: str
+    digest: str  # empty without an Idempotency-Key
 
     @property
     def by(self) -> str:
@@ -113,7 +124,7 @@ class WriteRequest:
 
 async def _write_request(
     request: Request,
-    holder: Annotated[TokenHolder, Depends(get_caller)],
+    holder: Annotated[TokenHolder, Depends(_get_caller)],
     idempotency_key: Annotated[
         str | None,
         Header(description="Same key and body within 24 h: same answer, done once."),
@@ -123,9 +134,12 @@ async def _write_request(
     """Collect the caller, the idempotency key and a digest of the request."""
     if idempotency_key is not None and not 0 < len(idempotency_key) <= _MAX_KEY:
         raise HTTPException(422, f"an Idempotency-Key has 1 to {_MAX_KEY} characters")
+    if idempotency_key is None:
+        return WriteRequest(holder=holder, key=None, digest="")
     digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode())
-    digest.update(await request.body())
-    key = None if idempotency_key is None else _own_key(holder, idempotency_key)
+    body = await request.body()
+    await _run(digest.update, body)
+    key = _own_key(holder, idempotency_key)
     return WriteRequest(holder=holder, key=key, digest=digest.hexdigest())
 
 
@@ -134,9 +148,33 @@ async def _raw_body(request: Request) -> bytes:
 
 
 ServicesDep = Annotated[Services, Depends(_get_services)]
-Caller = Annotated[TokenHolder, Depends(get_caller)]
+Caller = Annotated[TokenHolder, Depends(_get_caller)]
 Write = Annotated[WriteRequest, Depends(_write_request)]
 Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
+
+
+class BoundedRequest(Request):
+    """A request whose body takes the event loop little time.
+
+    A large body is parsed in a thread. Of an object with too many names nothing is
+    validated: pydantic would make an error for each of them.
+    """
+
+    async def json(self) -> Any:
+        """Parse the body."""
+        body = await self.body()
+        parsed = await _run(json.loads, body)
+        if isinstance(parsed, dict) and len(parsed) > _MAX_NAMES:
+            detail = f"the body has {len(parsed)} names, and at most {_MAX_NAMES} fit"
+            raise HTTPException(422, f"{detail}; /docs lists what there is")
+        return parsed
+
+
+async def _run(function: Callable[[bytes], _T], body: bytes) -> _T:
+    """Call `function` with a body: in a thread, if it is large."""
+    if len(body) > _SMALL:
+        return await run_in_threadpool(function, body)
+    return function(body)
 
 
 class ViewRoute(APIRoute):
@@ -157,6 +195,17 @@ class ViewRoute(APIRoute):
             return json_response(view, options["status_code"] or 200)
 
         super().__init__(path, respond, **options)
+
+    def get_route_handler(
+        self,
+    ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, which reads bodies as `BoundedRequest` does."""
+        handle = super().get_route_handler()
+
+        async def handle_bounded(request: Request) -> Response:
+            return await handle(BoundedRequest(request.scope, request.receive))
+
+        return handle_bounded
 
 
 def json_response(

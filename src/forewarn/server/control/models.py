@@ -42,6 +42,9 @@ from forewarn.server.metadata.limits import MetadataLimit
 
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
+#: Names of VMs in a request; only the first invalid one makes an error.
+VmNames = Annotated[list[StrictStr], Field(fail_fast=True)]
+
 # --- request bodies ----------------------------------------------------------
 
 
@@ -95,7 +98,7 @@ class Announcement(Timed):
     """What is to be announced."""
 
     type: StrictStr = Field(description="Freeze, Reboot, Redeploy, Preempt, Terminate")
-    vms: list[StrictStr] | None = Field(None, description="names of VMs")
+    vms: VmNames | None = Field(None, description="names of VMs")
     host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
     group: StrictStr | None = Field(None, description="all VMs of a group")
     source: StrictStr | None = Field(None, description="Platform or User")

@@ -15,6 +15,8 @@ from forewarn.server.error_responses import FAILED, RETRY_HEADERS, problem, stat
 
 _log = logging.getLogger(__name__)
 
+_MAX_WHERE = 100  # characters; a body may have names of any length
+
 
 def install(app: FastAPI) -> None:
     """Turn every error of `app` into a problem."""
@@ -54,6 +56,7 @@ def _invalid(request: Request, error: Exception) -> Response:
     ):
         return problem(422, "send a JSON object, with Content-Type: application/json")
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    where = where[:_MAX_WHERE]
     message = str(first["msg"]).removeprefix("Value error, ")
     return problem(422, f"{where}: {message[:1].lower()}{message[1:]}")
 

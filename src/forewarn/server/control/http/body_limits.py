@@ -15,10 +15,12 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forewarn.server.error_responses import refusal
+from forewarn.server.error_responses import is_arm, refusal
 
 _KIB = 1024
 _MIB = 1024 * _KIB
+#: Paths whose bodies may list VMs by name.
+_WITH_NAMES = frozenset({"/v1/maintenances", "/v1/maintenances/preview", "/v1/faults"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,9 @@ class BodyLimit:
 class BodyLimitTable:
     """The limits of all bodies."""
 
-    default: BodyLimit = BodyLimit(bytes=_MIB, seconds=30)
+    default: BodyLimit = BodyLimit(bytes=16 * _KIB, seconds=30)
+    names: BodyLimit = BodyLimit(bytes=256 * _KIB, seconds=30)  # 3,000 VMs and more
+    resource: BodyLimit = BodyLimit(bytes=64 * _KIB, seconds=30)  # a VM with its tags
     fleet: BodyLimit = BodyLimit(bytes=64 * _MIB, seconds=300)  # 100,000 VMs: 40 MiB
     session: BodyLimit = BodyLimit(bytes=16 * _KIB, seconds=10)
     anonymous: BodyLimit = BodyLimit(bytes=_KIB, seconds=5)  # without a token
@@ -49,9 +53,14 @@ class BodyLimitTable:
         """Return the limits of a request's body."""
         if "caller" not in scope.get("state", {}):
             return self.anonymous
-        if (scope["method"], scope["path"]) == ("PUT", "/v1/fleet"):
+        method, path = scope["method"], scope["path"]
+        if (method, path) == ("PUT", "/v1/fleet"):
             return self.fleet
-        return self.session if scope["path"] == "/v1/session" else self.default
+        if path in _WITH_NAMES:
+            return self.names
+        if method == "PUT" or is_arm(path):
+            return self.resource
+        return self.session if path == "/v1/session" else self.default
 
 
 class _TooLarge(Exception):

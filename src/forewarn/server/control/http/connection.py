@@ -17,6 +17,7 @@ versions in pyproject.toml was tried, and a test names what an upgrade has broke
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -199,9 +200,23 @@ class ControlConnection(HttpToolsProtocol):
         self._in_head, self._in_body, self._unread = False, True, 0
         self.was_used = True
         self._cancel_deadline()
+        self._add_target_host()
         super().on_headers_complete()
         if self._active is None or self._active.response_complete:
             self._active = self.cycle
+
+    def _add_target_host(self) -> None:
+        """Treat the host of an absolute request target as a Host header.
+
+        If it differs from the Host header, the request has two, and is refused.
+        """
+        _, separator, rest = self.url.partition(b"://")
+        if self.url.startswith(b"/") or not separator:
+            return
+        host = re.split(rb"[/?#]", rest, maxsplit=1)[0].lower()
+        headers = [(name, value.lower()) for name, value in self.headers]
+        if (b"host", host) not in headers:
+            self.headers.append((b"host", host))
 
     def on_body(self, body: bytes) -> None:
         """Buffer what was read of the body; read on when the application asks."""

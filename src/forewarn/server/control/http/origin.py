@@ -5,11 +5,13 @@ The checks are against DNS rebinding and CSRF.
 A page in a browser can make its own name resolve to this machine, and so reach what
 only this machine can reach. It cannot hide which name it uses, nor where it comes from:
 
-1. Host is a name of the control plane, or an address.
+1. Host is a name of the control plane, or an address. A request target with a host
+   (`GET http://name/path`) has the same one.
 2. Origin, if there is one, is the control plane itself.
 3. A write does not come from another site, as reported by the browser.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -28,6 +30,8 @@ READ_METHODS = frozenset({"GET", "HEAD"})
 _ANY_HOST = "*"
 _LOCALHOST = "localhost"  # browsers never look it up in DNS
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+#: A name, an IPv4 address or an IPv6 address without a zone; then a port.
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@%]+)(:[0-9]*)?")
 
 #: Defaults, fit for JSON; pages set their own policy.
 SECURITY_HEADERS: Mapping[str, str] = {
@@ -79,7 +83,7 @@ def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
     headers = Headers(scope=scope)
     hosts, origin = headers.getlist("host"), headers.get("origin")
     if not _is_known(hosts, names):
-        host = hosts[0] if hosts else "no name"
+        host = hosts[-1] if hosts else "no name"
         return (
             421,
             f"the control plane is not known as {host[:100]}; if it should be,"
@@ -156,8 +160,8 @@ def _split_origin(text: str) -> tuple[str, str, int] | None:
         port = parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return None
-    is_bare = parts.netloc and text == f"{text.partition('://')[0]}://{parts.netloc}"
-    if not is_bare or "@" in parts.netloc or not parts.hostname:
+    is_bare = text == f"{text.partition('://')[0]}://{parts.netloc}"
+    if not is_bare or not _AUTHORITY.fullmatch(parts.netloc) or not parts.hostname:
         return None
     return parts.scheme, parts.hostname.removesuffix("."), port
 

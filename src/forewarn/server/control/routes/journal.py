@@ -96,7 +96,7 @@ _Until = Annotated[
 ]
 
 
-def _search(
+async def _search(
     group: _Group = None,
     vm: _Vm = None,
     by: _By = None,
@@ -116,7 +116,7 @@ def _search(
 _Search = Annotated[Search, Depends(_search)]
 
 
-def _timed_search(
+async def _timed_search(
     search: _Search, since: _Since = None, until: _Until = None
 ) -> Search:
     """Return the search with its times."""
