@@ -156,6 +156,9 @@ class Transaction(Snapshot, Protocol):
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
         """Save when tokens, by id, were last used."""
 
+    def probe(self) -> None:
+        """Insert, update and delete a row in each table: what any command may need."""
+
 
 class Store(Protocol):
     """Storage of the state and the journal."""

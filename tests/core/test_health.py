@@ -83,21 +83,31 @@ def test_brief_problem_does_not_make_the_service_unready(vitals: Vitals) -> None
 # --- writes ------------------------------------------------------------------
 
 
-def test_failed_writes_are_a_problem_until_one_succeeds() -> None:
+def test_failed_writes_are_a_problem_until_a_probe_succeeds() -> None:
     failed = WriteHealth().failed("the disk is full", NOW - 12, is_damaged=False)
     again = failed.failed("the disk is broken", NOW - 2, is_damaged=False)
     assert again.failures == 2
     assert problems(replace(WELL, writes=again)) == [
         "writing fails: the disk is broken (for 12 s)"
     ]
-    over = again.succeeded()
+    assert again.succeeded() == again
+    over = again.succeeded(is_probe=True)
     assert problems(replace(WELL, writes=over)) == []
-    assert over.failures == 2
+    assert over == WriteHealth(failures=2, reason="the disk is broken")
+
+
+def test_lost_connection_is_a_problem_until_a_write_succeeds() -> None:
+    lost = WriteHealth().failed("away", NOW, is_damaged=False, is_lost=True)
+    assert problems(replace(WELL, writes=lost)) == ["writing fails: away (for 0 s)"]
+    assert problems(replace(WELL, writes=lost.succeeded())) == []
+    full = lost.failed("full", NOW, is_damaged=False)
+    assert full.failed("away", NOW, is_damaged=False, is_lost=True).needs_probe
 
 
 def test_damage_is_a_problem_even_if_other_writes_succeed() -> None:
     damaged = WriteHealth().failed("restore a backup", NOW - 12, is_damaged=True)
-    later = damaged.succeeded().failed("locked", NOW - 1, is_damaged=False).succeeded()
+    locked = damaged.succeeded().failed("locked", NOW - 1, is_damaged=False)
+    later = locked.succeeded(is_probe=True)
     assert problems(replace(WELL, writes=later)) == [
         "writing fails: restore a backup (for 12 s)"
     ]

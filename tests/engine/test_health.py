@@ -21,6 +21,7 @@ class FollowedEngine(Engine):
     def __init__(self, store: FailingStore) -> None:
         clock = ManualClock(NOON)
         self.changes = 0
+        self.real = 1000.0  # seconds of real time
         self.is_visible = True
         super().__init__(
             store,
@@ -28,7 +29,7 @@ class FollowedEngine(Engine):
             rules=Rules(),
             observations=PendingObservations(),
             after_commit=self.show,
-            health=HealthMonitor(clock, lambda: 1000.0, self.count),
+            health=HealthMonitor(clock, lambda: self.real, self.count),
         )
 
     def count(self) -> None:
@@ -58,7 +59,7 @@ def announce(engine: Engine) -> None:
 # --- writes ------------------------------------------------------------------
 
 
-def test_failed_write_is_known_until_one_succeeds(
+def test_failed_write_is_known_until_a_probe_succeeds(
     engine: FollowedEngine, store: FailingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.failures = [Unavailable(FULL), Unavailable(FULL)]
@@ -71,18 +72,40 @@ def test_failed_write_is_known_until_one_succeeds(
         f"writing: {FULL}; commands return 503"
     ]
     engine.beat()
+    announce(engine)
+    assert engine.health.writes.failing_since == 1000.0
+    engine.probe()
     assert engine.health.writes.failing_since is None
     assert engine.changes == 2
 
 
-def test_damage_is_known_even_if_a_heartbeat_succeeds(
+def test_failed_probe_is_a_failed_write(
     engine: FollowedEngine, store: FailingStore
 ) -> None:
-    store.failures = [StoreDamaged("restore a backup")]
-    with pytest.raises(StoreDamaged):
+    store.failures = [Unavailable(FULL)]
+    engine.probe()
+    assert engine.health.writes.reason == FULL
+    assert engine.health.needs_probe()
+
+
+@pytest.mark.parametrize("failure", [StoreDamaged, Unavailable])
+def test_log_reports_a_recovery_only_if_writes_are_healthy(
+    engine: FollowedEngine,
+    store: FailingStore,
+    failure: type[Unavailable],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "forewarn")
+    store.failures = [failure(FULL)]
+    with pytest.raises(failure):
         announce(engine)
+    engine.real += 60
     engine.beat()
-    assert engine.health.writes.is_damaged
+    assert "works again" not in caplog.text
+    engine.probe()
+    is_healthy = engine.health.writes.failing_since is None
+    assert is_healthy is (failure is Unavailable)
+    assert ("works again" in caplog.text) is is_healthy
 
 
 def test_refused_command_says_nothing_about_the_store(engine: FollowedEngine) -> None:

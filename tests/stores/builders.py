@@ -121,6 +121,12 @@ def whole_state(snapshot: Snapshot) -> Slice:
     return replace(snapshot.slice(None), hosts=fleet.hosts, vms=fleet.vms)
 
 
+def probe(store: Store) -> None:
+    """Probe in a transaction of its own."""
+    with store.transaction() as transaction:
+        transaction.probe()
+
+
 def put(
     store: Store, *facts: Fact, moments: Mapping[str, datetime | None] | None = None
 ) -> int:

@@ -23,6 +23,7 @@ from tests.stores.builders import (
     completed,
     put,
     started,
+    whole_state,
 )
 
 from forewarn.core.fleet import VM, Audience, Fleet, Group, GroupKind, Host
@@ -36,6 +37,22 @@ def test_two_stores_are_independent(open_store: OpenStore) -> None:
     first, second = open_store(), open_store()
     put(first, a_seen(1))
     assert second.facts(0, 10) == []
+
+
+def test_probe_leaves_no_trace(store: Store) -> None:
+    put(store, a_fleet(), announced(a_maintenance()))
+    with store.snapshot() as snapshot:
+        before = (whole_state(snapshot), snapshot.position(), snapshot.tokens())
+    with store.transaction() as transaction:
+        transaction.probe()
+        transaction.probe()
+    with store.snapshot() as snapshot:
+        assert (
+            whole_state(snapshot),
+            snapshot.position(),
+            snapshot.tokens(),
+        ) == before
+        assert snapshot.maintenance(" ") is None
 
 
 class TestJournal:

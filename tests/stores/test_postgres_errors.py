@@ -15,6 +15,7 @@ from tests.stores.builders import (
     a_seen,
     opened,
     postgres_store,
+    probe,
     put,
     whole_state,
 )
@@ -282,6 +283,44 @@ def test_database_that_becomes_read_only_can_still_be_read(
         schema.run("ALTER ROLE forewarn RESET ALL")
     schema.terminate()
     assert put(store, a_seen(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "undo", "reason"),
+    [
+        (
+            "REVOKE INSERT ON OUR.maintenances FROM forewarn",
+            "GRANT INSERT ON OUR.maintenances TO forewarn",
+            "does not let this role use its tables",
+        ),
+        (
+            "REVOKE UPDATE ON OUR.audiences FROM forewarn",
+            "GRANT UPDATE ON OUR.audiences TO forewarn",
+            "does not let this role use its tables",
+        ),
+        (
+            "ALTER TABLE OUR.events RENAME COLUMN maintenance TO other",
+            "ALTER TABLE OUR.events RENAME COLUMN other TO maintenance",
+            r'column "maintenance".* its tables were changed: undo that',
+        ),
+        (
+            "ALTER TABLE OUR.events ADD CONSTRAINT no CHECK (id = 'x') NOT VALID",
+            "ALTER TABLE OUR.events DROP CONSTRAINT no",
+            "violates check constraint.* its tables were changed: undo that",
+        ),
+    ],
+)
+def test_probe_fails_while_a_table_cannot_be_written_although_a_heartbeat_can(
+    store: Store, schema: TemporarySchema, change: str, undo: str, reason: str
+) -> None:
+    schema.run(change)
+    with store.transaction() as transaction:
+        transaction.keep("heartbeat", "now")
+    with pytest.raises(Unavailable, match=reason) as failed:
+        probe(store)
+    assert not isinstance(failed.value, StoreDamaged)
+    schema.run(undo)
+    probe(store)
 
 
 def test_missing_tables_are_damage(store: Store, schema: TemporarySchema) -> None:

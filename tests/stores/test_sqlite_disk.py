@@ -12,6 +12,8 @@ from tests.stores.builders import (
     a_maintenance,
     a_seen,
     announced,
+    opened,
+    probe,
     put,
     sqlite_store,
     whole_state,
@@ -168,6 +170,26 @@ def test_failed_read_can_be_retried(
 
 
 # --- damage ------------------------------------------------------------------
+
+
+def test_probe_fails_while_a_table_refuses_rows(tmp_path: Path) -> None:
+    path = tmp_path / "changed.db"
+
+    def change(statement: str) -> None:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(statement)
+
+    with opened(sqlite_store(path)) as store:
+        change(
+            "CREATE TRIGGER no BEFORE INSERT ON events"
+            " BEGIN SELECT RAISE(ABORT, 'no room'); END"
+        )
+        with store.transaction() as transaction:
+            transaction.keep("heartbeat", "now")
+        with pytest.raises(Unavailable, match=r"no room; its tables were changed"):
+            probe(store)
+        change("DROP TRIGGER no")
+        probe(store)
 
 
 def test_missing_table_is_not_a_reason_to_retry(tmp_path: Path) -> None:

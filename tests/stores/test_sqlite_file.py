@@ -3,10 +3,12 @@
 import logging
 import re
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 from tests.stores.builders import (
     MINUTE,
     NOON,
@@ -94,6 +96,14 @@ def test_every_connection_syncs_to_the_disk(path: Path) -> None:
         for connection in connections:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_reading_does_not_wait_for_a_writer(path: Path) -> None:
+    with opened(sqlite_store(path)) as store, ThreadPoolExecutor(1) as pool:
+        put(store, a_seen(1))
+        with store.transaction() as transaction:
+            transaction.keep("name", "value")
+            assert len(pool.submit(store.facts, 0, 10).result(PATIENCE)) == 1
 
 
 # --- copies ------------------------------------------------------------------

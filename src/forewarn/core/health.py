@@ -40,27 +40,41 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteHealth:
-    """Whether the store can be written: the state after the last write."""
+    """Whether the store can be written.
+
+    A write may succeed because it does not need what another one failed for: a
+    heartbeat writes to one table only. So a failure lasts until a probe has written to
+    every table, unless the connection was lost before the commit.
+    """
 
     failures: int = 0  # since the start
-    failing_since: float | None = None  # None if the last write succeeded
+    failing_since: float | None = None  # None if writes succeed
     reason: str = ""  # of the last failure
-    is_damaged: bool = False  # then a later success changes nothing
+    needs_probe: bool = False  # then a success of anything else changes nothing
+    is_damaged: bool = False  # then no later success changes anything
 
-    def failed(self, reason: str, at: float, *, is_damaged: bool) -> "WriteHealth":
-        """Return the state after a write that failed at `at`."""
+    def failed(
+        self, reason: str, at: float, *, is_damaged: bool, is_lost: bool = False
+    ) -> "WriteHealth":
+        """Return the state after a write that failed at `at`.
+
+        If it `is_lost`, only the connection was at fault.
+        """
         return WriteHealth(
             failures=self.failures + 1,
             failing_since=at if self.failing_since is None else self.failing_since,
             reason=self.reason if self.is_damaged else reason,
+            needs_probe=self.needs_probe or not is_lost,
             is_damaged=self.is_damaged or is_damaged,
         )
 
-    def succeeded(self) -> "WriteHealth":
-        """Return the state after a write that succeeded."""
+    def succeeded(self, *, is_probe: bool = False) -> "WriteHealth":
+        """Return the state after a write that succeeded, or a probe of all tables."""
         if self.is_damaged or self.failing_since is None:
             return self
-        return replace(self, failing_since=None)
+        if self.needs_probe and not is_probe:
+            return self
+        return replace(self, failing_since=None, needs_probe=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from threading import Lock
 
 from forewarn.core.health import WriteHealth, describe_standstill, standstill_until
 from forewarn.engine.readers.follower import FailureLog
-from forewarn.errors import StoreDamaged, Unavailable
+from forewarn.errors import NotApplied, StoreDamaged, Unavailable
 from forewarn.ports import Clock
 
 _log = logging.getLogger(__name__)
@@ -46,8 +46,12 @@ class HealthMonitor:
         return standstill_until(self._clock.now(), self._last_fact)
 
     def is_failing(self) -> bool:
-        """Whether the last write failed, which the log shows already."""
+        """Whether writes fail, which the log shows already."""
         return self.writes.failing_since is not None
+
+    def needs_probe(self) -> bool:
+        """Whether only a probe can show that writes succeed again."""
+        return self.writes.needs_probe and not self.writes.is_damaged
 
     def write_failed(self, error: Unavailable) -> None:
         """Record a write that failed."""
@@ -57,22 +61,29 @@ class HealthMonitor:
                 str(error),
                 self._monotonic(),
                 is_damaged=isinstance(error, StoreDamaged),
+                is_lost=isinstance(error, NotApplied),
             )
         if not self._is_quiet:
             self._failures.failed(error)
         if has_changed:
             self._on_change()
 
-    def write_succeeded(self, last_fact: datetime | None) -> None:
-        """Record a write that succeeded; `last_fact` is the time of the last fact."""
+    def write_succeeded(
+        self, last_fact: datetime | None, *, is_probe: bool = False
+    ) -> None:
+        """Record a write that succeeded; `last_fact` is the time of the last fact.
+
+        One that `is_probe` has written to all tables.
+        """
         now = self._clock.now()
         until = standstill_until(now, last_fact)
         with self._lock:
             before = self.writes.failing_since, self._is_still
-            self.writes = self.writes.succeeded()
+            self.writes = self.writes.succeeded(is_probe=is_probe)
             self._last_fact, self._is_still = last_fact, until is not None
             after = self.writes.failing_since, self._is_still
-        self._failures.succeeded()
+        if after[0] is None:
+            self._failures.succeeded()
         if before == after or self._is_quiet:
             return
         if until is not None and not before[1]:

@@ -27,7 +27,7 @@ class Timers(Follower):
 
     With a manual clock it only saves the heartbeat; `ClockAdvance` does the rest. A
     heartbeat also settles whether a failed commit was applied: after it, nothing older
-    can appear.
+    can appear. While writes fail, a probe after it shows when they succeed again.
     """
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
@@ -40,7 +40,7 @@ class Timers(Follower):
         )
         self._engine = engine
         self._done = done
-        self._beaten = float("-inf")
+        self._beaten = self._probed = float("-inf")
         self._began = time.monotonic()
 
     @property
@@ -67,6 +67,10 @@ class Timers(Follower):
         if not isinstance(self._engine.clock, ManualClock):
             self._engine.tick()
             self._done()
+        is_time = time.monotonic() - self._probed >= heartbeat.INTERVAL
+        if is_time and self._engine.health.needs_probe():
+            self._engine.probe()
+            self._probed = time.monotonic()
 
     def _wait_for_next(self, bell: Bell) -> None:
         """Wait for the next timer or heartbeat, whichever comes first."""

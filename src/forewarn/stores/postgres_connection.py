@@ -92,6 +92,10 @@ _PHRASES: Mapping[str, str] = {
     "57P02": "is starting again after a crash",
     "57P03": "is starting or being shut down",
 }
+#: Classes of errors that changes of our tables cause: a constraint or trigger that
+#: refuses a row; a missing column, function or schema; a column of another type.
+_CHANGED = ("0A", "23", "3F", "42", "P0")
+
 #: Problems that only a backup solves.
 _DAMAGE = ("42P01", "XX001", "XX002")  # missing table, corrupt data, corrupt index
 _TOO_LONG = "22001"
@@ -266,6 +270,11 @@ def translated_errors() -> Iterator[None]:
             raise NotApplied(f"the store {error}") from error
         if error.sqlstate in _PHRASES or isinstance(error, _FAILURES):
             raise Unavailable(f"the store {describe_error(error)}") from error
+        if (error.sqlstate or "").startswith(_CHANGED):
+            raise Unavailable(
+                f"the store {describe_error(error)}; its tables were changed: undo"
+                " that, or restore a backup"
+            ) from error
         raise  # bugs in our code
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from queue import Empty, LifoQueue
-from threading import RLock
+from threading import Lock, RLock
 
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
@@ -82,6 +82,7 @@ class Sqlite:
         self.name = self._path = path
         self._connect = connect
         self._lock = RLock()  # in memory, readers share the writer's connection
+        self._gate = Lock()  # guards the idle readers; never held while waiting
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
         self._file = None if path == MEMORY else DatabaseFile(path)
@@ -142,12 +143,14 @@ class Sqlite:
                 self._file.unlock()
 
     def _disconnect(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        writer = self._writer
+        with self._gate:
             self._writer = None
-        with suppress(Empty):
-            while True:
-                self._idle.get_nowait().close()
+            with suppress(Empty):
+                while True:
+                    self._idle.get_nowait().close()
+        if writer is not None:
+            writer.close()
 
     def revision(self) -> str:
         """Return the revision, even if a service is running."""
@@ -215,7 +218,7 @@ class Sqlite:
                 connection.close()
                 raise
             cursor.close()
-            with self._lock:
+            with self._gate:
                 if self._writer is None:  # closed meanwhile
                     connection.close()
                 else:
@@ -406,8 +409,13 @@ def _translated() -> Iterator[None]:
     """Translate SQLite's disk errors to `Unavailable`."""
     try:
         yield
-    except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+    except sqlite3.ProgrammingError:
         raise  # bugs in our code
+    except sqlite3.IntegrityError as error:
+        raise Unavailable(
+            f"the store refuses a row: {error}; its tables were changed: undo that, or"
+            " restore a backup"
+        ) from error
     except sqlite3.DatabaseError as error:
         if _is_damage(error):
             raise StoreDamaged(

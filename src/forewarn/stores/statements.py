@@ -4,6 +4,7 @@ They are compiled once per database and run on the driver's own cursor, with nam
 parameters.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from sqlalchemy import (
@@ -204,3 +205,23 @@ ADD_RECEIPT = insert(t.receipts)
 ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
 SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 DROP_RECEIPTS = delete(t.receipts).where(t.receipts.c.at < p("before"))
+
+# --- probes ------------------------------------------------------------------
+
+#: Values of a row that cannot exist otherwise, by the type of the column.
+_PROBE: Mapping[type[object], object] = {bool: False, int: -1, str: " "}
+
+
+def _probes() -> Iterator[Statement]:
+    """Yield changes of every table that, all in all, change nothing."""
+    yield update(t.counter).values(position=t.counter.c.position)
+    for table in t.metadata.sorted_tables:
+        if table not in (t.stamp, t.counter):
+            row = {c.name: _PROBE[c.type.python_type] for c in table.columns}
+            key = [c == _PROBE[c.type.python_type] for c in table.primary_key]
+            yield insert(table).values(row)
+            yield update(table).where(*key).values(row)
+            yield delete(table).where(*key)
+
+
+PROBES = tuple(_probes())

@@ -165,6 +165,10 @@ class SqlTransaction(SqlSnapshot):
             [{"of": name, "used": rows.micros(when)} for name, when in used.items()],
         )
 
+    def probe(self) -> None:
+        for statement in sql.PROBES:
+            self._session.run(statement)
+
     def _append(self, facts: Sequence[Fact]) -> None:
         if not facts:
             return

@@ -14,8 +14,10 @@ from tests.patience import PATIENCE
 
 from forewarn.clocks import FastClock, ManualClock
 from forewarn.core.lifecycle.model import Phase
+from forewarn.engine.health import HealthMonitor
 from forewarn.engine.readers.follower import Follower
 from forewarn.engine.timers import Timers
+from forewarn.errors import Unavailable
 
 LONG = PATIENCE
 
@@ -146,6 +148,17 @@ def test_timers_do_not_act_on_a_manual_clock(
         clock.move_to(NOON + HOUR)
         timers.ring()
     assert read_maintenance(engine, maintenance).phase is Phase.SCHEDULED
+
+
+def test_timers_probe_a_store_that_failed(open_store: OpenStore) -> None:
+    changed, clock = Event(), ManualClock(NOON)
+    engine = an_engine(open_store(), clock)
+    engine.health = HealthMonitor(clock, on_change=changed.set)
+    engine.health.write_failed(Unavailable("the disk is full"))
+    changed.clear()
+    with running(Timers(engine, lambda: None)):
+        assert changed.wait(LONG)
+    assert not engine.health.is_failing()
 
 
 def test_timers_can_be_stopped_without_being_started(open_store: OpenStore) -> None:

@@ -139,13 +139,13 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_store_up",
-            "Whether the store answered when it was last asked, for this very scrape.",
+            "Whether the store could be read, for this very scrape.",
             lambda scrape: scrape.journal is not None,
         )
         self._read(
             "forewarn_store_writable",
-            "Whether the last write to the store succeeded; at least a heartbeat is"
-            " written every 10 s.",
+            "Whether writes to the store succeed; 0 from a failed write on, until a"
+            " probe every 10 s could write to every table.",
             lambda scrape: _writes(scrape).failing_since is None,
         )
         self._read(
