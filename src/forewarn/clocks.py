@@ -2,6 +2,8 @@
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from forewarn.errors import CannotStart, InvalidInput
@@ -71,6 +73,17 @@ class ManualClock:
         if moment < self._now:
             raise InvalidInput("a clock is never set back")
         self._now = moment
+
+    @contextmanager
+    def moved_to(self, moment: datetime) -> Iterator[None]:
+        """Move the clock to `moment`, and back again if the block raises."""
+        before = self._now
+        self.move_to(moment)
+        try:
+            yield
+        except BaseException:
+            self._now = before
+            raise
 
     def leap_to(self, moment: datetime) -> None:
         """Move the clock to `moment` as if the service had been down until then."""

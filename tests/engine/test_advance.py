@@ -274,6 +274,20 @@ def test_an_advance_ends_when_the_service_stops(open_store: OpenStore) -> None:
     assert system.clock.now() == NOON
 
 
+@pytest.mark.parametrize("minutes", [15, 600])  # before and after the target
+def test_an_advance_that_cannot_be_saved_does_not_move_the_clock(
+    open_store: OpenStore, minutes: int
+) -> None:
+    store = FailingStore(open_store())
+    system = a_system(store)
+    system.announce(a_reboot("web-0", minutes=minutes))
+    store.failures.append(Unavailable("the disk is full"))
+    with pytest.raises(Unavailable):
+        system.advance.by(HOUR)
+    assert system.clock.now() == NOON
+    assert system.advance.by(HOUR) == NOON + HOUR
+
+
 def test_the_number_of_waiting_advances_is_limited(
     system: System,
 ) -> None:

@@ -12,6 +12,7 @@ from forewarn.core.tokens import Role
 from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.observations import PendingObservations
+from forewarn.engine.sessions import Sessions
 from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 from forewarn.errors import Conflict, Unavailable
 from forewarn.ports import Transaction
@@ -120,3 +121,17 @@ def test_a_token_created_in_doubt_reserves_its_name(
     store.confirms = True
     with pytest.raises(Conflict):
         tokens.create("ci", Role.VIEWER, by="admin")
+
+
+def test_a_session_signed_out_in_doubt_is_ended_once_the_commit_is_known(
+    engine: Engine, store: UncertainStore
+) -> None:
+    sessions = Sessions(engine, Tokens(engine, "first"), ManualClock(NOON))
+    session = sessions.begin(TokenHolder(name="admin", role=Role.ADMIN))
+    store.confirms = False
+    with pytest.raises(Unavailable):
+        sessions.end(session.holder)
+    assert sessions.is_good(session.holder)
+    store.confirms = True
+    sessions.reload_if_stale()
+    assert not sessions.is_good(session.holder)

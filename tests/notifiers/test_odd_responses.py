@@ -69,6 +69,27 @@ def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
     assert message.endswith("did not answer within 0.1 s")
 
 
+# --- incomplete responses ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 O",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2",
+        b"HTTP/1.1 204 No Content\r\nServer: test\r\n",
+        b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nServer",
+    ],
+)
+def test_success_with_an_incomplete_head_is_a_failure(
+    receiver: Receiver, head: bytes
+) -> None:
+    receiver.reply = writing(head)
+    message = refusal(a_webhook(receiver.url))
+    assert message.endswith("ended the connection without an answer")
+
+
 # --- slow name resolution ----------------------------------------------------
 
 

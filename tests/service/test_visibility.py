@@ -70,3 +70,11 @@ def test_stop_does_not_wait_for_a_commit_to_be_shown() -> None:
     readers.leave()
     with pytest.raises(Unavailable):
         readers.wake(7)
+
+
+def test_commit_settles_sign_outs_in_doubt() -> None:
+    readers, reloads = readers_of(FlakyDocuments(failures=0), patience=0.0), []
+    sessions = SimpleNamespace(reload_if_stale=lambda: reloads.append(1))
+    readers.sessions = cast(Any, sessions)
+    readers.wake(7)
+    assert reloads == [1]

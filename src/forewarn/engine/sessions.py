@@ -27,7 +27,7 @@ from threading import Lock
 
 from forewarn.engine.engine import Engine, command_rank
 from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
-from forewarn.errors import NotFound
+from forewarn.errors import NotFound, Unavailable
 from forewarn.ports import Clock
 
 #: The lifetime of a session.
@@ -117,11 +117,20 @@ class Sessions:
         self._wall = wall
         self._sign_outs: Mapping[str, SignOuts] = {}  # by token id
         self._lock = Lock()  # an older state must not replace a newer one
+        self._is_stale = False  # whether a sign-out may be saved that is not known here
 
     def reload(self) -> None:
         """Read from the store which sessions are signed out."""
-        with self._lock, self._engine.store.snapshot() as snapshot:
-            self._sign_outs = decode_sign_outs(snapshot.setting(_SIGN_OUTS))
+        with self._lock:
+            self._is_stale = True  # unless all of this succeeds
+            with self._engine.store.snapshot() as snapshot:
+                self._sign_outs = decode_sign_outs(snapshot.setting(_SIGN_OUTS))
+            self._is_stale = False
+
+    def reload_if_stale(self) -> None:
+        """Read them again if the last sign-out was not confirmed by the store."""
+        if self._is_stale:
+            self.reload()
 
     def begin(self, holder: TokenHolder) -> StartedSession:
         """Sign in a token's holder."""
@@ -170,14 +179,17 @@ class Sessions:
         if session is None:
             return
         now, token = self._now(), session.token or ""
-        with self._lock:
-            rank = command_rank(holder.group)
+        rank = command_rank(holder.group)
+        try:
             with self._engine.writing(holder.name, rank=rank) as (transaction, _):
                 known = decode_sign_outs(transaction.setting(_SIGN_OUTS))
                 added = known.get(token, SignOuts()).add(session)
                 kept = _kept({**known, token: added}, now)
                 transaction.keep(_SIGN_OUTS, encode_sign_outs(kept))
-            self._sign_outs = kept
+        except Unavailable:
+            self._is_stale = True  # it may be saved all the same
+            raise
+        self.reload()
 
     def _lapsed(self, session: PortalSession) -> Lapsed | None:
         if self._now() >= session.ends:

@@ -166,11 +166,11 @@ class ClockAdvance:
                 raise Unavailable(
                     f"the service is stopping; the clock stands at {clock.now()}"
                 )
-            clock.move_to(max(moment, clock.now()))
-            engine.tick()  # saves the heartbeat as well
+            with clock.moved_to(max(moment, clock.now())):
+                engine.tick()  # saves the heartbeat as well
             self._read_to_end()
-        clock.move_to(target)
-        engine.keep_clock(target, once)
+        with clock.moved_to(target):
+            engine.keep_clock(target, once)
         self._read_to_end()
         self._on_move()
         return target

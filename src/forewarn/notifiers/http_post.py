@@ -5,6 +5,7 @@ The deadline covers everything from the first address to the last byte; no timeo
 """
 
 import base64
+import io
 import socket
 import ssl
 import time
@@ -209,11 +210,23 @@ class _TooManyInterim(HTTPException):
     """The receiver sends interim responses, and never a final one."""
 
 
+class _LineReader(io.BufferedReader):
+    """Remembers the last line that was read."""
+
+    last = b""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line; without a line break, it is cut off."""
+        self.last = super().readline(size)
+        return self.last
+
+
 class _Response(HTTPResponse):
-    """A response that skips some interim responses (1xx)."""
+    """A response with a complete head, after some interim responses (1xx)."""
 
     def __init__(self, sock: socket.socket, *, method: str, late: Bell) -> None:
         super().__init__(sock, method=method)
+        self._lines = self.fp = _LineReader(self.fp.detach())
         self._late = late
         self._status_lines = 0
 
@@ -234,6 +247,8 @@ class _Response(HTTPResponse):
             # Headers are read only if there are none yet.
             self.headers = self.msg = None  # type: ignore[assignment]
             super().begin()
+        if self._lines.last.strip(b"\r\n") or not self._lines.last:
+            raise ConnectionError("the connection ended within the head")
 
 
 def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:

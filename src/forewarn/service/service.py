@@ -113,6 +113,7 @@ class JournalReaders:
         is_known = engine.health.is_failing
         self._failures = FailureLog("showing a commit to VMs", is_known=is_known)
         self._tokens = tokens
+        self.sessions: Sessions | None = None  # None without a control plane
         self._documents = documents
         self._driver_runner = driver_runner
         self._notifications = notifications
@@ -175,6 +176,8 @@ class JournalReaders:
         while True:
             try:
                 self._tokens.reload_if_stale()
+                if self.sessions is not None:
+                    self.sessions.reload_if_stale()
                 self._documents.catch_up(position)
                 self._failures.succeeded()
                 return
@@ -430,6 +433,7 @@ class Service:
         streams = self._streams = JournalStreams()
         sessions = Sessions(self.engine, self._tokens, SystemClock())
         sessions.reload()
+        self._readers.sessions = sessions
         services = Services(
             engine=self.engine,
             fleets=self.fleets,

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -116,6 +117,22 @@ def test_a_closed_folder_can_be_opened_again(store: StateStore, tmp_path: Path) 
     again = StateStore(tmp_path / "state")
     again.open()
     again.close()
+
+
+def test_an_agent_whose_folder_was_replaced_writes_nothing(
+    store: StateStore, tmp_path: Path
+) -> None:
+    store.save(FIRST)
+    shutil.rmtree(tmp_path / "state")
+    other = StateStore(tmp_path / "state")
+    other.open()
+    other.save(SECOND)
+    with pytest.raises(Unavailable, match="restart this agent"):
+        store.save(FIRST)
+    with pytest.raises(Unavailable, match="restart this agent"):
+        store.delete(ID)
+    assert other.load().states == {ID: SECOND}
+    other.close()
 
 
 def test_a_child_process_does_not_hold_the_lock(

@@ -4,7 +4,8 @@
    one.
 2. Every file starts with a checksum. If it is wrong, the older copy is used and the
    broken file is moved aside.
-3. One agent at a time uses the folder; its lock ends with the process.
+3. One agent at a time uses the folder; its lock ends with the process. An agent whose
+   folder was replaced writes nothing more: another agent may use the new one.
 """
 
 import errno
@@ -29,6 +30,7 @@ _STATE_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MODE = 0o600  # the output of hooks is private
 
+_LOCK = "lock"  # the name of the lock file
 _LOCK_TIMEOUT = 2.0  # seconds
 _LOCK_PAUSE = 0.02  # seconds
 
@@ -146,6 +148,7 @@ class StateStore:
 
     def save(self, state: EventState) -> None:
         """Save `state`; it is on disk when this returns, else the old state stays."""
+        self._refuse_replaced()
         copies = _Copies(self._events, _stem(state.id))
         try:
             self._disk.write_file(copies.new, _with_checksum(codec.encode(state)))
@@ -158,6 +161,7 @@ class StateStore:
 
     def delete(self, event_id: str) -> None:
         """Delete the state of an event."""
+        self._refuse_replaced()
         copies = _Copies(self._events, _stem(event_id))
         try:
             self._disk.remove(copies.older)  # first: alone, it would be used
@@ -165,6 +169,21 @@ class StateStore:
             self._disk.sync_folder(self._events)
         except OSError as error:
             raise _cannot_write(copies, error) from error
+
+    def _refuse_replaced(self) -> None:
+        """Raise `Unavailable` if the lock file is no longer the one that is locked."""
+        if self._lock is None:
+            return
+        path = self._folder / _LOCK
+        try:
+            is_ours = os.path.samestat(os.lstat(path), os.fstat(self._lock))
+        except OSError:
+            is_ours = False
+        if not is_ours:
+            raise Unavailable(
+                f"{path} was removed or replaced, so another agent may use the folder;"
+                " restart this agent"
+            )
 
     def _keep_older(self, copies: _Copies) -> None:
         """Keep the previously saved state as the older copy."""
@@ -283,7 +302,7 @@ def lock_folder(
     It waits up to `timeout` seconds for an agent that was just killed: a hook that was
     being started keeps the agent's files open until its own program runs.
     """
-    lock = os.open(folder / "lock", _LOCK_FILE, 0o600)
+    lock = os.open(folder / _LOCK, _LOCK_FILE, 0o600)
     until = time.monotonic() + timeout
     try:
         while not _is_locked(lock):
