@@ -50,6 +50,13 @@ def test_control_characters_are_removed() -> None:
     assert text.splitlines() == ["A", "x [2J y"]
 
 
+def test_a_wrapped_first_column_does_not_look_like_another_row() -> None:
+    text = output.table(("VM", "HOST"), [("x" * 70 + " FORGED: ok", "h" * 20)])
+    lines = text.splitlines()
+    assert any("FORGED" in line for line in lines)
+    assert not any(line.startswith("FORGED") for line in lines)
+
+
 def test_fields_are_aligned_and_wrapped() -> None:
     text = output.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
     first, second, *rest = text.splitlines()

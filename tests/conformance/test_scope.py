@@ -75,6 +75,15 @@ def test_in_an_isolated_group_each_vm_sees_only_its_own_events(
     assert second.events() == []
 
 
+@fact("7.1f")
+def test_in_an_isolated_group_an_event_names_only_the_vm_that_sees_it(
+    fleet: TemporaryFleet,
+) -> None:
+    vms = fleet.group(kind="scale-set", isolated=True, vms={"update_domain": 0})
+    fleet.announce("Reboot", *vms)
+    assert [vm.event()["Resources"] for vm in vms] == [[vm.name] for vm in vms]
+
+
 @fact("7.2")
 def test_a_request_of_one_vm_counts_for_its_group(
     fleet: TemporaryFleet, clock: Clock

@@ -1,5 +1,6 @@
 """Recording files: complete at any moment, and never overwritten."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from tests.recordings.recordings import (
     text_of,
 )
 
-from forewarn.errors import CannotStart, FaultyFile
-from forewarn.recordings.file import RecordingFile, read_recording
+from forewarn.errors import CannotStart, FaultyFile, Unavailable
+from forewarn.recordings.file import MAX_SIZE, RecordingFile, read_recording
 
 
 def test_every_line_is_flushed_immediately(tmp_path: Path) -> None:
@@ -42,6 +43,34 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
         RecordingFile.create(tmp_path / "no" / "tape.jsonl", a_header())
     with pytest.raises(CannotStart, match="cannot be read: No such file"):
         read_recording(tmp_path / "no" / "tape.jsonl")
+
+
+def test_a_file_without_an_end_is_refused_after_the_largest_size() -> None:
+    with pytest.raises(CannotStart, match="/dev/zero is larger than 64 MiB"):
+        read_recording(Path("/dev/zero"))
+
+
+def test_a_pipe_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, text_of(a_recording()).encode())
+    os.close(writing)
+    read = read_recording(Path(f"/dev/fd/{reading}"))
+    assert read.lines == [a_recorded_document()]
+    os.close(reading)
+
+
+def test_a_recording_never_becomes_too_large_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    RecordingFile.create(path, a_header()).close()
+    with path.open("ab") as file:  # a blank line, which means nothing
+        file.write(b"\n".rjust(MAX_SIZE - path.stat().st_size))
+    recording = RecordingFile.append_to(path, read_recording(path))
+    with (
+        recording,
+        pytest.raises(Unavailable, match="is full: a recording has at most 64 MiB"),
+    ):
+        recording.add(a_recorded_document())
+    assert path.stat().st_size == MAX_SIZE
 
 
 @pytest.mark.parametrize("end", ["", "\n", '\n{"after_seconds":1,"doc'])

@@ -148,6 +148,17 @@ def test_replayed_journal_shows_hidden_losses(path: Path, statement: str) -> Non
     assert HIDDEN_LOSSES[statement] in problems[0]
 
 
+@pytest.mark.parametrize("column", ["fact", "body"])
+def test_a_huge_journal_entry_is_one_short_problem(path: Path, column: str) -> None:
+    huge = f"UPDATE journal SET {column} = hex(zeroblob(500000)) WHERE position = 3"
+    run_sqlite(path, huge)
+    database = Sqlite(str(path))
+    with database.existing() as cursor:
+        (problem,) = find_problems(cursor, database.dialect)
+    assert "after position 2" in problem
+    assert len(problem) <= 301
+
+
 def test_sound_store_has_no_problems(path: Path) -> None:
     database = Sqlite(str(path))
     with database.existing() as cursor:

@@ -104,6 +104,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
     widths = [max(map(len, column)) for column in by_column]
     words = [max(map(_longest_word, column)) for column in by_column]
+    words[:1] = [word + len(_GAP) for word in words[:1]]  # see `_lines`
     room = columns() - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room:
         loose = [i for i, width in enumerate(widths) if width > words[i]]
@@ -120,8 +121,11 @@ def _longest_word(cell: str) -> int:
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+    # A value of the first column is indented where it goes on: it must not look like
+    # a row of its own.
     wrapped = [
-        _wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)
+        _wrap(cell, width, indent="" if column else _GAP) or [""]
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
     ]
     for number in range(max(map(len, wrapped))):
         parts = [
@@ -155,9 +159,16 @@ def paragraph(text: str, indent: int = 4) -> str:
     return filled.replace(_HARD_SPACE, " ")
 
 
-def _wrap(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """Wrap `text` to `width`; lines after the first start with `indent`."""
     short = len(text) <= width
-    lines = [text] if short else textwrap.wrap(text, width, break_on_hyphens=False)
+    lines = (
+        [text]
+        if short
+        else textwrap.wrap(
+            text, width, break_on_hyphens=False, subsequent_indent=indent
+        )
+    )
     return [line.replace(_HARD_SPACE, " ") for line in lines]
 
 

@@ -1,11 +1,14 @@
-"""Responses of the control API, read by field name; absent fields are None or empty."""
+"""Responses of the control API, read by field name; absent fields are None or empty.
+
+Text is cleaned here, so that no value of a response starts a line of its own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from forewarn.errors import Misunderstood
-from forewarn.formats import join_names
+from forewarn.formats import clean, join_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +18,9 @@ class JsonObject:
     plain: Mapping[str, object]
 
     def text(self, name: str) -> str | None:
-        """Return a field as text; numbers are formatted."""
+        """Return a field as one line of text; numbers are formatted."""
         value = self.plain.get(name)
-        return None if value is None else str(value)
+        return None if value is None else clean(str(value))
 
     def number(self, name: str) -> int | None:
         """Return an integer field; None if it is absent or of another type."""
@@ -34,8 +37,8 @@ class JsonObject:
         return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return the items of a list field as text."""
-        return tuple(str(item) for item in self.list(name))
+        """Return the items of a list field, each as one line of text."""
+        return tuple(clean(str(item)) for item in self.list(name))
 
     def parts(self, name: str) -> "tuple[JsonObject, ...]":
         """Return the items of a list field as objects."""
@@ -158,6 +161,6 @@ def event_from(plain: object) -> EventResponse:
 
 def _seen_by(plain: object) -> tuple[str, datetime | None]:
     if not isinstance(plain, dict):
-        return str(plain), None
+        return clean(str(plain)), None
     sight = JsonObject(plain)
     return sight.text("vm") or "", sight.time("at")

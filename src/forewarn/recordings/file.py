@@ -14,14 +14,21 @@ from forewarn.recordings.format import (
     write_line,
 )
 
+#: Bytes of the largest recording. A line has about 1,000, so it has 60,000 changes.
+MAX_SIZE = 64 * 1024 * 1024
+_MOST = f"{MAX_SIZE // 1024**2} MiB"
+
 
 def read_recording(path: Path) -> Recording:
-    """Read the recording at `path`."""
+    """Read the recording at `path`, which may be a pipe."""
     try:
-        text = path.read_text("utf-8", errors="replace")
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
     except OSError as error:
         raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
-    return parse_recording(text, str(path))
+    if len(content) > MAX_SIZE:
+        raise CannotStart(f"{path} is larger than {_MOST}, the most for a recording")
+    return parse_recording(content.decode("utf-8", errors="replace"), str(path))
 
 
 class RecordingFile:
@@ -113,6 +120,11 @@ class RecordingFile:
     def _write(self, text: str) -> None:
         """Append `text`, all of it or nothing."""
         data = text.encode("ascii")
+        if self._length + len(data) > MAX_SIZE:
+            raise Unavailable(
+                f"{self.path} is full: a recording has at most {_MOST}; continue with"
+                " another file"
+            )
         try:
             written = 0
             while written < len(data):

@@ -6,7 +6,7 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -156,9 +156,9 @@ def parse_recording(text: str, name: str) -> Recording:
     complete, _, rest = text.rpartition("\n")
     if rest and _is_json(rest):  # only its line end is missing
         complete, rest = text, ""
-    first, *others = complete.split("\n")
+    others = _split_lines(complete)
     try:
-        header = _parse_header(first)
+        header = _parse_header(next(others))
     except Malformed as error:
         raise FaultyFile(f"{name}:1: {error}") from error
     lines: list[Line] = []
@@ -170,6 +170,15 @@ def parse_recording(text: str, name: str) -> Recording:
         if line is not None:
             lines.append(line)
     return Recording(header=header, lines=lines, is_cut=bool(rest))
+
+
+def _split_lines(text: str) -> Iterator[str]:
+    """Yield one line after another: a list of all would take many times the memory."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def _is_json(text: str) -> bool:

@@ -27,6 +27,7 @@ from forewarn.stores.database import Cursor, StatementRunner
 from forewarn.stores.snapshot import SqlSnapshot
 
 _MOST = 10  # problems that are listed
+_LONGEST = 300  # characters of a problem; it may quote a damaged value
 _BATCH = 1000  # journal entries in memory at a time
 
 _JOURNAL = select(
@@ -96,8 +97,13 @@ _COUNTS = {
 def find_problems(cursor: Cursor, dialect: Dialect) -> list[str]:
     """Return the first problems of a store, each as a clause; replay its journal."""
     session = StatementRunner(cursor, dialect)
-    losses = [*islice(find_losses(session), _MOST)]
-    return losses or [*islice(find_differences(session), _MOST)]
+    problems = [*islice(find_losses(session), _MOST)]
+    problems = problems or [*islice(find_differences(session), _MOST)]
+    return [_shortened(problem) for problem in problems]
+
+
+def _shortened(problem: str) -> str:
+    return problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
 
 
 def find_losses(session: StatementRunner) -> Iterator[str]:

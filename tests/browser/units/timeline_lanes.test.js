@@ -34,6 +34,12 @@ test("a maintenance of several groups is in the lane of each, with its event", (
   );
 });
 
+test("the lane of a group has all its events", () => {
+  const [lane, ...rest] = lanesOf([anItem({ groups: ["web", "web"] })], BY_GROUP);
+  assert.deepEqual(rest, []);
+  assert.equal(lane?.bars[0]?.events.length, 2);
+});
+
 test("a host's maintenance is in its host's lane, with all events", () => {
   const [lane] = lanesOf([anItem({ host: "host-z", groups: ["web", "db"] })], BY_HOST);
   assert.equal(lane?.name, "host-z");

@@ -46,6 +46,16 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     ]
 
 
+def test_no_value_of_a_response_starts_a_line(service: Service, run: Cli) -> None:
+    forged = f"{M1}\r\nFORGED: ok"
+    respond_with_maintenance(
+        service, "restart", id=forged, vms=[forged], description=forged
+    )
+    shown = run("vm restart web-0")
+    assert shown.count("FORGED") == 7  # every value is still shown
+    assert not [line for line in lines_of(shown) if line.startswith("FORGED")]
+
+
 @pytest.mark.parametrize(
     ("operation", "group", "said"),
     [

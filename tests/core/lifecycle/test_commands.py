@@ -9,8 +9,10 @@ from tests.core.support.builders import (
     RULES,
     SECOND,
     a_context,
+    a_group,
     a_maintenance,
     a_slice,
+    a_vm,
     an_event,
 )
 
@@ -54,6 +56,16 @@ def test_a_host_with_two_groups_starts_when_both_have_approved() -> None:
     assert first.slice.maintenance("m0").phase is Phase.SCHEDULED
     both = approve(first.slice, "e1", by="vm1")
     assert both.slice.maintenance("m0").phase is Phase.STARTED
+
+
+def test_an_event_announced_before_its_group_was_isolated_runs_to_its_end() -> None:
+    shared = a_maintenance("m0", events=[an_event("e0", resources=("vm0", "vm1"))])
+    vms = [a_vm("vm0"), a_vm("vm1")]
+    slice_ = a_slice(groups=[a_group(isolated=True)], vms=vms, maintenances=[shared])
+    step = approve(slice_, "e0", by="vm1")
+    assert step.slice.maintenance("m0").phase is Phase.STARTED
+    published = {fact.audience for fact in step.facts if isinstance(fact, f.Published)}
+    assert published == {"group0/vm0", "group0/vm1"}
 
 
 def test_two_events_of_one_maintenance_can_be_approved_in_one_step() -> None:

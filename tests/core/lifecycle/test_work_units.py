@@ -80,6 +80,14 @@ def test_all_events_of_a_host_start_together() -> None:
     assert step.slice.maintenance(act.id).phase is Phase.STARTED
 
 
+def test_on_a_host_each_vm_of_an_isolated_group_has_its_own_event() -> None:
+    vms = [a_vm(name, host="host0") for name in ("vm0", "vm1")]
+    vms += [a_vm(name, group="web", host="host0") for name in ("web0", "web1")]
+    groups = [a_group(isolated=True), a_group("web")]
+    step = announce(an_order(host="host0"), vms, groups=groups)
+    assert resources(step) == [[("vm0",), ("vm1",), ("web0", "web1")]]
+
+
 # --- VMs and groups are split ------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from tests.core.support.builders import (
     NOON,
     RULES,
     SECOND,
+    a_group,
     a_maintenance,
     a_slice,
     an_event,
@@ -69,6 +70,13 @@ def test_it_waits_for_each_missing_approval_or_for_its_time() -> None:
         assert name in text(explanation)
     assert "host host-a" in text(explanation)
     assert "(in 14 min)" in text(explanation)
+
+
+def test_only_the_vm_itself_can_approve_an_event_of_an_isolated_group() -> None:
+    maintenance = a_maintenance(events=[THEIRS])
+    slice_ = a_slice(groups=[a_group("db", isolated=True)], maintenances=[maintenance])
+    wait = the_wait(explain(slice_, maintenance, NOON, RULES), "approval")
+    assert wait.opened_by == "db-0, or `forewarn events approve e-theirs`"
 
 
 def test_a_group_that_has_approved_is_not_waited_for() -> None:

@@ -78,6 +78,13 @@ def test_it_shows_who_never_approved() -> None:
     assert story.sentences[-1] == "Never approved by web."
 
 
+def test_it_names_a_group_once_although_several_of_its_vms_never_approved() -> None:
+    events = (EVENT, replace(EVENT, id="e1"))
+    maintenance = replace(ONE, events=events, started_at=NOON, phase=Phase.STARTED)
+    story = a_story(announced(maintenance), one=maintenance)
+    assert story.sentences[-1] == "Never approved by web."
+
+
 def test_maintenance_that_has_not_started_used_no_notice() -> None:
     story = a_story(announced())
     assert story.notice_used_seconds is None

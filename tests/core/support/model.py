@@ -69,6 +69,7 @@ def check_step(
     assert bool(step.facts) == (step.slice != before)
     assert all(fact.at == now for fact in step.facts)
     check_constants(before, step.slice)
+    check_announced(before, step.slice)
     check_moves(before, step.slice)
     check_starts(before, step.slice, now, memory)
     check_ends(before, step.slice, now)
@@ -87,6 +88,17 @@ def check_constants(before: Slice, after: Slice) -> None:
 def promises(maintenance: Maintenance) -> object:
     shares = [(event.id, event.group, event.resources) for event in maintenance.events]
     return maintenance.id, maintenance.not_before, maintenance.vms, shares
+
+
+def check_announced(before: Slice, after: Slice) -> None:
+    """Check that new events name one VM each in isolated groups, and no VM twice."""
+    for new in after.maintenances.values():
+        if new.id not in before.maintenances:
+            named = [vm for event in new.events for vm in event.resources]
+            assert sorted(named) == sorted(set(new.vms))
+            for event in new.events:
+                isolated = after.groups[event.group].isolated
+                assert len(event.resources) == 1 or not isolated
 
 
 def check_moves(before: Slice, after: Slice) -> None:

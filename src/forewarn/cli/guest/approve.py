@@ -7,6 +7,7 @@ from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import write, write_json
 from forewarn.client import Client
 from forewarn.errors import WrongUsage
+from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
@@ -53,7 +54,7 @@ def approve(args: argparse.Namespace) -> int:
     elif not chosen:
         write("nothing waits for approval")
     else:
-        write("\n".join(f"approved {name}" for name in names))
+        write("\n".join(f"approved {clean(name)}" for name in names))
     return 0
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from forewarn.errors import Lost, Misunderstood
 
 MAX_BODY = 16 * 1024 * 1024  # bytes of a body; a document has a few thousand
-_MAX_HEAD = 64 * 1024  # bytes of a head, of a chunk's first line, of all trailers
+_MAX_HEAD = 64 * 1024  # bytes of a head, or of a line in a chunked body
+_MAX_INTERIM = 100  # responses with a status of 1xx before the final one
+_MAX_LINES = 1024 * 1024  # bytes of all chunk sizes and trailers together
 _NO_BODY = (204, 304)
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
@@ -56,6 +58,8 @@ class ResponseParser:
         self._is_chunked = False
         self._in_chunk = False
         self._in_trailers = False
+        self._interim = 0  # interim responses so far
+        self._line_bytes = 0  # of chunk sizes and trailers so far
 
     def feed(self, data: bytes) -> None:
         """Parse received bytes; empty `data` means that the connection ended."""
@@ -104,6 +108,9 @@ class ResponseParser:
         del self._rest[: end + 4]
         version, status = _status(lines[0])
         if status // 100 == 1:  # the final response follows
+            self._interim += 1
+            if self._interim > _MAX_INTERIM:
+                raise Misunderstood("the answer has interim responses without an end")
             return True
         self._status, self._headers = status, _headers(lines[1:])
         self.stays_open = version == "HTTP/1.1" and not self._has_token(
@@ -185,6 +192,9 @@ class ResponseParser:
         if end < 0:
             self._check_head_size()
             return None
+        self._line_bytes += end + 2
+        if self._line_bytes > _MAX_LINES:
+            raise Misunderstood("the answer has chunks or trailers without an end")
         line = bytes(self._rest[:end])
         del self._rest[: end + 2]
         return line

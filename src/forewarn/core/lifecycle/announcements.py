@@ -2,16 +2,16 @@
 
 1. One unit of work is one maintenance. A host is one unit. VMs named individually or by
    group are split by group and update domain.
-2. No event ever lists VMs of two update domains.
+2. No event ever lists VMs of two update domains, or of two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from forewarn.core.fleet import VM, AutoApproval, natural_order
+from forewarn.core.fleet import VM, AutoApproval, Group, natural_order
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
@@ -115,6 +115,7 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
         EventType.TERMINATE,
     )
     for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
+        unit = _by_audience(unit, builder.slice.groups)
         maintenance = _maintenance(builder.slice, context, order, unit)
         builder.record(
             Announced(
@@ -180,6 +181,14 @@ def _by_host(vms: Sequence[VM]) -> Iterator[_WorkUnit]:
         shared.setdefault(place, []).append(vm)
     for together in shared.values():
         yield _WorkUnit(host=None, events=(tuple(together),))
+
+
+def _by_audience(unit: _WorkUnit, groups: Mapping[str, Group]) -> _WorkUnit:
+    """Split the events of isolated groups, so that each names one VM."""
+    events: list[tuple[VM, ...]] = []
+    for vms in unit.events:
+        events += [(vm,) for vm in vms] if groups[vms[0].group].isolated else [vms]
+    return replace(unit, events=tuple(events))
 
 
 # --- maintenance -------------------------------------------------------------

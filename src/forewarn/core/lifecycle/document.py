@@ -1,13 +1,13 @@
 """The Scheduled Events document of an audience, and the events in a notification."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
 from forewarn.core.fleet import Audience
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase
-from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
+from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 STATUS = {
     Phase.SCHEDULED: EventStatus.SCHEDULED,
@@ -28,24 +28,27 @@ class EventOutcome(StrEnum):
     CANCELED = "Canceled"
 
 
-def document(audience: Audience, maintenances: Iterable[Maintenance]) -> Document:
-    """Build the document of `audience`, events in order of announcement."""
-    return Document(
-        incarnation=audience.incarnation, events=view(audience, maintenances)
-    )
+def views(
+    audiences: Iterable[Audience], maintenances: Iterable[Maintenance]
+) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+    """Return the events that each of `audiences` sees, by the audience's name.
 
-
-def view(
-    audience: Audience, maintenances: Iterable[Maintenance]
-) -> tuple[ScheduledEvent, ...]:
-    """Return the events of `maintenances` that `audience` sees."""
-    return tuple(
-        _scheduled_event(maintenance, event, STATUS[maintenance.phase])
-        for maintenance in maintenances
-        if maintenance.phase.is_live
-        for event in maintenance.live_events
-        if is_shown(event, audience)
-    )
+    Each event is read once, not once per audience: an isolated group has as many
+    audiences as VMs, and a maintenance may have an event for each.
+    """
+    keys = {audience.name: (audience.group, audience.vm) for audience in audiences}
+    shown: dict[tuple[str, str | None], list[ScheduledEvent]] = {
+        key: [] for key in keys.values()
+    }
+    live = [item for item in maintenances if shown and item.phase.is_live]
+    for maintenance in live:
+        status = STATUS[maintenance.phase]
+        for event in maintenance.live_events:
+            for vm in (None, *event.resources):
+                if (event.group, vm) in shown:
+                    entry = _scheduled_event(maintenance, event, status)
+                    shown[event.group, vm].append(entry)
+    return {name: tuple(shown[key]) for name, key in keys.items()}
 
 
 def is_shown(event: Event, audience: Audience) -> bool:

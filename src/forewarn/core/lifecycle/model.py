@@ -67,7 +67,10 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The part of a maintenance that one group sees."""
+    """The part of a maintenance that one audience sees.
+
+    A group that was isolated after the announcement keeps the events that it had.
+    """
 
     id: str
     group: str

@@ -12,7 +12,7 @@ from datetime import datetime
 from forewarn.core.fleet import VM, Audience
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle import policy
-from forewarn.core.lifecycle.document import view
+from forewarn.core.lifecycle.document import views
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.transitions import apply
@@ -269,13 +269,16 @@ def _publish(builder: StepBuilder) -> None:
         if before.maintenances.get(maintenance.id) is not maintenance
         for group in (*maintenance.groups, *_groups_before(before, maintenance.id))
     }
-    for audience in tuple(builder.slice.audiences.values()):
-        earlier = before.audiences.get(audience.name)
-        is_new = earlier is None or earlier.epoch != audience.epoch
-        if not is_new and audience.group not in touched:
-            continue
-        seen = () if is_new else _view(before, audience)
-        if _view(builder.slice, audience) != seen:
+    concerned = [
+        audience
+        for audience in builder.slice.audiences.values()
+        if audience.group in touched or _is_new(before, audience)
+    ]
+    known = [audience for audience in concerned if not _is_new(before, audience)]
+    seen = views(known, before.maintenances.values())
+    shown = views(concerned, builder.slice.maintenances.values())
+    for audience in concerned:
+        if shown[audience.name] != seen.get(audience.name, ()):
             builder.record(
                 f.Published(
                     at=builder.now,
@@ -287,10 +290,11 @@ def _publish(builder: StepBuilder) -> None:
             )
 
 
+def _is_new(before: Slice, audience: Audience) -> bool:
+    earlier = before.audiences.get(audience.name)
+    return earlier is None or earlier.epoch != audience.epoch
+
+
 def _groups_before(before: Slice, maintenance_id: str) -> tuple[str, ...]:
     earlier = before.maintenances.get(maintenance_id)
     return () if earlier is None else earlier.groups
-
-
-def _view(slice_: Slice, audience: Audience) -> object:
-    return view(audience, slice_.live_in(audience.group))

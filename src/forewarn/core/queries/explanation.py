@@ -148,7 +148,7 @@ def _before_start(
             if group in (None, candidate.group)
         ]
         for event in own:
-            yield _approval(maintenance, event)
+            yield _approval(slice_, maintenance, event)
         if len(own) < len(maintenance.unapproved):
             yield WaitReason(
                 kind=WaitKind.APPROVAL,
@@ -191,14 +191,16 @@ def _is_endless(wait: WaitReason) -> bool:
     return wait.kind is WaitKind.GATE and wait.opens_at is None
 
 
-def _approval(maintenance: Maintenance, event: Event) -> WaitReason:
+def _approval(slice_: Slice, maintenance: Maintenance, event: Event) -> WaitReason:
+    group = slice_.groups.get(event.group)
+    is_isolated = group is not None and group.isolated
+    approver = event.resources[0] if is_isolated else f"any VM of group {event.group}"
     return WaitReason(
         kind=WaitKind.APPROVAL,
         what=_not_approved(event),
         since=maintenance.announced_at,
         opens_at=maintenance.not_before,
-        opened_by=f"any VM of group {event.group},"
-        f" or {command_hint('approve', event.id)}",
+        opened_by=f"{approver}, or {command_hint('approve', event.id)}",
     )
 
 

@@ -140,7 +140,8 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
         yield f"The service was away for {away_for} of that, which is not counted."
     silent = [event for event in maintenance.events if _is_unapproved(event)]
     if started is not None and not maintenance.at_once and silent:
-        yield f"Never approved by {join_names([event.group for event in silent])}."
+        groups = join_names([*dict.fromkeys(event.group for event in silent)])
+        yield f"Never approved by {groups}."
 
 
 def _holds(waits: Iterable[WaitReason]) -> Iterator[str]:

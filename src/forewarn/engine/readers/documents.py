@@ -8,12 +8,12 @@ from threading import Lock
 
 from forewarn.core.fleet import VM, Audience, Group
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.document import document
+from forewarn.core.lifecycle.document import views
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.outages import Outage
 from forewarn.ports import Snapshot, Store
 from forewarn.protocol.codec import encode
-from forewarn.protocol.types import Document
+from forewarn.protocol.types import Document, ScheduledEvent
 from forewarn.protocol.versions import NEWEST
 
 #: The stored setting with the first VM of the fleet file.
@@ -132,11 +132,15 @@ def _first_vm(snapshot: Snapshot) -> str | None:
 
 
 def _shown(slice_: Slice) -> Sequence[AudienceView]:
-    return [_view(slice_, audience) for audience in slice_.audiences.values()]
+    audiences = slice_.audiences.values()
+    events = views(audiences, slice_.maintenances.values())
+    return [_view(slice_, audience, events[audience.name]) for audience in audiences]
 
 
-def _view(slice_: Slice, audience: Audience) -> AudienceView:
-    shown = document(audience, slice_.live_in(audience.group))
+def _view(
+    slice_: Slice, audience: Audience, events: tuple[ScheduledEvent, ...]
+) -> AudienceView:
+    shown = Document(incarnation=audience.incarnation, events=events)
     return AudienceView(
         audience=audience,
         group=slice_.groups[audience.group],

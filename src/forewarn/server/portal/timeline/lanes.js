@@ -65,12 +65,22 @@ export function lanesOf(items, options) {
 function eventsByLane({ maintenance }, { by, hostOf }) {
   const { events, host, vms } = maintenance;
   if (by === "group") {
-    const lanes = new Map(events.map((event) => [event.group, [event]]));
+    const lanes = new Map(events.map(({ group }) => [group, eventsOf(group, events)]));
     return lanes.size ? lanes : new Map([["", events]]);
   }
   if (host !== null) return new Map([[host, events]]);
   const hosts = new Set(vms.map((vm) => hostOf.get(vm) ?? ""));
   return new Map([...hosts].map((name) => [name, eventsOn(name, events, hostOf)]));
+}
+
+/**
+ * Return the events of a group; it has several if its VMs are of several update
+ * domains, or do not see each other's events.
+ * @param {string} group
+ * @param {ScheduledEvent[]} events
+ */
+function eventsOf(group, events) {
+  return events.filter((event) => event.group === group);
 }
 
 /**

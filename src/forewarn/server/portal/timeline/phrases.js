@@ -38,7 +38,7 @@ export function barLabel({ item, standing }) {
  */
 export function barSentence(bar, now, zone = {}) {
   const { standing, events, marks } = bar;
-  const groups = events.map(({ group }) => group);
+  const groups = [...new Set(events.map(({ group }) => group))];
   const parts = [barLabel(bar)];
   if (groups.length === 1) parts.push(`group ${groups[0]}`);
   if (groups.length > 1) parts.push(`groups ${few(groups)}`);
