@@ -14,6 +14,7 @@ from forewarn.errors import (
     Forbidden,
     InvalidInput,
     NotFound,
+    Throttled,
     TooSoon,
     Unavailable,
 )
@@ -158,6 +159,7 @@ def status_and_code(response: Response) -> tuple[int, str]:
         (Forbidden("x"), (403, "AuthorizationFailed")),
         (NotFound("x"), (404, "ResourceNotFound")),
         (Conflict("x"), (409, "OperationNotAllowed")),
+        (Throttled("x"), (429, "TooManyRequests")),
         (Unavailable("x"), (503, "ServiceUnavailable")),
         (ArmError(404, "x", "Y"), (404, "Y")),
         (ValueError("x"), (500, "InternalServerError")),
@@ -174,5 +176,6 @@ def test_internal_errors_are_not_exposed() -> None:
     assert b"secret" not in bytes(failed(ValueError("secret")).body)
 
 
-def test_unavailable_response_has_retry_after() -> None:
+def test_response_to_try_again_later_has_retry_after() -> None:
+    assert failed(Throttled("x")).headers["Retry-After"] == "1"
     assert failed(Unavailable("x")).headers["Retry-After"] == "5"

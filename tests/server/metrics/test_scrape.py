@@ -72,7 +72,11 @@ class ScrapeEnvironment:
         self.documents = SimpleNamespace(position=0)  # a slow reader
         self.timers = SimpleNamespace(since_heartbeat=3.5)
         self.engine = SimpleNamespace(
-            clock=system.clock, store=self.store, health=system.engine.health
+            clock=system.clock,
+            store=self.store,
+            health=system.engine.health,
+            write_queue=system.engine.write_queue,
+            receipts=system.engine.receipts,
         )
         counting = MetricsReader(self.store)
         counting.open()
@@ -199,6 +203,16 @@ def test_refusals_are_exported_by_limit(environment: ScrapeEnvironment) -> None:
     metrics, name = environment.scrape(), "forewarn_metadata_refused_total"
     assert metrics.value(name, limit="approvals") == 3
     assert {metrics.value(name, limit=limit) for limit in MetadataLimit} == {0, 3}
+
+
+def test_refused_commands_are_exported_by_limit(
+    environment: ScrapeEnvironment,
+) -> None:
+    environment.engine.write_queue.refused["waiting"] += 2
+    environment.engine.receipts.refused += 1
+    metrics, name = environment.scrape(), "forewarn_commands_refused_total"
+    limits = ("waiting", "time", "keys")
+    assert [metrics.value(name, limit=limit) for limit in limits] == [2, 0, 1]
 
 
 def test_notifier_metrics_are_labeled_by_name(environment: ScrapeEnvironment) -> None:
