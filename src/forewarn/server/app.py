@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 from forewarn import __version__
 from forewarn.server.arm.app import ArmApp
 from forewarn.server.control import problems
-from forewarn.server.control.auth.guard import Guard
+from forewarn.server.control.auth.guard import Guard, WorkTurns
 from forewarn.server.control.context import Services
 from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
 from forewarn.server.control.http.origin import (
@@ -55,6 +55,7 @@ def make_app(
         redoc_url=None,
     )
     app.add_middleware(ArmApp, services=services)
+    app.add_middleware(WorkTurns, services=services)
     app.add_middleware(BodyLimits, limits=BodyLimitTable())  # runs after the guard
     app.add_middleware(Guard, services=services)
     # Added last, so it runs first.

@@ -420,6 +420,7 @@ class Service:
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already served.
         from forewarn.server.app import in_public, make_app
+        from forewarn.server.control.auth.work_slots import WorkSlots
         from forewarn.server.control.context import Services
         from forewarn.server.control.http.origin import known_as
         from forewarn.server.control.http.server import ControlPlane
@@ -429,7 +430,7 @@ class Service:
         proxies = self._config.trusted_proxies
         places, invalid_requests = control_places(), InvalidRequests()
         shares = ConnectionShares(places, proxies)
-        token_limits = TokenLimits(token_shares(places))
+        token_limits, work_slots = TokenLimits(token_shares(places)), WorkSlots()
         streams = self._streams = JournalStreams()
         sessions = Sessions(self.engine, self._tokens, SystemClock())
         sessions.reload()
@@ -446,6 +447,7 @@ class Service:
             notifications=self._notifications,
             plane=self.plane,
             token_limits=token_limits,
+            work_slots=work_slots,
             sources=MetricSources(
                 metrics_reader=self._metrics_reader,
                 engine=self.engine,
@@ -457,6 +459,7 @@ class Service:
                 connections=shares,
                 invalid_requests=invalid_requests,
                 token_limits=token_limits,
+                work_slots=work_slots,
                 store_bytes=partial(store_bytes, self._config.store),
                 targets=self._notifications.targets,
             ),

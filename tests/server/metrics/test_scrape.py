@@ -23,6 +23,7 @@ from forewarn.engine.readers.notifications import TargetState, TargetStatus
 from forewarn.errors import Unavailable
 from forewarn.ports import Bell, Snapshot, Store, Transaction
 from forewarn.server.control.auth.token_limits import TokenLimits, token_shares
+from forewarn.server.control.auth.work_slots import WorkSlots
 from forewarn.server.control.http.shares import (
     ConnectionPlaces,
     ConnectionShares,
@@ -86,6 +87,7 @@ class ScrapeEnvironment:
             "connections": ConnectionShares(places),
             "invalid_requests": InvalidRequests(),
             "token_limits": TokenLimits(token_shares(places)),
+            "work_slots": WorkSlots(),
             "operations": SimpleNamespace(refused={"vm": 8}),
             "documents": self.documents,
             "driver_runner": SimpleNamespace(calls=4, position=0),

@@ -28,6 +28,7 @@ from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.server.control.auth.token_limits import TokenLimits
+from forewarn.server.control.auth.work_slots import WorkSlots
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metrics.sources import MetricSources
 
@@ -55,6 +56,7 @@ class Services:
     notifications: Notifications
     plane: InstrumentedPlane
     token_limits: TokenLimits
+    work_slots: WorkSlots
     sources: MetricSources
 
 

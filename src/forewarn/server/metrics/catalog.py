@@ -453,11 +453,18 @@ class ServiceMetrics:
         self._read(
             "forewarn_control_requests_refused",
             "Requests of a token holder with too many `requests` or `streams` at once,"
-            " or while `all tokens` together had too many; the first 100 tokens are"
+            " or while `all tokens` together had too many, and those that waited too"
+            " long for a slot because others were `running`; the first 100 tokens are"
             " named.",
             lambda scrape: scrape.sources.token_limits.refused.copy(),
             labels=("token", "limit"),
             kind="counter",
+        )
+        self._read(
+            "forewarn_control_requests_waiting",
+            "Requests of token holders, and reads of their streams, that wait for a"
+            " slot to run in.",
+            lambda scrape: scrape.sources.work_slots.waiting,
         )
         self._read(
             "forewarn_control_invalid_requests",

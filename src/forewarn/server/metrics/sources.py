@@ -16,6 +16,7 @@ from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.engine.timers import Timers
 from forewarn.errors import ForewarnError
 from forewarn.server.control.auth.token_limits import TokenLimits
+from forewarn.server.control.auth.work_slots import WorkSlots
 from forewarn.server.control.http.shares import ConnectionShares, InvalidRequests
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.stats import Presence, presence
@@ -44,6 +45,7 @@ class MetricSources:
     connections: ConnectionShares  # to the control plane
     invalid_requests: InvalidRequests
     token_limits: TokenLimits
+    work_slots: WorkSlots
     store_bytes: Callable[[], int | None]  # None if the store is not a file
     targets: Callable[[], Sequence[TargetStatus]] = tuple
 

@@ -1,4 +1,4 @@
-"""The guard: middleware that authenticates and authorizes every request.
+"""The guard: middleware that authenticates, authorizes and limits every request.
 
 Without a valid token a request is refused, whatever else is wrong with it.
 """
@@ -19,12 +19,14 @@ from forewarn.server.control.auth.permissions import (
     may,
     permission_for,
 )
-from forewarn.server.control.auth.token_limits import TokenLimit
+from forewarn.server.control.auth.token_limits import TokenLimit, TokenRefusal
+from forewarn.server.control.auth.work_slots import slots_of, work_of
 from forewarn.server.control.context import Services
 from forewarn.server.control.http.shares import caller_network
 from forewarn.server.error_responses import refusal
 
 _LIMITS = {"/v1/stream": TokenLimit.STREAMS}
+_LONGEST_WAIT = 10.0  # seconds that a request waits for a slot
 _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
@@ -76,9 +78,7 @@ class Guard:
         kind = _LIMITS.get(scope["path"], TokenLimit.REQUESTS)
         refused = limits.begin(holder, kind)
         if refused is not None:
-            headers = {"Retry-After": str(refused.retry_after)}
-            response = refusal(scope, 429, refused.detail, headers)
-            await response(scope, receive, send)
+            await _too_many(scope, refused)(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = holder
         try:
@@ -154,6 +154,52 @@ class Guard:
             f"too many wrong tokens from {address}; wait {seconds} s",
             {"Retry-After": str(seconds)},
         )
+
+
+class WorkTurns:
+    """Middleware that lets requests with a token wait for a slot."""
+
+    def __init__(
+        self, app: ASGIApp, services: Services, seconds: float = _LONGEST_WAIT
+    ) -> None:
+        """Wrap `app`, which reads bodies from memory; refuse after `seconds`."""
+        self._app = app
+        self._services = services
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on when it has a slot, or respond with 429."""
+        holder: TokenHolder | None = scope.get("state", {}).get("caller")
+        if holder is None:
+            await self._app(scope, receive, send)
+            return
+        slots, work = self._services.work_slots, work_of(scope)
+        if not await slots.enter(holder, work, self._seconds):
+            refused = self._services.token_limits.refuse_waiting(
+                holder, slots_of(holder), self._seconds
+            )
+            await _too_many(scope, refused)(scope, receive, send)
+            return
+        has_slot = True
+
+        async def send_without_slot(message: Message) -> None:
+            """Return the slot first: a client may take long to read."""
+            nonlocal has_slot
+            if has_slot:
+                has_slot = False
+                slots.leave(holder, work)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_without_slot)
+        finally:
+            if has_slot:
+                slots.leave(holder, work)
+
+
+def _too_many(scope: Scope, refused: TokenRefusal) -> Response:
+    headers = {"Retry-After": str(refused.retry_after)}
+    return refusal(scope, 429, refused.detail, headers)
 
 
 def _unknown(scope: Scope, detail: str) -> Response:

@@ -29,12 +29,14 @@ class TokenLimit(StrEnum):
 
     REQUESTS = "requests"
     STREAMS = "streams"
+    RUNNING = "running"  #: requests that run, and do not only wait
     ALL_TOKENS = "all tokens"  #: requests and streams of all but the admin token
 
 
 _RETRY_AFTER = {  # seconds
     TokenLimit.REQUESTS: 1,
     TokenLimit.STREAMS: 5,
+    TokenLimit.RUNNING: 5,
     TokenLimit.ALL_TOKENS: 5,
 }
 
@@ -125,10 +127,31 @@ class TokenLimits:
     def _allowed(self, holder: TokenHolder) -> dict[TokenLimit, int]:
         return self._shares.admin if holder.token is None else self._shares.own
 
+    def refuse_waiting(
+        self, holder: TokenHolder, allowed: int, seconds: float
+    ) -> TokenRefusal:
+        """Count a request that `allowed` others have kept waiting for `seconds`."""
+        wait = self._count_refusal(holder, TokenLimit.RUNNING, allowed)
+        detail = f"the request waited {seconds:g} s for others to end, and did nothing"
+        return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)
+
     def _refuse(
         self, holder: TokenHolder, limit: TokenLimit, allowed: int
     ) -> TokenRefusal:
-        now, wait = self._monotonic(), _RETRY_AFTER[limit]
+        wait = self._count_refusal(holder, limit, allowed)
+        who = f"the token {holder.name} has"
+        what = f"{limit} at once, as many as it may"
+        if limit is TokenLimit.ALL_TOKENS:
+            who, what = "all tokens together have", "requests and streams at once"
+        return TokenRefusal(
+            detail=f"{who} {allowed} {what}; try again in {wait} s", retry_after=wait
+        )
+
+    def _count_refusal(
+        self, holder: TokenHolder, limit: TokenLimit, allowed: int
+    ) -> int:
+        """Count a refusal; return after how many seconds to try again."""
+        now = self._monotonic()
         is_named = holder.name in self._recent or len(self._recent) < _MAX_NAMES
         name = holder.name if is_named else _OTHER
         self.refused[name, limit] += 1
@@ -138,10 +161,4 @@ class TokenLimits:
             token=name, refused=refused + 1, limit=limit, allowed=allowed
         )
         self._recent[name] = now, limited
-        who = f"the token {holder.name} has"
-        what = f"{limit} at once, as many as it may"
-        if limit is TokenLimit.ALL_TOKENS:
-            who, what = "all tokens together have", "requests and streams at once"
-        return TokenRefusal(
-            detail=f"{who} {allowed} {what}; try again in {wait} s", retry_after=wait
-        )
+        return _RETRY_AFTER[limit]

@@ -7,7 +7,7 @@ receives them again.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -51,7 +51,8 @@ from forewarn.server.metadata.limits import LimitedVm
 router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
 _MAX_VALUES = 100  # of one parameter
-_BATCH = 100  # entries read at once by a stream
+_BATCH = 100  # entries sent at once by a stream
+_STEP = 500  # entries that a stream looks at before others have their turn
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
 _MAX_LIMITED = 3  # VMs in a side event
 
@@ -208,16 +209,27 @@ def stream(
         resolved = resolve_ids(snapshot, search, group=by.group)
         position = snapshot.position() if start is None else parse_number(start)
 
-    def read(after: int) -> SearchPage | None:
+    def read(after: int) -> tuple[str, int] | None:
         if not services.sessions.is_good(by):
             return None
         with store.snapshot() as snapshot:
-            return find_entries(
-                snapshot, resolved, after=after, limit=_BATCH, group=by.group
+            found = find_entries(
+                snapshot,
+                resolved,
+                after=after,
+                limit=_BATCH,
+                group=by.group,
+                max_reads=_STEP,
             )
+        return _text(found, after), found.position
 
+    async def read_in_turn(after: int) -> tuple[str, int] | None:
+        async with services.work_slots.slot(by):
+            return await run_in_threadpool(read, after)
+
+    side_events = SideEvents(services, by, also or ())
     return StreamingResponse(
-        _follow(read, streams, position, SideEvents(services, by, also or ())),
+        _follow(read_in_turn, streams, position, side_events),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
@@ -360,7 +372,7 @@ class JournalStreams:
 
 
 async def _follow(
-    read: Callable[[int], SearchPage | None],
+    read: Callable[[int], Awaitable[tuple[str, int] | None]],
     streams: JournalStreams,
     position: int,
     side_events: SideEvents,
@@ -368,34 +380,33 @@ async def _follow(
     """Yield what `read` finds after a position, until it returns None."""
     bell = streams.join()
     try:
-        yield ": the journal of forewarn\n\n"
-        for text in side_events.changed():
-            yield text
+        yield ": the journal of forewarn\n\n" + "".join(side_events.changed())
         while not streams.is_closed:
             bell.clear()
-            result = await run_in_threadpool(read, position)
+            result = await read(position)
             if result is None:
                 return
-            for text in _texts(result, position, side_events):
+            entries, reached = result
+            if text := entries + "".join(side_events.changed()):
                 yield text
-            is_end = result.position <= position
-            position = max(position, result.position)
+            is_end = reached <= position
+            position = max(position, reached)
             if is_end:
                 try:
                     await asyncio.wait_for(bell.wait(), _KEEP_ALIVE)
                 except TimeoutError:
-                    yield ": still here\n\n"
-                    for text in side_events.periodic():
-                        yield text
+                    yield ": still here\n\n" + "".join(side_events.periodic())
     finally:
         streams.leave(bell)
 
 
-def _texts(page: SearchPage, position: int, side_events: SideEvents) -> Iterator[str]:
-    """Yield the entries after a position, and the side events that have changed."""
+def _text(page: SearchPage, position: int) -> str:
+    """Return the entries after a position, and where clients resume from."""
+    texts = []
     for entry in page.entries:
         view, position = entry_view(entry), entry.position
-        yield f"id: {position}\nevent: {view['fact']}\ndata: {json.dumps(view)}\n\n"
+        data = json.dumps(view)
+        texts.append(f"id: {position}\nevent: {view['fact']}\ndata: {data}\n\n")
     if page.position > position:
-        yield f"id: {page.position}\n\n"  # clients resume from here
-    yield from side_events.changed()
+        texts.append(f"id: {page.position}\n\n")
+    return "".join(texts)

@@ -92,8 +92,8 @@ def list_notifiers(services: ServicesDep, by: Caller) -> Json:
 
 
 @docs_router.get("/docs", include_in_schema=False)
-def docs(request: Request) -> HTMLResponse:
-    """Show the API."""
+async def docs(request: Request) -> HTMLResponse:
+    """Show the API; on the event loop, because anyone may ask for it."""
     spec = request.app.openapi()
     sections = "".join(_sections(spec["paths"]))
     title = escape(spec["info"]["title"])

@@ -1,0 +1,172 @@
+"""Work slots: how many requests of token holders run at once.
+
+All threads share one interpreter with the thread that serves VMs, so what runs is
+limited, not only what is open:
+
+1. A request needs a slot from the end of its body to the start of its response. A
+   stream needs one for each read of the journal. Requests for health need none.
+2. A token has few slots, and all tokens but the admin token share a few more. The admin
+   token has slots of its own.
+3. Expensive reads have fewer slots than others, and metrics one: see `Work`.
+4. Tokens take turns. Among the requests of a token, the oldest that may run is next.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import parse_qsl
+
+from starlette.types import Scope
+
+from forewarn.engine.tokens import TokenHolder
+from forewarn.server.error_responses import is_arm
+
+_LARGE_PAGE = 100  # items; larger pages are expensive
+_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
+_METRICS = "/metrics"
+
+
+class Work(StrEnum):
+    """Kinds of work, which differ in their slots."""
+
+    ORDINARY = "ordinary"
+    LARGE = "large"  #: reports, the fleet, and pages of more than 100 items
+    METRICS = "metrics"
+
+
+_OWN = {Work.ORDINARY: 2, Work.LARGE: 1, Work.METRICS: 1}
+_ADMIN = {Work.ORDINARY: 4, Work.LARGE: 2, Work.METRICS: 1}
+_TOGETHER = {Work.ORDINARY: 6, Work.LARGE: 2, Work.METRICS: 1}
+
+
+def slots_of(holder: TokenHolder) -> int:
+    """Return how many requests of `holder` run at once, whatever their kind."""
+    return (_ADMIN if holder.token is None else _OWN)[Work.ORDINARY]
+
+
+def work_of(scope: Scope) -> Work:
+    """Return the kind of work that a request is."""
+    path = scope["path"]
+    if path == _METRICS:
+        return Work.METRICS
+    if path in _LARGE_PATHS or _is_list_of_vms(scope):
+        return Work.LARGE
+    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+    limits = [value for name, value in query if name == "limit"]
+    is_small = all(
+        limit.isdecimal() and len(limit) < 4 and int(limit) <= _LARGE_PAGE
+        for limit in limits
+    )
+    return Work.ORDINARY if is_small else Work.LARGE
+
+
+def _is_list_of_vms(scope: Scope) -> bool:
+    """Whether the response is a list of VMs in Azure's API, which has large pages."""
+    path = scope["path"].rstrip("/").lower()
+    return is_arm(path) and path.endswith("/virtualmachines")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    work: Work
+    granted: asyncio.Future[None]
+
+
+class WorkSlots:
+    """Counts what runs and queues what waits; only on the control plane's loop."""
+
+    def __init__(self) -> None:
+        """Start with all slots free."""
+        self._running: Counter[tuple[str | None, Work]] = Counter()
+        self._together: Counter[Work] = Counter()  # of all tokens but the admin token
+        #: By token, in the order of their turns.
+        self._waiting: dict[str | None, list[_Waiter]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many requests and streams wait; safe from any thread."""
+        return sum(len(waiters) for waiters in [*self._waiting.values()])
+
+    async def enter(
+        self,
+        holder: TokenHolder,
+        work: Work,
+        seconds: float | None = None,  # None to wait as long as it takes
+    ) -> bool:
+        """Take a slot; return False if none was free in time."""
+        token = holder.token
+        if self._has_slot(token, work):
+            self._count(token, work, 1)
+            return True
+        waiter = _Waiter(work, asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(token, []).append(waiter)
+        try:
+            await asyncio.wait([waiter.granted], timeout=seconds)
+        except asyncio.CancelledError:
+            self._give_up(holder, waiter)
+            raise
+        if waiter.granted.done():
+            return True
+        self._give_up(holder, waiter)
+        return False
+
+    def leave(self, holder: TokenHolder, work: Work) -> None:
+        """Return a slot, and start what waits for it."""
+        self._count(holder.token, work, -1)
+        while (turn := self._next_turn()) is not None:
+            token, waiter = turn
+            self._remove(token, waiter)
+            if token in self._waiting:  # the other tokens come first
+                self._waiting[token] = self._waiting.pop(token)
+            self._count(token, waiter.work, 1)
+            waiter.granted.set_result(None)
+
+    @asynccontextmanager
+    async def slot(self, holder: TokenHolder) -> AsyncIterator[None]:
+        """Hold a slot for ordinary work."""
+        await self.enter(holder, Work.ORDINARY)
+        try:
+            yield
+        finally:
+            self.leave(holder, Work.ORDINARY)
+
+    def _next_turn(self) -> tuple[str | None, _Waiter] | None:
+        for token, waiters in self._waiting.items():
+            for waiter in waiters:
+                if self._has_slot(token, waiter.work):
+                    return token, waiter
+        return None
+
+    def _has_slot(self, token: str | None, work: Work) -> bool:
+        own = {kind: self._running[token, kind] for kind in Work}
+        if token is None:
+            return _fits(own, _ADMIN, work)
+        return _fits(own, _OWN, work) and _fits(self._together, _TOGETHER, work)
+
+    def _count(self, token: str | None, work: Work, change: int) -> None:
+        self._running[token, work] += change
+        if not self._running[token, work]:
+            del self._running[token, work]
+        if token is not None:
+            self._together[work] += change
+
+    def _give_up(self, holder: TokenHolder, waiter: _Waiter) -> None:
+        if waiter.granted.done():
+            self.leave(holder, waiter.work)
+        else:
+            self._remove(holder.token, waiter)
+
+    def _remove(self, token: str | None, waiter: _Waiter) -> None:
+        waiters = self._waiting[token]
+        waiters.remove(waiter)
+        if not waiters:
+            del self._waiting[token]
+
+
+def _fits(running: Mapping[Work, int], slots: Mapping[Work, int], work: Work) -> bool:
+    """Whether there is a slot left of its kind, and of all kinds together."""
+    has_room = sum(running.values()) < slots[Work.ORDINARY]
+    return has_room and (work is Work.ORDINARY or running[work] < slots[work])
