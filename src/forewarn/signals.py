@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
+from typing import NoReturn
 
 #: Signals that stop the program, except those that the caller ignores, as nohup does.
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -42,6 +43,32 @@ class StopSignal:
         signal.alarm(0)
         limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
         return bool(select.select([self._read_end], [], [], limit)[0])
+
+
+@contextmanager
+def exit_on_signals() -> Iterator[None]:
+    """Leave the block by `SystemExit` on SIGTERM or SIGHUP, so that it cleans up.
+
+    The cleanup is not interrupted by a second signal.
+    """
+    before = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+
+    def leave(number: int, frame: object) -> NoReturn:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)  # as a shell reports it
+
+    for number in before:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

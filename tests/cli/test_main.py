@@ -17,6 +17,15 @@ from forewarn.cli import main
 
 SOURCE = str(Path(forewarn.__file__).parent.parent)
 
+_FAR_FUTURE = """\
+import sys, time
+def overflow():
+    raise OverflowError("timestamp too large to convert to C _PyTime_t")
+time.time = overflow
+from forewarn.cli.main import main
+sys.exit(main(["serve", "--store", "memory"]))
+"""
+
 
 def start(
     *words: str, python: tuple[str, ...] = (), **more: str
@@ -109,6 +118,18 @@ def test_bug_is_reported_without_a_traceback(service: Service, run: Cli) -> None
     assert err.startswith("forewarn: this should not have happened, please report it")
     assert "OverflowError" in err
     assert "Traceback" not in err
+
+
+def test_clock_that_python_cannot_read_is_an_error_message() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FAR_FUTURE], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "forewarn: the system's clock is beyond the year 2262, and Python cannot read"
+        " it: set the clock\n",
+    )
 
 
 def test_every_error_in_the_agent_file_is_reported_on_its_own_line(

@@ -1,5 +1,6 @@
 """SQLite store: opening the file, and refusals."""
 
+import fcntl
 import logging
 import re
 import sqlite3
@@ -21,7 +22,7 @@ from tests.stores.builders import (
 from forewarn.core.lifecycle.facts import OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart, StoreDamaged
-from forewarn.stores.sqlite import connect
+from forewarn.stores.sqlite import back_up, connect
 from forewarn.stores.sqlite_copy import copy_database
 
 SENTENCE = re.compile(r"[^\n]+")
@@ -130,6 +131,22 @@ def test_commits_do_not_restart_a_copy_or_get_into_it(path: Path) -> None:
     assert len(commits) > 10
     with opened(sqlite_store(copy)) as store:
         assert len(store.facts(0, 1000)) == 100
+
+
+def test_copy_removes_what_a_killed_copy_left_but_not_what_is_in_use(
+    path: Path, tmp_path: Path
+) -> None:
+    names = (".a.forewarn-partial", ".b.forewarn-partial", ".c.forewarn-partial")
+    killed, running, other = places = [tmp_path / name for name in names]
+    for place in places:
+        place.mkdir()
+        (place / "copy").touch()
+    (killed / "lock").touch()
+    (killed / "copy-journal").touch()
+    with opened(sqlite_store(path)), (running / "lock").open("xb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        back_up(str(path), tmp_path / "copy.db")
+    assert {place.name for place in tmp_path.glob(".*")} == {running.name, other.name}
 
 
 # --- damage ------------------------------------------------------------------

@@ -8,6 +8,7 @@ import argparse
 import errno
 import os
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import PurePath
@@ -75,10 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         drop_output()
-        write_error(_shortage(error) or str(error))
+        write_error(_explain(error) or str(error))
         return 1
     except Exception as error:  # last resort: report a bug without a traceback
-        write_error(_shortage(error) or _bug(error))
+        write_error(_explain(error) or _bug(error))
         return 1
     return code
 
@@ -151,9 +152,14 @@ def _write_errors(error: ForewarnError) -> None:
         write_error(sentence)
 
 
-def _shortage(error: Exception) -> str | None:
-    """Return a sentence if the machine is short of something; None if it is not."""
+def _explain(error: Exception) -> str | None:
+    """Return a sentence if the machine is at fault; None if it is not."""
     text = str(error)
+    if isinstance(error, OverflowError) and not _is_clock_readable():
+        return (
+            "the system's clock is beyond the year 2262, and Python cannot read it: set"
+            " the clock"
+        )
     if "start new thread" in text:
         return (
             "cannot start another thread: memory is short, or too many threads are"
@@ -170,6 +176,14 @@ def _shortage(error: Exception) -> str | None:
             f" in systemd) [{type(error).__name__}]"
         )
     return None
+
+
+def _is_clock_readable() -> bool:
+    try:
+        time.time()  # noqa: TID251  # the value does not matter
+    except OverflowError:
+        return False
+    return True
 
 
 def _bug(error: Exception) -> str:

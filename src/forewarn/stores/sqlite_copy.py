@@ -1,17 +1,22 @@
 """Copies of a SQLite database, and checks of the file."""
 
+import fcntl
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from tempfile import mkstemp
+from tempfile import mkdtemp
+from typing import BinaryIO
 from urllib.parse import quote
 
 from forewarn.errors import Unavailable
 from forewarn.stores.sqlite_file import refuse_other_log
 
 _PAGES = 1000  # between two chances to interrupt
+_PARTIAL = ".forewarn-partial"  # ends the name of a directory with a partial copy
+_LOCK = "lock"  # in that directory, locked while the copy is made
 
 
 @contextmanager
@@ -82,20 +87,44 @@ def copy_database(
     try:
         if os.path.lexists(target):
             raise FileExistsError(None, "it exists already; choose another name")
-        number, name = mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(number)
-        try:
-            _copy(source, name, check)
-            _sync(name)
-            os.rename(name, target)
-        finally:
-            for suffix in ("", "-journal", "-wal", "-shm"):
-                Path(f"{name}{suffix}").unlink(missing_ok=True)
+        with _partial_copy(target.parent) as partial:
+            _copy(source, str(partial), check)
+            _sync(partial)
+            os.rename(partial, target)
         _sync(target.parent)
     except OSError as error:
         raise Unavailable(f"{target} cannot be written: {error.strerror}") from error
     except sqlite3.Error as error:
         raise Unavailable(f"{target} cannot be written: {error}") from error
+
+
+@contextmanager
+def _partial_copy(folder: Path) -> Iterator[Path]:
+    """Yield an empty private file in a directory of its own, which is removed later.
+
+    If the process is killed, the next copy to `folder` removes it.
+    """
+    _remove_abandoned(folder)
+    place = Path(mkdtemp(prefix=".", suffix=_PARTIAL, dir=folder))
+    try:
+        with _open_private(place / _LOCK) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _open_private(place / "copy").close()
+            yield place / "copy"
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove partial copies that no process has locked."""
+    for place in folder.glob(f".*{_PARTIAL}"):
+        with suppress(OSError), open(place / _LOCK, "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(place)
+
+
+def _open_private(path: Path) -> BinaryIO:
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _copy(

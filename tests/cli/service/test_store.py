@@ -2,12 +2,16 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from signal import SIGHUP, SIGTERM, Signals
 
 import pytest
 from tests.cli.support.command_line import Cli
+from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
 from tests.stores.builders import NOON, a_seen, put, sqlite_store
 from tests.stores.releases import ADD_RACK, become_newer, largest_file
@@ -60,6 +64,16 @@ def damage(file: Path) -> None:
 
 def files(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
+
+
+#: Gets a signal while the copy is checked.
+_STOPPED = """\
+import os, sys
+from forewarn.cli.main import main
+from forewarn.stores import sqlite_copy
+sqlite_copy.quick_check = lambda copy: os.kill(os.getpid(), int(sys.argv[1]))
+sys.exit(main(sys.argv[2:]))
+"""
 
 
 # --- check -------------------------------------------------------------------
@@ -195,17 +209,17 @@ def test_backup_of_a_store_in_use_is_a_private_complete_store(
 def test_backup_and_its_folder_are_on_disk_at_the_end(
     tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: list[tuple[str, bool]] = []
+    synced: list[tuple[bool, bool]] = []
 
     def record(number: int) -> None:
         name = os.readlink(f"/proc/self/fd/{number}")
-        synced.append((os.path.dirname(name), copy.exists()))
+        synced.append((name == str(tmp_path), copy.exists()))
 
     copy = tmp_path / "copy.db"
     monkeypatch.setattr(os, "fsync", record)
     run("store backup", copy)
-    # First the file in the folder, before it gets its name; then the folder.
-    assert synced == [(str(tmp_path), False), (str(tmp_path.parent), True)]
+    # First the file, before it gets its name; then the folder.
+    assert synced == [(False, False), (True, True)]
 
 
 @pytest.mark.usefixtures("file")
@@ -301,3 +315,20 @@ def test_invalid_store_is_wrong_usage(run: Cli) -> None:
     assert "--store: expected sqlite:///PATH" in run(
         "store check --store nonsense", code=2
     )
+
+
+@pytest.mark.parametrize("number", [SIGTERM, SIGHUP])
+def test_backup_that_is_stopped_leaves_nothing_behind(
+    file: Path, tmp_path: Path, number: Signals
+) -> None:
+    target = tmp_path / "backup" / "copy.db"
+    target.parent.mkdir()
+    words = ("store", "backup", str(target), "--store", f"sqlite:///{file}")
+    done = subprocess.run(
+        [sys.executable, "-c", _STOPPED, str(int(number)), *words],
+        check=False,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, b"", b"")
+    assert files(target.parent) == []

@@ -12,6 +12,7 @@ from forewarn.cli.output import fields, write
 from forewarn.config.load import default_store
 from forewarn.config.settings import POSTGRES, SQLITE, read_store
 from forewarn.errors import InvalidInput, WrongUsage
+from forewarn.signals import exit_on_signals
 
 if TYPE_CHECKING:
     from forewarn.stores.database import Database
@@ -30,7 +31,8 @@ up yourself. A failed upgrade changes nothing."""
 _BACKUP = """\
 Copy a SQLite database to a new file. The service may be running. When the
 command succeeds, the copy is complete, checked and on disk. An incomplete copy
-never has the name FILE."""
+never has the name FILE. A backup that was copied over the file of a running
+service is combined with the commits that are in its log."""
 
 _STORE = Option(
     flag="--store",
@@ -123,7 +125,7 @@ def _upgrade(args: argparse.Namespace) -> int:
 
     report = None
     if database.revision() != tables.STAMP:
-        with closing(database):
+        with exit_on_signals(), closing(database):
             report = database.open(upgrade=True)
     newest = f"{database.name} is at the newest revision, {tables.STAMP}"
     write(report or f"nothing to do: {newest}")
@@ -143,7 +145,8 @@ def _backup(args: argparse.Namespace) -> int:
         raise InvalidInput(f"back up PostgreSQL with its own command: {command}")
     from forewarn.stores.sqlite import back_up
 
-    back_up(database.name, target)
+    with exit_on_signals():
+        back_up(database.name, target)
     write(f"copied {database.name} to {target}: {target.stat().st_size:,} bytes")
     return 0
 
