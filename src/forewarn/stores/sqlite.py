@@ -5,7 +5,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -377,8 +377,10 @@ def _mixture(copy: sqlite3.Connection, last: int) -> str | None:
 @contextmanager
 def _last_connection(path: str) -> Iterator[None]:
     """Keep a connection that cannot write open until all others are closed."""
-    with closing(sqlite3.connect(read_only_uri(path), uri=True)) as last:
-        with suppress(sqlite3.Error):
+    with ExitStack() as closed_last:
+        with suppress(sqlite3.Error):  # the file may be gone by now
+            last = sqlite3.connect(read_only_uri(path), uri=True)
+            closed_last.callback(last.close)
             last.execute("SELECT 1 FROM sqlite_master").fetchone()
         yield
 
