@@ -15,13 +15,13 @@ from tests.server.control.test_token_limits import ADMIN, a_holder
 from forewarn.engine.tokens import TokenHolder
 from forewarn.server.app import make_app
 from forewarn.server.arm.app import ArmApp
-from forewarn.server.control.auth.guard import Guard, WorkTurns
+from forewarn.server.control.auth.guard import Guard, WorkTurns, work_of
 from forewarn.server.control.auth.token_limits import (
     TokenLimit,
     TokenLimits,
     token_shares,
 )
-from forewarn.server.control.auth.work_slots import Work, WorkSlots, work_of
+from forewarn.server.control.auth.work_slots import WorkKind, WorkSlots
 from forewarn.server.control.context import Services
 from forewarn.server.control.http.body_limits import BodyLimits
 from forewarn.server.control.http.shares import ConnectionPlaces
@@ -41,7 +41,7 @@ class Workload:
         self._ends: dict[str, asyncio.Event] = {}
 
     async def start(
-        self, name: str, holder: TokenHolder, work: Work = Work.ORDINARY
+        self, name: str, holder: TokenHolder, work: WorkKind = WorkKind.ORDINARY
     ) -> None:
         """Start a request; it waits if there is no slot for it."""
         self._ends[name] = asyncio.Event()
@@ -57,7 +57,7 @@ class Workload:
         self._tasks.pop(name).cancel()
         await settle()
 
-    async def _run(self, name: str, holder: TokenHolder, work: Work) -> None:
+    async def _run(self, name: str, holder: TokenHolder, work: WorkKind) -> None:
         assert await self.slots.enter(holder, work)
         self.running.append(name)
         try:
@@ -130,13 +130,13 @@ def test_expensive_reads_leave_a_slot_for_others() -> None:
     async def scenario() -> None:
         load = Workload()
         for name, holder in (("a1", A), ("a2", A), ("b1", B), ("c1", C)):
-            await load.start(name, holder, Work.LARGE)
+            await load.start(name, holder, WorkKind.LARGE)
         assert load.running == ["a1", "b1"]
         await load.start("a3", A)
-        await load.start("c2", C, Work.METRICS)
-        await load.start("d1", D, Work.METRICS)
+        await load.start("c2", C, WorkKind.METRICS)
+        await load.start("d1", D, WorkKind.METRICS)
         assert load.running == ["a1", "b1", "a3", "c2"]
-        await load.start("a4", A, Work.LARGE)
+        await load.start("a4", A, WorkKind.LARGE)
         await load.end("a1")
         await load.end("a2")
         assert load.running[-1] == "c1"  # before a4
@@ -164,7 +164,7 @@ def test_request_that_gets_no_slot_in_time_leaves_the_queue() -> None:
         load = Workload()
         await load.start("a1", A)
         await load.start("a2", A)
-        assert not await load.slots.enter(A, Work.ORDINARY, 0.01)
+        assert not await load.slots.enter(A, WorkKind.ORDINARY, 0.01)
         assert load.slots.waiting == 0
 
     run(scenario())
@@ -207,7 +207,7 @@ def test_slot_is_returned_before_the_response_is_sent() -> None:
         assert first[0]["status"] == 200  # the second slot
         await send({"type": "http.response.start", "status": 200})
         for _ in range(2):  # both are free
-            assert await services.work_slots.enter(A, Work.ORDINARY, 0.01)
+            assert await services.work_slots.enter(A, WorkKind.ORDINARY, 0.01)
 
     async def quick(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200})
@@ -237,7 +237,7 @@ def test_request_that_waits_too_long_gets_429_and_is_counted() -> None:
 
     async def scenario() -> None:
         for _ in range(2):
-            await services.work_slots.enter(A, Work.ORDINARY)
+            await services.work_slots.enter(A, WorkKind.ORDINARY)
         start, body = await call(unreachable, services, A)
         assert start["status"] == 429
         assert (b"retry-after", b"5") in start["headers"]
@@ -258,7 +258,7 @@ def test_requests_without_a_token_need_no_slot() -> None:
     async def scenario() -> None:
         for holder in (A, B, C):
             for _ in range(2):
-                await services.work_slots.enter(holder, Work.ORDINARY)
+                await services.work_slots.enter(holder, WorkKind.ORDINARY)
         assert (await call(quick, services, None))[0]["status"] == 200
 
     asyncio.run(scenario())
@@ -269,7 +269,7 @@ def test_requests_without_a_token_need_no_slot() -> None:
 
 def test_slots_are_taken_after_the_body_was_read() -> None:
     app = make_app(cast(Services, None), JournalStreams())
-    order = [middleware.cls for middleware in app.user_middleware]
+    order: list[object] = [middleware.cls for middleware in app.user_middleware]
     assert order == [TrafficCounter, Guard, BodyLimits, WorkTurns, ArmApp]
 
 
@@ -297,17 +297,17 @@ def test_stream_that_finds_nothing_reads_in_small_steps(
 @pytest.mark.parametrize(
     ("path", "query", "work"),
     [
-        ("/v1/overview", "limit=100", Work.ORDINARY),
-        ("/v1/overview", "limit=101", Work.LARGE),
-        ("/v1/journal", "limit=1&limit=1000", Work.LARGE),
-        ("/v1/journal", "limit=0000000001000", Work.LARGE),
-        ("/v1/vms", "", Work.ORDINARY),
-        ("/v1/report", "", Work.LARGE),
-        ("/v1/fleet/map", "", Work.LARGE),
-        ("/metrics", "", Work.METRICS),
-        ("/Subscriptions/s/providers/c/virtualMachines/", "", Work.LARGE),
-        ("/subscriptions/s/providers/c/virtualMachines/web-0", "", Work.ORDINARY),
+        ("/v1/overview", "limit=100", WorkKind.ORDINARY),
+        ("/v1/overview", "limit=101", WorkKind.LARGE),
+        ("/v1/journal", "limit=1&limit=1000", WorkKind.LARGE),
+        ("/v1/journal", "limit=0000000001000", WorkKind.LARGE),
+        ("/v1/vms", "", WorkKind.ORDINARY),
+        ("/v1/report", "", WorkKind.LARGE),
+        ("/v1/fleet/map", "", WorkKind.LARGE),
+        ("/metrics", "", WorkKind.METRICS),
+        ("/Subscriptions/s/providers/c/virtualMachines/", "", WorkKind.LARGE),
+        ("/subscriptions/s/providers/c/virtualMachines/web-0", "", WorkKind.ORDINARY),
     ],
 )
-def test_kind_of_work(path: str, query: str, work: Work) -> None:
+def test_kind_of_work(path: str, query: str, work: WorkKind) -> None:
     assert work_of({"path": path, "query_string": query.encode()}) is work

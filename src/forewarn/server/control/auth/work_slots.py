@@ -7,7 +7,7 @@ limited, not only what is open:
    stream needs one for each read of the journal. Requests for health need none.
 2. A token has few slots, and all tokens but the admin token share a few more. The admin
    token has slots of its own.
-3. Expensive reads have fewer slots than others, and metrics one: see `Work`.
+3. Expensive reads have fewer slots than others, and metrics one: see `WorkKind`.
 4. Tokens take turns. Among the requests of a token, the oldest that may run is next.
 """
 
@@ -17,19 +17,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import parse_qsl
-
-from starlette.types import Scope
 
 from forewarn.engine.tokens import TokenHolder
-from forewarn.server.error_responses import is_arm
-
-_LARGE_PAGE = 100  # items; larger pages are expensive
-_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
-_METRICS = "/metrics"
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """Kinds of work, which differ in their slots."""
 
     ORDINARY = "ordinary"
@@ -37,41 +29,19 @@ class Work(StrEnum):
     METRICS = "metrics"
 
 
-_OWN = {Work.ORDINARY: 2, Work.LARGE: 1, Work.METRICS: 1}
-_ADMIN = {Work.ORDINARY: 4, Work.LARGE: 2, Work.METRICS: 1}
-_TOGETHER = {Work.ORDINARY: 6, Work.LARGE: 2, Work.METRICS: 1}
+_OWN = {WorkKind.ORDINARY: 2, WorkKind.LARGE: 1, WorkKind.METRICS: 1}
+_ADMIN = {WorkKind.ORDINARY: 4, WorkKind.LARGE: 2, WorkKind.METRICS: 1}
+_TOGETHER = {WorkKind.ORDINARY: 6, WorkKind.LARGE: 2, WorkKind.METRICS: 1}
 
 
 def slots_of(holder: TokenHolder) -> int:
     """Return how many requests of `holder` run at once, whatever their kind."""
-    return (_ADMIN if holder.token is None else _OWN)[Work.ORDINARY]
-
-
-def work_of(scope: Scope) -> Work:
-    """Return the kind of work that a request is."""
-    path = scope["path"]
-    if path == _METRICS:
-        return Work.METRICS
-    if path in _LARGE_PATHS or _is_list_of_vms(scope):
-        return Work.LARGE
-    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
-    limits = [value for name, value in query if name == "limit"]
-    is_small = all(
-        limit.isdecimal() and len(limit) < 4 and int(limit) <= _LARGE_PAGE
-        for limit in limits
-    )
-    return Work.ORDINARY if is_small else Work.LARGE
-
-
-def _is_list_of_vms(scope: Scope) -> bool:
-    """Whether the response is a list of VMs in Azure's API, which has large pages."""
-    path = scope["path"].rstrip("/").lower()
-    return is_arm(path) and path.endswith("/virtualmachines")
+    return (_ADMIN if holder.token is None else _OWN)[WorkKind.ORDINARY]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
-    work: Work
+    work: WorkKind
     granted: asyncio.Future[None]
 
 
@@ -80,8 +50,9 @@ class WorkSlots:
 
     def __init__(self) -> None:
         """Start with all slots free."""
-        self._running: Counter[tuple[str | None, Work]] = Counter()
-        self._together: Counter[Work] = Counter()  # of all tokens but the admin token
+        self._running: Counter[tuple[str | None, WorkKind]] = Counter()
+        #: Of all tokens but the admin token.
+        self._together: Counter[WorkKind] = Counter()
         #: By token, in the order of their turns.
         self._waiting: dict[str | None, list[_Waiter]] = {}
 
@@ -93,7 +64,7 @@ class WorkSlots:
     async def enter(
         self,
         holder: TokenHolder,
-        work: Work,
+        work: WorkKind,
         seconds: float | None = None,  # None to wait as long as it takes
     ) -> bool:
         """Take a slot; return False if none was free in time."""
@@ -113,7 +84,7 @@ class WorkSlots:
         self._give_up(holder, waiter)
         return False
 
-    def leave(self, holder: TokenHolder, work: Work) -> None:
+    def leave(self, holder: TokenHolder, work: WorkKind) -> None:
         """Return a slot, and start what waits for it."""
         self._count(holder.token, work, -1)
         while (turn := self._next_turn()) is not None:
@@ -127,11 +98,11 @@ class WorkSlots:
     @asynccontextmanager
     async def slot(self, holder: TokenHolder) -> AsyncIterator[None]:
         """Hold a slot for ordinary work."""
-        await self.enter(holder, Work.ORDINARY)
+        await self.enter(holder, WorkKind.ORDINARY)
         try:
             yield
         finally:
-            self.leave(holder, Work.ORDINARY)
+            self.leave(holder, WorkKind.ORDINARY)
 
     def _next_turn(self) -> tuple[str | None, _Waiter] | None:
         for token, waiters in self._waiting.items():
@@ -140,13 +111,13 @@ class WorkSlots:
                     return token, waiter
         return None
 
-    def _has_slot(self, token: str | None, work: Work) -> bool:
-        own = {kind: self._running[token, kind] for kind in Work}
+    def _has_slot(self, token: str | None, work: WorkKind) -> bool:
+        own = {kind: self._running[token, kind] for kind in WorkKind}
         if token is None:
             return _fits(own, _ADMIN, work)
         return _fits(own, _OWN, work) and _fits(self._together, _TOGETHER, work)
 
-    def _count(self, token: str | None, work: Work, change: int) -> None:
+    def _count(self, token: str | None, work: WorkKind, change: int) -> None:
         self._running[token, work] += change
         if not self._running[token, work]:
             del self._running[token, work]
@@ -166,7 +137,9 @@ class WorkSlots:
             del self._waiting[token]
 
 
-def _fits(running: Mapping[Work, int], slots: Mapping[Work, int], work: Work) -> bool:
+def _fits(
+    running: Mapping[WorkKind, int], slots: Mapping[WorkKind, int], work: WorkKind
+) -> bool:
     """Whether there is a slot left of its kind, and of all kinds together."""
-    has_room = sum(running.values()) < slots[Work.ORDINARY]
-    return has_room and (work is Work.ORDINARY or running[work] < slots[work])
+    has_room = sum(running.values()) < slots[WorkKind.ORDINARY]
+    return has_room and (work is WorkKind.ORDINARY or running[work] < slots[work])
