@@ -15,13 +15,13 @@ from tests.server.control.test_token_limits import ADMIN, a_holder
 from forewarn.engine.tokens import TokenHolder
 from forewarn.server.app import make_app
 from forewarn.server.arm.app import ArmApp
-from forewarn.server.control.auth.guard import Guard, WorkTurns
+from forewarn.server.control.auth.guard import Guard, WorkTurns, work_of
 from forewarn.server.control.auth.token_limits import (
     TokenLimit,
     TokenLimits,
     token_shares,
 )
-from forewarn.server.control.auth.work_slots import WorkKind, WorkSlots, work_of
+from forewarn.server.control.auth.work_slots import WorkKind, WorkSlots
 from forewarn.server.control.context import Services
 from forewarn.server.control.http.body_limits import BodyLimits
 from forewarn.server.control.http.shares import ConnectionPlaces

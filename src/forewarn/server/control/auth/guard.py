@@ -4,6 +4,7 @@ Without a valid token a request is refused, whatever else is wrong with it.
 """
 
 from math import ceil
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -20,12 +21,15 @@ from forewarn.server.control.auth.permissions import (
     permission_for,
 )
 from forewarn.server.control.auth.token_limits import TokenLimit, TokenRefusal
-from forewarn.server.control.auth.work_slots import slots_of, work_of
+from forewarn.server.control.auth.work_slots import WorkKind, slots_of
 from forewarn.server.control.context import Services
 from forewarn.server.control.http.shares import caller_network
-from forewarn.server.error_responses import refusal
+from forewarn.server.error_responses import is_arm, refusal
 
 _LIMITS = {"/v1/stream": TokenLimit.STREAMS}
+_LARGE_PAGE = 100  # items; larger pages are expensive
+_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
+_METRICS = "/metrics"
 _LONGEST_WAIT = 10.0  # seconds that a request waits for a slot
 _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
@@ -195,6 +199,28 @@ class WorkTurns:
         finally:
             if has_slot:
                 slots.leave(holder, work)
+
+
+def work_of(scope: Scope) -> WorkKind:
+    """Return the kind of work that a request is."""
+    path = scope["path"]
+    if path == _METRICS:
+        return WorkKind.METRICS
+    if path in _LARGE_PATHS or _is_list_of_vms(scope):
+        return WorkKind.LARGE
+    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+    limits = [value for name, value in query if name == "limit"]
+    is_small = all(
+        limit.isdecimal() and len(limit) < 4 and int(limit) <= _LARGE_PAGE
+        for limit in limits
+    )
+    return WorkKind.ORDINARY if is_small else WorkKind.LARGE
+
+
+def _is_list_of_vms(scope: Scope) -> bool:
+    """Whether the response is a list of VMs in Azure's API, which has large pages."""
+    path = scope["path"].rstrip("/").lower()
+    return is_arm(path) and path.endswith("/virtualmachines")
 
 
 def _too_many(scope: Scope, refused: TokenRefusal) -> Response:

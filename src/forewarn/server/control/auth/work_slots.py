@@ -17,16 +17,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import parse_qsl
-
-from starlette.types import Scope
 
 from forewarn.engine.tokens import TokenHolder
-from forewarn.server.error_responses import is_arm
-
-_LARGE_PAGE = 100  # items; larger pages are expensive
-_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
-_METRICS = "/metrics"
 
 
 class WorkKind(StrEnum):
@@ -47,28 +39,6 @@ def slots_of(holder: TokenHolder) -> int:
     return (_ADMIN if holder.token is None else _OWN)[WorkKind.ORDINARY]
 
 
-def work_of(scope: Scope) -> WorkKind:
-    """Return the kind of work that a request is."""
-    path = scope["path"]
-    if path == _METRICS:
-        return WorkKind.METRICS
-    if path in _LARGE_PATHS or _is_list_of_vms(scope):
-        return WorkKind.LARGE
-    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
-    limits = [value for name, value in query if name == "limit"]
-    is_small = all(
-        limit.isdecimal() and len(limit) < 4 and int(limit) <= _LARGE_PAGE
-        for limit in limits
-    )
-    return WorkKind.ORDINARY if is_small else WorkKind.LARGE
-
-
-def _is_list_of_vms(scope: Scope) -> bool:
-    """Whether the response is a list of VMs in Azure's API, which has large pages."""
-    path = scope["path"].rstrip("/").lower()
-    return is_arm(path) and path.endswith("/virtualmachines")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
     work: WorkKind
@@ -81,9 +51,8 @@ class WorkSlots:
     def __init__(self) -> None:
         """Start with all slots free."""
         self._running: Counter[tuple[str | None, WorkKind]] = Counter()
-        self._together: Counter[WorkKind] = (
-            Counter()
-        )  # of all tokens but the admin token
+        #: Of all tokens but the admin token.
+        self._together: Counter[WorkKind] = Counter()
         #: By token, in the order of their turns.
         self._waiting: dict[str | None, list[_Waiter]] = {}
 
