@@ -59,7 +59,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     pid = int(pipe.read_text())  # by now, more was written than the pipe holds
     rest = reports([first, *results])
     assert {report.vm for report in rest} == {*MANY}
-    assert rest[-1].detail == "its attendant was killed"
+    assert rest[-1].detail == "its supervisor was killed"
     assert not is_alive(pid)
 
 

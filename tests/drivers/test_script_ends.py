@@ -191,7 +191,7 @@ def test_script_whose_supervisor_is_killed_is_ended(
     with pipe.open() as line:
         pid, supervisor = map(int, line.readline().split())
     os.kill(supervisor, signal.SIGKILL)
-    assert call.detail() == "its attendant was killed"
+    assert call.detail() == "its supervisor was killed"
     assert not is_alive(pid)
 
 

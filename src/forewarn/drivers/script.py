@@ -106,7 +106,7 @@ class ScriptDriver:
         if work.halt.is_set():
             return
         reported: set[str] = set()
-        result = ScriptResult(error="its attendant was killed")
+        result = ScriptResult(error="its supervisor was killed")
         problem = command_problem(self._command)
         try:
             if problem is not None:

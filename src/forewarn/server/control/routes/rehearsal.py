@@ -84,7 +84,7 @@ class NewFault(BaseModel):
 
     kind: StrictStr = Field(description=", ".join(FaultKind))
     on: StrictStr | None = Field(None, description=", ".join(FaultOn))
-    vms: m.VmNames | None = Field(None, description="whom it befalls; all")
+    vms: m.VmNames | None = Field(None, description="VMs that it affects; default: all")
     count: StrictInt | None = Field(None, description="how many requests; all")
     probability: StrictFloat | StrictInt | None = Field(None, description="above 0; 1")
     for_seconds: StrictFloat | StrictInt | None = Field(
