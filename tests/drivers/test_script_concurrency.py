@@ -53,7 +53,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     run: MakeDriver, pipe: Path
 ) -> None:
     kill = "os.kill(os.getppid(), signal.SIGKILL)"
-    text = f"{AT_LENGTH}{kill}\n{write_pid(pipe)}time.sleep({LONG})\n"
+    text = f"{AT_LENGTH}{write_pid(pipe)}{kill}\ntime.sleep({LONG})\n"
     results = run(text).carry_out(a_work(*MANY))
     first = next(results)
     pid = int(pipe.read_text())  # by now, more was written than the pipe holds

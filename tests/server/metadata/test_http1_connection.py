@@ -11,7 +11,7 @@ from tests.server.support.dialogs import (
     read,
 )
 
-from forewarn.server.metadata.transport.http1 import ConnectionState
+from forewarn.server.metadata.transport.http1 import ConnectionState, HeadCache
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import error
 
@@ -176,6 +176,28 @@ def test_body_has_a_bounded_number_of_chunks() -> None:
     assert [response.status for response in allowed.responses] == [200]
     refused = exchange(in_chunks(b"1\r\nx\r\n" * 1001))
     assert [response.status for response in refused.responses] == [413]
+
+
+def test_cached_head_is_parsed_once_and_dropped_when_unused() -> None:
+    cache, used, unused = HeadCache(), a_request("/used"), a_request("/unused")
+    first = {head: cache.read(head) for head in (used, unused)}
+    cache.drop_unused()
+    assert cache.whole == {}
+    assert cache.read(used) is first[used]
+    assert cache.whole == {used: first[used]}
+    cache.drop_unused()
+    assert cache.read(used) is first[used]
+    assert cache.read(unused) is not first[unused]
+
+
+def test_cache_of_heads_is_bounded() -> None:
+    cache = HeadCache()
+    requests = [cache.read(a_request(f"/{number}")) for number in range(6000)]
+    cached = [cache.read(a_request(f"/{number}")) for number in range(5999, -1, -1)]
+    kept = sum(
+        first is last for first, last in zip(requests, reversed(cached), strict=True)
+    )
+    assert 2048 <= kept <= 2 * 2048
 
 
 def test_unexpected_response_is_dropped() -> None:

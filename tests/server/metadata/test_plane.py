@@ -61,6 +61,15 @@ class SlowCommands:
         self.plane.apply_update(DocumentUpdate(position=1, shown=documents))
 
 
+def test_unused_heads_are_dropped_every_minute() -> None:
+    plane = SlowCommands().plane
+    plane.head_cache.read(a_request())
+    plane.second = 59
+    plane.start()  # with the first sweep
+    plane.stop()
+    assert plane.head_cache.whole == {}
+
+
 def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None:
     commands = SlowCommands()
     commands.plane.start()

@@ -44,6 +44,7 @@ _T = TypeVar("_T")
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
 _POOL = 4  # threads; one of them is left for enabling groups
 _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
+_CACHE_SECONDS = 60  # after which unused heads are dropped
 
 
 class EngineCommands(Protocol):
@@ -235,6 +236,8 @@ class MetadataPlane:
         # First, so that an error below cannot end the sweep.
         asyncio.get_event_loop().call_later(1, self._sweep)
         self.second += 1
+        if self.second % _CACHE_SECONDS == 0:
+            self.head_cache.drop_unused()
         for connection in [*self._connections]:
             connection.check(self.second)
 

@@ -37,7 +37,7 @@ _MAX_WRITTEN = 64 * 1024  # bytes of responses per turn
 _MAX_PARSED = 16  # heads and bodies per turn
 _MAX_READ = 16 * 1024  # bytes of requests per turn, unless one is larger
 _MAX_CHUNKS = 1000  # of one body
-_MAX_CACHED_HEADS = 4096
+_MAX_CACHED_HEADS = 2048  # of each generation
 _MAX_CACHED_HEAD = 1024  # bytes
 
 # Chunked bodies (`Transfer-Encoding: chunked`); RFC 9112, 7.1.
@@ -86,28 +86,37 @@ class Application(Protocol[_Covariant]):
 
 
 class HeadCache:
-    """Cache of parsed heads, which are a pure function of their bytes."""
+    """Cache of parsed heads, which are a pure function of their bytes.
+
+    Heads that carry an ETag are used until the document changes, then never again. So
+    there are two generations: a head that is used moves to the new one, and the old one
+    is dropped when the new one is full or a minute old.
+    """
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._requests: dict[bytes, Request] = {}
-        #: Heads that are complete requests, because they have no body.
+        self._new: dict[bytes, Request] = {}
+        self._old: dict[bytes, Request] = {}
+        #: Heads of the new generation that are whole requests, as they have no body.
         self.whole: dict[bytes, Request] = {}
 
     def read(self, head: bytes) -> Request:
         """Parse `head`, or return the cached result."""
-        request = self._requests.get(head)
+        request = self._new.get(head)
         if request is None:
-            request = parse_head(head)
+            request = self._old.get(head) or parse_head(head)
             if len(head) <= _MAX_CACHED_HEAD:
                 self._store(head, request)
         return request
 
+    def drop_unused(self) -> None:
+        """Drop heads that were not used since the last call, and start a generation."""
+        self._old, self._new, self.whole = self._new, {}, {}
+
     def _store(self, head: bytes, request: Request) -> None:
-        if len(self._requests) >= _MAX_CACHED_HEADS:
-            self._requests.clear()
-            self.whole.clear()
-        self._requests[head] = request
+        if len(self._new) >= _MAX_CACHED_HEADS:
+            self.drop_unused()
+        self._new[head] = request
         if not request.has_body:
             self.whole[head] = request
 
