@@ -41,8 +41,21 @@ def test_a_windows_file_is_read(tmp_path: Path) -> None:
         (b"a = 1\n" + b"a." * 8 + b"b = 1", "line 2: a key has at most 8 parts"),
         (b"\n [[ " + b"a . " * 8 + b"b]]", "line 2: a key has at most 8 parts"),
         (b"a = {b=1, " + b'"\\"x".' * 8, "line 1: a key has at most 8 parts"),
+        (b'a = """\n#"""\n' + b"'a'." * 9, "line 3: a key has at most 8 parts"),
+        (b'a = "x\n' + b"a." * 9, "line 1, column 7: not valid TOML: Illegal"),
     ],
-    ids=["text", "twice", "end", "deep", "binary", "key", "header", "inline"],
+    ids=[
+        "text",
+        "twice",
+        "end",
+        "deep",
+        "binary",
+        "key",
+        "header",
+        "inline",
+        "quoted",
+        "open",
+    ],
 )
 def test_an_invalid_file_is_refused_with_the_line(
     tmp_path: Path, content: bytes, message: str
@@ -60,6 +73,9 @@ def test_an_invalid_file_is_refused_with_the_line(
         "a.b.c.d.e.f.g.h = 1",
         'name = "1.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"',
         'names = ["x", "1.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"]',
+        'text = "an object, 1.3.6.1.4.1.8072.2.3.0"',
+        'text = """\n1.3.6.1.4.1.8072.2.3.0 i 1\n"""',
+        "# an object, 1.3.6.1.4.1.8072.2.3.0\na = 1",
     ],
 )
 def test_a_key_of_8_parts_and_values_with_more_are_accepted(text: str) -> None:

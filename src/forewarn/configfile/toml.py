@@ -25,9 +25,7 @@ MAX_BYTES = _MAX_MIB * 1024 * 1024
 #: square: 1 GB for a key of 32 kB.
 _MAX_PARTS = 8
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-_LONG_KEY = re.compile(
-    rf"(?:^[ \t]*+\[?\[?|[{{,])[ \t]*+(?:{_PART}){{{_MAX_PARTS}}}", re.M
-)
+_LONG_KEY = re.compile(rf"(?:{_PART}){{{_MAX_PARTS}}}")
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRING = re.compile(
@@ -41,6 +39,10 @@ _KEY = re.compile(
     r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*"|'[^']*'))[ \t]*(\.?)"""
 )
 _OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
+#: Where no key begins within: a string, a comment, a word, or anything between them.
+_TOKEN = re.compile(
+    rf"{_STRING.pattern}|#[^\n]*+|[A-Za-z0-9_-]++|[^\"'#A-Za-z0-9_-]++", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +92,7 @@ def parse(
     text: str, name: object, error: type[ForewarnError] = InvalidInput
 ) -> dict[str, Any]:
     """Parse the text of the file `name`; raise `error` with the line and column."""
-    if long := _LONG_KEY.search(text):
-        line = text.count("\n", 0, long.end()) + 1
+    if line := _long_key_line(text):
         raise error(f"{name}, line {line}: a key has at most {_MAX_PARTS} parts")
     try:
         return tomllib.loads(text)
@@ -104,6 +105,19 @@ def parse(
         column = f", column {position[2]}" if position and position[2] else ""
         what = _POSITION.sub("", message)
         raise error(f"{name}, line {line}{column}: not valid TOML: {what}") from problem
+
+
+def _long_key_line(text: str) -> int | None:
+    """Return the line of the first key with too many parts; None if there is none."""
+    if not _LONG_KEY.search(text):  # much faster than one token after another
+        return None
+    at = 0
+    while not _LONG_KEY.match(text, at):
+        token = _TOKEN.match(text, at)
+        if token is None:  # the end of the text, or a string without an end
+            return None
+        at = token.end()
+    return text.count("\n", 0, at) + 1
 
 
 def load(
