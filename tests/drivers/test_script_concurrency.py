@@ -1,6 +1,8 @@
 """Scripts with many VMs and many processes."""
 
+import os
 import resource
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,16 +15,22 @@ MANY = [f"vm-{number:04}" for number in range(600)]
 
 #: Writes long reports on all VMs, more than two pipes hold.
 AT_LENGTH = """#!/usr/bin/env python3
-import json, os, signal, sys, time
+import json, os, sys, time
 for vm in json.load(sys.stdin)["vms"]:
     text = json.dumps({"vm": vm["name"], "status": "done", "detail": "x" * 900})
     print(text, flush=True)
 """
 
 
-def write_pid(pipe: Path) -> str:
-    """Return lines that make a script wait for a reader and write its process id."""
-    return f'with open("{pipe}", "w") as file:\n    file.write(str(os.getpid()))\n'
+def write_pids(pipe: Path) -> str:
+    """Return lines that make a script wait for a reader, and write it two process ids.
+
+    They are those of the script and of its supervisor.
+    """
+    return (
+        f'with open("{pipe}", "w") as file:\n'
+        '    file.write(f"{os.getpid()} {os.getppid()}")\n'
+    )
 
 
 @pytest.fixture
@@ -52,11 +60,11 @@ def test_more_processes_than_can_be_watched_are_ended(
 def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
     run: MakeDriver, pipe: Path
 ) -> None:
-    kill = "os.kill(os.getppid(), signal.SIGKILL)"
-    text = f"{AT_LENGTH}{write_pid(pipe)}{kill}\ntime.sleep({LONG})\n"
+    text = f"{AT_LENGTH}{write_pids(pipe)}time.sleep({LONG})\n"
     results = run(text).carry_out(a_work(*MANY))
     first = next(results)
-    pid = int(pipe.read_text())  # by now, more was written than the pipe holds
+    pid, supervisor = map(int, pipe.read_text().split())
+    os.kill(supervisor, signal.SIGKILL)  # it has more to send than the pipe holds
     rest = reports([first, *results])
     assert {report.vm for report in rest} == {*MANY}
     assert rest[-1].detail == "its supervisor was killed"
@@ -66,7 +74,7 @@ def test_supervisor_killed_in_the_middle_of_a_report_leaves_nothing_behind(
 def test_reports_that_arrive_together_are_passed_on_together(
     run: MakeDriver, pipe: Path
 ) -> None:
-    results = run(AT_LENGTH + write_pid(pipe)).carry_out(a_work(*MANY))
+    results = run(AT_LENGTH + write_pids(pipe)).carry_out(a_work(*MANY))
     first = next(results)
     pipe.read_text()  # by now the script has written everything
     rest = [*results]
