@@ -12,6 +12,9 @@ from tests.notifiers.receiver import Receiver, Reply, a_reply
 from tests.notifiers.samples import a_notice, a_webhook, refusal
 from tests.patience import PATIENCE
 
+from forewarn.notifiers.http_post import _Response
+from forewarn.ports import Bell
+
 
 def writing(*parts: bytes) -> Reply:
     """Send these bytes and close the connection."""
@@ -67,6 +70,27 @@ def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
     receiver.reply = hint_for_ever
     message = refusal(a_webhook(receiver.url, timeout=0.1))
     assert message.endswith("did not answer within 0.1 s")
+
+
+def test_no_interim_response_is_parsed_after_the_timeout() -> None:
+    class AfterOne(Bell):
+        """A timeout that is reached while the first interim response is read."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._answers = iter([False])
+
+        def is_set(self) -> bool:
+            return next(self._answers, True)
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"HTTP/1.1 103 Hints\r\n\r\n" * 2)
+        theirs.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        with _Response(ours, method="POST", late=AfterOne()) as response:
+            with pytest.raises(TimeoutError):
+                response.begin()
+            assert response.fp.readline() == b"HTTP/1.1 103 Hints\r\n"
 
 
 # --- incomplete responses ----------------------------------------------------
