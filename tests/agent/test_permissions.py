@@ -74,6 +74,23 @@ def test_a_link_is_as_good_as_its_target(target: Path, tmp_path: Path) -> None:
     assert "chmod go-w" in (permission_problem(link) or "")
 
 
+def test_every_link_on_the_way_is_checked(target: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    (tmp_path / "shared" / "current").symlink_to(target.parent)
+    (tmp_path / "link").symlink_to("shared/../shared/current")
+    problem = f"{tmp_path}/shared can be changed by everyone"
+    for path in (tmp_path / "link", tmp_path / "link" / "file"):
+        assert (permission_problem(path) or "").startswith(problem)
+    (tmp_path / "shared").chmod(0o755)
+    assert permission_problem(tmp_path / "link" / "file") is None
+
+
+def test_links_without_an_end_are_no_problem_of_permissions(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("link")
+    assert permission_problem(tmp_path / "link") is None
+
+
 @as_root
 def test_a_path_that_belongs_to_another_user_is_refused(target: Path) -> None:
     os.chown(target.parent, NOBODY, -1)

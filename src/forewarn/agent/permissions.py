@@ -3,8 +3,8 @@
 1. A path is trusted if root or the agent's own user owns it and every folder above it,
    and nobody else can write to any of them. A folder above may be writable by others if
    it has the sticky bit, as /tmp has: there, nobody can replace what others own.
-2. A symbolic link is followed; the link and its target are both checked. The agent's
-   own files must not be links.
+2. A symbolic link is followed; every link and folder on the way is checked, and the
+   target. The agent's own files must not be links.
 3. These checks are for POSIX. Where there are no such permissions, nothing is reported.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
+_MOST_LINKS = 40  # on the way to a path; the kernel follows no more
 
 
 def permission_problem(path: Path) -> str | None:
@@ -45,12 +46,26 @@ def _user() -> int | None:
 
 
 def _problems(path: Path) -> Iterator[str]:
-    targets = (path.absolute(), Path(os.path.realpath(path)))
-    steps = (step for end in targets for step in (*reversed(end.parents), end))
-    for step in dict.fromkeys(steps):
-        problem = _problem(step, is_target=step in targets)
+    for step, is_target in _steps(path):
+        problem = _problem(step, is_target=is_target)
         if problem is not None:
             yield problem
+
+
+def _steps(path: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield each folder, link and file on the way to `path`; True with the last."""
+    at, links = Path(), 0
+    names = [*reversed(path.absolute().parts)]
+    while names:
+        at /= names.pop()  # of a root, the root itself
+        if at.name == "..":
+            at = at.parent.parent
+            continue
+        yield at, not names
+        if at.is_symlink() and links < _MOST_LINKS:
+            links += 1
+            names += reversed(at.readlink().parts)
+            at = at.parent
 
 
 def _problem(path: Path, *, is_target: bool) -> str | None:
