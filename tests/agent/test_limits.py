@@ -2,20 +2,24 @@
 
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 from tests.agent.support.agent_loop import AgentEnvironment, Staging, a_document_read
 from tests.agent.support.events import MINUTE, NOON, an_event
 from tests.agent.support.hook_builders import LONG, ON_AND_ON
 
-from forewarn.agent.config.plan import ApprovalPolicy
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint
+from forewarn.agent.events import observation
 from forewarn.agent.events.observation import MOST_EVENTS
 from forewarn.agent.storage.memory import MOST_COMPLETED
-from forewarn.protocol.types import ScheduledEvent
+from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 
-def many(number: int, prefix: str = "X") -> list[ScheduledEvent]:
-    return [an_event(f"{prefix}{n:04}") for n in range(number)]
+def many(
+    number: int, prefix: str = "X", status: EventStatus = EventStatus.SCHEDULED
+) -> list[ScheduledEvent]:
+    return [an_event(f"{prefix}{n:04}", status=status) for n in range(number)]
 
 
 def files_of(agent: AgentEnvironment) -> int:
@@ -48,6 +52,31 @@ def test_new_ids_in_every_document_leave_a_limited_number_of_files(
         assert agent.executor.running_count <= 8
     assert len(agent.memory.by_id) <= 2 * MOST_EVENTS + MOST_COMPLETED
     assert files_of(agent) <= 2 * len(agent.memory.by_id)
+
+
+def test_events_that_wait_for_their_hooks_after_their_end_count(
+    agent_factory: Staging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observation, "MOST_EVENTS", 20)
+    steps = {HookPoint.RECOVER: ("fill",)}
+    agent = agent_factory(hooks={"fill": ON_AND_ON}, steps=steps)
+    for number in range(5):
+        events = many(20, f"{number}-", status=EventStatus.STARTED)
+        agent.turn(a_document_read(*events))
+    assert len(agent.memory.unfinished()) <= 2 * 20
+
+
+def test_ignored_events_are_tracked_when_there_is_room_although_nothing_changed(
+    agent_factory: Staging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observation, "MOST_EVENTS", 1)
+    agent = agent_factory(steps={}, approve=ApprovalPolicy.AT_ONCE)
+    agent.turn(a_document_read(an_event("OLD")))
+    agent.turn(a_document_read(an_event("NEW")))
+    assert agent.metrics.value("events_ignored") == 1
+    agent.turn(replace(a_document_read(), document=None))
+    assert agent.metrics.value("events_ignored") == 0
+    assert agent.state("NEW").posted_at is not None
 
 
 def test_a_hook_that_waited_starts_when_another_ends_nearest_event_first(

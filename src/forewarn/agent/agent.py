@@ -102,6 +102,7 @@ class Agent:
         self._blanks = 0
         self._was_away = True  # it was not running before
         self._document: Document | None = None  # None before the first one
+        self._has_ignored = False  # whether events of it are not tracked
         self._has_polled = False  # or has waited long enough for a document
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
@@ -218,8 +219,11 @@ class Agent:
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._states.live()):
             return  # it may mean "no change"
-        if reading.document is not None:
-            self._observe(reading.document)
+        document = reading.document
+        if document is None and self._has_ignored:
+            document = self._document  # there may be room by now
+        if document is not None:
+            self._observe(document)
         self._was_away = False
 
     def _observe(self, document: Document) -> None:
@@ -240,6 +244,7 @@ class Agent:
             self._forget(name)
         for state in observed.states:
             self._states.put(state)
+        self._has_ignored = observed.ignored > 0
         self._recorder.events_ignored(observed.ignored)
         self._write(observed.entries)
 

@@ -6,8 +6,9 @@
    decided again only if the event turns out to name this VM: its name may be learned
    late.
 4. A limited number of events is tracked, however many a document has. Those for which
-   something was done always are. Of the others, events of this VM go first, and among
-   these the nearest. The rest is ignored until there is room.
+   something was done, or that are gone and not complete, always are. Of the others,
+   events of this VM go first, and among these the nearest. The rest is ignored until
+   there is room.
 """
 
 import json
@@ -157,7 +158,8 @@ def _tracked(
     busy = {
         name
         for name, state in states.items()
-        if state.over_at is None and state.has_action
+        if state.over_at is None
+        and (state.has_action or state.seen is LastStatus.GONE)  # its hooks may wait
     }
     others = usable.keys() - busy
     room = max(MOST_EVENTS - len(busy), 0)
