@@ -13,6 +13,7 @@ from forewarn.agent.config.plan import ApprovalPolicy, HookPoint
 from forewarn.agent.events import observation
 from forewarn.agent.events.observation import MOST_EVENTS
 from forewarn.agent.storage.memory import MOST_COMPLETED
+from forewarn.errors import Unreachable
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 
@@ -114,6 +115,26 @@ def test_a_limited_number_of_approvals_is_sent_at_a_time(
     while len(agent.approver.approved) < 40:
         agent.turn()
     assert sorted(agent.approver.approved) == [event.id for event in many(40)]
+
+
+def test_an_approval_that_fails_after_the_end_of_its_event_leaves_nothing_behind(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(steps={}, approve=ApprovalPolicy.AT_ONCE)
+    go_on = threading.Event()
+
+    def wait() -> None:
+        go_on.wait(LONG)
+
+    agent.approver.wait = wait
+    agent.approver.refusals = [Unreachable("too late")]
+    agent.turn(a_document_read(an_event("E1")))
+    agent.turn(a_document_read())
+    assert agent.state("E1").over_at is not None
+    go_on.set()
+    agent.turn()
+    assert [line["reason"] for line in agent.lines("approval-failed")] == ["too late"]
+    assert not agent.agent._hold_reasons
 
 
 def test_the_poller_waits_until_its_last_document_is_processed(

@@ -370,7 +370,8 @@ class Agent:
             and reason
             and self._hold_reasons.get(name) != reason
         ):
-            self._hold_reasons[name] = reason
+            if state.over_at is None:  # else it would never be forgotten
+                self._hold_reasons[name] = reason
             self._write([kind(at=self._clock.now(), event=state.id, reason=reason)])
 
     def _save(self, step: EventStep) -> None:
