@@ -17,7 +17,7 @@ def agent_factory(tmp_path: Path) -> Iterator[Staging]:
     def make(**given: object) -> AgentEnvironment:
         for former in stages:
             former.close()
-        stages.append(AgentEnvironment(folder=tmp_path, **given))  # type: ignore[arg-type]
+        stages.append(AgentEnvironment(**{"folder": tmp_path, **given}))  # type: ignore[arg-type]
         return stages[-1]
 
     yield make

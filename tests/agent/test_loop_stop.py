@@ -1,7 +1,10 @@
 """Agent loop, turn by turn: stopping, restarting and finishing an event."""
 
+import os
+import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events.state import HookOutcome, LastStatus
 from forewarn.agent.hooks.executor import HookEnded
 from forewarn.agent.poller import NameLearned
+from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Refused
 
 
@@ -46,6 +50,31 @@ def test_a_hook_cut_by_stopping_is_run_again(
     agent.turn(a_document_read(an_event()))
     agent.turn()
     assert agent.runs() == [("drain", "done", 2)]
+
+
+def test_an_agent_ends_when_another_one_uses_its_replaced_folder(
+    agent_factory: Staging, tmp_path: Path
+) -> None:
+    agent = agent_factory(folder=tmp_path / "state")
+    shutil.rmtree(agent.folder)
+    other = StateStore(agent.folder)
+    other.open()
+    agent.turn(a_document_read(an_event()))
+    assert agent.executor.running_count == 0
+    agent.agent.run(agent.executor)
+    assert sorted(os.listdir(agent.folder)) == ["events", "lock"]
+    other.close()
+
+
+def test_hooks_still_run_if_the_folder_is_only_removed(
+    agent_factory: Staging, tmp_path: Path
+) -> None:
+    agent = agent_factory(folder=tmp_path / "state")
+    shutil.rmtree(agent.folder)
+    agent.turn(a_document_read(an_event()))
+    agent.turn()
+    assert agent.runs() == [("drain", "done", 1)]
+    assert agent.approver.approved == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 1. Everything arrives through the inbox: documents from the poller, results from the
    executor, and the request to stop. Only this thread changes event states.
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
-   but nothing is approved.
+   but nothing is approved. If another agent uses the folder, this one ends.
 3. Retries of approvals are not stored, because sending one twice is harmless.
 4. The number of hooks and approvals at a time is limited; the most urgent events go
    first. The poller waits until its last result is processed. So a service that shows
@@ -114,13 +114,16 @@ class Agent:
         self.inbox.put(result)
 
     def run(self, executor: Executor) -> None:
-        """Process the inbox until a `Stop` arrives."""
+        """Process the inbox until a `Stop` arrives or another agent has the folder."""
         while not self._is_stopping:
             self.turn(executor, self._pause(executor))
 
     def turn(self, executor: Executor, pause: float = 0.0) -> None:
         """Wait at most `pause` seconds for a message, then do what is due."""
         messages = self._receive(pause)
+        if self._states.is_taken:  # by an agent that acts on the same events
+            self._is_stopping = True
+            return
         for message in messages:
             self._handle(message, executor)
         if not messages or any(

@@ -36,7 +36,7 @@ from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
 from forewarn.client.client import Client
 from forewarn.client.service_clock import ServiceClock
-from forewarn.errors import FaultyFile
+from forewarn.errors import FaultyFile, Unavailable
 from forewarn.signals import stop_on_signals
 
 #: Subfolder of the agent's folder for the state of a dry run.
@@ -110,6 +110,11 @@ class _Running:
             self._end_orphans()
             self._begin(problems)
             self._loop(agent)
+            if self._states.is_taken:
+                raise Unavailable(
+                    f"{self._plan.state} was replaced, and another agent uses it now;"
+                    " this one ends"
+                )
             self._write(EndedEntry(at=self._clock.now()))
             self._metrics.set("up", 0.0)
             if self._textfile is not None:

@@ -64,6 +64,11 @@ class StateMemory:
         return normalize_event_id(state.id) not in self._unsaved
 
     @property
+    def is_taken(self) -> bool:
+        """Whether another agent has made the folder of the states its own."""
+        return self._store.is_taken
+
+    @property
     def has_unsaved(self) -> bool:
         """Whether some state is not on disk."""
         return bool(self._unsaved)

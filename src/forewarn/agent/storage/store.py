@@ -5,7 +5,8 @@
 2. Every file starts with a checksum. If it is wrong, the older copy is used and the
    broken file is moved aside.
 3. One agent at a time uses the folder; its lock ends with the process. An agent whose
-   folder was replaced writes nothing more: another agent may use the new one.
+   folder was replaced writes nothing more, and ends once another agent uses the new
+   one.
 """
 
 import errno
@@ -170,20 +171,28 @@ class StateStore:
         except OSError as error:
             raise _cannot_write(copies, error) from error
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether another agent has made the folder its own."""
+        return self._is_locked_file() is False
+
     def _refuse_replaced(self) -> None:
         """Raise `Unavailable` if the lock file is no longer the one that is locked."""
-        if self._lock is None:
-            return
-        path = self._folder / _LOCK
-        try:
-            is_ours = os.path.samestat(os.lstat(path), os.fstat(self._lock))
-        except OSError:
-            is_ours = False
-        if not is_ours:
+        if not self._is_locked_file():
             raise Unavailable(
-                f"{path} was removed or replaced, so another agent may use the folder;"
-                " restart this agent"
+                f"{self._folder / _LOCK} was removed or replaced, so another agent may"
+                " use the folder; restart this agent"
             )
+
+    def _is_locked_file(self) -> bool | None:
+        """Return whether the lock file is the locked one; None if it is gone."""
+        if self._lock is None:
+            return True
+        try:
+            info = os.lstat(self._folder / _LOCK)
+        except OSError:
+            return None
+        return os.path.samestat(info, os.fstat(self._lock))
 
     def _keep_older(self, copies: _Copies) -> None:
         """Keep the previously saved state as the older copy."""
