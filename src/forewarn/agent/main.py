@@ -31,7 +31,7 @@ from forewarn.agent.telemetry.impact import (
     boot_id,
     standstill,
 )
-from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.logs import Conditions, LogLimit
 from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
 from forewarn.client.client import Client
@@ -59,6 +59,9 @@ def run_agent(plan: Plan, *, is_dry: bool) -> None:
     for warning in plan.warnings:
         _log.warning("%s", warning)
     with ExitStack() as stack:
+        limit = LogLimit(_log)
+        _log.addFilter(limit)
+        stack.callback(_log.removeFilter, limit)
         _Running(plan, stack, is_dry=is_dry).run()
 
 

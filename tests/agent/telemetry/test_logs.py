@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.agent.telemetry.logs import Conditions
+from forewarn.agent.telemetry.logs import (
+    LONGEST_MESSAGE,
+    MOST_MESSAGES,
+    Conditions,
+    LogLimit,
+)
 
 LINES = """\
 import logging, os, sys
@@ -141,3 +146,35 @@ def test_a_percent_sign_is_not_a_placeholder(
 ) -> None:
     conditions.report("full", True, "the disk is 100 %s full")
     assert [record.message for record in caplog.records] == ["the disk is 100 %s full"]
+
+
+# --- limits ------------------------------------------------------------------
+
+
+def test_only_so_many_messages_are_logged_in_a_period(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    log, now = logging.getLogger("tests.log_limit"), [0.0]
+    limit = LogLimit(log, monotonic=lambda: now[0])
+    log.addFilter(limit)
+    for number in range(3 * MOST_MESSAGES):
+        log.info("%d", number)
+    now[0] = 60.0
+    log.info("calm")
+    log.removeFilter(limit)
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[:MOST_MESSAGES] == [str(n) for n in range(MOST_MESSAGES)]
+    assert messages[MOST_MESSAGES:] == [
+        "more than 1000 log messages in 60 s: more are omitted; the audit record has"
+        " all events",
+        f"log messages that were omitted: {2 * MOST_MESSAGES}",
+        "calm",
+    ]
+
+
+def test_a_long_message_is_shortened() -> None:
+    record = logging.makeLogRecord({"msg": "%s", "args": ("x" * 256_000,)})
+    assert LogLimit(logging.getLogger("tests.log_limit")).filter(record)
+    end = "... (256000 characters)"
+    assert record.getMessage() == "x" * LONGEST_MESSAGE + end

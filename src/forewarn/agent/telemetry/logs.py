@@ -1,7 +1,9 @@
-"""Log output of the agent, and conditions that are logged once."""
+"""Log output of the agent, its limits, and conditions that are logged once."""
 
 import logging
 import os
+import time
+from collections.abc import Callable
 from threading import Lock
 
 from forewarn.formats import clean
@@ -9,6 +11,10 @@ from forewarn.logs import UtcFormatter
 
 #: Priorities for systemd's journal (sd-daemon(3)).
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+
+MOST_MESSAGES = 1000  # in a period; 256 new events lead to about 800
+LONGEST_MESSAGE = 2000  # characters
+_PERIOD = 60.0  # seconds
 
 
 class _TextFormatter(UtcFormatter):
@@ -44,6 +50,55 @@ def _is_journal() -> bool:
     except OSError:
         return False
     return os.environ.get("JOURNAL_STREAM") == f"{about.st_dev}:{about.st_ino}"
+
+
+class LogLimit(logging.Filter):
+    """Omits messages of which there are too many, and shortens long ones.
+
+    Otherwise a service that shows other events in each document could fill the disk.
+    """
+
+    def __init__(
+        self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Limit the messages of `log`, timed by `monotonic`."""
+        super().__init__()
+        self._log = log
+        self._monotonic = monotonic
+        self._lock = Lock()  # guards the fields below
+        self._began = monotonic()  # when the period began
+        self._number = 0  # messages in this period
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message is logged; report once that some are omitted."""
+        with self._lock:
+            omitted = 0
+            if self._monotonic() - self._began >= _PERIOD:
+                omitted = self._number - MOST_MESSAGES
+                self._began, self._number = self._monotonic(), 0
+            self._number += 1
+            number = self._number
+        if omitted > 0:
+            self._report(f"log messages that were omitted: {omitted}")
+        if number == MOST_MESSAGES + 1:
+            self._report(
+                f"more than {MOST_MESSAGES} log messages in {_PERIOD:.0f} s: more are"
+                " omitted; the audit record has all events"
+            )
+        text = record.getMessage()
+        if len(text) > LONGEST_MESSAGE:
+            text = f"{text[:LONGEST_MESSAGE]}... ({len(text)} characters)"
+            record.msg, record.args = text, None
+        return number <= MOST_MESSAGES
+
+    def _report(self, text: str) -> None:
+        """Log `text` without any limit."""
+        if self._log.isEnabledFor(logging.WARNING):
+            self._log.callHandlers(
+                self._log.makeRecord(
+                    self._log.name, logging.WARNING, __file__, 0, text, (), None
+                )
+            )
 
 
 class Conditions:
