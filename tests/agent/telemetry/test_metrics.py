@@ -175,3 +175,11 @@ def test_wrong_labels_or_the_wrong_kind_are_an_error() -> None:
         metrics.replace("events", {("Reboot",): 1.0})
     with pytest.raises(ValueError, match="is a counter, not a gauge"):
         metrics.set("boots_total", 1)
+
+
+def test_long_label_values_are_shortened() -> None:
+    metrics, long = AgentMetrics(), "x" * 256_000
+    metrics.observe("notice_given_seconds", 1.0, type=long)
+    metrics.replace("not_before_timestamp_seconds", {(long, long): 1.0})
+    assert len(metrics.render()) < 100_000
+    assert f'event="{"x" * 200}",type="{"x" * 200}"' in metrics.render()

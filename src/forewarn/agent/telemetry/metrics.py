@@ -6,7 +6,7 @@ Label values are few and bounded. Values from a server or a file can become labe
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
@@ -19,6 +19,7 @@ PREFIX = "forewarn_agent_"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
+_LABEL_LIMIT = 200  # characters of a label's value, which a server may choose as well
 
 Labels: TypeAlias = tuple[str, ...]
 #: A number, or a function that returns one.
@@ -210,7 +211,8 @@ class AgentMetrics:
             raise ValueError(f"{name} has the labels {spec.labels}")
         with self._lock:
             self._values[name].clear()
-            for key, value in values.items():
+            for full, value in values.items():
+                key = _shortened(full)
                 if self._has_room(self._values[name], key):
                     self._values[name][key] = value
 
@@ -271,7 +273,7 @@ class AgentMetrics:
         spec = self._spec(name, kind)
         if labels.keys() != {*spec.labels}:
             raise ValueError(f"{name} has the labels {spec.labels}, not {labels}")
-        return tuple(labels[label] for label in spec.labels)
+        return _shortened(labels[label] for label in spec.labels)
 
     def _spec(self, name: str, kind: MetricKind) -> MetricSpec:
         spec = self._specs[name]
@@ -290,6 +292,10 @@ class AgentMetrics:
         if self._has_room(series, key):
             before = series.get(key, 0.0)
             series[key] = (0.0 if callable(before) else before) + amount
+
+
+def _shortened(labels: Iterable[str]) -> Labels:
+    return tuple(value[:_LABEL_LIMIT] for value in labels)
 
 
 def _initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
