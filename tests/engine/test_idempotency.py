@@ -192,14 +192,20 @@ def test_a_token_has_a_limited_number_of_keys(system: System) -> None:
     system.engine.receipts = Receipts(most=2)
     announce("K0")
     announce("K1")
+    system.advance.by(90 * MINUTE)
     with (
         system.engine.write_queue.turn(WriteRank.SERVICE, "another"),
-        pytest.raises(Throttled, match="2 Idempotency-Keys"),
+        pytest.raises(Throttled, match=r"2 Idempotency-Keys.*in 23 h 30 min") as full,
     ):
         announce("K2")
+    wait = timedelta(seconds=full.value.retry_after)
+    assert wait == 23 * HOUR + 30 * MINUTE
     repeated(lambda: announce("K0"))
     announce("K3", holder="another")
     assert len(system.facts(Announced)) == 3
     assert system.engine.receipts.refused == 1
-    system.advance.by(25 * HOUR)
+    system.advance.by(wait - MICROSECOND)
+    with pytest.raises(Throttled):
+        announce("K2")
+    system.advance.by(MICROSECOND)
     announce("K2")

@@ -403,8 +403,11 @@ class Engine:
             self._wake(after, rank)
 
     def _refuse_excess(self, once: IdempotencyKey[_T] | None) -> None:
-        if once is not None and self.receipts.is_full(once.holder, self.clock.now()):
-            self.check_first(self.receipts.refuse, once)
+        if once is None:
+            return
+        wait = self.receipts.wait(once.holder, self.clock.now())
+        if wait is not None:
+            self.check_first(lambda _: self.receipts.refuse(wait), once)
 
     def _wake(self, position: int, rank: WriteRank) -> None:
         try:
