@@ -44,8 +44,33 @@ def refuse_repeated(
     raise Repeated(receipt.answer)
 
 
+def keep_receipt(
+    transaction: Transaction,
+    once: IdempotencyKey[_T] | None,
+    result: _T,
+    now: datetime,
+) -> None:
+    """Save the response to `once` in the transaction that carries it out."""
+    if once is None:
+        return
+    answer = once.render(result, transaction)
+    transaction.keep_receipt(
+        Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
+        forget_before=now - KEPT,
+    )
+
+
+def receipt_holder(
+    transaction: Transaction, once: IdempotencyKey[_T] | None
+) -> str | None:
+    """Return for whom `transaction` saves a receipt; None if it saves none."""
+    if once is None or transaction.receipt(once.key) is None:
+        return None
+    return once.holder
+
+
 class Receipts:
-    """Saves responses to idempotency keys, and counts them for each token.
+    """Counts the saved responses to idempotency keys, for each token.
 
     The counts are in memory: they begin when the service starts.
     """
@@ -74,22 +99,10 @@ class Receipts:
             retry_after=ceil(wait.total_seconds()),
         )
 
-    def keep(
-        self,
-        transaction: Transaction,
-        once: IdempotencyKey[_T] | None,
-        result: _T,
-        now: datetime,
-    ) -> None:
-        """Save the response to `once` in the transaction that carries it out."""
-        if once is None:
-            return
-        answer = once.render(result, transaction)
-        transaction.keep_receipt(
-            Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
-            forget_before=now - KEPT,
-        )
-        self._hours.setdefault(once.holder, Counter())[_hour(now)] += 1
+    def count(self, holder: str | None, now: datetime) -> None:
+        """Count a receipt that was committed for `holder`, unless that is None."""
+        if holder is not None:
+            self._hours.setdefault(holder, Counter())[_hour(now)] += 1
 
 
 def _hour(moment: datetime) -> int:
