@@ -188,11 +188,12 @@ class Sqlite:
 
     def _commit(self, cursor: sqlite3.Cursor) -> None:
         """Commit, unless the commit would go to a file that nobody opens again."""
-        row = cursor.execute("SELECT position FROM counter").fetchone()
+        position = "SELECT CAST(position AS INTEGER) FROM counter"  # it may be damaged
+        row = cursor.execute(position).fetchone()
         if self._file is not None:
             self._file.refuse_replaced()
         cursor.execute("COMMIT")
-        self._position = int(row[0]) if row else 0
+        self._position = row[0] if row else 0
         if self._file is not None:
             self._file.note_commit(self._position)
 
