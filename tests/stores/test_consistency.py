@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -19,8 +20,16 @@ from tests.stores.builders import (
     sqlite_store,
     started,
 )
+from tests.stores.test_contract_tokens import a_token
 
-from forewarn.core.lifecycle.facts import OutageEnded, Published
+from forewarn.core.lifecycle.facts import (
+    OutageEnded,
+    Published,
+    TokenCreated,
+    TokenRevoked,
+)
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.stores import tables
@@ -175,6 +184,24 @@ def test_a_huge_journal_entry_is_one_short_problem(path: Path, change: str) -> N
         (problem,) = find_problems(cursor, database.dialect)
     assert "after position 2" in problem
     assert len(problem) <= 301
+
+
+def test_token_that_is_no_longer_revoked_is_a_problem(path: Path) -> None:
+    token = a_token(0)
+    with opened(sqlite_store(path)) as store, store.transaction() as transaction:
+        transaction.keep_token(replace(token, revoked_at=NOON))
+        created = TokenCreated(
+            at=NOON, by="ops", token=token.id, name=token.name, role=token.role
+        )
+        revoked = TokenRevoked(at=NOON, by="ops", token=token.id, name=token.name)
+        transaction.save(Slice(), Step(Slice(), (created, revoked)), {})
+    database = Sqlite(str(path))
+    with database.existing() as cursor:
+        assert find_problems(cursor, database.dialect) == []
+    run_sqlite(path, "UPDATE tokens SET body = json_remove(body, '$.revoked_at')")
+    with database.existing() as cursor:
+        (problem,) = find_problems(cursor, database.dialect)
+    assert problem == "revoked tokens are not as the journal has them"
 
 
 def test_sound_store_has_no_problems(path: Path) -> None:

@@ -198,6 +198,7 @@ class _Replay:
 
     state: Slice = field(default_factory=Slice)
     counts: Counter[str] = field(default_factory=Counter)  # rows by table
+    revoked: set[str] = field(default_factory=set)  # ids of tokens
     _ended: list[str] = field(default_factory=list)  # in the batch before
 
     def take(self, fact: f.Fact) -> None:
@@ -209,6 +210,8 @@ class _Replay:
         else:
             self.state = apply(self.state, fact)
         self.counts.update(_rows_of(fact))
+        if isinstance(fact, f.TokenRevoked):
+            self.revoked.add(fact.token)
 
     def release(self) -> Iterator[Maintenance]:
         """Forget and yield maintenance that ended before the last call.
@@ -276,11 +279,13 @@ def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[st
     snapshot, state = SqlSnapshot(session), replay.state
     fleet = snapshot.fleet()
     audiences = map(rows.audience, session.rows(sql.AUDIENCES))
+    revoked = {token.id for token in snapshot.tokens() if token.revoked_at is not None}
     for name, expected, kept in (
         ("hosts", state.hosts, fleet.hosts),
         ("groups", _without_requests(state.groups), _without_requests(fleet.groups)),
         ("vms", state.vms, fleet.vms),
         ("audiences", state.audiences, {item.name: item for item in audiences}),
+        ("revoked tokens", replay.revoked, revoked),
     ):
         if expected != kept:
             yield f"{name} are not as the journal has them"
