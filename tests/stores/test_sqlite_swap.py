@@ -27,6 +27,7 @@ from tests.stores.builders import (
 from forewarn.core.lifecycle.facts import Fact, OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart, StoreDamaged, Unavailable
+from forewarn.stores import sqlite
 from forewarn.stores.sqlite import Sqlite, back_up, connect
 from forewarn.stores.store import SqlStore
 
@@ -363,6 +364,24 @@ def test_refused_start_leaves_the_log_alone(path: Path, older: Path) -> None:
     path.with_name("forewarn.db-wal").write_bytes(log)
     assert "is damaged" in refusal(path)
     assert files_of(path) == [file, log]
+
+
+def test_refused_start_of_a_large_file_leaves_the_log_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_LARGE", 0)  # not checked
+    with opened(sqlite_store(path)) as store:
+        put(store, a_seen(99))
+        copy = killed(path, path.with_name("killed"))
+    with closing(sqlite3.connect(path)) as database:
+        pages = "SELECT rootpage FROM sqlite_master WHERE name = 'alembic_version'"
+        ((page,),) = database.execute(pages)
+    file = bytearray(copy.read_bytes())
+    file[(page - 1) * 4096 : page * 4096] = b"x" * 4096
+    copy.write_bytes(file)
+    before = files_of(copy)
+    assert "is damaged" in refusal(copy)
+    assert files_of(copy) == before
 
 
 def test_log_left_after_a_copied_file_was_restored_is_noticed(

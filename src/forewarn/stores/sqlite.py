@@ -114,7 +114,7 @@ class Sqlite:
                 self._file.remember(self._position)
             return report
         except (sqlite3.Error, Unavailable) as error:
-            if _is_damage(error):
+            if isinstance(error, StoreDamaged) or _is_damage(error):
                 self._damage = str(error)
             self.close()
             remedy = f"; {_RESTORE}" if _is_damage(error) else ""
