@@ -101,6 +101,11 @@ class InUse(Conflict):
 class Throttled(ForewarnError):
     """A token has as many waiting commands or idempotency keys as it may have."""
 
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        """Create the error; it makes sense to try again after `retry_after` seconds."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
 
 class Unavailable(ForewarnError):
     """The store cannot be written right now."""

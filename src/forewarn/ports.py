@@ -148,7 +148,10 @@ class Transaction(Snapshot, Protocol):
         """Store `value` under `name`."""
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Save `receipt`, and delete those older than `forget_before`."""
+        """Save `receipt`, and delete some of those older than `forget_before`.
+
+        One with the same key is always among them.
+        """
 
     def keep_token(self, token: Token) -> None:
         """Save `token`, replacing its earlier version."""

@@ -1,5 +1,6 @@
 """Idempotency keys: repeated requests are carried out once."""
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,13 +18,16 @@ from tests.engine.support.system import (
     a_system,
     an_emergency,
 )
+from tests.stores.builders import opened, sqlite_store
+from tests.stores.watched_store import watched
 
 from forewarn.core.lifecycle.facts import Announced, WorkEnded
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.engine.idempotency import IdempotencyKey, Receipts
 from forewarn.engine.write_queue import WriteRank
-from forewarn.errors import InvalidInput, Repeated, Throttled, TooLate
+from forewarn.errors import InvalidInput, Repeated, Throttled, TooLate, Unavailable
 from forewarn.ports import Snapshot
+from forewarn.stores.sqlite import MEMORY
 
 _T = TypeVar("_T")
 
@@ -192,14 +196,41 @@ def test_a_token_has_a_limited_number_of_keys(system: System) -> None:
     system.engine.receipts = Receipts(most=2)
     announce("K0")
     announce("K1")
+    system.advance.by(90 * MINUTE)
     with (
         system.engine.write_queue.turn(WriteRank.SERVICE, "another"),
-        pytest.raises(Throttled, match="2 Idempotency-Keys"),
+        pytest.raises(Throttled, match=r"2 Idempotency-Keys.*in 23 h 30 min") as full,
     ):
         announce("K2")
+    wait = timedelta(seconds=full.value.retry_after)
+    assert wait == 23 * HOUR + 30 * MINUTE
     repeated(lambda: announce("K0"))
     announce("K3", holder="another")
     assert len(system.facts(Announced)) == 3
     assert system.engine.receipts.refused == 1
-    system.advance.by(25 * HOUR)
+    system.advance.by(wait - MICROSECOND)
+    with pytest.raises(Throttled):
+        announce("K2")
+    system.advance.by(MICROSECOND)
     announce("K2")
+
+
+def test_a_key_whose_request_was_not_saved_does_not_count() -> None:
+    def announce() -> object:
+        return system.engine.announce(a_reboot("web-0"), by="ops", once=once())
+
+    def fail_if_full(sql: str) -> None:
+        if sql == "COMMIT" and is_full:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    is_full = False
+    with opened(sqlite_store(MEMORY, watched(fail_if_full))) as store:
+        system = a_system(store)
+        system.engine.receipts = Receipts(most=2)
+        is_full = True
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="disk is full"):
+                announce()
+        is_full = False
+        announce()
+        assert len(system.facts(Announced)) == 1

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -19,8 +20,16 @@ from tests.stores.builders import (
     sqlite_store,
     started,
 )
+from tests.stores.test_contract_tokens import a_token
 
-from forewarn.core.lifecycle.facts import OutageEnded, Published
+from forewarn.core.lifecycle.facts import (
+    OutageEnded,
+    Published,
+    TokenCreated,
+    TokenRevoked,
+)
+from forewarn.core.lifecycle.model import Slice
+from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.stores import tables
@@ -48,6 +57,7 @@ LOSSES = {
     "DELETE FROM involved WHERE maintenance = 'M1'": "involved lacks a group of",
     "UPDATE maintenances SET phase = 'COMPLETED'": "M1 is live in involved",
     "UPDATE maintenances SET body = '{}'": "cannot be read",
+    f"UPDATE maintenances SET body = '{'[' * 9999}'": "cannot be read",
     "DELETE FROM audiences WHERE name = 'web'": "lacks the audience of VM web-0",
     "DELETE FROM groups WHERE name = 'db'": "groups lacks db",
     "DELETE FROM hosts": "hosts lacks host-a",
@@ -62,7 +72,14 @@ HIDDEN_LOSSES = {
     "DELETE FROM outages": "outages has 0 rows",
     "UPDATE audiences SET incarnation = 7": "audiences are not as the journal",
     "UPDATE journal SET body = '{}' WHERE position = 3": "after position 2",
+    f"UPDATE journal SET body = '{'[' * 9999}' WHERE position = 3": "after position 2",
+    "UPDATE maintenances SET body = '{}' WHERE id = 'M0'": "M0 cannot be read",
+    "UPDATE vms SET body = '{}'": "a row cannot be read: TypeError",
+    "UPDATE groups SET last_request = 9e18": "a row cannot be read: OverflowError",
 }
+
+HUGE = "hex(zeroblob(500000))"
+HUGE_TIME = f"json_set(body, '$.at', {HUGE})"
 
 
 def a_filled_store(store: SqlStore) -> None:
@@ -148,15 +165,43 @@ def test_replayed_journal_shows_hidden_losses(path: Path, statement: str) -> Non
     assert HIDDEN_LOSSES[statement] in problems[0]
 
 
-@pytest.mark.parametrize("column", ["fact", "body"])
-def test_a_huge_journal_entry_is_one_short_problem(path: Path, column: str) -> None:
-    huge = f"UPDATE journal SET {column} = hex(zeroblob(500000)) WHERE position = 3"
-    run_sqlite(path, huge)
+def test_counter_that_is_not_a_number_is_refused(path: Path) -> None:
+    run_sqlite(path, "UPDATE counter SET position = 'x'")  # only SQLite allows this
+    assert "a row cannot be read: ValueError" in refusal(sqlite_store(path))
+
+
+def test_huge_value_does_not_make_the_refusal_huge(path: Path) -> None:
+    run_sqlite(path, f"UPDATE events SET maintenance = {HUGE} WHERE id = 'M1-db'")
+    assert "maintenances lacks 0000" in (message := refusal(sqlite_store(path)))
+    assert len(message) <= 301 + len(str(path)) + 100
+
+
+@pytest.mark.parametrize("change", [f"fact = {HUGE}", f"body = {HUGE_TIME}"])
+def test_a_huge_journal_entry_is_one_short_problem(path: Path, change: str) -> None:
+    run_sqlite(path, f"UPDATE journal SET {change} WHERE position = 3")
     database = Sqlite(str(path))
     with database.existing() as cursor:
         (problem,) = find_problems(cursor, database.dialect)
     assert "after position 2" in problem
     assert len(problem) <= 301
+
+
+def test_token_that_is_no_longer_revoked_is_a_problem(path: Path) -> None:
+    token = a_token(0)
+    with opened(sqlite_store(path)) as store, store.transaction() as transaction:
+        transaction.keep_token(replace(token, revoked_at=NOON))
+        created = TokenCreated(
+            at=NOON, by="ops", token=token.id, name=token.name, role=token.role
+        )
+        revoked = TokenRevoked(at=NOON, by="ops", token=token.id, name=token.name)
+        transaction.save(Slice(), Step(Slice(), (created, revoked)), {})
+    database = Sqlite(str(path))
+    with database.existing() as cursor:
+        assert find_problems(cursor, database.dialect) == []
+    run_sqlite(path, "UPDATE tokens SET body = json_remove(body, '$.revoked_at')")
+    with database.existing() as cursor:
+        (problem,) = find_problems(cursor, database.dialect)
+    assert problem == "revoked tokens are not as the journal has them"
 
 
 def test_sound_store_has_no_problems(path: Path) -> None:

@@ -10,12 +10,14 @@ from threading import enumerate as threads
 
 import psycopg
 import pytest
+from sqlalchemy import func, select
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
 from tests.stores.builders import a_seen, postgres_store, put
 from tests.stores.relay import Relay, relayed
 
 from forewarn.errors import CannotStart, NotApplied, Unavailable
+from forewarn.stores.database import StatementRunner
 from forewarn.stores.postgres import PostgresLimits
 from forewarn.stores.postgres_connection import describe_error
 from forewarn.stores.store import SqlStore
@@ -87,6 +89,18 @@ def test_statement_without_a_response_ends_only_its_transaction(
 
         with pytest.raises(NotApplied, match="does not answer"):
             write()
+        assert put(store, a_seen(2)) == 2
+
+
+def test_check_at_the_start_may_take_longer_than_other_statements(
+    postgres: PostgresServer, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def count_slowly(session: StatementRunner) -> Iterator[str]:
+        session.run(select(func.pg_sleep(HASTY.statement + 0.1)))
+        yield from ()
+
+    monkeypatch.setattr("forewarn.stores.postgres.find_losses", count_slowly)
+    with opened(postgres, relay, HASTY) as store:
         assert put(store, a_seen(2)) == 2
 
 

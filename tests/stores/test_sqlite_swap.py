@@ -24,9 +24,10 @@ from tests.stores.builders import (
     sqlite_store,
 )
 
-from forewarn.core.lifecycle.facts import OutageEnded
+from forewarn.core.lifecycle.facts import Fact, OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart, StoreDamaged, Unavailable
+from forewarn.stores import sqlite
 from forewarn.stores.sqlite import Sqlite, back_up, connect
 from forewarn.stores.store import SqlStore
 
@@ -365,6 +366,24 @@ def test_refused_start_leaves_the_log_alone(path: Path, older: Path) -> None:
     assert files_of(path) == [file, log]
 
 
+def test_refused_start_of_a_large_file_leaves_the_log_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_LARGE", 0)  # not checked
+    with opened(sqlite_store(path)) as store:
+        put(store, a_seen(99))
+        copy = killed(path, path.with_name("killed"))
+    with closing(sqlite3.connect(path)) as database:
+        pages = "SELECT rootpage FROM sqlite_master WHERE name = 'alembic_version'"
+        ((page,),) = database.execute(pages)
+    file = bytearray(copy.read_bytes())
+    file[(page - 1) * 4096 : page * 4096] = b"x" * 4096
+    copy.write_bytes(file)
+    before = files_of(copy)
+    assert "is damaged" in refusal(copy)
+    assert files_of(copy) == before
+
+
 def test_log_left_after_a_copied_file_was_restored_is_noticed(
     path: Path, older: Path
 ) -> None:
@@ -396,3 +415,53 @@ def test_lost_log_is_reported(path: Path, caplog: pytest.LogCaptureFixture) -> N
     path.write_bytes(kept)
     with opened(sqlite_store(path)):
         assert "from position 11 of the journal to 10" in caplog.text
+
+
+# --- killed services ---------------------------------------------------------
+
+
+def killed(path: Path, folder: Path) -> Path:
+    """Return a copy of the files of an open store, as kill -9 leaves them."""
+    folder.mkdir()
+    for suffix in ("", "-wal", "-lock"):
+        shutil.copy2(path.with_name(f"{path.name}{suffix}"), folder)
+    return folder / path.name
+
+
+def test_start_after_a_kill_reports_nothing(
+    path: Path, older: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    del older  # the fixture adds entries
+    with opened(sqlite_store(path)) as store:
+        put(store, a_seen(99))
+        copy = killed(path, path.with_name("killed"))
+    with opened(sqlite_store(copy)) as store:
+        assert len(store.facts(0, 5000)) == 3001
+    assert caplog.text == ""
+
+
+def mixture(folder: Path, *facts: Fact) -> Path:
+    """Copy an older file under a log; it lacks `facts` and the last sign-out."""
+    folder.mkdir()
+    path, older = folder / "new.db", folder / "older.db"
+    with opened(sqlite_store(path)) as store:
+        put(store, a_fleet())
+    shutil.copy(path, older)
+    os.utime(older, (0, 0))
+    with opened(sqlite_store(path)) as store:
+        put(store, *facts)
+        with store.transaction() as transaction:
+            transaction.keep("sign_outs", "{}")
+    with opened(sqlite_store(path)) as store:
+        announce(store, 1)
+        copy = killed(path, folder / "killed")
+    shutil.copy2(older, copy)
+    return copy
+
+
+def test_older_copy_under_the_log_of_a_killed_service_is_noticed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert "outages has 0 rows" in refusal(mixture(tmp_path / "refused", an_outage()))
+    with opened(sqlite_store(mixture(tmp_path / "reported"))):
+        assert "copied a file over it" in caplog.text

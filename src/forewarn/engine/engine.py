@@ -40,7 +40,13 @@ from forewarn.core.lifecycle.settlement import (
 )
 from forewarn.engine.health import HealthMonitor
 from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
-from forewarn.engine.idempotency import IdempotencyKey, Receipts, refuse_repeated
+from forewarn.engine.idempotency import (
+    IdempotencyKey,
+    Receipts,
+    keep_receipt,
+    receipt_holder,
+    refuse_repeated,
+)
 from forewarn.engine.lookup import (
     find_event,
     find_maintenance,
@@ -149,7 +155,7 @@ class Engine:
             groups, command = self.announcement(transaction, order)
             step = self.decide(transaction, context, groups, command)
             maintenances = announced(step)
-            self.receipts.keep(transaction, once, maintenances, context.now)
+            keep_receipt(transaction, once, maintenances, context.now)
         return maintenances
 
     def announcement(
@@ -208,7 +214,7 @@ class Engine:
             )
             after = find_maintenance(transaction, event_id)
             if after != maintenance:  # approved before: a repeat can change nothing
-                self.receipts.keep(transaction, once, after, context.now)
+                keep_receipt(transaction, once, after, context.now)
         return after
 
     # --- other commands ------------------------------------------------------
@@ -260,7 +266,7 @@ class Engine:
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, context, maintenance, command)
             after = find_maintenance(transaction, maintenance.id)
-            self.receipts.keep(transaction, once, after, context.now)
+            keep_receipt(transaction, once, after, context.now)
         return after
 
     # --- polls and time ------------------------------------------------------
@@ -315,7 +321,7 @@ class Engine:
         """Save the time of the manual clock."""
         with self.writing(once=once) as (transaction, context):
             transaction.keep(CLOCK, moment.isoformat())
-            self.receipts.keep(transaction, once, moment, context.now)
+            keep_receipt(transaction, once, moment, context.now)
 
     def refuse_repeated(self, once: IdempotencyKey[_T] | None) -> None:
         """Raise `Repeated` if the request was handled before; change nothing."""
@@ -387,6 +393,7 @@ class Engine:
                 record_token_use(transaction, batch, now)
                 yield transaction, context
                 after, last_at = transaction.position(), transaction.last_at()
+                holder = receipt_holder(transaction, once)
         except BaseException as error:
             self.observations.give_back(batch)
             if isinstance(error, Unavailable) and not isinstance(error, Crowded):
@@ -395,6 +402,7 @@ class Engine:
                 self._wake(before, rank)
             raise
         self.health.write_succeeded(last_at)
+        self.receipts.count(holder, now)
         if outage is not None:
             warn_of_outage(outage)
         # A command that changes nothing relies on a commit that may not be visible yet.
@@ -403,8 +411,11 @@ class Engine:
             self._wake(after, rank)
 
     def _refuse_excess(self, once: IdempotencyKey[_T] | None) -> None:
-        if once is not None and self.receipts.is_full(once.holder, self.clock.now()):
-            self.check_first(self.receipts.refuse, once)
+        if once is None:
+            return
+        wait = self.receipts.wait(once.holder, self.clock.now())
+        if wait is not None:
+            self.check_first(lambda _: self.receipts.refuse(wait), once)
 
     def _wake(self, position: int, rank: WriteRank) -> None:
         try:

@@ -12,7 +12,7 @@ from forewarn.core.lifecycle.fleet_changes import Difference
 from forewarn.core.lifecycle.model import Phase, Slice, groups_of
 from forewarn.core.lifecycle.settlement import Context, Step
 from forewarn.engine.engine import Engine
-from forewarn.engine.idempotency import IdempotencyKey
+from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
 from forewarn.engine.lookup import declared_name, every
 from forewarn.engine.readers.documents import FIRST_VM
 from forewarn.errors import Conflict
@@ -68,7 +68,7 @@ class FleetCommands:
                 *fleet_changes.consequences(step),
             )
             applied = FleetApplied(difference=difference, warnings=warnings)
-            self._engine.receipts.keep(transaction, once, applied, context.now)
+            keep_receipt(transaction, once, applied, context.now)
         return applied
 
     def is_applied(self, digest: str) -> bool:
@@ -128,7 +128,7 @@ class FleetCommands:
             self._replace(transaction, context, current, kind, named, thing.name)
             after = getattr(transaction.part_of_fleet(**names), kind)
             stored: _Named = after[declared_name(thing.name, after, _NOUNS[kind])]
-            self._engine.receipts.keep(transaction, once, stored, context.now)
+            keep_receipt(transaction, once, stored, context.now)
         return stored
 
     def _remove(
@@ -140,7 +140,7 @@ class FleetCommands:
             gone = named.pop(declared_name(name, named, _NOUNS[kind]))
             _refuse_if_used(current, gone)
             self._replace(transaction, context, current, kind, named, name)
-            self._engine.receipts.keep(transaction, once, None, context.now)
+            keep_receipt(transaction, once, None, context.now)
 
     def _replace(
         self,

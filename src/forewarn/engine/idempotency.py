@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from typing import Generic, NoReturn, TypeVar
 
 from forewarn.errors import InvalidInput, Repeated, Throttled
+from forewarn.formats import format_duration
 from forewarn.ports import Receipt, Snapshot, Transaction
 
 _T = TypeVar("_T")
@@ -16,6 +18,8 @@ KEPT = timedelta(hours=24)
 
 #: How many responses are kept for one token.
 MOST_RECEIPTS = 10_000
+
+_HOUR = 3600  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,33 @@ def refuse_repeated(
     raise Repeated(receipt.answer)
 
 
+def keep_receipt(
+    transaction: Transaction,
+    once: IdempotencyKey[_T] | None,
+    result: _T,
+    now: datetime,
+) -> None:
+    """Save the response to `once` in the transaction that carries it out."""
+    if once is None:
+        return
+    answer = once.render(result, transaction)
+    transaction.keep_receipt(
+        Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
+        forget_before=now - KEPT,
+    )
+
+
+def receipt_holder(
+    transaction: Transaction, once: IdempotencyKey[_T] | None
+) -> str | None:
+    """Return for whom `transaction` saves a receipt; None if it saves none."""
+    if once is None or transaction.receipt(once.key) is None:
+        return None
+    return once.holder
+
+
 class Receipts:
-    """Saves responses to idempotency keys, and counts them for each token.
+    """Counts the saved responses to idempotency keys, for each token.
 
     The counts are in memory: they begin when the service starts.
     """
@@ -52,39 +81,29 @@ class Receipts:
         self._hours: dict[str, Counter[int]] = {}  # kept per hour, by holder
         self.refused = 0  # requests
 
-    def is_full(self, holder: str, now: datetime) -> bool:
-        """Whether `holder` has as many receipts as it may, counted by the hour."""
+    def wait(self, holder: str, now: datetime) -> timedelta | None:
+        """Return how long `holder` must wait to use a new key; None if not at all."""
         hours, oldest = self._hours.get(holder, Counter()), _hour(now - KEPT)
         for hour in [hour for hour in [*hours] if hour < oldest]:
             hours.pop(hour, None)
-        return hours.total() >= self._most
+        if hours.total() < self._most:
+            return None
+        return datetime.fromtimestamp(_HOUR * (min(hours) + 1), UTC) + KEPT - now
 
-    def refuse(self, snapshot: Snapshot) -> None:
-        """Refuse a new key whose holder has as many receipts as it may."""
-        del snapshot
+    def refuse(self, wait: timedelta) -> NoReturn:
+        """Refuse a new key of a holder that must `wait`."""
         self.refused += 1
         raise Throttled(
             f"this token has used {self._most:,} Idempotency-Keys in 24 hours, as many"
-            " as it may; try again in an hour, or without a key"
+            f" as it may; try again in {format_duration(wait)}, or without a key",
+            retry_after=ceil(wait.total_seconds()),
         )
 
-    def keep(
-        self,
-        transaction: Transaction,
-        once: IdempotencyKey[_T] | None,
-        result: _T,
-        now: datetime,
-    ) -> None:
-        """Save the response to `once` in the transaction that carries it out."""
-        if once is None:
-            return
-        answer = once.render(result, transaction)
-        transaction.keep_receipt(
-            Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
-            forget_before=now - KEPT,
-        )
-        self._hours.setdefault(once.holder, Counter())[_hour(now)] += 1
+    def count(self, holder: str | None, now: datetime) -> None:
+        """Count a receipt that was committed for `holder`, unless that is None."""
+        if holder is not None:
+            self._hours.setdefault(holder, Counter())[_hour(now)] += 1
 
 
 def _hour(moment: datetime) -> int:
-    return int(moment.timestamp() // 3600)
+    return int(moment.timestamp() // _HOUR)

@@ -33,7 +33,7 @@ from forewarn.engine.engine import (
     command_rank,
     load_and_decide,
 )
-from forewarn.engine.idempotency import IdempotencyKey
+from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
 from forewarn.engine.lookup import every, find_host, find_vm
 from forewarn.errors import ForewarnError, NotFound, TooLate, TooMany
 from forewarn.ports import Snapshot
@@ -100,7 +100,7 @@ class Operations:
             with engine.writing(by, once, rank=rank) as (transaction, context):
                 step = engine.decide(transaction, context, *decision(transaction))
                 maintenances = announced(step)
-                engine.receipts.keep(transaction, once, maintenances, context.now)
+                keep_receipt(transaction, once, maintenances, context.now)
         except TooMany as error:
             with self._lock:
                 self.refused[error.per] += 1
@@ -172,7 +172,7 @@ class Operations:
                 maintenance for maintenance in after if maintenance.cause in concerns
             ]
             result = HostResult(announced=announced(step), concerned=changed or same)
-            engine.receipts.keep(transaction, once, result, context.now)
+            keep_receipt(transaction, once, result, context.now)
         return result
 
 

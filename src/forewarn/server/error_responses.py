@@ -18,6 +18,7 @@ from forewarn.errors import (
     InvalidInput,
     Malformed,
     NotFound,
+    StoreDamaged,
     Throttled,
     Unavailable,
 )
@@ -77,6 +78,15 @@ def is_arm(path: str) -> bool:
 def status_of(error: Exception) -> int:
     """Return the status code for `error`; 500 if it is not one of the caller's."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+
+
+def retry_headers(error: Exception) -> Mapping[str, str]:
+    """Return the headers that show when to try again after `error`, if ever."""
+    if isinstance(error, StoreDamaged):
+        return {}
+    if isinstance(error, Throttled):
+        return {"Retry-After": str(error.retry_after)}
+    return RETRY_HEADERS.get(status_of(error), {})
 
 
 def problem(

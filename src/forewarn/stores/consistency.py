@@ -30,6 +30,12 @@ _MOST = 10  # problems that are listed
 _LONGEST = 300  # characters of a problem; it may quote a damaged value
 _BATCH = 1000  # journal entries in memory at a time
 
+#: What reading a damaged value raises, or replaying it.
+_UNREADABLE = (
+    *(ForewarnError, ArithmeticError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+
 _JOURNAL = select(
     *(
         select(aggregate).scalar_subquery()  # alone, each one is read from the index
@@ -97,17 +103,34 @@ _COUNTS = {
 def find_problems(cursor: Cursor, dialect: Dialect) -> list[str]:
     """Return the first problems of a store, each as a clause; replay its journal."""
     session = StatementRunner(cursor, dialect)
-    problems = [*islice(find_losses(session), _MOST)]
-    problems = problems or [*islice(find_differences(session), _MOST)]
-    return [_shortened(problem) for problem in problems]
+    losses = [*islice(find_losses(session), _MOST)]
+    return losses or [*islice(find_differences(session), _MOST)]
+
+
+def find_losses(session: StatementRunner) -> Iterator[str]:
+    """Yield what was lost, as far as counts and keys show it."""
+    return _bounded(_losses(session))
+
+
+def find_differences(session: StatementRunner) -> Iterator[str]:
+    """Replay the journal; yield where the stored state differs from it."""
+    return _bounded(_differences(session))
+
+
+def _bounded(problems: Iterator[str]) -> Iterator[str]:
+    """Yield `problems`, shortened; a row that cannot be read is the last one."""
+    try:
+        for problem in problems:
+            yield _shortened(problem)
+    except _UNREADABLE as error:
+        yield _shortened(f"a row cannot be read: {error!r}")
 
 
 def _shortened(problem: str) -> str:
     return problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
 
 
-def find_losses(session: StatementRunner) -> Iterator[str]:
-    """Yield what was lost, as far as counts and keys show it."""
+def _losses(session: StatementRunner) -> Iterator[str]:
     counters = session.rows(_COUNTERS)
     if len(counters) != 1:
         yield f"counter has {len(counters)} rows instead of 1"
@@ -139,7 +162,7 @@ def _journal_losses(session: StatementRunner, position: int) -> Iterator[str]:
 def _live_losses(session: StatementRunner) -> Iterator[str]:
     try:
         items = [rows.maintenance(row) for row in session.rows(sql.LIVE)]
-    except (LookupError, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         yield f"maintenances has a row that cannot be read: {error!r}"
         return
     live = {item.id: item for item in items}
@@ -175,6 +198,7 @@ class _Replay:
 
     state: Slice = field(default_factory=Slice)
     counts: Counter[str] = field(default_factory=Counter)  # rows by table
+    revoked: set[str] = field(default_factory=set)  # ids of tokens
     _ended: list[str] = field(default_factory=list)  # in the batch before
 
     def take(self, fact: f.Fact) -> None:
@@ -186,6 +210,8 @@ class _Replay:
         else:
             self.state = apply(self.state, fact)
         self.counts.update(_rows_of(fact))
+        if isinstance(fact, f.TokenRevoked):
+            self.revoked.add(fact.token)
 
     def release(self) -> Iterator[Maintenance]:
         """Forget and yield maintenance that ended before the last call.
@@ -217,8 +243,7 @@ def _rows_of(fact: f.Fact) -> Mapping[str, int]:
     return counts
 
 
-def find_differences(session: StatementRunner) -> Iterator[str]:
-    """Replay the journal; yield where the stored state differs from it."""
+def _differences(session: StatementRunner) -> Iterator[str]:
     replay, position = _Replay(), 0
     try:
         while records := session.rows(sql.FACTS, after=position, most=_BATCH):
@@ -228,7 +253,7 @@ def find_differences(session: StatementRunner) -> Iterator[str]:
                 position = entry.position
             for ended in replay.release():
                 yield from _difference(session, ended)
-    except (ForewarnError, LookupError, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         yield (
             f"the journal cannot be read or replayed after position {position}:"
             f" {type(error).__name__}: {error}"
@@ -241,21 +266,26 @@ def find_differences(session: StatementRunner) -> Iterator[str]:
 
 def _difference(session: StatementRunner, expected: Maintenance) -> Iterator[str]:
     row = session.row(sql.MAINTENANCE, of=expected.id)
-    if row is None:
-        yield f"maintenances lacks {expected.id}"
-    elif rows.maintenance(row) != expected:
-        yield f"maintenance {expected.id} is not as the journal has it"
+    try:
+        if row is None:
+            yield f"maintenances lacks {expected.id}"
+        elif rows.maintenance(row) != expected:
+            yield f"maintenance {expected.id} is not as the journal has it"
+    except _UNREADABLE as error:
+        yield f"maintenance {expected.id} cannot be read: {error!r}"
 
 
 def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[str]:
     snapshot, state = SqlSnapshot(session), replay.state
     fleet = snapshot.fleet()
     audiences = map(rows.audience, session.rows(sql.AUDIENCES))
+    revoked = {token.id for token in snapshot.tokens() if token.revoked_at is not None}
     for name, expected, kept in (
         ("hosts", state.hosts, fleet.hosts),
         ("groups", _without_requests(state.groups), _without_requests(fleet.groups)),
         ("vms", state.vms, fleet.vms),
         ("audiences", state.audiences, {item.name: item for item in audiences}),
+        ("revoked tokens", replay.revoked, revoked),
     ):
         if expected != kept:
             yield f"{name} are not as the journal has them"

@@ -125,7 +125,10 @@ class Postgres:
             yield cast(Cursor, connection.cursor())
 
     def _refuse_loss(self) -> None:
-        with self._alone() as cursor:
+        with self._alone():
+            assert self._writer is not None
+            # Not limited as other statements are: counting a long journal takes longer.
+            cursor = cast(Cursor, self._writer.cursor())
             loss = next(find_losses(StatementRunner(cursor, self.dialect)), None)
         if loss is not None:
             raise CannotStart(

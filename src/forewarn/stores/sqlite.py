@@ -106,7 +106,7 @@ class Sqlite:
                 self._damage = damage
                 raise CannotStart(f"{self._path} is damaged: {damage}; {_RESTORE}")
             report = self._create_or_upgrade()
-            loss = self._find_loss(self._writer)
+            loss = self._find_loss_at_start(self._writer)
             if loss is not None:
                 self._damage = loss
                 raise CannotStart(f"{self._path} has lost data: {loss}; {_RESTORE}")
@@ -114,7 +114,7 @@ class Sqlite:
                 self._file.remember(self._position)
             return report
         except (sqlite3.Error, Unavailable) as error:
-            if _is_damage(error):
+            if isinstance(error, StoreDamaged) or _is_damage(error):
                 self._damage = str(error)
             self.close()
             remedy = f"; {_RESTORE}" if _is_damage(error) else ""
@@ -188,11 +188,12 @@ class Sqlite:
 
     def _commit(self, cursor: sqlite3.Cursor) -> None:
         """Commit, unless the commit would go to a file that nobody opens again."""
-        row = cursor.execute("SELECT position FROM counter").fetchone()
+        position = "SELECT CAST(position AS INTEGER) FROM counter"  # it may be damaged
+        row = cursor.execute(position).fetchone()
         if self._file is not None:
             self._file.refuse_replaced()
         cursor.execute("COMMIT")
-        self._position = int(row[0]) if row else 0
+        self._position = row[0] if row else 0
         if self._file is not None:
             self._file.note_commit(self._position)
 
@@ -289,6 +290,19 @@ class Sqlite:
             return None
         with closing(connection.cursor()) as cursor:
             return next(iter(find_problems(cursor, self.dialect)), None)
+
+    def _find_loss_at_start(self, connection: sqlite3.Connection) -> str | None:
+        if self._file is None or not self._file.was_overwritten:
+            return self._find_loss(connection)
+        difference = self._find_difference(connection)
+        if difference is None:
+            _log.warning(
+                "%s changed after the last commit, and its log was applied to it:"
+                " forewarn was killed while it wrote the file, or another program"
+                " copied a file over it; in that case, restore a backup",
+                self._path,
+            )
+        return difference
 
     def _find_loss(self, connection: sqlite3.Connection) -> str | None:
         with closing(connection.cursor()) as cursor:

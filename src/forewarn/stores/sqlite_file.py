@@ -14,7 +14,9 @@
 4. SQLite writes the database only in our own commits, so another size or modification
    time between two of them means that another program wrote to it.
 5. The lock file holds the journal's position after the last commit, so that a start on
-   an older copy, or on a database whose log was deleted, can be reported.
+   an older copy, or on a database whose log was deleted, can be reported. It also holds
+   the size and modification time of the database at that time: a log that was left by a
+   killed service continues only that file.
 6. A backup does not use a log. A log next to one is of the database that was there
    before, and may hold the only copy of acknowledged commits: it is never deleted.
 """
@@ -54,6 +56,8 @@ class DatabaseFile:
         self._files: dict[str, _Identity] = {}  # by path
         self._written: tuple[int, int] | None = None  # size and time after a commit
         self._mode = b""  # whether it uses a log, as the file says
+        #: Whether it was written to between the last commit and `lock`, and has a log.
+        self.was_overwritten = False
 
     def lock(self) -> None:
         """Lock the database, and create the file if there is none.
@@ -72,6 +76,7 @@ class DatabaseFile:
                 self._open_and_lock(self._path)
                 self._identity = _identity(self._descriptors[-1])
                 _locked.add(self._identity)
+            self.was_overwritten = self._has_log_of_another_state()
         except BlockingIOError:
             self.unlock()
             raise CannotStart(
@@ -122,7 +127,7 @@ class DatabaseFile:
         self._written = status.st_size, status.st_mtime_ns
         if self._files:  # open
             with suppress(OSError):  # the commit is safe, and this is only a hint
-                os.pwrite(self._descriptors[0], b"%0*d" % (_DIGITS, position), 0)
+                os.pwrite(self._descriptors[0], _note(position, *self._written), 0)
 
     def refuse_replaced(self) -> None:
         """Raise `Unavailable` if other files are at the paths of the open ones."""
@@ -168,6 +173,14 @@ class DatabaseFile:
                 f" {log}; put the database back, or move {log} away to start with a"
                 " backup or an empty database"
             )
+
+    def _has_log_of_another_state(self) -> bool:
+        status = os.fstat(self._descriptors[-1])
+        expected = _note(0, status.st_size, status.st_mtime_ns)
+        kept = os.pread(self._descriptors[0], len(expected), 0)
+        is_noted = len(kept) == len(expected)  # earlier releases note the position only
+        is_same = kept[_DIGITS:] == expected[_DIGITS:]
+        return is_noted and not is_same and _size(f"{self._real}-wal") > 0
 
     def _make_private(self) -> None:
         """Take the database away from users who are neither its owner nor group."""
@@ -222,6 +235,11 @@ def kept_position(path: str) -> int:
         return _position(Path(f"{os.path.realpath(path)}-lock").read_bytes()[:_DIGITS])
     except OSError:
         return 0
+
+
+def _note(position: int, size: int, modified: int) -> bytes:
+    """Return the content of the lock file."""
+    return b" ".join(b"%0*d" % (_DIGITS, one) for one in (position, size, modified))
 
 
 def _position(kept: bytes) -> int:

@@ -143,7 +143,8 @@ class SqlTransaction(SqlSnapshot):
         self._session.run(sql.ADD_SETTING, name=name, value=value)
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        self._session.run(sql.DROP_RECEIPTS, before=rows.micros(forget_before))
+        before = rows.micros(forget_before)
+        self._session.run(sql.DROP_RECEIPTS, of=receipt.key, before=before)
         self._session.run(
             sql.ADD_RECEIPT,
             key=receipt.key,

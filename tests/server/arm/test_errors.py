@@ -177,5 +177,5 @@ def test_internal_errors_are_not_exposed() -> None:
 
 
 def test_response_to_try_again_later_has_retry_after() -> None:
-    assert failed(Throttled("x")).headers["Retry-After"] == "1"
+    assert failed(Throttled("x", retry_after=7)).headers["Retry-After"] == "7"
     assert failed(Unavailable("x")).headers["Retry-After"] == "5"

@@ -1,9 +1,12 @@
 """Idempotency keys over the control API."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from tests.server.support.service import ReceivedResponse, RunningService
+
+from forewarn.engine.idempotency import Receipts
 
 REBOOT = {"type": "Reboot", "vms": ["web-0"]}
 
@@ -86,3 +89,14 @@ def test_key_reused_for_another_fleet_change_gets_422(
     other = service.request("PUT", "/v1/vms/lone", {"zone": "1"}, Idempotency_Key="key")
     assert other.status == 422
     assert service.get("/v1/vms/lone")["zone"] is None
+
+
+def test_refused_key_gets_429_with_the_time_to_wait(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = timedelta(hours=2, minutes=3)
+    monkeypatch.setattr(Receipts, "wait", lambda *_: wait)
+    answer = service.request("POST", "/v1/maintenances", REBOOT, Idempotency_Key="k")
+    assert answer.status == 429
+    assert "try again in 2 h 3 min" in answer.detail
+    assert answer.headers["Retry-After"] == str(int(wait.total_seconds()))

@@ -19,6 +19,7 @@ from forewarn.server.error_responses import (
     arm_error,
     is_arm,
     new_request_id,
+    retry_headers,
     status_of,
 )
 
@@ -129,7 +130,8 @@ def failed(error: Exception) -> Response:
     status = status_of(error)
     if status == 500:
         return arm_error(500, FAILED)
-    response = arm_error(400 if status == 422 else status, str(error))  # no 422 in ARM
+    status = 400 if status == 422 else status  # no 422 in ARM
+    response = arm_error(status, str(error), headers=retry_headers(error))
     if isinstance(error, StoreDamaged):
         del response.headers["Retry-After"]
     return response

@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from forewarn.core.queries.views import rfc3339
-from forewarn.errors import ForewarnError, Repeated, StoreDamaged, TooSoon
-from forewarn.server.error_responses import FAILED, RETRY_HEADERS, problem, status_of
+from forewarn.errors import ForewarnError, Repeated, TooSoon
+from forewarn.server.error_responses import FAILED, problem, retry_headers, status_of
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +32,7 @@ def _refused(request: Request, error: Exception) -> Response:
         return _replayed(error.answer)
     status = status_of(error)
     more = {"earliest": rfc3339(error.earliest)} if isinstance(error, TooSoon) else {}
-    headers = {} if isinstance(error, StoreDamaged) else RETRY_HEADERS.get(status)
-    return problem(status, str(error), headers, **more)
+    return problem(status, str(error), retry_headers(error), **more)
 
 
 def _replayed(receipt: str) -> Response:
