@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -57,8 +57,9 @@ class RateLimit:
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
         self._monotonic = monotonic
-        # Requests left, and when; the callers that came last are last.
-        self._left: dict[str, tuple[float, float]] = {}
+        # Requests left, and when; the callers that came last are last. A plain dict
+        # takes long to find its first item after many were removed.
+        self._left = OrderedDict[str, tuple[float, float]]()
 
     def wait(self, caller: str) -> float:
         """Count a request; return the seconds to wait, 0 if within the limit."""
@@ -67,9 +68,19 @@ class RateLimit:
         left = min(self._burst, left + (now - at) * self._per_second)
         is_admitted = left >= 1
         self._left[caller] = (left - 1 if is_admitted else left, now)
-        if self._max_callers is not None and len(self._left) > self._max_callers:
-            del self._left[next(iter(self._left))]
+        self._forget_oldest(now)
         return 0.0 if is_admitted else (1 - left) / self._per_second
+
+    def _forget_oldest(self, now: float) -> None:
+        """Forget the caller that came first, if it may burst again or is one too many.
+
+        One per request is enough: each request adds one caller at most.
+        """
+        oldest, (left, at) = next(iter(self._left.items()))
+        is_full = left + (now - at) * self._per_second >= self._burst
+        max_callers = self._max_callers
+        if is_full or (max_callers is not None and len(self._left) > max_callers):
+            del self._left[oldest]
 
 
 class TurnTaker(Protocol):
