@@ -132,6 +132,18 @@ def test_connection_that_waits_for_its_turn_is_not_read() -> None:
     assert connection.statuses == [200] * 40
 
 
+def test_each_wait_for_a_turn_is_counted_once() -> None:
+    plane, rounds = FakePlane(), ManualRounds()
+    plane.turns = rounds.queue
+    ClientConnection(plane).send(PIPELINED * 40)
+    assert rounds.queue.deferred == 1
+    rounds.next()
+    assert rounds.queue.deferred == 2
+    rounds.next()
+    assert rounds.queue.deferred == 2
+    assert rounds.is_idle
+
+
 def test_client_that_does_not_read_gets_no_turn() -> None:
     plane, rounds = FakePlane(), ManualRounds()
     plane.turns = rounds.queue

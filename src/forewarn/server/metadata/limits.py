@@ -115,8 +115,9 @@ class TurnQueue:
 
     def add(self, connection: TurnTaker, caller: str) -> None:
         """Give `connection` a turn, after those of `caller` that wait already."""
-        self._waiting.setdefault(caller, {})[connection] = None
-        self.deferred += 1
+        waiting = self._waiting.setdefault(caller, {})
+        self.deferred += connection not in waiting
+        waiting[connection] = None
         if not self._is_scheduled:
             self._is_scheduled = True
             self._call_soon(self._serve)
