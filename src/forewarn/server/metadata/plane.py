@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock
+from threading import Barrier, Lock
 from typing import Protocol, TypeVar
 
 import uvloop
@@ -103,7 +103,22 @@ class MetadataPlane:
 
     def start(self) -> None:
         """Start serving; return when connections are accepted."""
-        self._thread.start()
+        try:
+            self._start_pool()
+            self._thread.start()
+        except BaseException:
+            self._pool.shutdown()
+            raise
+
+    def _start_pool(self) -> None:
+        """Start all its threads: one that cannot start later would lose a request."""
+        all_started = Barrier(_POOL)
+        try:
+            for _ in range(_POOL):
+                self._pool.submit(all_started.wait)
+        except RuntimeError:  # too many threads
+            all_started.abort()
+            raise
 
     @property
     def health(self) -> ThreadHealth:
