@@ -126,16 +126,18 @@ class TurnQueue:
         """Serve one connection of each caller, longest wait first."""
         self._is_scheduled = False
         self._admitted.clear()
-        for caller in [*islice(self._waiting, _TURNS)]:
-            connections = self._waiting.pop(caller)
-            first = next(iter(connections))
-            del connections[first]
-            if connections:
-                self._waiting[caller] = connections  # last in the next round
-            first.take_turn()
-        if self._waiting and not self._is_scheduled:
-            self._is_scheduled = True
-            self._call_soon(self._serve)
+        try:
+            for caller in [*islice(self._waiting, _TURNS)]:
+                connections = self._waiting.pop(caller)
+                first = next(iter(connections))
+                del connections[first]
+                if connections:
+                    self._waiting[caller] = connections  # last in the next round
+                first.take_turn()
+        finally:  # even after an error, so that it does not stop the turns of others
+            if self._waiting and not self._is_scheduled:
+                self._is_scheduled = True
+                self._call_soon(self._serve)
 
 
 class ApprovalQueue(Generic[_T]):
