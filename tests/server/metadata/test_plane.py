@@ -1,6 +1,7 @@
 """The metadata plane with commands that take their time: enabling groups, stopping."""
 
 import socket
+import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.limits import ConnectionLimits, MetadataLimit
 from forewarn.server.metadata.plane import MetadataPlane
 
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connection
 GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
 VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
 POST = (
@@ -90,6 +92,26 @@ def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None
             assert poller.answer().status == 200
     commands.plane.stop()
     assert commands.turns == [{"a"}, {"b", "c"}]
+
+
+def test_connection_that_ends_does_not_wait_for_its_group() -> None:
+    commands = SlowCommands()
+    commands.plane.start()
+    host, port = commands.listening.getsockname()
+    address = f"http://{host}:{port}"
+    target = "/metadata/scheduledevents?api-version=2020-07-01"
+    with Poller(address, "a") as first, Poller(address, "b") as second:
+        first.socket.sendall(a_request(f"/vm/a{target}", "Metadata: true"))
+        assert commands.begun.wait(PATIENCE)
+        second.socket.sendall(a_request(f"/vm/b{target}", "Metadata: true"))
+        until(lambda: len(commands.plane._disabled) == 1)
+        second.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        second.socket.close()
+        until(lambda: not commands.plane._disabled)
+        commands.let_go.set()
+        assert first.answer().status == 200
+    commands.plane.stop()
+    assert commands.turns == [{"a"}]
 
 
 # --- too many threads --------------------------------------------------------
