@@ -371,6 +371,6 @@ class ConnectionLimits:
             ceiling = self._by_caller[caller] = ConnectionCeiling(
                 self._per_vm,
                 f"{caller} has {self._per_vm} connections to the metadata plane; more"
-                " are answered 503 (metadata.connections_per_vm)",
+                " get 503 (metadata.connections_per_vm)",
             )
         return ceiling
