@@ -25,6 +25,15 @@ with signals.stop_on_signals() as stop:
 print("ended")
 """
 
+HAS_A_TIMER = """
+import signal
+from forewarn import signals
+signal.alarm(1000)
+with signals.stop_on_signals() as stop:
+    stop.wait(0)
+print(signal.alarm(0) > 0)
+"""
+
 
 def signaled(program: str) -> tuple[int, str]:
     """Run `program`, send SIGTERM after its first line, and return how it ends."""
@@ -44,3 +53,8 @@ def test_signal_ends_a_program_that_hangs_before_it_waits() -> None:
 
 def test_signal_ends_a_program_that_waits_in_order() -> None:
     assert signaled(WAITS) == (0, "ended\n")
+
+
+def test_timer_of_the_program_goes_on() -> None:
+    command = [sys.executable, "-c", HAS_A_TIMER]
+    assert subprocess.check_output(command, timeout=PATIENCE) == b"True\n"

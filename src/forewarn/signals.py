@@ -25,12 +25,19 @@ class StopSignal:
         """Wait on the pipe from `write_end` to `read_end`."""
         self._read_end = read_end
         self._write_end = write_end
-        self.is_awaited = False  # whether the wait has begun
+        self._is_awaited = False  # whether the wait has begun
+        self._has_alarm = False
 
     def expect(self) -> None:
         """Have the system end the process, unless the wait begins in time."""
-        if not self.is_awaited:
+        if not self._is_awaited:
+            self._has_alarm = True
             signal.alarm(_START_LIMIT)
+
+    def end_alarm(self) -> None:
+        """End the alarm of `expect`; another one, as of a test runner, stays."""
+        if self._has_alarm:
+            signal.alarm(0)
 
     def wake(self) -> None:
         """Wake the waiter, from any thread."""
@@ -39,8 +46,8 @@ class StopSignal:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most `seconds`; return whether it has come."""
-        self.is_awaited = True
-        signal.alarm(0)
+        self._is_awaited = True
+        self.end_alarm()
         limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
         return bool(select.select([self._read_end], [], [], limit)[0])
 
@@ -89,7 +96,7 @@ def stop_on_signals() -> Iterator[StopSignal]:
     try:
         yield stop
     finally:
-        signal.alarm(0)
+        stop.end_alarm()
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,12 +1,19 @@
 """A commit is visible to VMs before its command gets a response."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from tests.engine.support.system import a_system
+from tests.postgres import PostgresServer
+from tests.server.support.service import a_service
 
+from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.engine.readers import documents as document_reader
 from forewarn.errors import Unavailable
+from forewarn.ports import Snapshot
 from forewarn.service.service import JournalReaders
 from forewarn.stores.sqlite import MEMORY, Sqlite
 from forewarn.stores.store import SqlStore
@@ -78,3 +85,27 @@ def test_commit_settles_sign_outs_in_doubt() -> None:
     readers.sessions = cast(Any, sessions)
     readers.wake(7)
     assert reloads == [1]
+
+
+def test_commit_is_visible_although_postgres_cut_the_connection_after_it(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, cuts = document_reader._update, list[Sequence[JournalEntry]]()
+
+    def cut_once(
+        snapshot: Snapshot, entries: Sequence[JournalEntry]
+    ) -> document_reader.DocumentUpdate:
+        if not cuts:
+            cuts.append(entries)
+            postgres.run(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE usename = 'forewarn'"
+            )
+        return read(snapshot, entries)
+
+    store = postgres.url(schema=postgres.new_schema())
+    with a_service(tmp_path, store=store) as service:
+        monkeypatch.setattr(document_reader, "_update", cut_once)
+        service.announce(vms=["web-0"])
+        assert len(service.document("web-0")["Events"]) == 1
+        assert cuts

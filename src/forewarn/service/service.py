@@ -392,8 +392,8 @@ class Service:
                 clock_now=engine.clock.now(),
             )
         )
-        warning = getattr(self._driver, "warning", "")  # plug-ins need not have it
-        if not warning:
+        warning = getattr(self._driver, "warning", "")  # a plug-in's may be anything
+        if not isinstance(warning, str) or not warning:
             return health
         return replace(health, warnings=[*health.warnings, warning])
 

@@ -171,3 +171,21 @@ def test_group_isolated_later_has_one_document_per_vm() -> None:
     )
     assert b'"EventId":"E0"' in harness.request(address="10.0.0.1").body
     assert b'"Events":[]' in harness.request(address="10.0.0.2").body
+
+
+def test_document_of_a_vm_that_leaves_an_isolated_group_is_dropped() -> None:
+    alone = replace(WEB, isolated=True)
+    harness = a_harness(shown(WEB))
+    directory = harness.handler.directory
+    views = [shown(alone, vm=vm.name) for vm in VMS[:2]]
+    isolated = DocumentUpdate(
+        position=1, shown=views, placed=VMS[:2], regrouped=frozenset({"web"})
+    )
+    directory.update(isolated)
+    before = {*directory._documents}
+    moved = replace(VMS[1], group="other")
+    other = shown(replace(WEB, name="other"))
+    directory.update(
+        DocumentUpdate(position=2, shown=[other], placed=[moved], removed=["web-0"])
+    )
+    assert {*directory._documents} == before - {"web/web-0", "web/web-1"} | {"other"}

@@ -203,6 +203,14 @@ def test_addresses_of_one_ipv6_network_are_one_stranger() -> None:
     assert [line.statuses for line in lines] == [[], [], [503], []]
 
 
+def test_refusal_names_who_has_too_many_connections() -> None:
+    plane = FakePlane(per_vm=1)
+    peers = ("10.0.0.1", "10.0.0.1", "10.9.9.1", "10.9.9.1")
+    _, vm, _, stranger = [ClientConnection(plane, peer).socket for peer in peers]
+    assert b"This VM has too many connections" in vm.written
+    assert b"addresses that belong to no VM" in stranger.written
+
+
 def test_strangers_take_turns_as_one_caller() -> None:
     plane = FakePlane()
     names = [

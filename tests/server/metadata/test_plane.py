@@ -1,10 +1,13 @@
 """The metadata plane with commands that take their time: enabling groups, stopping."""
 
 import socket
+import struct
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event, Thread
 
+import pytest
 from tests.end_to_end.program import until
 from tests.patience import PATIENCE
 from tests.server.support.dialogs import a_request
@@ -17,6 +20,7 @@ from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.limits import ConnectionLimits, MetadataLimit
 from forewarn.server.metadata.plane import MetadataPlane
 
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connection
 GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
 VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
 POST = (
@@ -88,6 +92,67 @@ def test_groups_that_poll_while_another_is_enabled_share_a_transaction() -> None
             assert poller.answer().status == 200
     commands.plane.stop()
     assert commands.turns == [{"a"}, {"b", "c"}]
+
+
+def test_connection_that_ends_does_not_wait_for_its_group() -> None:
+    commands = SlowCommands()
+    commands.plane.start()
+    host, port = commands.listening.getsockname()
+    address = f"http://{host}:{port}"
+    target = "/metadata/scheduledevents?api-version=2020-07-01"
+    with Poller(address, "a") as first, Poller(address, "b") as second:
+        first.socket.sendall(a_request(f"/vm/a{target}", "Metadata: true"))
+        assert commands.begun.wait(PATIENCE)
+        second.socket.sendall(a_request(f"/vm/b{target}", "Metadata: true"))
+        until(lambda: len(commands.plane._disabled) == 1)
+        second.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        second.socket.close()
+        until(lambda: not commands.plane._disabled)
+        commands.let_go.set()
+        assert first.answer().status == 200
+    commands.plane.stop()
+    assert commands.turns == [{"a"}]
+
+
+# --- too many threads --------------------------------------------------------
+
+
+def refuse_threads_after(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, left = Thread.start, [None] * number
+
+    def start_if_allowed(thread: Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", start_if_allowed)
+
+
+def test_requests_need_no_further_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = SlowCommands()
+    commands.let_go.set()
+    commands.plane.start()
+    refuse_threads_after(0, monkeypatch)
+    host, port = commands.listening.getsockname()
+    with Poller(f"http://{host}:{port}", "a") as vm:
+        assert vm.request().status == 200
+    commands.plane.stop()
+    assert commands.turns == [{"a"}]
+
+
+@pytest.mark.parametrize("number", [0, 3, 4])
+def test_start_with_too_few_threads_fails_and_leaves_none(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands, before = SlowCommands(), {*threading.enumerate()}
+    refuse_threads_after(number, monkeypatch)
+    with commands.listening, pytest.raises(RuntimeError, match="new thread"):
+        commands.plane.start()
+    assert {*threading.enumerate()} <= before
+
+
+# --- approvals and the stop --------------------------------------------------
 
 
 def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:

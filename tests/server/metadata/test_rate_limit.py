@@ -76,6 +76,24 @@ def test_limit_applies_per_vm() -> None:
     assert harness.request(address=OTHER).status == 200
 
 
+def test_vms_that_may_burst_again_are_forgotten() -> None:
+    watch = ManualStopwatch()
+    limit = RateLimit(2, watch)
+    for number in range(1000):
+        limit.wait(f"vm-{number}")
+        watch.now += 0.25
+    assert [*limit._left] == ["vm-998", "vm-999"]
+
+
+def test_callers_over_the_maximum_are_forgotten() -> None:
+    limit = RateLimit(1, ManualStopwatch(), max_callers=2)
+    for caller in ("a", "b", "b", "c"):
+        limit.wait(caller)
+    assert [*limit._left] == ["b", "c"]
+    assert limit.wait("b") > 0
+    assert limit.wait("a") == 0
+
+
 def test_reads_approvals_and_instance_metadata_count_together() -> None:
     harness, _ = limited(3)
     assert harness.request().status == 200

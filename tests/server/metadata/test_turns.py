@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.server.support.connections import ClientConnection, FakePlane
 from tests.server.support.dialogs import a_request
 from tests.server.support.handlers import EVENTS
@@ -56,6 +57,22 @@ def test_each_round_serves_every_caller_once() -> None:
     for _ in range(4):
         rounds.next()
     assert log.count("greedy") == 6
+    assert rounds.is_idle
+
+
+def test_error_in_a_turn_does_not_stop_the_turns_of_others() -> None:
+    rounds, log = ManualRounds(), list[str]()
+
+    class Broken:
+        def take_turn(self) -> None:
+            raise ZeroDivisionError
+
+    rounds.queue.add(Broken(), "broken")
+    CountingConnection(rounds.queue, "modest", 1, log)
+    with pytest.raises(ZeroDivisionError):
+        rounds.next()
+    rounds.next()
+    assert log == ["modest"]
     assert rounds.is_idle
 
 
@@ -130,6 +147,18 @@ def test_connection_that_waits_for_its_turn_is_not_read() -> None:
     rounds.next()
     assert connection.socket.done == ["pause", "resume"]
     assert connection.statuses == [200] * 40
+
+
+def test_each_wait_for_a_turn_is_counted_once() -> None:
+    plane, rounds = FakePlane(), ManualRounds()
+    plane.turns = rounds.queue
+    ClientConnection(plane).send(PIPELINED * 40)
+    assert rounds.queue.deferred == 1
+    rounds.next()
+    assert rounds.queue.deferred == 2
+    rounds.next()
+    assert rounds.queue.deferred == 2
+    assert rounds.is_idle
 
 
 def test_client_that_does_not_read_gets_no_turn() -> None:

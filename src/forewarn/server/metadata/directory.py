@@ -165,6 +165,7 @@ class Directory:
             gone = self._by_name.pop(fold_name(name), None)
             self._remove_addresses(gone)
             self._wake_waiters_of(gone)
+            self._drop_own_document(gone)
         for name in update.ungrouped:
             self._group_states.pop(name, None)
         audiences = {view.audience.name for view in update.shown}
@@ -187,6 +188,14 @@ class Directory:
         for name, cached in [*self._documents.items()] if groups else ():
             if cached.group_state.group.name in groups and name not in audiences:
                 del self._documents[name]  # its VMs are placed elsewhere, or gone
+
+    def _drop_own_document(self, entry: VmEntry | None) -> None:
+        """Drop the document of a VM that leaves its group, if no other VM has it."""
+        if entry is None or not entry.cached.group_state.group.isolated:
+            return
+        name = audience_name(entry.cached.group_state.group, entry.vm.name)
+        if self._documents.get(name) is entry.cached:
+            del self._documents[name]
 
     def _show(self, view: AudienceView) -> None:
         group_state = self._group_states.get(view.group.name)
@@ -213,6 +222,8 @@ class Directory:
             self._remove_addresses(entry)
             if entry.cached is not cached or before != vm.addresses:
                 self._wake_waiters(entry.cached)
+            if entry.cached is not cached:
+                self._drop_own_document(entry)
             entry.vm, entry.cached, entry.seen_tag = vm, cached, None
         for address in vm.addresses:
             if address not in before:  # requests from there belonged to another VM

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -57,8 +57,9 @@ class RateLimit:
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
         self._monotonic = monotonic
-        # Requests left, and when; the callers that came last are last.
-        self._left: dict[str, tuple[float, float]] = {}
+        # Requests left, and when; the callers that came last are last. A plain dict
+        # takes long to find its first item after many were removed.
+        self._left = OrderedDict[str, tuple[float, float]]()
 
     def wait(self, caller: str) -> float:
         """Count a request; return the seconds to wait, 0 if within the limit."""
@@ -67,9 +68,19 @@ class RateLimit:
         left = min(self._burst, left + (now - at) * self._per_second)
         is_admitted = left >= 1
         self._left[caller] = (left - 1 if is_admitted else left, now)
-        if self._max_callers is not None and len(self._left) > self._max_callers:
-            del self._left[next(iter(self._left))]
+        self._forget_oldest(now)
         return 0.0 if is_admitted else (1 - left) / self._per_second
+
+    def _forget_oldest(self, now: float) -> None:
+        """Forget the caller that came first, if it may burst again or is one too many.
+
+        One per request is enough: each request adds one caller at most.
+        """
+        oldest, (left, at) = next(iter(self._left.items()))
+        is_full = left + (now - at) * self._per_second >= self._burst
+        max_callers = self._max_callers
+        if is_full or (max_callers is not None and len(self._left) > max_callers):
+            del self._left[oldest]
 
 
 class TurnTaker(Protocol):
@@ -104,8 +115,9 @@ class TurnQueue:
 
     def add(self, connection: TurnTaker, caller: str) -> None:
         """Give `connection` a turn, after those of `caller` that wait already."""
-        self._waiting.setdefault(caller, {})[connection] = None
-        self.deferred += 1
+        waiting = self._waiting.setdefault(caller, {})
+        self.deferred += connection not in waiting
+        waiting[connection] = None
         if not self._is_scheduled:
             self._is_scheduled = True
             self._call_soon(self._serve)
@@ -114,16 +126,18 @@ class TurnQueue:
         """Serve one connection of each caller, longest wait first."""
         self._is_scheduled = False
         self._admitted.clear()
-        for caller in [*islice(self._waiting, _TURNS)]:
-            connections = self._waiting.pop(caller)
-            first = next(iter(connections))
-            del connections[first]
-            if connections:
-                self._waiting[caller] = connections  # last in the next round
-            first.take_turn()
-        if self._waiting and not self._is_scheduled:
-            self._is_scheduled = True
-            self._call_soon(self._serve)
+        try:
+            for caller in [*islice(self._waiting, _TURNS)]:
+                connections = self._waiting.pop(caller)
+                first = next(iter(connections))
+                del connections[first]
+                if connections:
+                    self._waiting[caller] = connections  # last in the next round
+                first.take_turn()
+        finally:  # even after an error, so that it does not stop the turns of others
+            if self._waiting and not self._is_scheduled:
+                self._is_scheduled = True
+                self._call_soon(self._serve)
 
 
 class ApprovalQueue(Generic[_T]):
@@ -357,6 +371,6 @@ class ConnectionLimits:
             ceiling = self._by_caller[caller] = ConnectionCeiling(
                 self._per_vm,
                 f"{caller} has {self._per_vm} connections to the metadata plane; more"
-                " are answered 503 (metadata.connections_per_vm)",
+                " get 503 (metadata.connections_per_vm)",
             )
         return ceiling

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock
+from threading import Barrier, Lock
 from typing import Protocol, TypeVar
 
 import uvloop
@@ -86,8 +86,8 @@ class MetadataPlane:
         self._commands = commands
         self._clock = clock
         self._connections: set[MetadataConnection] = set()
-        # By group: connections whose request waits until the group is enabled.
-        self._disabled: dict[str, list[MetadataConnection]] = {}
+        # Groups to enable, by the connections whose requests wait for that.
+        self._disabled: dict[MetadataConnection, str] = {}
         self._is_enabling = False
         self._approvals = ApprovalQueue[tuple[MetadataConnection, ApproveFirst]](
             self._approve, _POOL - 1
@@ -103,7 +103,22 @@ class MetadataPlane:
 
     def start(self) -> None:
         """Start serving; return when connections are accepted."""
-        self._thread.start()
+        try:
+            self._start_pool()
+            self._thread.start()
+        except BaseException:
+            self._pool.shutdown()
+            raise
+
+    def _start_pool(self) -> None:
+        """Start all its threads: one that cannot start later would lose a request."""
+        all_started = Barrier(_POOL)
+        try:
+            for _ in range(_POOL):
+                self._pool.submit(all_started.wait)
+        except RuntimeError:  # too many threads
+            all_started.abort()
+            raise
 
     @property
     def health(self) -> ThreadHealth:
@@ -168,13 +183,14 @@ class MetadataPlane:
         """Forget `connection`, which was given `admission`."""
         self.limits.release(caller, admission)
         self._connections.discard(connection)
+        self._disabled.pop(connection, None)
         if self._all_closed is not None and not self._connections:
             self._all_closed.set()
 
     def defer(self, connection: MetadataConnection, deferred: Deferred) -> None:
         """Do what must be done before the response on `connection`."""
         if isinstance(deferred, EnableFirst):
-            self._disabled.setdefault(deferred.group, []).append(connection)
+            self._disabled[connection] = deferred.group
             self._enable_groups()
         elif isinstance(deferred, ApproveFirst):
             approval = connection, deferred
@@ -255,18 +271,19 @@ class MetadataPlane:
             return
         self._is_enabling = True
         waiting, self._disabled = self._disabled, {}
+        groups = [*dict.fromkeys(waiting.values())]
 
         def done(problem: Exception | None) -> None:
             self._is_enabling = False
-            for group, connections in waiting.items():
+            for group in groups:
                 group_state = self.handler.directory.group_state(group)
                 if group_state is not None:  # the group may have left the fleet
                     self.first_requests.start(group_state)
-                for connection in connections:
-                    connection.enabled(problem)
+            for connection in waiting:
+                connection.enabled(problem)
             self._enable_groups()
 
-        self._in_pool(lambda: self._commands.listen([*waiting]), done)
+        self._in_pool(lambda: self._commands.listen(groups), done)
 
     def _approve(self, queued: tuple[MetadataConnection, ApproveFirst]) -> None:
         connection, approval = queued

@@ -54,6 +54,9 @@ _TOO_MANY_APPROVALS = error(
 _TOO_MANY_CONNECTIONS = error(
     503, "This VM has too many connections; close some first", Retry_After="1"
 )
+_TOO_MANY_STRANGERS = error(
+    503, "Too many connections from addresses that belong to no VM", Retry_After="1"
+)
 
 
 class MetadataConnection(asyncio.Protocol):
@@ -134,7 +137,8 @@ class MetadataConnection(asyncio.Protocol):
             return
         self._count_refusal()
         if self._admission is Admission.REFUSED:
-            self._write_after(_IDLE, self._http.fail(_TOO_MANY_CONNECTIONS))
+            response = _TOO_MANY_STRANGERS if is_stranger else _TOO_MANY_CONNECTIONS
+            self._write_after(_IDLE, self._http.fail(response))
         else:
             self.abort()
 
