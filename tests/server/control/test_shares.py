@@ -70,6 +70,22 @@ def test_loopback_may_use_all_places() -> None:
     assert not shares.enter(busy(), "127.0.0.3")
 
 
+def test_strangers_do_not_replace_connections_in_the_reserved_places() -> None:
+    shares = ConnectionShares(PLACES)
+    kept = [FakeConnection(was_used=True) for _ in range(14)]
+    for number, connection in enumerate(kept):
+        assert shares.enter(connection, f"10.0.0.{number}")
+    local = [FakeConnection(), FakeConnection()]
+    for connection in local:
+        assert shares.enter(connection, "127.0.0.1")
+    assert shares.enter(FakeConnection(), "10.0.1.1")
+    assert [connection.drops for connection in (*local, kept[0])] == [
+        [],
+        [],
+        ["dropped"],
+    ]
+
+
 def test_a_trusted_proxy_may_use_all_places_that_are_not_reserved() -> None:
     shares, _ = shares_with(*["10.0.0.1"] * 14, proxies=("10.0.0.0/30", "::1/128"))
     assert not shares.enter(busy(), "10.0.0.1")

@@ -122,16 +122,15 @@ class ConnectionShares:
     ) -> tuple[ConnectionEnd, Callable[[str], bool]] | None:
         """Return the limit that a new connection exceeds, and the keys it affects."""
         places = self._places
+        if key != _LOOPBACK:
+            unreserved = max(places.total - places.reserved, 1)
+            share = unreserved if self._is_proxy(key) else places.per_address
+            if self._counts[key] >= share:
+                return ConnectionEnd.ADDRESS, lambda other: other == key
+            if len(self._keys) - self._counts[_LOOPBACK] >= unreserved:
+                return ConnectionEnd.TOTAL, lambda other: other != _LOOPBACK
         if len(self._keys) >= places.total:
             return ConnectionEnd.TOTAL, lambda other: True
-        if key == _LOOPBACK:
-            return None
-        unreserved = max(places.total - places.reserved, 1)
-        share = unreserved if self._is_proxy(key) else places.per_address
-        if self._counts[key] >= share:
-            return ConnectionEnd.ADDRESS, lambda other: other == key
-        if len(self._keys) - self._counts[_LOOPBACK] >= unreserved:
-            return ConnectionEnd.TOTAL, lambda other: other != _LOOPBACK
         return None
 
     def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
