@@ -1,6 +1,5 @@
 """Shares of connections: who gets a place, and who loses one."""
 
-import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -143,17 +142,24 @@ def test_a_connection_that_left_frees_its_place_once() -> None:
     assert not shares.enter(busy(), "10.0.0.1")
 
 
-def test_a_full_plane_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    shares, connections = shares_with(*["127.0.0.1"] * 16)
+@pytest.mark.parametrize(
+    ("address", "start"),
+    [
+        ("127.0.0.1", "there are 16 connections to the control"),
+        ("10.0.0.1", "10.0.0.1 has 4 connections to the control"),
+    ],
+)
+def test_a_reached_limit_is_logged_once_a_minute(
+    address: str, start: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    shares = ConnectionShares(PLACES, monotonic=lambda: now[0])
     for _ in range(100):
-        shares.enter(busy(), "127.0.0.1")
-    assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("there are 16 connections to the control")
-    for connection in connections[8:]:
-        shares.leave(connection)
+        assert shares.enter(FakeConnection(), address)
+    assert [message.startswith(start) for message in caplog.messages] == [True]
+    now[0] = 60.0
     for _ in range(100):
-        shares.enter(busy(), "127.0.0.1")
+        assert shares.enter(FakeConnection(), address)
     assert len(caplog.messages) == 2
 
 
