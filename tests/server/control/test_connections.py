@@ -22,6 +22,7 @@ from uvicorn.server import ServerState
 from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
+    ControlConnection,
     control_connection,
 )
 from forewarn.server.control.http.server import ControlPlane
@@ -455,6 +456,15 @@ class FakeTransport(asyncio.Transport):
         pass
 
 
+def a_connection(app: ASGIApp, transport: FakeTransport) -> ControlConnection:
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
+    shares = ConnectionShares(ConnectionPlaces(total=1))
+    make = control_connection(shares, ConnectionTimeouts(), InvalidRequests())
+    connection = make(config=config, server_state=ServerState(), app_state={})
+    connection.connection_made(transport)
+    return connection
+
+
 def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
     async def run() -> None:
         may_respond = asyncio.Event()
@@ -463,12 +473,8 @@ def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
             await may_respond.wait()
             await respond_ok(scope, receive, send)
 
-        config = uvicorn.Config(respond_late, log_config=None, lifespan="off")
-        shares = ConnectionShares(ConnectionPlaces(total=1))
-        make = control_connection(shares, ConnectionTimeouts(), InvalidRequests())
-        connection = make(config=config, server_state=ServerState(), app_state={})
         transport = FakeTransport()
-        connection.connection_made(transport)
+        connection = a_connection(respond_late, transport)
         connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: 999999\r\n\r\n")
         assert transport.reading == []
         connection.data_received(b"a" * 1000)
@@ -483,6 +489,34 @@ def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
         connection.connection_lost(None)
 
     asyncio.run(run())
+
+
+# --- disconnects -------------------------------------------------------------
+
+
+def test_a_disconnect_ends_the_request_before_a_pipelined_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    received: list[str] = []
+
+    async def respond_until_disconnect(
+        scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while received[-1:] != ["http.disconnect"]:
+            received.append((await receive())["type"])
+
+    async def run() -> None:
+        connection = a_connection(respond_until_disconnect, FakeTransport())
+        connection.data_received(GET + GET)
+        await asyncio.sleep(0)
+        connection.connection_lost(None)
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*connection.tasks)
+
+    asyncio.run(run())
+    assert received == ["http.request", "http.disconnect"]
+    assert caplog.messages == []
 
 
 # --- stop --------------------------------------------------------------------

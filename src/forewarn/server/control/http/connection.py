@@ -97,8 +97,12 @@ class ControlConnection(HttpToolsProtocol):
         self._set_deadline(self.timeouts.first_head, self._end_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers and release the connection."""
+        """End the request in progress, cancel the timers, release the connection."""
         super().connection_lost(exc)
+        if self._active is not None and not self._active.response_complete:
+            # uvicorn tells only the last request, which may be a pipelined one.
+            self._active.disconnected = True
+            self._active.message_event.set()
         self._cancel_deadline()
         self._cancel_unread()
         self.leave()
