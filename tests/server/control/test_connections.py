@@ -418,11 +418,35 @@ def test_connection_with_an_unread_body_is_closed_in_time() -> None:
         assert all_of(client).startswith(OK)
 
 
-def test_response_arrives_despite_an_unread_body() -> None:
+@pytest.mark.parametrize("version", [b"1.1", b"1.1\r\nConnection: close", b"1.0"])
+def test_response_arrives_despite_an_unread_body(version: bytes) -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
+        client.sendall(b"POST / HTTP/%b\r\nContent-Length: 5000000\r\n\r\n" % version)
         client.sendall(b"a" * 5_000_000)
         assert first_line(client) == OK
+
+
+def test_nothing_is_read_after_an_unread_body_if_the_client_wants_to_close() -> None:
+    request = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 8\r\n\r\n"
+    timeouts = ConnectionTimeouts(linger=0.2)
+    with (
+        a_plane(timeouts=timeouts) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(request + b"half")
+        assert first_line(client) == OK
+        client.sendall(b"half" + GET)
+        assert OK not in all_of(client)
+
+
+def test_connection_is_closed_after_a_body_in_two_parts() -> None:
+    app = BodyLimits(respond_ok, BodyLimitTable())
+    request = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 8\r\n"
+    with a_plane(app) as place, socket.create_connection(place, PATIENCE) as client:
+        client.sendall(request + b"Expect: 100-continue\r\n\r\n")
+        assert first_line(client) == b"HTTP/1.1 100 Continue"
+        client.sendall(b"complete")
+        assert b"\r\nconnection: close\r\n" in all_of(client)
 
 
 def test_connection_is_reused_after_an_unread_body() -> None:
