@@ -126,8 +126,8 @@ def test_the_address_with_most_connections_loses_one() -> None:
 
 def test_an_address_beyond_its_share_replaces_only_its_own_connections() -> None:
     shares = ConnectionShares(PLACES)
-    other = FakeConnection()
-    own = [FakeConnection() for _ in range(4)]
+    other = FakeConnection()  # the first to be replaced, if it were affected
+    own = [FakeConnection(was_used=True) for _ in range(4)]
     assert shares.enter(other, "10.0.0.2")
     for connection in (*own, FakeConnection()):
         assert shares.enter(connection, "10.0.0.1")
