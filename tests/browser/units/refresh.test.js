@@ -34,14 +34,19 @@ test("what becomes due by time alone is refreshed", async (t) => {
   await until(model, () => countOf(service, "id=A") === 1);
 });
 
-test("clock and faults arrive over the stream", async (t) => {
+test("clock, faults, limits and problems arrive over the stream", async (t) => {
   const service = new Service();
   const { model } = await connectedPage(t, service);
   const clock = { clock: "manual", now: "2027-01-01T00:00:00Z" };
   service.sendEvent("clock", clock);
   service.sendEvent("faults", { items: [{ id: "f" }] });
-  await until(model, () => model.faults?.length === 1);
+  service.sendEvent("limits", { items: [{ text: "token a" }] });
+  service.sendEvent("health", { items: [{ text: "writing fails", seconds: 1 }] });
+  await until(model, () => model.health.length === 1);
   assert.equal(model.clock.now(), Date.parse(clock.now));
+  assert.equal(model.faults?.length, 1);
+  assert.equal(model.limits[0]?.text, "token a");
+  assert.equal(model.health[0]?.text, "writing fails");
 });
 
 test("what the service no longer shows is dropped", async (t) => {

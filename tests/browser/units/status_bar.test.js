@@ -1,4 +1,4 @@
-// Status bar: steps of a manual clock, and descriptions of faults.
+// Status bar: steps of a manual clock, and descriptions of faults, limits and problems.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,6 +10,8 @@ import {
 } from "../../../src/forewarn/server/portal/status_bar/clock_bar.js";
 import {
   describeLimits,
+  describeProblem,
+  HealthBar,
   remainingOf,
   scopeOf,
 } from "../../../src/forewarn/server/portal/status_bar/status_bar.js";
@@ -74,4 +76,24 @@ test("limited tokens are described in the service's words", () => {
   ];
   const text = "Limited: token a, 2 requests refused; token b, 1 request refused";
   assert.equal(describeLimits(limits), text);
+});
+
+test("a problem is described with its age", () => {
+  const failing = { text: "writing fails: disk full", seconds: 60 };
+  assert.equal(describeProblem(failing, 5000), "writing fails: disk full (for 1:05)");
+  const warning = { text: "time stands still", seconds: null };
+  assert.equal(describeProblem(warning, 5000), "time stands still");
+});
+
+test("problems are announced once, not each second", () => {
+  const problems = ["writing fails", "a thread has ended"].map((text) => ({
+    text,
+    seconds: 60,
+  }));
+  const [status, shown] = /** @type {any} */ (HealthBar({ problems })).props.children;
+  assert.equal(status.props.role, "status");
+  assert.equal(status.props.children, "writing fails; a thread has ended");
+  assert.equal(shown.props["aria-label"], "Problems of the service");
+  const [none, nothing] = /** @type {any} */ (HealthBar({ problems: [] })).props.children;
+  assert.deepEqual([none.props.children, nothing], ["", false]);
 });

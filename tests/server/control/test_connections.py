@@ -22,6 +22,7 @@ from uvicorn.server import ServerState
 from forewarn.server.control.http.body_limits import BodyLimits, BodyLimitTable
 from forewarn.server.control.http.connection import (
     ConnectionTimeouts,
+    ControlConnection,
     control_connection,
 )
 from forewarn.server.control.http.server import ControlPlane
@@ -417,11 +418,35 @@ def test_connection_with_an_unread_body_is_closed_in_time() -> None:
         assert all_of(client).startswith(OK)
 
 
-def test_response_arrives_despite_an_unread_body() -> None:
+@pytest.mark.parametrize("version", [b"1.1", b"1.1\r\nConnection: close", b"1.0"])
+def test_response_arrives_despite_an_unread_body(version: bytes) -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
+        client.sendall(b"POST / HTTP/%b\r\nContent-Length: 5000000\r\n\r\n" % version)
         client.sendall(b"a" * 5_000_000)
         assert first_line(client) == OK
+
+
+def test_nothing_is_read_after_an_unread_body_if_the_client_wants_to_close() -> None:
+    request = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 8\r\n\r\n"
+    timeouts = ConnectionTimeouts(linger=0.2)
+    with (
+        a_plane(timeouts=timeouts) as place,
+        socket.create_connection(place, PATIENCE) as client,
+    ):
+        client.sendall(request + b"half")
+        assert first_line(client) == OK
+        client.sendall(b"half" + GET)
+        assert OK not in all_of(client)
+
+
+def test_connection_is_closed_after_a_body_in_two_parts() -> None:
+    app = BodyLimits(respond_ok, BodyLimitTable())
+    request = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 8\r\n"
+    with a_plane(app) as place, socket.create_connection(place, PATIENCE) as client:
+        client.sendall(request + b"Expect: 100-continue\r\n\r\n")
+        assert first_line(client) == b"HTTP/1.1 100 Continue"
+        client.sendall(b"complete")
+        assert b"\r\nconnection: close\r\n" in all_of(client)
 
 
 def test_connection_is_reused_after_an_unread_body() -> None:
@@ -455,6 +480,15 @@ class FakeTransport(asyncio.Transport):
         pass
 
 
+def a_connection(app: ASGIApp, transport: FakeTransport) -> ControlConnection:
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
+    shares = ConnectionShares(ConnectionPlaces(total=1))
+    make = control_connection(shares, ConnectionTimeouts(), InvalidRequests())
+    connection = make(config=config, server_state=ServerState(), app_state={})
+    connection.connection_made(transport)
+    return connection
+
+
 def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
     async def run() -> None:
         may_respond = asyncio.Event()
@@ -463,12 +497,8 @@ def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
             await may_respond.wait()
             await respond_ok(scope, receive, send)
 
-        config = uvicorn.Config(respond_late, log_config=None, lifespan="off")
-        shares = ConnectionShares(ConnectionPlaces(total=1))
-        make = control_connection(shares, ConnectionTimeouts(), InvalidRequests())
-        connection = make(config=config, server_state=ServerState(), app_state={})
         transport = FakeTransport()
-        connection.connection_made(transport)
+        connection = a_connection(respond_late, transport)
         connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: 999999\r\n\r\n")
         assert transport.reading == []
         connection.data_received(b"a" * 1000)
@@ -483,6 +513,34 @@ def test_at_most_one_read_of_an_unwanted_body_is_buffered() -> None:
         connection.connection_lost(None)
 
     asyncio.run(run())
+
+
+# --- disconnects -------------------------------------------------------------
+
+
+def test_a_disconnect_ends_the_request_before_a_pipelined_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    received: list[str] = []
+
+    async def respond_until_disconnect(
+        scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while received[-1:] != ["http.disconnect"]:
+            received.append((await receive())["type"])
+
+    async def run() -> None:
+        connection = a_connection(respond_until_disconnect, FakeTransport())
+        connection.data_received(GET + GET)
+        await asyncio.sleep(0)
+        connection.connection_lost(None)
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*connection.tasks)
+
+    asyncio.run(run())
+    assert received == ["http.request", "http.disconnect"]
+    assert caplog.messages == []
 
 
 # --- stop --------------------------------------------------------------------

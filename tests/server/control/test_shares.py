@@ -1,6 +1,5 @@
 """Shares of connections: who gets a place, and who loses one."""
 
-import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -70,6 +69,22 @@ def test_loopback_may_use_all_places() -> None:
     assert not shares.enter(busy(), "127.0.0.3")
 
 
+def test_strangers_do_not_replace_connections_in_the_reserved_places() -> None:
+    shares = ConnectionShares(PLACES)
+    kept = [FakeConnection(was_used=True) for _ in range(14)]
+    for number, connection in enumerate(kept):
+        assert shares.enter(connection, f"10.0.0.{number}")
+    local = [FakeConnection(), FakeConnection()]
+    for connection in local:
+        assert shares.enter(connection, "127.0.0.1")
+    assert shares.enter(FakeConnection(), "10.0.1.1")
+    assert [connection.drops for connection in (*local, kept[0])] == [
+        [],
+        [],
+        ["dropped"],
+    ]
+
+
 def test_a_trusted_proxy_may_use_all_places_that_are_not_reserved() -> None:
     shares, _ = shares_with(*["10.0.0.1"] * 14, proxies=("10.0.0.0/30", "::1/128"))
     assert not shares.enter(busy(), "10.0.0.1")
@@ -111,8 +126,8 @@ def test_the_address_with_most_connections_loses_one() -> None:
 
 def test_an_address_beyond_its_share_replaces_only_its_own_connections() -> None:
     shares = ConnectionShares(PLACES)
-    other = FakeConnection()
-    own = [FakeConnection() for _ in range(4)]
+    other = FakeConnection()  # the first to be replaced, if it were affected
+    own = [FakeConnection(was_used=True) for _ in range(4)]
     assert shares.enter(other, "10.0.0.2")
     for connection in (*own, FakeConnection()):
         assert shares.enter(connection, "10.0.0.1")
@@ -127,17 +142,24 @@ def test_a_connection_that_left_frees_its_place_once() -> None:
     assert not shares.enter(busy(), "10.0.0.1")
 
 
-def test_a_full_plane_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    shares, connections = shares_with(*["127.0.0.1"] * 16)
+@pytest.mark.parametrize(
+    ("address", "start"),
+    [
+        ("127.0.0.1", "there are 16 connections to the control"),
+        ("10.0.0.1", "10.0.0.1 has 4 connections to the control"),
+    ],
+)
+def test_a_reached_limit_is_logged_once_a_minute(
+    address: str, start: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    shares = ConnectionShares(PLACES, monotonic=lambda: now[0])
     for _ in range(100):
-        shares.enter(busy(), "127.0.0.1")
-    assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("there are 16 connections to the control")
-    for connection in connections[8:]:
-        shares.leave(connection)
+        assert shares.enter(FakeConnection(), address)
+    assert [message.startswith(start) for message in caplog.messages] == [True]
+    now[0] = 60.0
     for _ in range(100):
-        shares.enter(busy(), "127.0.0.1")
+        assert shares.enter(FakeConnection(), address)
     assert len(caplog.messages) == 2
 
 

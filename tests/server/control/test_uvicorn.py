@@ -38,7 +38,15 @@ METHODS = (
 #: Set in the constructor of the protocol.
 ATTRIBUTES = ("client", "cycle", "flow", "loop", "parser", "pipeline", "tasks")
 #: Set in the constructor of a request's cycle.
-CYCLE_ATTRIBUTES = ("body", "response_complete", "response_started", "scope")
+CYCLE_ATTRIBUTES = (
+    "body",
+    "disconnected",
+    "keep_alive",
+    "message_event",
+    "response_complete",
+    "response_started",
+    "scope",
+)
 
 
 def test_the_version_is_one_that_was_tried() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_journal import following
 from tests.server.control.test_token_limits import ADMIN, a_holder
@@ -179,12 +180,20 @@ class ServicesOfTokens:
     def __init__(self) -> None:
         self.work_slots = WorkSlots()
         self.token_limits = TokenLimits(token_shares(ConnectionPlaces(total=512)))
+        self.sessions = self
+        self.revoked: set[TokenHolder] = set()
+
+    def is_good(self, holder: TokenHolder) -> bool:
+        return holder not in self.revoked
 
 
 async def call(
-    app: ASGIApp, services: ServicesOfTokens, holder: TokenHolder | None
+    app: ASGIApp,
+    services: ServicesOfTokens,
+    holder: TokenHolder | None,
+    seconds: float = 0.01,
 ) -> list[Message]:
-    """Send a request that waits for a slot for a moment; return the response."""
+    """Send a request that waits `seconds` for a slot; return the response."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -194,7 +203,7 @@ async def call(
         sent.append(message)
 
     scope = {"type": "http", "path": "/v1/vms", "state": {"caller": holder}}
-    turns = WorkTurns(app, cast(Services, services), seconds=0.01)
+    turns = WorkTurns(app, cast(Services, services), seconds=seconds)
     await turns(scope, receive, send)
     return sent
 
@@ -247,6 +256,28 @@ def test_request_that_waits_too_long_gets_429_and_is_counted() -> None:
     assert services.token_limits.refused["a", TokenLimit.RUNNING] == 1
     (limited,) = services.token_limits.recent()
     assert limited.allowed == 2
+
+
+def test_token_revoked_while_its_request_waits_gets_401() -> None:
+    services = ServicesOfTokens()
+
+    async def unreachable(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError
+
+    async def scenario() -> None:
+        slots = services.work_slots
+        for _ in range(2):
+            await slots.enter(A, WorkKind.ORDINARY)
+        waiting = asyncio.create_task(call(unreachable, services, A, PATIENCE))
+        await settle()
+        services.revoked.add(A)
+        slots.leave(A, WorkKind.ORDINARY)
+        start, body = await waiting
+        assert start["status"] == 401
+        assert b"nothing was changed" in body["body"]
+        assert await slots.enter(A, WorkKind.ORDINARY, 0.01)  # it was returned
+
+    asyncio.run(scenario())
 
 
 def test_requests_without_a_token_need_no_slot() -> None:

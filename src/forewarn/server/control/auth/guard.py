@@ -35,6 +35,7 @@ _NO_TOKEN = (
     "a bearer token is needed; the first start of `forewarn serve` writes one to the"
     " file `token` in its state directory, and `forewarn token create` makes others"
 )
+_ENDED = "the token was revoked, or it or the session has ended; nothing was changed"
 _OTHER_ORIGIN = (
     "who is signed in acts by the portal's own page; others show a token, and no cookie"
 )
@@ -45,13 +46,6 @@ _NO_GUESSES = frozenset(
 )
 #: The cookie may still be good. Otherwise opening an API path would sign the user out.
 _KEEPS_COOKIE = frozenset({Lapsed.NO_KEY, Lapsed.WRONG_KEY})
-
-
-class _Refused(Exception):
-    """A token that was valid when the request began is no longer valid."""
-
-    def __init__(self, response: Response) -> None:
-        self.response = response
 
 
 class Guard:
@@ -86,25 +80,9 @@ class Guard:
             return
         scope.setdefault("state", {})["caller"] = holder
         try:
-            await self._app(scope, self._checking_again(scope, receive), send)
-        except _Refused as revoked:
-            await revoked.response(scope, receive, send)
+            await self._app(scope, receive, send)
         finally:
             limits.end(holder, kind)
-
-    def _checking_again(self, scope: Scope, receive: Receive) -> Receive:
-        """Check the token again after the body, which may take minutes to arrive."""
-
-        async def receive_and_check() -> Message:
-            message = await receive()
-            is_body = message["type"] == "http.request"
-            if is_body and not message.get("more_body", False):
-                result = self._check(scope)
-                if isinstance(result, Response):
-                    raise _Refused(result)
-            return message
-
-        return receive_and_check
 
     def _check(self, scope: Scope) -> TokenHolder | Response:
         result = self._holder(scope)
@@ -161,7 +139,10 @@ class Guard:
 
 
 class WorkTurns:
-    """Middleware that lets requests with a token wait for a slot."""
+    """Middleware that lets requests with a token wait for a slot.
+
+    It checks the token again: the body may take minutes, and the slot some seconds.
+    """
 
     def __init__(
         self, app: ASGIApp, services: Services, seconds: float = _LONGEST_WAIT
@@ -172,7 +153,7 @@ class WorkTurns:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on when it has a slot, or respond with 429."""
+        """Pass a request on when it has a slot, or respond with 401 or 429."""
         holder: TokenHolder | None = scope.get("state", {}).get("caller")
         if holder is None:
             await self._app(scope, receive, send)
@@ -195,7 +176,9 @@ class WorkTurns:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_without_slot)
+            is_good = self._services.sessions.is_good(holder)
+            app = self._app if is_good else _unknown(scope, _ENDED)
+            await app(scope, receive, send_without_slot)
         finally:
             if has_slot:
                 slots.leave(holder, work)

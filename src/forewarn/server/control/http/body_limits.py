@@ -7,12 +7,10 @@ before it is read.
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forewarn.server.error_responses import is_arm, refusal
@@ -47,7 +45,6 @@ class BodyLimitTable:
     fleet: BodyLimit = BodyLimit(bytes=64 * _MIB, seconds=300)  # 100,000 VMs: 40 MiB
     session: BodyLimit = BodyLimit(bytes=16 * _KIB, seconds=10)
     anonymous: BodyLimit = BodyLimit(bytes=_KIB, seconds=5)  # without a token
-    linger: float = 2.0  # seconds to keep reading, so that the client sees a refusal
 
     def of(self, scope: Scope) -> BodyLimit:
         """Return the limits of a request's body."""
@@ -84,25 +81,12 @@ class BodyLimits:
             return
         except _TooLarge:
             detail = f"the body of this request may have {limit} at most"
-            await self._refuse(receive, send, refusal(scope, 413, detail))
+            await refusal(scope, 413, detail)(scope, receive, send)
         except TimeoutError:
             detail = f"the body took more than {limit.seconds:g} s"
-            await self._refuse(receive, send, refusal(scope, 408, detail))
+            await refusal(scope, 408, detail)(scope, receive, send)
         else:
             await self._app(scope, _replay(read, receive), send)
-
-    async def _refuse(self, receive: Receive, send: Send, response: Response) -> None:
-        """Respond at once, then read and drop the rest for a moment."""
-        start = {"type": "http.response.start", "status": response.status_code}
-        headers = [*response.raw_headers, (b"connection", b"close")]
-        await send({**start, "headers": headers})
-        body = {"type": "http.response.body", "body": response.body, "more_body": True}
-        await send(body)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.linger):
-                while (await receive()).get("more_body", False):
-                    pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _read(scope: Scope, receive: Receive, limit: BodyLimit) -> Sequence[Message]:

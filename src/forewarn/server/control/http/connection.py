@@ -77,6 +77,7 @@ class ControlConnection(HttpToolsProtocol):
     _in_head = False
     _in_body = False
     _is_refused = False  # further input is dropped
+    _closes_later = False  # the last request asked to close, but its body arrives yet
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far
     _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
@@ -97,8 +98,12 @@ class ControlConnection(HttpToolsProtocol):
         self._set_deadline(self.timeouts.first_head, self._end_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers and release the connection."""
+        """End the request in progress, cancel the timers, release the connection."""
         super().connection_lost(exc)
+        if self._active is not None and not self._active.response_complete:
+            # uvicorn tells only the last request, which may be a pipelined one.
+            self._active.disconnected = True
+            self._active.message_event.set()
         self._cancel_deadline()
         self._cancel_unread()
         self.leave()
@@ -164,6 +169,9 @@ class ControlConnection(HttpToolsProtocol):
             self.invalid.add(self._address, self.loop.call_later)
             self.send_400_response("")
         self._check_head()
+        if self._in_body and not self.cycle.keep_alive:
+            # uvicorn would close at the end of the response, with unread bytes.
+            self.cycle.keep_alive = self._closes_later = True
 
     def _check_head(self) -> None:
         if self._is_refused:
@@ -229,6 +237,8 @@ class ControlConnection(HttpToolsProtocol):
         """Note that the body has ended."""
         self._in_body, self._unread = False, 0
         self._cancel_deadline()
+        if self._closes_later:
+            self.cycle.keep_alive = self._closes_later = False
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -239,6 +249,7 @@ class ControlConnection(HttpToolsProtocol):
             self._active = self.pipeline[-1][0]  # starts now
         super().on_response_complete()
         if self._in_body and self.cycle.response_complete:
+            self._is_refused = self._closes_later
             self._set_deadline(self.timeouts.linger, self.transport.close)
 
     # --- output --------------------------------------------------------------

@@ -10,6 +10,7 @@
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,13 +74,22 @@ class ConnectionPlaces:
 class ConnectionShares:
     """Counts the connections, and decides which ones to admit."""
 
-    def __init__(self, places: ConnectionPlaces, proxies: Sequence[str] = ()) -> None:
-        """Admit as many as there are `places`; `proxies` are trusted addresses."""
+    def __init__(
+        self,
+        places: ConnectionPlaces,
+        proxies: Sequence[str] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Admit as many as there are `places`; `proxies` are trusted addresses.
+
+        `monotonic` gives the real time in seconds.
+        """
         self._places = places
+        self._monotonic = monotonic
         self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
         self._keys: dict[SharedConnection, str] = {}  # the oldest first
         self._counts: Counter[str] = Counter()
-        self._warned: set[ConnectionEnd] = set()
+        self._warned: dict[ConnectionEnd, float] = {}  # when, by the limit
         #: How often a connection was refused or closed, by the reason.
         self.ended = dict.fromkeys(ConnectionEnd, 0)
 
@@ -114,24 +124,21 @@ class ConnectionShares:
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
-        if len(self._keys) <= self._places.total // 2:  # warn again next time
-            self._warned.clear()
 
     def _limit_reached(
         self, key: str
     ) -> tuple[ConnectionEnd, Callable[[str], bool]] | None:
         """Return the limit that a new connection exceeds, and the keys it affects."""
         places = self._places
+        if key != _LOOPBACK:
+            unreserved = max(places.total - places.reserved, 1)
+            share = unreserved if self._is_proxy(key) else places.per_address
+            if self._counts[key] >= share:
+                return ConnectionEnd.ADDRESS, lambda other: other == key
+            if len(self._keys) - self._counts[_LOOPBACK] >= unreserved:
+                return ConnectionEnd.TOTAL, lambda other: other != _LOOPBACK
         if len(self._keys) >= places.total:
             return ConnectionEnd.TOTAL, lambda other: True
-        if key == _LOOPBACK:
-            return None
-        unreserved = max(places.total - places.reserved, 1)
-        share = unreserved if self._is_proxy(key) else places.per_address
-        if self._counts[key] >= share:
-            return ConnectionEnd.ADDRESS, lambda other: other == key
-        if len(self._keys) - self._counts[_LOOPBACK] >= unreserved:
-            return ConnectionEnd.TOTAL, lambda other: other != _LOOPBACK
         return None
 
     def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
@@ -154,9 +161,10 @@ class ConnectionShares:
         )
 
     def _warn(self, reason: ConnectionEnd, address: str, key: str) -> None:
-        if reason in self._warned:
+        now = self._monotonic()
+        if reason in self._warned and now - self._warned[reason] < _LOG_INTERVAL:
             return
-        self._warned.add(reason)
+        self._warned[reason] = now
         is_own = reason is ConnectionEnd.ADDRESS
         _log.warning(
             "%s %s connections to the control plane; unused ones are closed for new"

@@ -8,6 +8,7 @@ import { ClockBar } from "./clock_bar.js";
 
 /** @typedef {import("../types").Fault} Fault */
 /** @typedef {import("../types").LimitedCaller} LimitedCaller */
+/** @typedef {import("../types").Problem} Problem */
 
 /** @type {Record<string, string>} */
 const REQUESTS = {
@@ -21,7 +22,7 @@ const REQUESTS = {
  * in the CSS variable `--bars`, for what else stands at the foot of the page.
  */
 export function StatusBar() {
-  const { faults, limits } = useModel();
+  const { faults, limits, health } = useModel();
   const bars = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const { style } = document.documentElement;
@@ -33,7 +34,7 @@ export function StatusBar() {
   }, []);
   return html`<footer class="bars">
     <div ref=${bars}>
-      <${HealthBar} />
+      <${HealthBar} problems=${health} />
       ${
         faults &&
         html`<${LimitBar} limits=${limits} />
@@ -65,29 +66,39 @@ export function describeLimits(limits) {
   return limits.length ? `Limited: ${limits.map(({ text }) => text).join("; ")}` : "";
 }
 
-/** Problems of the service, in its own words. */
-function HealthBar() {
-  const { health } = useModel();
-  return html`<div role="status">
+/**
+ * Problems of the service, in its own words. Screen readers announce them without their
+ * age, which changes every second.
+ * @param {{problems: Problem[]}} props
+ */
+export function HealthBar({ problems }) {
+  return html`<div>
+    <p class="hidden" role="status">${problems.map(({ text }) => text).join("; ")}</p>
     ${
-      health.length > 0 &&
+      problems.length > 0 &&
       html`<section class="faultbar" aria-label="Problems of the service">
         <ul>
-          ${health.map((problem) => html`<${ProblemRow} key=${problem.text} problem=${problem} />`)}
+          ${problems.map((problem) => html`<${ProblemRow} key=${problem.text} problem=${problem} />`)}
         </ul>
       </section>`
     }
   </div>`;
 }
 
-/** @param {{problem: import("../types").Problem}} props */
+/** @param {{problem: Problem}} props */
 function ProblemRow({ problem }) {
   useNow();
   const receivedAt = useMemo(() => performance.now(), [problem]);
-  const { text, seconds } = problem;
-  if (seconds === null) return html`<li>${text}</li>`;
-  const lasted = countdown(seconds * 1000 + performance.now() - receivedAt);
-  return html`<li>${text} (for ${lasted})</li>`;
+  return html`<li>${describeProblem(problem, performance.now() - receivedAt)}</li>`;
+}
+
+/**
+ * Describe a problem and how long it has lasted.
+ * @param {Problem} problem
+ * @param {number} elapsed real ms since it was reported
+ */
+export function describeProblem({ text, seconds }, elapsed) {
+  return seconds === null ? text : `${text} (for ${countdown(seconds * 1000 + elapsed)})`;
 }
 
 /** @param {{faults: Fault[]}} props */
