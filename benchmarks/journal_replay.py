@@ -117,6 +117,7 @@ class JournalReplay:
         self._is_emergency = is_emergency
         self._live: dict[str, ReplayedMaintenance] = {}
         self._outages: list[tuple[datetime, datetime]] = []
+        self._enabled: set[str] = set()  # groups; the load polls them all the time
         self._changed: set[str] = set()  # groups of the current transaction
         takes: Mapping[str, Callable[[Any], None]] = {
             "FleetChanged": self._take_fleet,
@@ -185,6 +186,7 @@ class JournalReplay:
             if audience.partition("/")[0] == fact["group"]:
                 self._begin(audience, fact["epoch"], fact["position"])
         self._changed.add(fact["group"])
+        self._enabled.add(fact["group"])
 
     def _begin(self, audience: str, epoch: str, position: int) -> None:
         self.audiences[audience] = (epoch, 0)
@@ -231,16 +233,25 @@ class JournalReplay:
             },
             paas=frozenset(name for name, vm in vms.items() if vm.get("paas")),
         )
+        for event in view["events"]:
+            self._check_resources(event, [vms[name] for name in event["resources"]])
         if self._is_emergency is not None:
             self._check_minimum(replayed, is_emergency=self._is_emergency(view))
+
+    def _check_resources(self, event: Any, vms: Sequence[Any]) -> None:
+        """Check that an event lists VMs of one audience and update domain."""
+        group = self.groups.get(event["group"], {})
+        places = {(vm.get("group"), vm.get("update_domain")) for vm in vms}
+        if len(places) != 1 or (group.get("isolated") and len(vms) != 1):
+            text = f"{event['id']} lists VMs of two update domains or audiences"
+            self._complain(JournalRule.DOMAINS, text)
 
     def _check_minimum(
         self, replayed: ReplayedMaintenance, *, is_emergency: bool
     ) -> None:
         view = replayed.view
         if replayed.is_immediate:
-            is_free = view["source"] == "User" or view["cause"] == "host-failure"
-            if not is_free and not is_emergency:
+            if not self._is_free(view) and not is_emergency:
                 text = f"{view['id']}: announced without notice"
                 self._complain(JournalRule.NOTICE, text)
         elif not is_emergency:
@@ -249,6 +260,13 @@ class JournalReplay:
             if replayed.not_before < replayed.at + replayed.minimum:
                 text = f"{view['id']}: announced with less than the minimum notice"
                 self._complain(JournalRule.NOTICE, text)
+
+    def _is_free(self, view: Any) -> bool:
+        """Whether it may start without notice; no group approves in advance."""
+        if view["cause"] in ("host-failure", "scale-in"):
+            return True
+        groups = {event["group"] for event in view["events"]}
+        return view["source"] == "User" and groups.isdisjoint(self._enabled)
 
     def _minimum(self, view: Any, event: Any) -> int:
         if view["type"] != "Terminate":

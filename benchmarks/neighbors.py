@@ -261,6 +261,8 @@ def _measure_attacks(
             attacker.start()
             time.sleep(1)  # until it is in full swing
             is_missed |= _row(options, f"{attack_name} x{count}", neighbor)
+            if not attacker.is_alive():
+                raise RuntimeError(f"the attacker has ended: {attacker.exitcode}")
             attacker.kill()
             attacker.join()
     _row(options, "quiet again", neighbor)

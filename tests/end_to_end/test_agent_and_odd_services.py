@@ -27,6 +27,7 @@ STRANGE = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
 NOTHING = b'{"DocumentIncarnation":0,"Events":[]}'
 SOMETHING = json.dumps({"Events": [STRANGE, EVENT]}).encode()
 HTML = b"<html><body>It works!</body></html>"
+NO_DOCUMENT = b'{"error":"backend timeout"}'
 
 PLAN = """
 [hooks.drain]
@@ -129,8 +130,10 @@ def test_the_agent_outlasts_a_service_that_misbehaves(
     for fake_service.status in (500, 404):
         wait_for_requests(fake_service, 1)
     fake_service.status = 200
-    wait_for_requests(fake_service, 2)
+    for fake_service.body in (NO_DOCUMENT, SOMETHING):
+        wait_for_requests(fake_service, 2)
     assert agent.lines("gone", "came-back") == []
+    assert not (agent.folder / "undo").exists()
 
     before, fake_service.body = fake_service.request_count, b""
     gone = agent.wait_for("gone", times=2)

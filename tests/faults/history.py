@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+#: The fault that is an outage. While the program is killed, a fast clock stands still.
+OUTAGE = "frozen for a minute"
+
 
 def now() -> float:
     """Return the seconds since the machine was started, as in /proc/uptime."""

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmarks.journal_replay import JournalReplay, JournalRule, ShownEvent
-from tests.faults.history import History, Operation, Outcome, Poll
+from tests.faults.history import OUTAGE, Delivery, History, Operation, Outcome, Poll
 
 #: Seconds that a response may take, besides its wait and faults that explain it.
 LONGEST = 15.0
@@ -36,6 +36,10 @@ _EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "close": ("Closed",),
     "retry": ("WorkRetried",),
 }
+#: Commands whose response may list no maintenance, or some of earlier commands.
+_UNNAMED = ("degraded", "failed", "recovered", "remove-vm")
+#: Statuses of polls: none, a document, and refusals for a while.
+_POLLED = (0, 200, 304, 429, 503)
 _FIRST = ("Freeze", "Reboot", "Redeploy")
 _SPOT = (*_FIRST, "Preempt")
 _ALL = (*_SPOT, "Terminate")
@@ -94,6 +98,20 @@ class Evidence:
         return facts
 
     @cached_property
+    def tokens(self) -> frozenset[str]:
+        """The tokens of all commands."""
+        return frozenset(operation.token for operation in self.history.operations)
+
+    @cached_property
+    def requests(self) -> frozenset[tuple[str, str, str | None]]:
+        """Kind, target and VM of the commands that were not refused."""
+        return frozenset(
+            (operation.kind, operation.target, operation.vm)
+            for operation in self.history.operations
+            if operation.outcome is not Outcome.FAIL
+        )
+
+    @cached_property
     def publications(self) -> Mapping[str, Sequence[int]]:
         """The positions of each audience's documents, ascending."""
         positions = defaultdict(list)
@@ -147,18 +165,28 @@ def check_acknowledged_is_in_journal(evidence: Evidence) -> _Texts:
     for operation in evidence.history.operations:
         if operation.outcome is Outcome.OK and not _is_in_journal(evidence, operation):
             yield f"{_text(operation)} is not in the journal"
-    deleted = Counter(
-        {
-            operation.token: operation.target
-            for operation in evidence.history.operations
-            if operation.kind == "remove-vm" and operation.outcome is Outcome.OK
-        }.values()
-    )
     removed = Counter(
         name for fact in evidence.journal for name in fact.get("removed_vms", ())
     )
-    for name, count in (deleted - removed).items():
+    for name, count in (_acknowledged(evidence, "remove-vm") - removed).items():
         yield f"{count} acknowledged removals of {name} are not in the journal"
+    retried = Counter(
+        fact["maintenance"]
+        for fact in evidence.journal
+        if fact["fact"] == "WorkRetried" and fact["by"] is not None
+    )
+    for name, count in (_acknowledged(evidence, "retry") - retried).items():
+        yield f"{count} acknowledged retries of {name} are not in the journal"
+
+
+def _acknowledged(evidence: Evidence, kind: str) -> Counter[str]:
+    """Count acknowledged commands by target; one that was repeated counts once."""
+    targets = {
+        operation.token: operation.target
+        for operation in evidence.history.operations
+        if operation.kind == kind and operation.outcome is Outcome.OK
+    }
+    return Counter(targets.values())
 
 
 def _is_in_journal(evidence: Evidence, operation: Operation) -> bool:
@@ -169,7 +197,10 @@ def _is_in_journal(evidence: Evidence, operation: Operation) -> bool:
         return _approval_facts(evidence, operation.target) != []
     if kind == "put-vm":
         return operation.token in evidence.by_token
-    return all(("Announced", id_) in facts for id_ in operation.ids)
+    if kind in _UNNAMED:
+        return all(("Announced", id_) in facts for id_ in operation.ids)
+    own = {fact["maintenance"] for fact in evidence.by_token.get(operation.token, ())}
+    return bool(operation.ids) and own.issuperset(operation.ids)
 
 
 def _approval_facts(evidence: Evidence, event: str) -> list[Any]:
@@ -181,6 +212,7 @@ def _approval_facts(evidence: Evidence, event: str) -> list[Any]:
         fact
         for kind in ("Started", "Canceled", "Withdrawn")
         for fact in evidence.by_maintenance.get((kind, maintenance), ())
+        if fact.get("event") in (None, event)
     ]
 
 
@@ -200,19 +232,36 @@ def check_command_is_done_once(evidence: Evidence) -> _Texts:
 
 
 def check_refused_is_not_done(evidence: Evidence) -> _Texts:
-    """A command that was refused changed nothing."""
+    """A refused command changed nothing, and nothing is done unrequested."""
     last = {operation.token: operation for operation in evidence.history.operations}
     for operation in last.values():
         if operation.outcome is Outcome.FAIL and operation.token in evidence.by_token:
             yield f"{_text(operation)} was refused, but done"
-    approving: dict[tuple[str | None, str], set[Outcome]] = defaultdict(set)
-    for operation in evidence.history.operations:
-        if operation.kind == "approve-as-vm":
-            approving[operation.vm, operation.target].add(operation.outcome)
-    for (vm, event), outcomes in approving.items():
-        approval = evidence.replay.approvals.get(event, {})
-        if outcomes == {Outcome.FAIL} and approval.get("by") == vm:
-            yield f"approval of {event} by {vm} was refused, but done"
+    for fact in evidence.journal:
+        if not _is_requested(evidence, fact):
+            yield f"{fact['fact']} at {fact['position']} was refused or not requested"
+
+
+def _is_requested(evidence: Evidence, fact: Any) -> bool:
+    """Whether a request that was not refused, or the service, caused `fact`."""
+    maintenance, by = fact.get("maintenance"), fact.get("by")
+    match fact["fact"]:
+        case "Announced":
+            return fact["announced"]["description"] in evidence.tokens
+        case "Approved" if by in evidence.replay.vms:
+            return ("approve-as-vm", fact["event"], by) in evidence.requests
+        case "Approved" if by is not None:
+            return ("approve", fact["event"], None) in evidence.requests
+        case "Closed":
+            return ("close", maintenance, None) in evidence.requests
+        case "WorkEnded" if _cause_of(evidence, maintenance) != "host-failure":
+            return ("complete", maintenance, None) in evidence.requests
+        case _:
+            return True
+
+
+def _cause_of(evidence: Evidence, maintenance: str) -> str:
+    return str(evidence.replay.maintenances[maintenance].view["cause"])
 
 
 def _tokens(fact: Any) -> Iterator[str]:
@@ -258,6 +307,10 @@ def check_start_waits_for_not_before(evidence: Evidence) -> _Texts:
 def check_minimum_notice(evidence: Evidence) -> _Texts:
     """The minimum notice is kept, and downtime is not counted."""
     yield from _of_rules(evidence, JournalRule.NOTICE)
+    outages = sum(fault.kind == OUTAGE for fault in evidence.history.faults)
+    known = sum(fact["fact"] == "OutageEnded" for fact in evidence.journal)
+    if known < outages:
+        yield f"the journal has {known} of {outages} outages"
     broken = evidence.history.report.get("broken_promises", ())
     yield from (f"the report lists {promise}" for promise in broken)
 
@@ -427,12 +480,26 @@ def _stale(
 
 
 def check_run_is_in_journal(evidence: Evidence) -> _Texts:
-    """There is a WorkBegan for every run, and attempts are counted."""
+    """There is a WorkBegan for every run, and a run for all work that is done."""
     yield from _of_rules(evidence, JournalRule.ATTEMPTS)
     for run in evidence.history.runs:
         began = evidence.by_maintenance.get(("WorkBegan", run.maintenance), ())
         if run.attempt not in [fact["attempt"] for fact in began]:
             yield f"attempt {run.attempt} of {run.maintenance} is not in the journal"
+            continue
+        listed = evidence.replay.maintenances[run.maintenance].view["vms"]
+        if not {*run.vms} <= {*listed}:
+            yield f"{run.maintenance} ran for {run.vms}, but lists {listed}"
+    run_for = {(run.maintenance, vm) for run in evidence.history.runs for vm in run.vms}
+    done = (
+        (fact["maintenance"], vm)
+        for fact in evidence.journal
+        if fact["fact"] == "WorkDone"
+        for vm in fact["vms"]
+    )
+    for maintenance, vm in done:
+        if (maintenance, vm) not in run_for:
+            yield f"{maintenance} is done on {vm} without a run"
 
 
 def check_attempt_runs_once(evidence: Evidence) -> _Texts:
@@ -456,22 +523,34 @@ def check_one_script_per_vm(evidence: Evidence) -> _Texts:
 def check_webhooks(evidence: Evidence) -> _Texts:
     """Messages arrive in order, at least once, and always with the same content."""
     deliveries = evidence.history.deliveries
-    first: dict[int, Any] = {}
-    newest = 0
-    for delivery in deliveries:
-        newest = max(newest, delivery.position)
-        if delivery.position not in first and delivery.position < newest:
-            yield f"{delivery.position} was delivered after {newest}"
-        if first.setdefault(delivery.position, delivery.events) != delivery.events:
-            yield f"{delivery.position} was delivered with other events"
+    yield from _out_of_order(deliveries)
+    events: dict[int, Any] = {}
     entries = {fact["position"]: fact for fact in evidence.journal}
     for delivery in deliveries:
         if entries.get(delivery.position) != delivery.entry:
             yield f"{delivery.position} was delivered with another entry"
+        if events.setdefault(delivery.position, delivery.events) != delivery.events:
+            yield f"{delivery.position} was delivered with other events"
     accepted = {delivery.position for delivery in deliveries if delivery.is_accepted}
     for fact in evidence.journal:
         if fact["fact"] in _NOTIFIED and fact["position"] not in accepted:
             yield f"{fact['position']} was never delivered"
+
+
+def _out_of_order(deliveries: Iterable[Delivery]) -> _Texts:
+    """Yield messages that came late, or that did not wait for a refused one."""
+    known: set[int] = set()
+    refused: set[int] = set()
+    newest = 0
+    for delivery in deliveries:
+        position = delivery.position
+        if position not in known and position < newest:
+            yield f"{position} was delivered after {newest}"
+        if refused and min(refused) < position:
+            yield f"{position} was delivered before {min(refused)} was accepted"
+        known.add(position)
+        newest = max(newest, position)
+        (refused.discard if delivery.is_accepted else refused.add)(position)
 
 
 # --- time --------------------------------------------------------------------
@@ -515,12 +594,13 @@ def check_everything_ends(evidence: Evidence) -> _Texts:
 
 
 def check_program_behaves(evidence: Evidence) -> _Texts:
-    """The program starts after a fault, stops with code 0, and never answers 500."""
+    """The program starts again, stops with exit code 0, and refuses no poll."""
     for operation in evidence.history.operations:
         if operation.status == 500:
             yield f"{_text(operation)}: 500"
-    if any(poll.status == 500 for poll in evidence.history.polls):
-        yield "a poll: 500"
+    for poll in evidence.history.polls:
+        if poll.status not in _POLLED:
+            yield f"a poll of {poll.vm}: {poll.status}"
     for fault in evidence.history.faults:
         if fault.complaint:
             yield f"{fault.kind}: {fault.complaint}"

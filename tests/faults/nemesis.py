@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.end_to_end.program import Program, serving
 from tests.end_to_end.small_disk import SmallDisk
-from tests.faults.history import InjectedFault, now
+from tests.faults.history import OUTAGE, InjectedFault, now
 from tests.faults.proxy import Proxy
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
@@ -20,7 +20,7 @@ from tests.postgres import PostgresServer
 #: Seconds in which commands are done again after connections have fallen silent.
 RECOVERY = 30.0
 
-_OUTAGE = "away for a minute"
+_KILLED = "killed for a minute"
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE usename = 'forewarn'"
 
 
@@ -123,10 +123,12 @@ class Nemesis:
             )
 
     def _shuffled(self, kinds: Mapping[str, object]) -> list[str]:
-        """Return the kinds in a new order; an outage is rare."""
-        usual = [kind for kind in kinds if kind != _OUTAGE]
+        """Return the kinds in a new order; those that take a minute are rare."""
+        rare = (OUTAGE, _KILLED)
+        usual = [kind for kind in kinds if kind not in rare]
         is_due = self.has_outages and self.random.random() < 0.1
-        return self.random.sample(usual, len(usual)) + [_OUTAGE] * is_due
+        chosen = [self.random.choice(rare)] if is_due else []
+        return self.random.sample(usual, len(usual)) + chosen
 
     def _kinds(self) -> Mapping[str, tuple[bool, "_Inject"]]:
         """Return the faults, and whether the service cannot respond meanwhile."""
@@ -135,7 +137,8 @@ class Nemesis:
             "kill again": (True, self._kill),
             "terminate": (True, self._terminate),
             "freeze": (True, self._freeze),
-            _OUTAGE: (True, self._be_away),
+            OUTAGE: (True, self._freeze_for_a_minute),
+            _KILLED: (True, self._kill_for_a_minute),
         }
         if self.disk is not None:
             kinds["full disk"] = (False, self._fill_disk)
@@ -174,17 +177,19 @@ class Nemesis:
         os.kill(self.program.pid, signal.SIGCONT)
         return ""
 
-    async def _be_away(self) -> str:
-        is_killed = self.random.random() < 0.5
-        if is_killed:
-            await self.program.kill()
-        else:
-            os.kill(self.program.pid, signal.SIGSTOP)
-        await self._sleep(62.0, 70.0)  # from a minute on, it counts as an outage
-        if is_killed:
-            return await self.program.start()
+    async def _freeze_for_a_minute(self) -> str:
+        os.kill(self.program.pid, signal.SIGSTOP)
+        await self._be_away()
         os.kill(self.program.pid, signal.SIGCONT)
         return ""
+
+    async def _kill_for_a_minute(self) -> str:
+        await self.program.kill()
+        await self._be_away()
+        return await self.program.start()
+
+    async def _be_away(self) -> None:
+        await self._sleep(62.0, 70.0)  # from a minute on, it counts as an outage
 
     async def _fill_disk(self) -> str:
         async with self._full_disk():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.faults.history import (
+    OUTAGE,
     Delivery,
     DriverRun,
     History,
@@ -98,7 +99,7 @@ def a_history() -> History:
         ("Started", APPROVED, {}),
         ("Published", APPROVED, {"incarnation": 2}),
         ("WorkBegan", WORKED, {"attempt": 1}),
-        ("WorkDone", WORKED, {}),
+        ("WorkDone", WORKED, {"vms": ["web-0"]}),
         ("Completed", ENDED, {}),
         ("Published", ENDED, {"incarnation": 3}),
     ]
@@ -147,6 +148,26 @@ def lose_the_announcement(history: History) -> None:
     history.operations[0] = replace(history.operations[0], ids=("LOST",))
 
 
+def acknowledge_nothing(history: History) -> None:
+    history.operations[0] = replace(history.operations[0], ids=())
+
+
+def acknowledge_what_another_announced(history: History) -> None:
+    other = replace(history.operations[0], token="op.9", key=None)
+    history.operations.append(other)
+
+
+def lose_an_approval(history: History) -> None:
+    """Lose it while another event of the maintenance is withdrawn."""
+    history.journal[3].update(fact="Withdrawn", event="E-OTHER")
+    history.journal[4]["fact"] = "Printed"
+
+
+def lose_a_retry(history: History) -> None:
+    insert(history, 7, "WorkRetried", WORKED, by=None)
+    history.operations.append(an_operation("retry", "M", 3))
+
+
 def announce_twice(history: History) -> None:
     twin = an_announcement("TWIN")
     insert(history, 2, "Announced", ANNOUNCED, maintenance="TWIN", announced=twin)
@@ -159,6 +180,29 @@ def refuse_what_was_done(history: History) -> None:
 
 def refuse_an_approval_that_was_done(history: History) -> None:
     history.operations[1] = replace(history.operations[1], outcome=Outcome.FAIL)
+
+
+def announce_unrequested(history: History) -> None:
+    history.operations.pop(0)
+
+
+def approve_unrequested(history: History) -> None:
+    history.operations.pop(1)
+
+
+def refuse_an_operator_but_approve(history: History) -> None:
+    history.journal[3]["by"] = "admin"
+    history.operations[1] = an_operation("approve", "E-M", 2, outcome=Outcome.FAIL)
+
+
+def refuse_but_complete(history: History) -> None:
+    insert(history, 7, "WorkEnded", WORKED, by="admin")
+    refused = an_operation("complete", "M", 3, outcome=Outcome.FAIL)
+    history.operations.append(refused)
+
+
+def refuse_but_close(history: History) -> None:
+    history.journal[8].update(fact="Closed", by="admin")
 
 
 def lose_the_journal(history: History) -> None:
@@ -187,6 +231,28 @@ def count_downtime_as_notice(history: History) -> None:
         fact["at"] = "2026-01-01T12:16:00.5Z"
     outage = {"since": "2026-01-01T12:02:00Z", "until": "2026-01-01T12:12:00Z"}
     insert(history, 4, "OutageEnded", "2026-01-01T12:12:00Z", outage=outage)
+
+
+def miss_an_outage(history: History) -> None:
+    history.faults.append(InjectedFault(kind=OUTAGE, begun=1, ended=65, is_down=True))
+
+
+def restart_without_notice(history: History) -> None:
+    operation = {"source": "User", "cause": "user-restart", "not_before": ANNOUNCED}
+    history.journal[1]["announced"] |= operation
+    insert(history, 1, "ListeningBegan", ANNOUNCED, group="web", epoch="e")
+
+
+def announce_for_two_update_domains(history: History) -> None:
+    history.journal[1]["announced"]["events"][0]["resources"] = ["web-0", "web-1"]
+
+
+def announce_for_two_isolated_vms(history: History) -> None:
+    announce_for_two_update_domains(history)
+    fleet = history.journal[0]
+    fleet["groups"][0]["isolated"] = True
+    for vm in fleet["vms"]:
+        vm["update_domain"] = 0
 
 
 def start_two_update_domains(history: History) -> None:
@@ -244,6 +310,14 @@ def run_without_an_entry(history: History) -> None:
     history.runs.append(replace(history.runs[0], attempt=2))
 
 
+def run_for_another_vm(history: History) -> None:
+    history.runs.append(replace(history.runs[0], vms=("web-0", "web-1")))
+
+
+def count_work_as_done_without_a_run(history: History) -> None:
+    history.runs.clear()
+
+
 def run_an_attempt_twice(history: History) -> None:
     history.runs.append(history.runs[0])
 
@@ -260,8 +334,18 @@ def deliver_out_of_order(history: History) -> None:
     history.deliveries.reverse()
 
 
+def go_on_after_a_refusal(history: History) -> None:
+    first = history.deliveries[0]
+    history.deliveries[:1] = [replace(first, is_accepted=False)]
+    history.deliveries.append(first)
+
+
 def deliver_another_entry(history: History) -> None:
     history.deliveries[0] = replace(history.deliveries[0], entry={})
+
+
+def deliver_other_events(history: History) -> None:
+    history.deliveries.append(replace(history.deliveries[0], events=[{}]))
 
 
 def hold_a_poll(history: History) -> None:
@@ -280,6 +364,10 @@ def end_with_an_old_document(history: History) -> None:
     history.polls.pop()
 
 
+def refuse_a_poll(history: History) -> None:
+    history.polls.append(replace(a_poll(4, 2), status=404))
+
+
 def exit_badly(history: History) -> None:
     fault = InjectedFault(kind="terminate", begun=1, ended=2, complaint="exit code 1")
     history.faults.append(fault)
@@ -287,15 +375,28 @@ def exit_badly(history: History) -> None:
 
 TAMPERINGS: Mapping[Callable[[History], None], str] = {
     lose_the_announcement: "acknowledged_is_in_journal",
+    acknowledge_nothing: "acknowledged_is_in_journal",
+    acknowledge_what_another_announced: "acknowledged_is_in_journal",
+    lose_an_approval: "acknowledged_is_in_journal",
+    lose_a_retry: "acknowledged_is_in_journal",
     announce_twice: "command_is_done_once",
     refuse_what_was_done: "refused_is_not_done",
     refuse_an_approval_that_was_done: "refused_is_not_done",
+    announce_unrequested: "refused_is_not_done",
+    approve_unrequested: "refused_is_not_done",
+    refuse_an_operator_but_approve: "refused_is_not_done",
+    refuse_but_complete: "refused_is_not_done",
+    refuse_but_close: "refused_is_not_done",
     lose_the_journal: "journal_has_no_gaps",
     lose_an_entry: "journal_has_no_gaps",
     turn_the_clock_back: "journal_has_no_gaps",
     forget_the_approval: "start_waits_for_not_before",
     announce_on_short_notice: "minimum_notice",
     count_downtime_as_notice: "minimum_notice",
+    miss_an_outage: "minimum_notice",
+    restart_without_notice: "minimum_notice",
+    announce_for_two_update_domains: "one_update_domain",
+    announce_for_two_isolated_vms: "one_update_domain",
     start_two_update_domains: "one_update_domain",
     start_twice: "phases",
     skip_an_incarnation: "incarnations",
@@ -307,15 +408,20 @@ TAMPERINGS: Mapping[Callable[[History], None], str] = {
     show_the_approval_late: "acknowledged_is_visible",
     start_unseen: "start_is_visible_to_driver",
     run_without_an_entry: "run_is_in_journal",
+    run_for_another_vm: "run_is_in_journal",
+    count_work_as_done_without_a_run: "run_is_in_journal",
     run_an_attempt_twice: "attempt_runs_once",
     share_a_vm: "one_script_per_vm",
     lose_a_message: "webhooks",
     deliver_out_of_order: "webhooks",
+    go_on_after_a_refusal: "webhooks",
     deliver_another_entry: "webhooks",
+    deliver_other_events: "webhooks",
     hold_a_poll: "nothing_is_held",
     hold_a_command: "nothing_is_held",
     leave_something_open: "everything_ends",
     end_with_an_old_document: "everything_ends",
+    refuse_a_poll: "program_behaves",
     exit_badly: "program_behaves",
 }
 

@@ -79,6 +79,26 @@ def test_only_the_vm_itself_can_approve_an_event_of_an_isolated_group() -> None:
     assert wait.opened_by == "db-0, or `forewarn events approve e-theirs`"
 
 
+def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
+    event = replace(MINE, resources=("web-0", "web-1", "web-2"))
+    maintenance = replace(a_maintenance(events=[event]), left=("web-0",))
+    slice_ = a_slice(groups=[a_group("web", isolated=True)], maintenances=[maintenance])
+    wait = the_wait(explain(slice_, maintenance, NOON, RULES), "approval")
+    assert wait.opened_by == "web-1 or web-2, or `forewarn events approve e-mine`"
+
+
+def test_lost_notice_is_waived_by_each_vm_of_an_isolated_group() -> None:
+    events = [an_event(f"e-{n}", group="db", resources=(f"db-{n}",)) for n in (0, 1)]
+    maintenance = a_maintenance(promised=900, events=events)
+    slice_ = a_slice(
+        groups=[a_group("db", isolated=True)],
+        maintenances=[maintenance],
+        outages=[an_outage(1, 11)],
+    )
+    wait = the_wait(explain(slice_, maintenance, NOON + 15 * MINUTE, RULES), "gate")
+    assert wait.opened_by == "db-0 and db-1, by approving"
+
+
 def test_a_group_that_has_approved_is_not_waited_for() -> None:
     maintenance = a_maintenance(events=[replace(MINE, approved_at=NOON), THEIRS])
     explanation = explained(maintenance)

@@ -22,7 +22,7 @@ from forewarn.core.queries.phrases import (
     name_of,
 )
 from forewarn.core.queries.visibility import shown_maintenance
-from forewarn.formats import format_duration, join_names
+from forewarn.formats import format_duration, join_all, join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
 
@@ -192,16 +192,22 @@ def _is_endless(wait: WaitReason) -> bool:
 
 
 def _approval(slice_: Slice, maintenance: Maintenance, event: Event) -> WaitReason:
-    group = slice_.groups.get(event.group)
-    is_isolated = group is not None and group.isolated
-    approver = event.resources[0] if is_isolated else f"any VM of group {event.group}"
     return WaitReason(
         kind=WaitKind.APPROVAL,
         what=_not_approved(event),
         since=maintenance.announced_at,
         opens_at=maintenance.not_before,
-        opened_by=f"{approver}, or {command_hint('approve', event.id)}",
+        opened_by=f"{_approvers(slice_, maintenance, event)},"
+        f" or {command_hint('approve', event.id)}",
     )
+
+
+def _approvers(slice_: Slice, maintenance: Maintenance, event: Event) -> str:
+    group = slice_.groups.get(event.group)
+    if group is None or not group.isolated:
+        return f"any VM of group {event.group}"
+    # Several if the group was isolated after the announcement.
+    return " or ".join(vm for vm in event.resources if vm not in maintenance.left)
 
 
 def _not_approved(event: Event) -> str:
@@ -231,8 +237,8 @@ def _blocked(
     if blocker.kind == "terminate-coupling":
         return replace(
             wait,
-            opened_by=f"any VM of group {blocker.group}, by approving that one, or"
-            f" {command_hint('approve', holding.id)}",
+            opened_by=f"{_approvers(slice_, holding, holding.events[0])}, by approving"
+            f" that one, or {command_hint('approve', holding.id)}",
         )
     if blocker.kind == "update-domain":
         wait = _held_by_started(wait, holding, rules)
@@ -279,13 +285,18 @@ def _notice_blocker(
 ) -> WaitReason:
     away = time_lost(slice_.outages, maintenance.announced_at, now)
     promised = timedelta(seconds=maintenance.promised)
+    approvers = dict.fromkeys(
+        _approvers(slice_, maintenance, event)
+        for event in maintenance.unapproved
+        if event.group == blocker.group
+    )
     return WaitReason(
         kind=WaitKind.GATE,
         what=f"group {blocker.group} is promised {format_duration(promised)} of notice,"
         f" and the service was away for {format_duration(away)} of it",
         since=maintenance.not_before,
         opens_at=blocker.opens_at,
-        opened_by=f"any VM of group {blocker.group}, by approving",
+        opened_by=f"{join_all([*approvers])}, by approving",
     )
 
 
