@@ -34,14 +34,16 @@ test("what becomes due by time alone is refreshed", async (t) => {
   await until(model, () => countOf(service, "id=A") === 1);
 });
 
-test("clock and faults arrive over the stream", async (t) => {
+test("clock, problems and faults arrive over the stream", async (t) => {
   const service = new Service();
   const { model } = await connectedPage(t, service);
   const clock = { clock: "manual", now: "2027-01-01T00:00:00Z" };
   service.sendEvent("clock", clock);
+  service.sendEvent("health", { items: [{ text: "writing fails", seconds: 3 }] });
   service.sendEvent("faults", { items: [{ id: "f" }] });
   await until(model, () => model.faults?.length === 1);
   assert.equal(model.clock.now(), Date.parse(clock.now));
+  assert.deepEqual(model.health, [{ text: "writing fails", seconds: 3 }]);
 });
 
 test("what the service no longer shows is dropped", async (t) => {
