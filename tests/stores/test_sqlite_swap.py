@@ -373,6 +373,17 @@ def test_backup_is_not_combined_with_a_log_that_does_not_continue_it(
     assert not (tmp_path / "both.db").exists()
 
 
+def test_backup_is_not_combined_with_a_log_whose_end_is_missing(
+    tmp_path: Path,
+) -> None:
+    path = restored_while_running(tmp_path)
+    log = path.with_name("new.db-wal")
+    os.truncate(log, log.stat().st_size - 1)  # the last commit is incomplete
+    with pytest.raises(Unavailable, match=r"position 2 of the journal instead of 3"):
+        back_up(str(path), tmp_path / "both.db")
+    assert not (tmp_path / "both.db").exists()
+
+
 def test_refused_start_leaves_the_log_alone(path: Path, older: Path) -> None:
     del older  # the fixture adds entries
     with opened(sqlite_store(path)) as store:
