@@ -125,6 +125,8 @@ def test_clock_far_behind_the_journal_is_a_warning() -> None:
     (warning,) = health.warnings
     assert "stands still until 2026-01-02T18:00:00+00:00" in warning
     assert "1 d 6 h ahead" in warning
+    assert "if that clock is wrong, set it" in warning
+    assert "wait, or restore a backup" in warning
 
 
 @pytest.mark.parametrize("ahead", [-60.0, 0.0, 0.5])

@@ -27,7 +27,12 @@ STRANGE = {"EventId": "X", "EventStatus": "Scheduled", "EventType": "Evaporate"}
 NOTHING = b'{"DocumentIncarnation":0,"Events":[]}'
 SOMETHING = json.dumps({"Events": [STRANGE, EVENT]}).encode()
 HTML = b"<html><body>It works!</body></html>"
-NO_DOCUMENT = b'{"error":"backend timeout"}'
+NO_LISTS = (
+    b"{}",
+    b'{"error":"backend timeout"}',
+    b'{"DocumentIncarnation":null,"Events":null}',
+    b'{"Events":0}',
+)
 
 PLAN = """
 [hooks.drain]
@@ -130,7 +135,7 @@ def test_the_agent_outlasts_a_service_that_misbehaves(
     for fake_service.status in (500, 404):
         wait_for_requests(fake_service, 1)
     fake_service.status = 200
-    for fake_service.body in (NO_DOCUMENT, SOMETHING):
+    for fake_service.body in (*NO_LISTS, SOMETHING):
         wait_for_requests(fake_service, 2)
     assert agent.lines("gone", "came-back") == []
     assert not (agent.folder / "undo").exists()

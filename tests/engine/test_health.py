@@ -1,5 +1,7 @@
 """Health of the engine: failed writes, and commits that are not visible yet."""
 
+from collections.abc import Callable, Mapping
+
 import pytest
 from tests.engine.support.system import FLEET, NOON, FailingStore, OpenStore, a_reboot
 from tests.engine.test_idempotency import once
@@ -161,13 +163,27 @@ def test_service_itself_goes_on_if_its_commit_is_not_visible(
 # --- retries -----------------------------------------------------------------
 
 
+Command = Callable[[Engine, str], object]  # with the id of a scheduled event
+
+COMMANDS: Mapping[str, Command] = {
+    "announce": lambda engine, _: announce(engine),
+    "approve as a VM": lambda engine, event: engine.approve_as_vm("web-1", [event]),
+    "approve": lambda engine, event: engine.approve(event, by="ops"),
+    "cancel": lambda engine, event: engine.cancel(event, by="ops"),
+    "enable": lambda engine, _: engine.listen(["db"]),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
 def test_command_that_was_lost_before_its_commit_is_run_again(
-    engine: FollowedEngine, store: FailingStore
+    engine: FollowedEngine, store: FailingStore, command: Command
 ) -> None:
-    store.failures = [NotApplied("the store does not answer")]
     (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
+    before = len(store.facts(0, 100))
     store.failures = [NotApplied("the store does not answer")]
-    engine.approve_as_vm("web-1", [maintenance.events[0].id])
+    command(engine, maintenance.events[0].id)
+    assert store.failures == []
+    assert len(store.facts(0, 100)) > before
     assert engine.health.writes.failing_since is None
 
 

@@ -15,6 +15,7 @@ from alembic.script import ScriptDirectory
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
 from tests.stores.builders import (
+    NOON,
     a_fleet,
     a_maintenance,
     a_seen,
@@ -25,6 +26,8 @@ from tests.stores.builders import (
 )
 from tests.stores.releases import ADD_RACK, ADD_SLOT, FAIL, become_newer, largest_file
 
+from forewarn.core.lifecycle.facts import OutageEnded
+from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.stores import schema, tables
 from forewarn.stores.database import Database
@@ -264,6 +267,21 @@ def test_missing_table_of_an_older_file_is_created_first(
         assert len(store.facts(0, 10)) == 3
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT reason FROM outages").fetchall() == []
+
+
+def test_older_file_that_lost_a_table_with_rows_is_not_upgraded(
+    path: Path, newer: BecomeNewer
+) -> None:
+    with closing(sqlite_store(path)) as store:
+        store.open()
+        put(store, OutageEnded(at=NOON, outage=Outage(since=NOON, until=NOON)))
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("DROP TABLE outages")
+    before = content(path)
+    newer(ADD_RACK)
+    assert "missing tables: outages; restore a backup" in refusal(path)
+    assert content(path) == before
+    assert copies(path) == []
 
 
 # --- PostgreSQL --------------------------------------------------------------

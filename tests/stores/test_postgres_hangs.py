@@ -2,9 +2,9 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Event
 from threading import enumerate as threads
 
@@ -18,9 +18,10 @@ from tests.stores.relay import Relay, relayed
 
 from forewarn.errors import CannotStart, NotApplied, Unavailable
 from forewarn.stores.database import StatementRunner
-from forewarn.stores.postgres import PostgresLimits
+from forewarn.stores.postgres import Postgres, PostgresLimits
 from forewarn.stores.postgres_connection import describe_error
 from forewarn.stores.store import SqlStore
+from forewarn.stores.timeouts import StoreTimeouts
 
 SOON = PATIENCE / 2  # seconds; far less than an hour, and enough for a busy machine
 LONG = PATIENCE
@@ -111,6 +112,33 @@ def test_idle_connection_without_a_response_is_replaced_and_loses_the_lock(
         relay.abandon()
         assert put(store, a_seen(2)) == 2
         assert len(store.facts(0, 10)) == 2
+
+
+@pytest.mark.parametrize("does", ["reading", "writing"])
+def test_every_wait_for_the_server_in_a_transaction_is_limited(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, does: str
+) -> None:
+    limits = PostgresLimits(idle=100.0, statement=200.0, row=0.5, transaction=300.0)
+    limit, seconds = StoreTimeouts.limit, list[float]()
+
+    def recorded(
+        timeouts: StoreTimeouts, wait: float, give_up: Callable[[], object]
+    ) -> AbstractContextManager[None]:
+        seconds.append(wait)
+        return limit(timeouts, wait, give_up)
+
+    monkeypatch.setattr(StoreTimeouts, "limit", recorded)
+    database = Postgres(postgres.url(schema=postgres.new_schema()), limits)
+    with closing(database):
+        database.open()
+        with database.reading():
+            pass  # makes a connection, which is idle then
+        seconds.clear()
+        with getattr(database, does)() as cursor:
+            cursor.execute("SELECT 1", {})
+            cursor.executemany("SELECT %(number)s::int", [{"number": 1}] * 10)
+    begin, whole, one, many, end = 100.0, 300.0, 200.5, 205.0, 200.0
+    assert seconds == [begin, whole, one, many, end]
 
 
 def test_silent_connection_delays_a_command_by_five_seconds_at_most() -> None:

@@ -101,6 +101,18 @@ def test_file_of_another_service_is_refused_under_any_name(
             assert "in use by another forewarn" in refusal(name)
 
 
+def test_path_of_another_service_is_refused_although_its_file_was_moved(
+    path: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with another_service(link):
+        _move(path, path)
+        for name in (path, link):
+            assert "in use by another forewarn" in refusal(name)
+        assert not path.exists()
+
+
 def test_refused_second_store_leaves_the_locks_of_the_first_alone(
     path: Path, tmp_path: Path
 ) -> None:
@@ -184,6 +196,15 @@ def test_reading_does_not_create_a_database_that_was_moved(path: Path) -> None:
         with pytest.raises(Unavailable):
             store.facts(0, 1)
         assert not path.exists()
+
+
+def test_nothing_is_read_from_a_file_that_replaced_the_open_one(
+    path: Path, older: Path
+) -> None:
+    with opened(sqlite_store(path)) as store:
+        _replace(path, older)
+        with pytest.raises(Unavailable, match="was replaced"):
+            store.facts(0, 1)
 
 
 def _checkpoint(path: Path) -> None:
@@ -350,6 +371,17 @@ def test_backup_is_not_combined_with_a_log_that_does_not_continue_it(
     with pytest.raises(Unavailable, match=r"do not belong together.*move .* away"):
         back_up(str(path), tmp_path / "both.db")
     assert files_of(path) == before
+    assert not (tmp_path / "both.db").exists()
+
+
+def test_backup_is_not_combined_with_a_log_whose_end_is_missing(
+    tmp_path: Path,
+) -> None:
+    path = restored_while_running(tmp_path)
+    log = path.with_name("new.db-wal")
+    os.truncate(log, log.stat().st_size - 1)  # the last commit is incomplete
+    with pytest.raises(Unavailable, match=r"position 2 of the journal instead of 3"):
+        back_up(str(path), tmp_path / "both.db")
     assert not (tmp_path / "both.db").exists()
 
 

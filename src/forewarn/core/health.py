@@ -117,8 +117,9 @@ def describe_standstill(until: datetime, clock_now: datetime) -> str:
     return (
         f"time stands still until {until.isoformat(timespec='seconds')}, and nothing"
         f" becomes due: the journal is {format_duration(until - clock_now)} ahead of"
-        " the system's clock; if that is right, the store was used with a wrong clock,"
-        " or with another --clock"
+        " the system's clock; if that clock is wrong, set it; if it is right, the store"
+        " was used with a wrong clock, or with another --clock: wait, or restore a"
+        " backup from before"
     )
 
 

@@ -200,7 +200,8 @@ class Postgres:
             try:
                 with self._transaction(connection) as cursor:
                     yield cursor
-                    connection.execute("ROLLBACK", prepare=False)  # nothing to commit
+                    with self._statement(connection, 0):  # there is nothing to commit
+                        connection.execute("ROLLBACK", prepare=False)
             finally:
                 self._give_back(connection)
 

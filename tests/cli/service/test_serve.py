@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 
@@ -89,6 +91,57 @@ def test_stop_that_hangs_is_cut_short(
         main(["serve", "--store", "memory"])
     assert codes == [0, -1, 0]  # cut short first, and only then released
     assert "Everything acknowledged is saved" in caplog.text
+
+
+def test_signal_during_the_start_ends_the_program_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed, codes = [], []
+
+    class InterruptedService(CrippledService):
+        """A service that is told to stop before it has started."""
+
+        def __enter__(self) -> "InterruptedService":
+            os.kill(os.getpid(), signal.SIGTERM)
+            return self
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        raise _Exited
+
+    monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(service, "Service", InterruptedService)
+    monkeypatch.setattr(serve, "_limit_stop", lambda: None)
+    monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_start_log", lambda config: None)
+    monkeypatch.setattr(os, "_exit", leave)
+    before = signal.signal(signal.SIGTERM, lambda *_: missed.append(1))
+    try:
+        with pytest.raises(_Exited):
+            main(["serve", "--store", "memory"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (codes, missed) == ([0], [])
+
+
+def test_warnings_of_the_database_driver_are_not_logged() -> None:
+    program = """\
+import logging
+from types import SimpleNamespace
+from forewarn.cli.service.serve import _start_log
+_start_log(SimpleNamespace(log_format="text", log_level="debug"))
+logging.getLogger("psycopg").warning("error ignored terminating a pipeline")
+logging.getLogger("forewarn").warning("ours")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("forewarn: ours")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """/healthz and /readyz: from memory, with reasons."""
 
+import json
 import sqlite3
 from contextlib import closing
 from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
+from tests.server.control.test_journal import following, read_stream
 from tests.server.support.scrapes import scrape
 from tests.server.support.service import a_service
 
@@ -45,3 +48,46 @@ def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(
         assert metrics.value("forewarn_store_write_failures_total") >= 3
     logged = [line for line in caplog.messages if line.startswith("writing: ")]
     assert len(logged) == 1
+
+
+def test_failed_writes_are_sent_to_the_portal_until_they_succeed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "kept.db"
+    with (
+        a_service(tmp_path, store=f"sqlite:///{path}") as service,
+        following(service, "?also=health") as stream,
+    ):
+
+        def next_problems() -> list[Any]:
+            (event,) = read_stream(stream, 1)
+            assert event["event"] == "health"
+            items: list[Any] = json.loads(event["data"])["items"]
+            return items
+
+        assert next_problems() == []
+        path.rename(tmp_path / "moved.db")
+        order = {"type": "Reboot", "vms": ["web-0"]}
+        assert service.request("POST", "/v1/maintenances", order).status == 503
+        (problem,) = next_problems()
+        assert problem["text"].startswith("writing fails: ")
+        assert "moved or deleted while the service is running" in problem["text"]
+        assert isinstance(problem["seconds"], int)
+        (tmp_path / "moved.db").rename(path)
+        assert next_problems() == []
+        assert service.get("/readyz") == {"status": "ready"}
+
+
+def test_clock_behind_the_journal_is_a_warning_of_a_ready_service(
+    tmp_path: Path,
+) -> None:
+    store = f"sqlite:///{tmp_path / 'kept.db'}"
+    with a_service(tmp_path, store=store) as service:
+        service.advance(30 * 60 * 60)
+        service.announce(vms=["web-0"])
+        ahead = service.get("/v1/clock")["now"]
+    with a_service(tmp_path, store=store, clock="system") as service:
+        service.announce(vms=["web-1"])
+        (warning,) = service.get("/readyz")["warnings"]
+        assert f"time stands still until {ahead[:19]}" in warning
+        assert service.get("/v1/clock")["stands_still_until"][:19] == ahead[:19]
