@@ -9,7 +9,7 @@ from tests.agent.support.agent_loop import AgentEnvironment, Staging, a_document
 from tests.agent.support.events import MINUTE, NOON, an_event
 from tests.agent.support.hook_builders import LONG, ON_AND_ON
 
-from forewarn.agent.config.plan import ApprovalPolicy, HookPoint
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
 from forewarn.agent.events import observation
 from forewarn.agent.events.observation import MOST_EVENTS
 from forewarn.agent.storage.memory import MOST_COMPLETED
@@ -78,6 +78,36 @@ def test_ignored_events_are_tracked_when_there_is_room_although_nothing_changed(
     agent.turn(replace(a_document_read(), document=None))
     assert agent.metrics.value("events_ignored") == 0
     assert agent.state("NEW").posted_at is not None
+
+
+def test_events_that_nearer_ones_displace_leave_no_state(
+    agent_factory: Staging,
+) -> None:
+    agent = agent_factory(hooks={"drain": ON_AND_ON}, hooks_at_once=1)
+    far = [
+        an_event(f"FAR{n:03}", not_before=NOON + 60 * MINUTE)
+        for n in range(MOST_EVENTS)
+    ]
+    agent.turn(a_document_read(*far))
+    assert len(agent.memory.by_id) == MOST_EVENTS
+    agent.turn(a_document_read(*far, *many(MOST_EVENTS)))
+    assert len(agent.memory.by_id) == MOST_EVENTS
+    assert files_of(agent) <= 2 * MOST_EVENTS
+
+
+def test_a_readiness_check_waits_for_a_slot(agent_factory: Staging) -> None:
+    agent = agent_factory(
+        hooks={"all": ON_AND_ON},
+        steps={},
+        together=SharedApproval.WHEN_READY,
+        ready="all",
+        hooks_at_once=1,
+    )
+    events = [an_event(f"E{n}", resources=("web-0", "web-1")) for n in range(3)]
+    threads = threading.active_count()
+    agent.turn(a_document_read(*events))
+    assert agent.executor.free_slots == 0
+    assert threading.active_count() <= threads + 1 + 1  # and the freeze detector
 
 
 def test_a_hook_that_waited_starts_when_another_ends_nearest_event_first(

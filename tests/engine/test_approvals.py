@@ -215,3 +215,17 @@ def test_many_events_are_found_with_one_query(tmp_path: Path) -> None:
             queries.append(sum("events.id" in statement for statement in statements))
         assert queries == [1, 2]  # the second time, once more in the transaction
         assert len(system.facts(Approved)) == 1
+
+
+def test_a_vm_s_events_are_found_with_one_query(tmp_path: Path) -> None:
+    statements: list[str] = []
+    store = sqlite_store(tmp_path / "forewarn.db", watched(statements.append))
+    store.open()
+    with closing(store):
+        system = a_system(store)
+        known = system.announce(a_reboot("web-0")).events[0].id
+        unknown = [f"NO-EVENT-{number}" for number in range(99)]
+        statements.clear()
+        with pytest.raises(UnknownEvent):
+            system.engine.approve_as_vm("web-0", [known, *unknown], are_shown=False)
+        assert sum("events.id" in statement for statement in statements) == 1

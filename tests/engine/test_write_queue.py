@@ -218,6 +218,48 @@ def test_a_groups_command_that_is_refused_needs_no_turn_to_write(
     assert operations.refused == {"vm": 1, "group": 0}
 
 
+class RecordingQueue(WriteQueue):
+    """A queue that records who takes a turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[tuple[WriteRank, str]] = []
+
+    @contextmanager
+    def turn(self, rank: WriteRank, name: str) -> Iterator[None]:
+        self.turns.append((rank, name))
+        with super().turn(rank, name):
+            yield
+
+
+def test_rank_of_each_writer(system: System) -> None:
+    engine, queue = system.engine, RecordingQueue()
+    engine.write_queue = queue
+    restart = VmOperation.RESTART
+    order = order_for(restart, "web-0")
+    operations = Operations(engine)
+
+    def turns_of(command: Callable[[], object]) -> list[tuple[WriteRank, str]]:
+        queue.turns.clear()
+        command()
+        return queue.turns
+
+    first = system.announce(a_reboot("web-1")).events[0].id
+    second = system.announce(a_reboot("db-0")).events[0].id
+    third = system.announce(a_reboot("web-2")).events[0].id
+    assert turns_of(engine.beat) == [(SERVICE, "forewarn")]
+    assert turns_of(lambda: engine.announce(a_reboot("web-0"), by="ops")) == [
+        (OPERATOR, "ops")
+    ]
+    assert turns_of(lambda: engine.approve(second, by="ops")) == [(OPERATOR, "ops")]
+    assert turns_of(lambda: engine.approve_as_vm("web-1", [first])) == [(VM, "web-1")]
+    by_team = [(TENANT, "team")]
+    assert by_team == turns_of(
+        lambda: operations.operate(restart, order, by="team", group="web")
+    )
+    assert by_team == turns_of(lambda: engine.approve(third, by="team", group="web"))
+
+
 def test_readers_save_observations_with_one_write_after_others(system: System) -> None:
     engine = system.engine
     system.observations.add_poll("web", NOON)

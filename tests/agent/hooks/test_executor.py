@@ -76,6 +76,14 @@ def test_a_hook_counts_as_running_until_its_end_is_processed() -> None:
     assert harness.executor.running_count == 0
 
 
+def test_hooks_and_readiness_checks_share_the_slots() -> None:
+    harness = ExecutorHarness("exit 0")
+    harness.check_ready()
+    assert harness.executor.free_slots == 7
+    harness.executor.forget(harness.report())
+    assert harness.executor.free_slots == 8
+
+
 def test_a_hook_receives_what_its_call_is_about() -> None:
     names = ("RULE", "NAME", "SECONDS_LEFT", "ENDPOINT", "AGAIN")
     harness = ExecutorHarness(f"echo {' '.join(f'$FOREWARN_{name}' for name in names)}")

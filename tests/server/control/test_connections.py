@@ -136,7 +136,11 @@ def status_line_over_tls(place: Place, authority: CertificateAuthority) -> bytes
 def test_unfinished_handshakes_count_as_connections_and_are_replaced(
     tls: ssl.SSLContext, authority: CertificateAuthority
 ) -> None:
-    with a_plane(connections=2, tls=tls) as place, ExitStack() as stack:
+    timeouts = ConnectionTimeouts(handshake=2 * PATIENCE)  # ends none of them
+    with (
+        a_plane(connections=2, tls=tls, timeouts=timeouts) as place,
+        ExitStack() as stack,
+    ):
         handshakes = [
             stack.enter_context(socket.create_connection(place, PATIENCE))
             for _ in range(3)
@@ -217,6 +221,10 @@ def test_a_connection_without_a_request_is_closed(sent: bytes) -> None:
     ):
         client.sendall(sent)
         assert all_of(client) == b""
+
+
+def test_first_head_has_ten_seconds() -> None:
+    assert ConnectionTimeouts().first_head == 10
 
 
 def test_slow_first_head_gets_408() -> None:

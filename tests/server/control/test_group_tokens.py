@@ -294,8 +294,14 @@ def test_user_operations_are_limited_to_own_vms(web: RunningService, verb: str) 
 
 
 def test_user_operations_of_a_group_are_limited(serve: Serve) -> None:
-    service = serve(user_operations_limit=1, user_operations_max_duration=60)
+    service = serve(
+        user_operations_limit=1,
+        user_operations_max_duration=60,
+        user_operations_max_notice=1800,
+    )
     web = client_with_token(service, "web-team", "group", group="web")
+    late = web.request("POST", "/v1/vms/web-0/restart", {"notice_seconds": 1801})
+    assert (late.status, "within 30 min" in late.detail) == (422, True)
     long = web.request("POST", "/v1/vms/web-0/restart", {"duration_seconds": 61})
     assert (long.status, "at most 60" in long.detail) == (422, True)
     first = web.request("POST", "/v1/vms/web-0/restart", {"duration_seconds": 60}).json

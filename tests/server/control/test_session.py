@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from fastapi import Request as ServerRequest
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
 from tests.server.control.test_tokens import client_with_token, refusals
@@ -30,6 +32,7 @@ from tests.server.support.service import (
 )
 
 from forewarn.clocks import SystemClock
+from forewarn.core.tokens import Role
 from forewarn.engine.sessions import (
     Lapsed,
     PortalSession,
@@ -38,6 +41,9 @@ from forewarn.engine.sessions import (
     root_key,
     seal,
 )
+from forewarn.engine.tokens import TokenHolder
+from forewarn.server.control.context import Services
+from forewarn.server.control.routes.access import sign_out
 
 HOURS = 12 * 3600
 KEY = "Forewarn-Session-Key"
@@ -326,6 +332,26 @@ def test_a_restart_ends_no_session_and_revives_none(tmp_path: Path) -> None:
             for browser in (ended, stays)
         ]
     assert statuses == [401, 200]
+
+
+def test_streams_look_again_after_the_session_has_ended() -> None:
+    calls: list[str] = []
+    services = SimpleNamespace(
+        sessions=SimpleNamespace(end=lambda by: calls.append("end"))
+    )
+    streams = SimpleNamespace(ring=lambda: calls.append("ring"))
+    scope = {
+        "type": "http",
+        "scheme": "http",
+        "server": ("localhost", 80),
+        "headers": [],
+    }
+    app = SimpleNamespace(state=SimpleNamespace(streams=streams))
+    request = ServerRequest({**scope, "app": app})
+    sign_out(
+        request, cast(Services, services), TokenHolder(name="admin", role=Role.ADMIN)
+    )
+    assert calls == ["end", "ring"]
 
 
 def test_sign_out_closes_the_streams_of_the_session(service: RunningService) -> None:

@@ -10,7 +10,7 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.patience import PATIENCE
 from tests.server.conftest import Serve
-from tests.server.control.test_journal import following
+from tests.server.control.test_journal import following, read_stream
 from tests.server.control.test_token_limits import ADMIN, a_holder
 
 from forewarn.engine.tokens import TokenHolder
@@ -302,6 +302,29 @@ def test_slots_are_taken_after_the_body_was_read() -> None:
     app = make_app(cast(Services, None), JournalStreams())
     order: list[object] = [middleware.cls for middleware in app.user_middleware]
     assert order == [TrafficCounter, Guard, BodyLimits, WorkTurns, ArmApp]
+
+
+def test_stream_takes_a_slot_for_each_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[float | None] = []  # how long each waits at most
+    enter = WorkSlots.enter
+
+    async def record_and_enter(
+        slots: WorkSlots,
+        holder: TokenHolder,
+        work: WorkKind,
+        seconds: float | None = None,
+    ) -> bool:
+        taken.append(seconds)
+        return await enter(slots, holder, work, seconds)
+
+    service = serve()
+    service.announce(vms=["web-0"])
+    monkeypatch.setattr(WorkSlots, "enter", record_and_enter)
+    with following(service, "?after=0") as stream:
+        read_stream(stream, 1)
+    assert taken[:2] == [10.0, None]  # for the request, and for the first read
 
 
 def test_stream_that_finds_nothing_reads_in_small_steps(

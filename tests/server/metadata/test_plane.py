@@ -23,6 +23,7 @@ from forewarn.server.metadata.plane import MetadataPlane
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connection
 GROUPS = tuple(replace(QUIET, name=name) for name in ("a", "b", "c"))
 VMS = tuple(VM(name=each.name, group=each.name) for each in GROUPS)
+MORE_VMS = tuple(VM(name=f"a-{number}", group="a") for number in range(4))
 POST = (
     b"POST /vm/a/metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\n"
     b"Host: vm\r\nMetadata: true\r\nContent-Length: 38\r\n\r\n"
@@ -37,9 +38,11 @@ class SlowCommands:
         self.begun = Event()
         self.let_go = Event()
         self.approved = 0
+        self.are_shown: list[bool] = []  # of each approval
         self.turns: list[set[str]] = []  # groups enabled together
         self.listening = socket.create_server(("127.0.0.1", 0))
-        handler = a_harness(is_open=True, vms=VMS, groups=GROUPS).handler
+        vms = (*VMS, *MORE_VMS)
+        handler = a_harness(is_open=True, vms=vms, groups=GROUPS).handler
         limit = ConnectionLimits(per_vm=1000, total=1000)
         clock = ManualClock(NOON)
         self.plane = MetadataPlane([self.listening], handler, self, clock, limit)
@@ -47,6 +50,7 @@ class SlowCommands:
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
+        self.are_shown.append(are_shown)
         self.begun.set()
         self.let_go.wait(PATIENCE)
         self.approved += 1
@@ -182,6 +186,42 @@ def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:
     assert commands.approved == 3
     for client in clients:
         client.close()
+
+
+def test_approvals_leave_a_thread_for_enabling_groups() -> None:
+    commands = SlowCommands()
+    commands.enable("a")
+    commands.plane.start()
+    host, port = commands.listening.getsockname()
+    pollers = [Poller(f"http://{host}:{port}", vm.name) for vm in MORE_VMS]
+    for poller, vm in zip(pollers, MORE_VMS, strict=True):
+        versions = a_request("/metadata/versions", "Metadata: true")
+        post = POST.replace(b"/vm/a/", f"/vm/{vm.name}/".encode())
+        poller.socket.sendall(versions + post)
+        assert poller.answer().status == 200  # so the approval is being processed
+    with Poller(f"http://{host}:{port}", "b") as other:
+        target = "/vm/b/metadata/scheduledevents?api-version=2020-07-01"
+        other.socket.sendall(a_request(target, "Metadata: true"))
+        until(lambda: commands.turns == [{"b"}])
+        commands.let_go.set()
+        assert other.answer().status == 200
+    for poller in pollers:
+        with poller:
+            assert poller.answer().status == 200
+    commands.plane.stop()
+
+
+def test_approval_of_an_event_that_the_vm_does_not_see_is_checked_first() -> None:
+    commands = SlowCommands()
+    commands.let_go.set()
+    commands.enable("a")
+    commands.plane.start()
+    address = commands.listening.getsockname()
+    with socket.create_connection(address, PATIENCE) as client:
+        client.sendall(POST)
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    commands.plane.stop()
+    assert commands.are_shown == [False]
 
 
 def test_hand_over_during_a_stop_does_not_block() -> None:

@@ -119,6 +119,13 @@ def test_requests_that_read_no_document_count(target: str) -> None:
     assert harness.request().status == 429
 
 
+def test_pipelined_requests_count() -> None:
+    harness, _ = limited(2)
+    line = ClientConnection(FakePlane(harness))
+    line.send(GET * 4)  # the same bytes, so that their head is parsed once
+    assert line.statuses == [200, 200, 429, 429]
+
+
 def test_malformed_requests_count() -> None:
     harness, _ = limited(2)
     for _ in range(2):
