@@ -12,6 +12,8 @@ from tests.notifiers.receiver import Receiver, Reply, a_reply
 from tests.notifiers.samples import a_notice, a_webhook, refusal
 from tests.patience import PATIENCE
 
+from forewarn.notifiers.http_post import _Response
+
 
 def writing(*parts: bytes) -> Reply:
     """Send these bytes and close the connection."""
@@ -67,6 +69,17 @@ def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
     receiver.reply = hint_for_ever
     message = refusal(a_webhook(receiver.url, timeout=0.1))
     assert message.endswith("did not answer within 0.1 s")
+
+
+def test_buffered_responses_are_not_parsed_after_the_deadline() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        late = Event()
+        late.set()
+        response = _Response(ours, method="POST", late=late)
+        with response, pytest.raises(TimeoutError):
+            response.begin()
 
 
 # --- incomplete responses ----------------------------------------------------
