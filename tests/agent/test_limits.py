@@ -3,16 +3,20 @@
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.agent.support.agent_loop import AgentEnvironment, Staging, a_document_read
 from tests.agent.support.events import MINUTE, NOON, an_event
 from tests.agent.support.hook_builders import LONG, ON_AND_ON
 
-from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, SharedApproval
+from forewarn.agent import main as agent_main
+from forewarn.agent.agent import Agent
+from forewarn.agent.config.plan import ApprovalPolicy, HookPoint, Plan, SharedApproval
 from forewarn.agent.events import observation
 from forewarn.agent.events.observation import MOST_EVENTS
 from forewarn.agent.storage.memory import MOST_COMPLETED
+from forewarn.client.client import Client
 from forewarn.errors import Unreachable
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
@@ -183,3 +187,25 @@ def test_the_poller_waits_until_its_last_document_is_processed(
         assert delivered.acquire(timeout=LONG)
         assert agent.agent.inbox.qsize() <= 1
         agent.turn()
+
+
+def test_the_poller_of_a_running_agent_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delivers: list[object] = []
+
+    class IdlePoller:
+        def __init__(self, plan: Plan, source: Client, deliver: object) -> None:
+            delivers.append(deliver)
+
+        def run(self) -> None:
+            """Deliver nothing."""
+
+        stop = run
+
+    monkeypatch.setattr(agent_main, "DocumentPoller", IdlePoller)
+    agents: list[Agent] = []
+    monkeypatch.setattr(Agent, "run", lambda agent, _: agents.append(agent))
+    plan = Plan(state=tmp_path / "state", endpoint="http://127.0.0.1:1", name="web-0")
+    agent_main.run_agent(plan, is_dry=False)
+    assert delivers == [agents[0].deliver_poll]

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 from tests.agent.support.hook_builders import a_call
 
+from forewarn.agent.agent import Agent
 from forewarn.agent.audit.log import AuditLog
+from forewarn.agent.config.file import read_plan
 from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.config.preflight import check_machine
 from forewarn.agent.events.state import HookOutcome
 from forewarn.agent.hooks.runner import run_hook
+from forewarn.agent.main import run_agent
 from forewarn.agent.permissions import permission_problem
-from forewarn.agent.storage.store import StateStore
+from forewarn.agent.storage.store import Disk, StateStore
 from forewarn.agent.telemetry.impact import AliveFile
-from forewarn.errors import CannotStart, Unavailable
+from forewarn.errors import CannotStart, FaultyFile, Unavailable
 
 NOBODY = 65_534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change owners")
@@ -137,6 +140,27 @@ def test_the_check_reports_file_state_and_scripts(tmp_path: Path) -> None:
     ]
 
 
+def test_the_check_reports_a_folder_of_scripts_without_scripts(tmp_path: Path) -> None:
+    scripts = tmp_path / "on"
+    scripts.mkdir()
+    scripts.chmod(0o777)
+    plan = Plan(state=tmp_path / "state", scripts=scripts)
+    assert [*map(_remedy, check_machine(plan))] == [f"chmod go-w {scripts}"]
+
+
+def test_an_agent_whose_file_others_can_change_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Agent, "run", lambda *_: None)
+    file = tmp_path / "agent.toml"
+    top = f'state = "{tmp_path}/state"\nendpoint = "http://127.0.0.1:1"\n'
+    file.write_text(f'{top}[[rules]]\napprove = "never"\n')
+    file.chmod(0o666)
+    with pytest.raises(FaultyFile, match=f"run: chmod go-w {file}"):
+        run_agent(read_plan(file), is_dry=False)
+    assert not (tmp_path / "state").exists()
+
+
 @as_root
 def test_the_check_reports_state_files_that_are_not_the_agent_s(tmp_path: Path) -> None:
     (tmp_path / "lock").symlink_to("/etc/passwd")
@@ -205,5 +229,9 @@ def test_links_are_not_followed_when_the_state_is_written(
     with pytest.raises(Unavailable):
         AuditLog(tmp_path / "audit.jsonl").write({"n": 1})
     AliveFile(tmp_path / "alive").touch()
+    new = tmp_path / "E1.json.new"
+    new.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        Disk().write_file(new, b"mine")
     assert target.read_text() == "precious"
     assert target.stat().st_mtime == 0

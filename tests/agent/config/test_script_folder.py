@@ -46,8 +46,9 @@ def test_a_script_prepares_and_the_leader_approves(
         SharedApproval.LEADER,
     )
     assert rule.concerns is RuleScope.ME
-    command = (str(folder / "onReboot.sh"),)
-    assert read(folder).hooks["onReboot.sh"].command == command
+    hook = read(folder).hooks["onReboot.sh"]
+    assert hook.command == (str(folder / "onReboot.sh"),)
+    assert hook.is_script  # so that its permissions are checked
 
 
 def test_every_step_has_a_script(folder: Path) -> None:

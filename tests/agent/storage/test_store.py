@@ -286,6 +286,16 @@ def test_a_file_copied_under_another_name_is_refused(
     assert f"it is about event {ID}" in loaded.problems[0]
 
 
+def test_a_link_to_a_state_is_not_read(store: StateStore, file: Path) -> None:
+    store.save(FIRST)
+    elsewhere = file.parent.parent / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    loaded = store.load()
+    assert loaded.states == {}
+    assert len(loaded.problems) == 1
+
+
 def test_a_folder_instead_of_a_file_is_moved_aside(
     store: StateStore, file: Path
 ) -> None:

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Api } from "../../../src/forewarn/server/portal/service/api.js";
+import { Api, SessionKey } from "../../../src/forewarn/server/portal/service/api.js";
 
 const KEY = "forewarn-session-key";
 
@@ -42,6 +42,25 @@ test("the key of the session is sent until the user signs out", async () => {
   await api.signOut();
   await api.get("/v1/vms");
   assert.deepEqual(keys, [null, "secret", "secret", "secret", "secret", null]);
+});
+
+test("the key is kept for all tabs of the port", (context) => {
+  const items = new Map();
+  const storage = {
+    getItem: (/** @type {string} */ name) => items.get(name) ?? null,
+    setItem: (/** @type {string} */ name, /** @type {string} */ value) =>
+      items.set(name, value),
+    removeItem: (/** @type {string} */ name) => items.delete(name),
+  };
+  Object.defineProperty(globalThis, "localStorage", {
+    value: storage,
+    configurable: true,
+  });
+  context.after(() => Reflect.deleteProperty(globalThis, "localStorage"));
+  new SessionKey().set("secret");
+  assert.equal(new SessionKey().get(), "secret");
+  new SessionKey().set("");
+  assert.equal(new SessionKey().get(), "");
 });
 
 test("a request without a session gives no reason for the sign-in page", async () => {

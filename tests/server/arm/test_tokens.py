@@ -1,9 +1,12 @@
 """Permissions of admin, viewer and group tokens below /subscriptions."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from tests.server.conftest import Serve
 from tests.server.control.test_tokens import client_with_token
 from tests.server.support.arm_client import (
     COMPUTE,
@@ -18,6 +21,8 @@ from tests.server.support.arm_client import (
     read_resource,
 )
 from tests.server.support.service import RunningService, a_service
+
+from forewarn.engine.write_queue import WriteQueue, WriteRank
 
 EVENTS = "providers/Microsoft.Maintenance/scheduledevents"
 LOCATION = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
@@ -156,6 +161,30 @@ def test_group_can_restart_its_own_vms_and_poll_the_operation(
     assert clients.web.request("GET", path).status == 202
     started = clients.admin.facts("Announced")[-1]["maintenance"]
     clients.admin.request("POST", f"/v1/maintenances/{started}/cancel")
+
+
+def test_operations_and_approvals_of_a_group_have_its_limits_and_rank(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serve(fleet=a_fleet(tmp_path), user_operations_limit=1)
+    web = client_with_token(service, "web-team", "group", group="web")
+    ranks: list[WriteRank] = []
+    turn = WriteQueue.turn
+
+    def record_and_turn(
+        queue: WriteQueue, rank: WriteRank, name: str
+    ) -> AbstractContextManager[None]:
+        if name == "web-team":
+            ranks.append(rank)
+        return turn(queue, rank, name)
+
+    monkeypatch.setattr(WriteQueue, "turn", record_and_turn)
+    assert arm(web, "POST", f"{VMS}/web-0/restart").status == 202
+    event = event_of(service, "web-0")
+    assert error_of(arm(web, "POST", f"{VMS}/web-1/restart"))[0] == 409
+    approval = arm(web, "POST", f"{VMS}/web-0/{EVENTS}/{event}/acknowledge")
+    assert approval.status == 200
+    assert ranks == [WriteRank.TENANT, WriteRank.TENANT]
 
 
 def test_operation_of_another_group_gets_404(clients: TokenClients) -> None:

@@ -2,24 +2,50 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from inspect import iscoroutinefunction
 from pathlib import Path
+from threading import Thread, current_thread
 from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
 from tests.server.control.test_journal import following, read_stream
 from tests.server.support.scrapes import scrape
-from tests.server.support.service import a_service
+from tests.server.support.service import TOKEN, a_config, a_service
 
+from forewarn.ports import Snapshot, Transaction
 from forewarn.server.control.routes.system import health_router
+from forewarn.service.service import Service
 
 
 @pytest.mark.parametrize("route", health_router.routes, ids=lambda route: route.path)
 def test_health_checks_wait_for_no_thread(route: APIRoute) -> None:
     assert iscoroutinefunction(route.endpoint)
     assert route.dependant.dependencies == []
+
+
+def test_health_does_not_read_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used_by: list[Thread] = []
+    with Service(a_config(tmp_path), TOKEN, is_guest=True) as service:
+        store = service.engine.store
+        snapshot, transaction = store.snapshot, store.transaction
+
+        def record_snapshot() -> AbstractContextManager[Snapshot]:
+            used_by.append(current_thread())
+            return snapshot()
+
+        def record_transaction() -> AbstractContextManager[Transaction]:
+            used_by.append(current_thread())
+            return transaction()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "snapshot", record_snapshot)
+            patch.setattr(store, "transaction", record_transaction)
+            assert service.health().problems == []
+    assert current_thread() not in used_by
 
 
 def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(

@@ -111,6 +111,15 @@ def test_host_with_a_dot_is_served_only_if_it_is_listed(
     assert response.status == status
 
 
+@pytest.mark.parametrize("host", ["10.0.0.5.a.example", "1.a.example", "a.1.example"])
+def test_host_that_only_begins_like_an_address_gets_400(host: str) -> None:
+    head = a_request(EVENTS, "Metadata: true", host=f"Host: {host}")
+    answer = a_harness().handler.handle(parse_head(head), b"", "10.0.0.1")
+    assert isinstance(answer, bytes)
+    (response,) = read(answer, ["GET"])
+    assert response.status == 400
+
+
 # --- paths and methods -------------------------------------------------------
 
 NOWHERE = (
