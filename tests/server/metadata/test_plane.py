@@ -176,12 +176,14 @@ def test_one_approval_per_vm_is_in_progress_and_one_waits() -> None:
     assert b"Retry-After: 1\r\n" in refused
     (limited,) = commands.plane.limited()
     assert (limited.name, limited.counts) == ("a", {MetadataLimit.APPROVALS: 1})
+    assert commands.plane.turns._is_writing()
     commands.begun.clear()
     other.sendall(POST.replace(b"/vm/a/", b"/vm/b/"))
     assert commands.begun.wait(PATIENCE)  # next to that of the other VM
     commands.let_go.set()
     for client in (first, second, other):
         assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert not commands.plane.turns._is_writing()
     commands.plane.stop()
     assert commands.approved == 3
     for client in clients:

@@ -17,7 +17,13 @@ class ManualRounds:
 
     def __init__(self) -> None:
         self._soon: list[Callable[[], None]] = []
-        self.queue = TurnQueue(self._soon.append)
+        self.pauses: list[float] = []  # in seconds, before each round
+        self.is_writing = False
+        self.queue = TurnQueue(self._call_later, lambda: self.is_writing)
+
+    def _call_later(self, seconds: float, serve: Callable[[], None]) -> None:
+        self.pauses.append(seconds)
+        self._soon.append(serve)
 
     def next(self) -> None:
         (serve,) = self._soon
@@ -58,6 +64,16 @@ def test_each_round_serves_every_caller_once() -> None:
         rounds.next()
     assert log.count("greedy") == 6
     assert rounds.is_idle
+
+
+def test_rounds_pause_while_something_is_written() -> None:
+    rounds = ManualRounds()
+    CountingConnection(rounds.queue, "greedy", 3, [])
+    rounds.is_writing = True
+    rounds.next()
+    rounds.is_writing = False
+    rounds.next()
+    assert rounds.pauses == [0, 0.001, 0]
 
 
 def test_error_in_a_turn_does_not_stop_the_turns_of_others() -> None:

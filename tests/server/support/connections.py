@@ -172,7 +172,9 @@ class FakePlane:
         self.handler = self.reception.handler
         self.head_cache = HeadCache()
         self.loop = ManualLoop()
-        self.turns = TurnQueue(self.loop.call_soon)
+        self.turns = TurnQueue(
+            lambda _, serve: self.loop.call_soon(serve), lambda: False
+        )
         self.long_polls = LongPollTimer(self.loop)
         self.first_requests = FirstRequestDelay(self.loop, self.handler, self._wake)
         self.observer = observer

@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 _MAX_REFUSED = 64  # at once; further connections are closed without a response
 _OUT_OF_TURN = 4  # reads per caller and round
 _TURNS = 8  # callers per round
+_PAUSE = 0.001  # seconds before a round while something is written
 _MAX_COUNTED = 10_000  # callers
 _APPROVALS = 2  # per VM
 _STRANGERS = 1024  # connections; fewer where few files may be open
@@ -96,11 +97,19 @@ class TurnQueue:
     Between two rounds the event loop serves everybody else, and a caller is served a
     few requests out of turn. So the work that one caller can cause until others are
     served is bounded, however many connections it has.
+
+    While something is written, a pause comes before each round: the thread that writes
+    needs the interpreter many times, and each time would wait for it.
     """
 
-    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
-        """Start each round with `call_soon`, in the next turn of the event loop."""
-        self._call_soon = call_soon
+    def __init__(
+        self,
+        call_later: Callable[[float, Callable[[], None]], object],
+        is_writing: Callable[[], bool],
+    ) -> None:
+        """Start each round with `call_later` of the event loop."""
+        self._call_later = call_later
+        self._is_writing = is_writing
         self._waiting: dict[str, dict[TurnTaker, None]] = {}  # by caller, in order
         self._admitted: Counter[str] = Counter()  # since the last round
         self._is_scheduled = False
@@ -118,9 +127,7 @@ class TurnQueue:
         waiting = self._waiting.setdefault(caller, {})
         self.deferred += connection not in waiting
         waiting[connection] = None
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self._call_soon(self._serve)
+        self._schedule()
 
     def _serve(self) -> None:
         """Serve one connection of each caller, longest wait first."""
@@ -135,9 +142,13 @@ class TurnQueue:
                     self._waiting[caller] = connections  # last in the next round
                 first.take_turn()
         finally:  # even after an error, so that it does not stop the turns of others
-            if self._waiting and not self._is_scheduled:
-                self._is_scheduled = True
-                self._call_soon(self._serve)
+            if self._waiting:
+                self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_later(_PAUSE if self._is_writing() else 0, self._serve)
 
 
 class ApprovalQueue(Generic[_T]):

@@ -89,6 +89,7 @@ class MetadataPlane:
         # Groups to enable, by the connections whose requests wait for that.
         self._disabled: dict[MetadataConnection, str] = {}
         self._is_enabling = False
+        self._writes = 0  # in progress in the pool
         self._approvals = ApprovalQueue[tuple[MetadataConnection, ApproveFirst]](
             self._approve, _POOL - 1
         )
@@ -215,7 +216,7 @@ class MetadataPlane:
 
     def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Create everything that needs `loop`."""
-        self.turns = TurnQueue(loop.call_soon)
+        self.turns = TurnQueue(loop.call_later, lambda: self._writes > 0)
         self.long_polls = LongPollTimer(loop)
         self.first_requests = FirstRequestDelay(loop, self.handler, self._wake)
 
@@ -304,6 +305,10 @@ class MetadataPlane:
     ) -> None:
         loop = asyncio.get_event_loop()
 
+        def finish(problem: Exception | None) -> None:
+            self._writes -= 1
+            done(problem)
+
         def run() -> None:
             problem: Exception | None = None
             try:
@@ -311,6 +316,7 @@ class MetadataPlane:
             except Exception as error:
                 problem = error
             with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(done, problem)
+                loop.call_soon_threadsafe(finish, problem)
 
+        self._writes += 1
         self._pool.submit(run)
