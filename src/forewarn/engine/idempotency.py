@@ -63,7 +63,7 @@ def keep_receipt(
 def receipt_holder(
     transaction: Transaction, once: IdempotencyKey[_T] | None
 ) -> str | None:
-    """Return for whom `transaction` saves a receipt; None if it saves none."""
+    """Return the holder of the receipt that `transaction` saves; None without one."""
     if once is None or transaction.receipt(once.key) is None:
         return None
     return once.holder
