@@ -1,7 +1,8 @@
-"""The clock bar of fast and manual clocks, injected faults, and limited tokens."""
+"""The clock bar, injected faults, limited tokens, and problems of the service."""
 
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -132,6 +133,23 @@ def test_limited_tokens_are_shown(user: PortalUser, service: RunningService) -> 
         page = user.open_page(service)
         limits = page.get_by_role("region", name="Limited callers")
         expect(limits).to_contain_text("Limited: token team, 1 request refused")
+
+
+def test_problems_of_the_service_are_shown_until_they_are_over(
+    user: PortalUser, serve: Serve, tmp_path: Path
+) -> None:
+    database, moved_away = tmp_path / "kept.db", tmp_path / "moved.db"
+    service = serve(store=f"sqlite:///{database}")
+    page = user.open_page(service)
+    problems = page.get_by_role("region", name="Problems of the service")
+    expect(problems).to_have_count(0)
+    database.rename(moved_away)
+    order = {"type": "Reboot", "vms": ["web-0"]}
+    assert service.request("POST", "/v1/maintenances", order).status == 503
+    expect(problems).to_contain_text("writing fails: ")
+    expect(problems).to_contain_text("(for ")
+    moved_away.rename(database)
+    expect(problems).to_have_count(0)
 
 
 def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
