@@ -142,6 +142,20 @@ def test_every_link_between_documents_resolves(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, new = set[Path](), {ROOT / "README.md"}
+    while new:
+        reached |= new
+        new = {linked for page in new for linked in _linked_pages(page)} - reached
+    assert [*set(PAGES) - reached] == []
+
+
+def _linked_pages(page: Path) -> Iterator[Path]:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        if target.endswith(".md"):
+            yield (page.parent / target).resolve()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_to_a_heading_resolves(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance import target
+from tests.conformance.arm_client import ArmClient
 from tests.conformance.control import Clock
 from tests.conformance.facts import CHOICE, Fact, read_facts
 from tests.conformance.raw_connection import Transcript
@@ -149,6 +150,12 @@ def fleet(
         pytest.skip(target.NEEDS_CONTROL)
     with a_temporary_fleet(target_service.control, vm, leftovers) as created:
         yield created
+
+
+@pytest.fixture
+def arm(fleet: TemporaryFleet) -> ArmClient:
+    """Provide the control plane of Azure; the fleet is that of the same test."""
+    return ArmClient(control=fleet.control)
 
 
 @pytest.fixture

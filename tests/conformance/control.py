@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from email.message import Message
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -21,6 +22,27 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControlResponse:
+    """A response of the control plane."""
+
+    status: int
+    headers: Message
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Return the decoded body."""
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> tuple[int, str]:
+        """Return status and code of an error of ARM, which must have a message."""
+        error = self.json["error"]
+        assert error["message"], "an error has a message"
+        return self.status, str(error["code"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlClient:
     """The control API of the service under test."""
 
@@ -29,6 +51,14 @@ class ControlClient:
 
     def send(self, method: str, path: str, body: object = None) -> Any:
         """Send one request, which must succeed."""
+        answer = self.request(method, path, body)
+        if answer.status >= 400:
+            text = answer.body.decode()
+            raise Refused(f"{method} {path}: {answer.status} {text}")
+        return answer.json if answer.body else None
+
+    def request(self, method: str, path: str, body: object = None) -> ControlResponse:
+        """Send one request, which may be refused."""
         request = Request(
             self.url.rstrip("/") + path,
             None if body is None else json.dumps(body).encode(),
@@ -40,12 +70,11 @@ class ControlClient:
         )
         try:
             with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT) as got:
-                read = got.read()
+                status, headers, read = got.status, got.headers, got.read()
         except HTTPError as problem:
             with problem:
-                text = problem.read().decode()
-            raise Refused(f"{method} {path}: {problem.code} {text}") from None
-        return json.loads(read) if read else None
+                status, headers, read = problem.code, problem.headers, problem.read()
+        return ControlResponse(status=status, headers=headers, body=read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,12 @@ class TemporaryFleet:
         self._announced += [operation["id"] for operation in created]
         return AnnouncedMaintenance(maintenances=tuple(created))
 
+    def adopt(self, vm: VM) -> None:
+        """Remember what `vm` sees, so that it is ended with the fleet."""
+        for event in vm.events():
+            found = self.control.send("GET", f"/v1/maintenances/{event['EventId']}")
+            self._announced.append(found["id"])
+
     def cancel(self, announced: AnnouncedMaintenance) -> None:
         """Cancel all its maintenance."""
         for operation in announced.maintenances:
