@@ -103,7 +103,7 @@ def test_the_focus_is_not_hidden_by_the_header(
     user: PortalUser, lively: RunningService
 ) -> None:
     page = user.open_page(lively, "now", height=480)
-    page.get_by_role("link", name="Redeploy of host-6").focus()
+    page.get_by_role("link", name="Redeploy of host-6 (shop-5)").focus()
     header = page.locator("header").bounding_box()
     assert header
     for _ in range(8):

@@ -90,7 +90,7 @@ def test_a_waiting_maintenance_shows_the_service_explanation(
 def test_counts_are_shown_at_the_top(full_page: Page) -> None:
     counts = full_page.get_by_role("list", name="How many there are")
     texts = [" ".join(text.split()) for text in counts.locator("li").all_inner_texts()]
-    assert texts == ["1 Stuck", "1 Started", "1 At a gate", "5 Scheduled"]
+    assert texts == ["1 Stuck", "1 Started", "1 At a gate", "10 Scheduled"]
 
 
 def test_each_count_leads_to_its_section(full_page: Page) -> None:

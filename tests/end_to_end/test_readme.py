@@ -45,7 +45,7 @@ def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
     assert "batch_1 leaves the fleet when that is done\n" in outputs["vm delete"]
     assert outputs["host maintain"].startswith("announced: Reboot of host-b (")
     assert "(in 1h)" in outputs["host maintain"]
-    assert outputs["host degraded"].startswith("announced: Redeploy of host-c (")
+    assert outputs["host degraded"].startswith("announced (1 of 2): Redeploy of host-c")
     assert "(in 3d)" in outputs["host degraded"]
     assert "starts  at once" in outputs["host failed"]
     assert outputs["host recovered"].startswith("ending: Reboot of host-a (")

@@ -60,11 +60,16 @@ def serve(hosts: LibvirtHosts, tmp_path: Path) -> Iterator[Serve]:
 
 def run_host_command(program: Program, what: str, *options: str) -> Any:
     """Run a command about host-a and return the resulting maintenance."""
+    (maintenance,) = maintenances_of_host(program, what, *options)
+    return maintenance
+
+
+def maintenances_of_host(program: Program, what: str, *options: str) -> list[Any]:
+    """Run a command about host-a and return all resulting maintenance operations."""
     words = ("host", what, "host-a", *options, "--json")
     done = run(program.folder, *words, FOREWARN_URL=program.service.control)
     assert done.code == 0, done
-    (maintenance,) = json.loads(done.out)["maintenances"]
-    return maintenance
+    return list(json.loads(done.out)["maintenances"])
 
 
 def approved_by(service: RunningService, *vms: str) -> None:
@@ -194,10 +199,13 @@ def test_a_vm_moved_by_hand_is_not_redeployed(
     with serve() as program:
         service = program.service
         (tmp_path / "control").write_text(service.control)
-        maintenance = run_host_command(program, "degraded", "--fails-by", "3d")
-        for vm, then in (("web-0", "SCHEDULED"), ("db-0", "CANCELED")):
+        made = maintenances_of_host(program, "degraded", "--fails-by", "3d")
+        leaving = {maintenance["vms"][0]: maintenance for maintenance in made}
+        assert leaving.keys() == {"web-0", "db-0"}
+        for vm in ("web-0", "db-0"):
+            assert phase(service, leaving[vm]) == "SCHEDULED"
             text = move.replace("web-0", vm)
             done = run_program(tmp_path, "sh", "-ec", text)
             assert done.code == 0, done
-            assert phase(service, maintenance) == then
+            assert phase(service, leaving[vm]) == "CANCELED"
             assert hosts.state("host-b", vm) == "running"

@@ -44,15 +44,21 @@ def test_two_hosts_that_share_groups_are_maintained_one_after_the_other(
 
 
 def test_a_degraded_host_fails_on_the_third_day(harness: ServiceHarness) -> None:
-    worn = harness.create("hosts/host-a/degraded")
+    worn = {
+        maintenance["vms"][0]: maintenance
+        for maintenance in harness.post("hosts/host-a/degraded").json["maintenances"]
+    }
     restart = harness.create("vms/web-0/restart", notice_seconds=6 * 24 * 3600)
     harness.wait(days=1)
-    harness.approve("web-0", worn)
-    assert harness.phase(worn) == SCHEDULED
+    harness.approve("lone", worn["lone"])
+    assert harness.phase(worn["lone"]) == STARTED
+    harness.wait(minutes=1)
+    assert harness.phase(worn["lone"]) == COMPLETED
 
     harness.wait(days=2)
     dead = harness.create("hosts/host-a/failed")
-    assert (harness.phase(worn), harness.phase(dead)) == (CANCELED, STARTED)
+    assert dead["vms"] == ["db-0", "web-0"]
+    assert (harness.phase(worn["db-0"]), harness.phase(dead)) == (CANCELED, STARTED)
     assert harness.phase(restart) == SCHEDULED
     assert harness.event_lines("db-1") == ["Reboot of db-0: Started"]
     assert harness.event_lines("web-1") == [
@@ -66,7 +72,7 @@ def test_a_degraded_host_fails_on_the_third_day(harness: ServiceHarness) -> None
     assert harness.phase(restart) == SCHEDULED
     harness.wait(days=7)
     assert harness.event_lines("db-0") == []
-    assert len(harness.service.facts("Announced")) == 3
+    assert len(harness.service.facts("Announced")) == 5
 
 
 def test_a_host_failure_can_be_announced_as_a_redeploy(make: Make) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from forewarn.core.fleet import VM, fold_name
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.policy import is_move
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.ports import Snapshot
 
@@ -93,12 +94,12 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
 
 
 def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
-    """Add to the slice the VMs that are about to leave the fleet, or have left."""
+    """Add to the slice the VMs that leave the fleet or their host, or have left."""
     names = {
         vm
         for maintenance in slice_.maintenances.values()
         if maintenance.phase is Phase.STARTED
-        and (maintenance.removes or maintenance.left)
+        and (maintenance.removes or maintenance.left or is_move(maintenance))
         for vm in maintenance.vms
     }
     if not names:

@@ -85,3 +85,14 @@ test("a recovered host without failures needs nothing", () => {
   const outcome = outcomeOf("recovered", [], NOON);
   assert.equal(outcome, "Nothing to do: the host is neither degraded nor failed.");
 });
+
+test("groups that leave a degraded host can be told apart", () => {
+  const leaving = { type: "Redeploy", host: "host-a", cause: "degraded" };
+  const outcome = outcomeOf(
+    "degraded",
+    ["db-0", "web-0"].map((vm) => aMaintenance({ ...leaving, vms: [vm] })),
+    NOON,
+  );
+  const titles = "Redeploy of host-a (db-0), Redeploy of host-a (web-0)";
+  assert.equal(outcome, `2 maintenances scheduled: ${titles}.`);
+});

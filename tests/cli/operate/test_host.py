@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.cli.support.command_line import Cli
-from tests.cli.support.samples import M1, Json, a_maintenance
+from tests.cli.support.samples import M1, Json, a_maintenance, an_event
 from tests.cli.support.service import Service
 
 
@@ -49,6 +49,21 @@ def test_host_trouble_suggests_recovery_as_the_next_command(
     assert "forewarn host recovered host-a" in out
     assert "cancel" not in out
     assert "complete" not in out
+
+
+def test_each_group_of_a_degraded_host_is_listed_with_its_own_approval(
+    service: Service, run: Cli
+) -> None:
+    found = [
+        of_host(vms=[vm], cause="degraded", events=[an_event(group=group)])
+        for vm, group in (("db-0", "db"), ("web-0", "web"))
+    ]
+    respond_with_maintenance(service, "degraded", *found, status=201)
+    out = on_one_line(run("host degraded host-a"))
+    assert "announced (2 of 2): Reboot of host-a (web-0)" in out
+    for group in ("db", "web"):
+        assert f"starts when {group} has approved, at the latest" in out
+    assert "forewarn vm redeploy db-0" in out
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])

@@ -117,6 +117,23 @@ class CommandStateMachine(FleetStateMachine):
         )
         self.take_announced(step)
 
+    @rule(name=vm_names, ends=st.booleans())
+    def redeploy_from_a_degraded_host(self, name: str, ends: bool) -> None:
+        """Approve everything that moves one VM, which random rules rarely do."""
+        vm = self.slice.vms.get(name)
+        if vm is None or vm.host is None:
+            return
+        self.change_host(vm.host, operations.degrade, 100)
+        self.operate(VmOperation.REDEPLOY, name)
+        listing = [item for item in self.slice.live_in(vm.group) if name in item.vms]
+        self.approve_events([event.id for item in listing for event in item.events])
+        for item in listing:
+            current = self.slice.maintenance(item.id)
+            if ends and commands.is_work_open(current, self.now, self.policy):
+                self.report(current, current.to_do, fails=False)
+        self.wait(7 * SECOND)
+        self.tick()
+
     def take_announced(self, step: Step) -> None:
         maintenances = [
             fact.announced for fact in step.facts if isinstance(fact, Announced)
@@ -252,6 +269,7 @@ class CommandStateMachine(FleetStateMachine):
         model.check_state(self.slice)
         model.check_audiences(self.slice)
         model.check_withdrawn(self.slice, self.memory)
+        model.check_degraded(self.slice)
 
     def teardown(self) -> None:
         """Run the clock and the driver until everything has ended."""

@@ -199,6 +199,43 @@ def test_a_group_that_holds_up_maintenance_is_named_with_the_way_out(
         assert word not in repr(shown_to_others)
 
 
+def leaving(*, approved: bool = False, cause: Cause = Cause.DEGRADED) -> Maintenance:
+    """Return a redeploy of web-0, which leaves a degraded host."""
+    event = an_event("e-leave", group="web", resources=("web-0",))
+    if approved:
+        event = replace(event, approved_at=NOON)
+    return a_maintenance(
+        "LEAVE",
+        type_=EventType.REDEPLOY,
+        cause=cause,
+        host="host-a" if cause is Cause.DEGRADED else None,
+        events=[event],
+    )
+
+
+def test_a_vm_on_a_degraded_host_can_be_redeployed_without_waiting() -> None:
+    explanation = explained(leaving(), now=NOON + MINUTE)
+    assert "does not wait for other VMs on the degraded host" in text(explanation)
+    assert "`forewarn vm redeploy web-0`" in text(explanation)
+
+
+def test_a_vm_that_is_being_redeployed_is_not_moved_off_its_host_again() -> None:
+    redeploy = replace(
+        leaving(cause=Cause.USER_REDEPLOY),
+        id="RUN",
+        source=EventSource.USER,
+        phase=Phase.STARTED,
+        started_at=NOON,
+        done=("web-0",),
+    )
+    explanation = explained(leaving(approved=True), redeploy)
+    wait = the_wait(explanation, "gate")
+    assert wait.what.startswith("VMs of group web are being redeployed already, by")
+    assert "maintenance RUN" in wait.what
+    assert wait.what.endswith("left the degraded host are not moved again")
+    assert explanation.starts_at_latest is None  # it may never start
+
+
 def test_maintenance_of_the_platform_is_not_held_by_a_group() -> None:
     assert the_wait(explained(due(), running()), "gate").held_by is None
 

@@ -12,7 +12,7 @@ from tests.core.support.builders import (
 )
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Maintenance, Phase, Via
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Via
 from forewarn.core.queries.story import Story, story_of
 
 EVENT = an_event("e0", group="web", resources=("web-0",))
@@ -49,6 +49,13 @@ def test_it_shows_who_announced_what_and_why() -> None:
         "announced by ops: Reboot of host host-a (web-0), not before 2026-01-05"
         " 12:15:00 UTC (Platform, platform); reason: a new kernel"
     ]
+
+
+def test_it_names_vms_that_left_a_degraded_host_on_their_own() -> None:
+    maintenance = replace(ONE, cause=Cause.DEGRADED, left=("web-0",))
+    sentences = a_story(announced(maintenance), one=maintenance).sentences
+    assert "Left the degraded host before this redeploy: web-0." in sentences
+    assert "Left" not in " ".join(a_story(one=replace(ONE, left=("web-0",))).sentences)
 
 
 def test_sightings_appear_in_chronological_order() -> None:

@@ -54,6 +54,7 @@ class FleetStateMachine(RuleBasedStateMachine):
                 assert fact.removed_from == left
             if isinstance(fact, FleetChanged) and fact.by is None:
                 self.remember_deleted(fact)
+                self.remember_moved(fact)
             self.replayed = transitions.apply(self.replayed, fact)
         model.check_step(self.slice, step, self.now, self.memory)
         assert model.same_state(self.replayed, step.slice)
@@ -75,6 +76,15 @@ class FleetStateMachine(RuleBasedStateMachine):
         for group in fact.removed_groups:
             assert not self.replayed.groups[group].declared
             self.memory.last_polls.pop(group, None)
+
+    def remember_moved(self, fact: FleetChanged) -> None:
+        """Record the VMs that a completed redeploy took off a degraded host."""
+        for vm in fact.vms:
+            host = self.replayed.vms[vm.name].host
+            assert host is not None
+            assert vm == replace(self.replayed.vms[vm.name], host=None)
+            assert model.is_redeployed_from(self.replayed, vm.name, host)
+            self.memory.leave(self.replayed, vm.name, host)
 
     def pick(self, number: int) -> Maintenance:
         """Return one of the maintenance operations, the latest for small numbers."""

@@ -271,7 +271,20 @@ def visible_events(slice_: Slice, audience: Audience) -> list[object]:
 
 
 def check_state(slice_: Slice) -> None:
-    """Check that planned operations never run in two update domains of a group."""
+    """Check that no two operations run together that must not.
+
+    Planned ones never run in two update domains of a group, and no VM is moved twice at
+    the same time, once off a degraded host.
+    """
+    patient = [
+        item
+        for item in slice_.maintenances.values()
+        if runs(item) and not item.ignore_gates
+    ]
+    for first in patient:
+        assert not any(
+            is_moving_with(first, second) for second in patient if first is not second
+        )
     planned = [
         maintenance
         for maintenance in slice_.maintenances.values()
@@ -297,6 +310,26 @@ def check_withdrawn(slice_: Slice, memory: CommandHistory) -> None:
                 not set(event.resources) <= left
                 for event in remaining_events(maintenance)
             )
+
+
+def check_degraded(slice_: Slice) -> None:
+    """Check that a VM redeployed off a degraded host is not moved off it again."""
+    maintenances = slice_.maintenances.values()
+    redeploys = [
+        item
+        for item in maintenances
+        if item.phase.value == "COMPLETED"
+        and item.type.value == "Redeploy"
+        and item.cause.value != "host-failure"
+    ]
+    for degraded in maintenances:
+        if degraded.cause.value != "degraded" or degraded.phase.value != "SCHEDULED":
+            continue
+        for item in redeploys:
+            assert item.started_at is not None
+            if item.started_at >= degraded.announced_at:
+                moved = ({*item.vms} - {*item.left}) & {*degraded.vms}
+                assert moved <= {*degraded.left}
 
 
 def remaining_events(maintenance: Maintenance) -> tuple[Event, ...]:
@@ -357,9 +390,13 @@ def is_due(maintenance: Maintenance, now: datetime, memory: CommandHistory) -> b
 def is_held(
     slice_: Slice, one: Maintenance, now: datetime, memory: CommandHistory
 ) -> bool:
-    if not is_planned(one) or one.ignore_gates:
+    if one.ignore_gates:
         return False
     running = [item for item in slice_.maintenances.values() if runs(item)]
+    if any(is_moving_with(item, one) for item in running):
+        return True
+    if not is_planned(one):
+        return False
     due = not_started(slice_, now, memory)
     queue = due[: [item.id for item in due].index(one.id)]
     groups = {item.group for item in remaining_events(one)}
@@ -368,6 +405,40 @@ def is_held(
         and not item.ignore_gates
         and groups & {event.group for event in remaining_events(item)}
         for item in queue
+    )
+
+
+def is_moving_with(running: Maintenance, one: Maintenance) -> bool:
+    """Return whether both move a VM, one of them off a degraded host."""
+    pair = (running, one)
+    return (
+        all(
+            item.type.value == "Redeploy" and item.cause.value != "host-failure"
+            for item in pair
+        )
+        and any(item.cause.value == "degraded" for item in pair)
+        and bool(
+            (set(running.vms) - set(running.left)) & (set(one.vms) - set(one.left))
+        )
+    )
+
+
+def is_redeployed_from(slice_: Slice, vm: str, host: str) -> bool:
+    """Return whether a redeploy took `vm` off `host` after it was degraded."""
+    degraded = [
+        item
+        for item in slice_.maintenances.values()
+        if item.cause.value == "degraded" and item.host == host and vm in item.vms
+    ]
+    return any(
+        item.phase.value == "COMPLETED"
+        and item.type.value == "Redeploy"
+        and vm in item.vms
+        and any(
+            item.started_at is not None and other.announced_at <= item.started_at
+            for other in degraded
+        )
+        for item in slice_.maintenances.values()
     )
 
 

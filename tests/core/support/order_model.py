@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tests.core.support.model import CommandHistory, promised, runs
+from tests.core.support.model import LIVE, CommandHistory, promised, runs
 
 from forewarn.core.fleet import VM, Group
 from forewarn.core.lifecycle.announcements import Order
@@ -19,10 +19,11 @@ def check_host_failure(
         for maintenance in after.maintenances.values()
         if maintenance.id not in existing
     ]
-    assert len(new) <= 1
     assert all(maintenance.host == host for maintenance in new)
     if not has_failed:
+        check_degraded_host(new, before, after, host)
         return
+    assert len(new) <= 1
     on_host = [
         maintenance
         for maintenance in after.maintenances.values()
@@ -43,6 +44,30 @@ def check_host_failure(
     }
     there_now = {vm.name for vm in before.vms.values() if vm.host == host}
     assert {vm for maintenance in new for vm in maintenance.vms} == there_now - notified
+
+
+def check_degraded_host(
+    new: list[Maintenance], before: Slice, after: Slice, host: str
+) -> None:
+    """Check that each audience leaves on its own, and each VM is listed once."""
+    assert all(len(maintenance.events) == 1 for maintenance in new)
+    for maintenance in new:
+        (event,) = maintenance.events
+        isolated = before.groups[event.group].isolated
+        assert len(event.resources) == 1 or not isolated
+    if not new:
+        return
+    listed = [
+        vm
+        for maintenance in after.maintenances.values()
+        if maintenance.host == host
+        and maintenance.cause.value == "degraded"
+        and maintenance.phase.value in LIVE
+        for vm in maintenance.vms
+        if vm not in maintenance.left
+    ]
+    assert len(listed) == len(set(listed))
+    assert {vm.name for vm in after.vms.values() if vm.host == host} <= set(listed)
 
 
 def check_announced(

@@ -8,6 +8,7 @@ by a client that got no response.
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -36,7 +37,9 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Sight
 from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.operations import VmOperation, order_for, order_for_host
 from forewarn.engine.idempotency import IdempotencyKey
+from forewarn.engine.operations import HostResult, Operations
 from forewarn.errors import ForewarnError, Repeated
 from forewarn.ports import Report, Work
 from forewarn.protocol.types import EventSource, EventType
@@ -226,6 +229,8 @@ class RandomHistory:
         thoughts: list[Callable[[], Command]] = [
             self._announce,
             self._announce,
+            self._degrade,
+            self._redeploy,
             self._let_time_pass,
             self._let_time_pass,
             self._change_the_fleet,
@@ -251,6 +256,44 @@ class RandomHistory:
             except Repeated as repeated:
                 return ExpectedFacts(f.Announced, key, int(repeated.answer))
             return ExpectedFacts(f.Announced, key, len(maintenances))
+
+        return command
+
+    def _degrade(self) -> Command:
+        """Report a host as degraded, which each group leaves on its own."""
+        order, key = (
+            order_for_host(self._random.choice([*FLEET.hosts])),
+            next(self._keys),
+        )
+        hours = self._random.choice((1, 2, 10))
+
+        def command(system: System) -> ExpectedFacts:
+            fails_by = None if hours is None else NOON + hours * HOUR
+            once: IdempotencyKey[HostResult] = IdempotencyKey(
+                key=key, digest="", render=lambda result, _: str(len(result.announced))
+            )
+            try:
+                result = Operations(system.engine).degrade(
+                    order, fails_by=fails_by, by=key, once=once
+                )
+            except Repeated as repeated:
+                return ExpectedFacts(f.Announced, key, int(repeated.answer))
+            return ExpectedFacts(f.Announced, key, len(result.announced))
+
+        return command
+
+    def _redeploy(self) -> Command:
+        """Redeploy a VM for its owner; it may leave a degraded host that way."""
+        what, key = VmOperation.REDEPLOY, next(self._keys)
+        order = order_for(what, self._random.choice([*FLEET.vms]))
+
+        def command(system: System) -> ExpectedFacts:
+            once: IdempotencyKey[Sequence[Maintenance]] = IdempotencyKey(
+                key=key, digest="", render=_count
+            )
+            with suppress(Repeated):
+                Operations(system.engine).operate(what, order, by=key, once=once)
+            return ExpectedFacts(f.Announced, key, 1)
 
         return command
 

@@ -10,6 +10,7 @@ from tests.stories.support.rows import (
     DAYS,
     FAILURE,
     MINUTES,
+    REDEPLOY,
     REPAIR,
     SCHEDULED,
     STARTED,
@@ -23,7 +24,6 @@ from tests.stories.support.rows import (
     planned,
     post,
     repost,
-    wait_for_notice,
 )
 
 ON_A = (("web", ["web-0"]), ("db", ["db-0"]), ("lone", ["lone"]))
@@ -40,8 +40,14 @@ WORN = ExpectedMaintenance(
     cause="degraded",
     notice=7 * DAYS,
     description=REPAIR,
-    events=ON_A,
+    events=(("db", ["db-0"]),),
 )
+#: Each group leaves a degraded host on its own.
+LEAVING = {
+    "db": WORN,
+    "lone": replace(WORN, events=(("lone", ["lone"]),)),
+    "web": replace(WORN, events=(("web", ["web-0"]),)),
+}
 DEAD = ExpectedMaintenance(
     type="Reboot",
     host="host-a",
@@ -98,28 +104,88 @@ ROWS = (
         },
         lasts=30,
     ),
-    planned("degraded: seven days", "hosts/host-a/degraded", WORN),
+    Row(
+        name="degraded: seven days",
+        acts=LEAVING,
+        steps=(
+            post("hosts/host-a/degraded", then=dict.fromkeys(LEAVING, SCHEDULED)),
+            Step(do=Advance(seconds=7 * DAYS - 1)),
+            Step(do=Advance(seconds=1), then=dict.fromkeys(LEAVING, STARTED)),
+            Step(do=Advance(seconds=4)),
+            Step(do=Advance(seconds=1), then=dict.fromkeys(LEAVING, COMPLETED)),
+            repost("hosts/host-a/degraded", concerned=[]),
+        ),
+    ),
+    Row(
+        name="degraded, and one group approves",
+        acts=LEAVING,
+        steps=(
+            post("hosts/host-a/degraded", then=dict.fromkeys(LEAVING, SCHEDULED)),
+            Step(do=Approve(act="db", vm="db-1"), then={"db": STARTED}),
+            *last("db"),
+            repost("hosts/host-a/degraded", concerned=["lone", "web"]),
+        ),
+    ),
+    Row(
+        name="degraded, and one owner redeploys",
+        acts={
+            **LEAVING,
+            "own": ExpectedMaintenance(
+                type="Redeploy",
+                source="User",
+                cause="user-redeploy",
+                notice=600,
+                description=REDEPLOY,
+                events=(("web", ["web-0"]),),
+            ),
+        },
+        steps=(
+            post("hosts/host-a/degraded", then=dict.fromkeys(LEAVING, SCHEDULED)),
+            post("vms/web-0/redeploy", then={"own": SCHEDULED}),
+            Step(do=Approve(act="own", vm="web-0"), then={"own": STARTED}),
+            Step(do=Approve(act="web", vm="web-1")),  # it waits for the other one
+            Step(do=Advance(seconds=4)),
+            Step(do=Advance(seconds=1), then={"own": COMPLETED, "web": CANCELED}),
+            repost("hosts/host-a/degraded", concerned=["db", "lone"]),
+        ),
+    ),
     Row(
         name="degraded, and then predicted to fail sooner",
-        acts={"m": WORN, "sooner": replace(WORN, notice=2 * DAYS)},
+        acts={
+            **LEAVING,
+            **{
+                f"{label} sooner": replace(act, notice=2 * DAYS)
+                for label, act in LEAVING.items()
+            },
+        },
         steps=(
-            post("hosts/host-a/degraded", then={"m": SCHEDULED}),
+            post("hosts/host-a/degraded", then=dict.fromkeys(LEAVING, SCHEDULED)),
             Step(do=Advance(seconds=1 * DAYS)),
             post(
                 "hosts/host-a/degraded",
                 FAILS_ON_THE_THIRD_DAY,
-                then={"m": CANCELED, "sooner": SCHEDULED},
+                then={
+                    **dict.fromkeys(LEAVING, CANCELED),
+                    **{f"{label} sooner": SCHEDULED for label in LEAVING},
+                },
             ),
-            *wait_for_notice("sooner", 2 * DAYS),
-            *last("sooner"),
+            Step(do=Advance(seconds=2 * DAYS - 1)),
+            Step(
+                do=Advance(seconds=1),
+                then={f"{label} sooner": STARTED for label in LEAVING},
+            ),
         ),
     ),
     Row(
         name="degraded, and well again",
-        acts={"m": WORN},
+        acts=LEAVING,
         steps=(
-            post("hosts/host-a/degraded", then={"m": SCHEDULED}),
-            repost("hosts/host-a/recovered", concerned=["m"], then={"m": CANCELED}),
+            post("hosts/host-a/degraded", then=dict.fromkeys(LEAVING, SCHEDULED)),
+            repost(
+                "hosts/host-a/recovered",
+                concerned=[*LEAVING],
+                then=dict.fromkeys(LEAVING, CANCELED),
+            ),
         ),
     ),
     immediate(

@@ -200,6 +200,8 @@ def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
     if scheduled:
         yield f"  forewarn events explain {maintenance.id}"
         yield f"  forewarn events approve {maintenance.id}"
+        if maintenance.cause == "degraded":
+            yield from (f"  forewarn vm redeploy {vm}" for vm in maintenance.vms[:1])
     if maintenance.cause in _HOST_CAUSES:
         yield f"  forewarn host recovered {maintenance.host}"
     else:
@@ -226,7 +228,10 @@ def _start(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.not_before is not None and maintenance.not_before <= now:
         return "as soon as the gates are open"
     latest = format_when(maintenance.not_before, now)
-    return f"when all have approved, at the latest {latest}, unless a gate is shut"
+    approval = "all have approved"
+    if maintenance.cause == "degraded" and len(maintenance.events) == 1:
+        approval = f"{maintenance.events[0].group} has approved"
+    return f"when {approval}, at the latest {latest}, unless a gate is shut"
 
 
 def _gate_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:

@@ -57,9 +57,10 @@ _COMMANDS: Mapping[str, _Command] = {
     ),
     "degraded": _Command(
         summary="let VMs leave a host that is predicted to fail",
-        description="Tell that a host is predicted to fail: its VMs are redeployed,"
-        " after seven days\nat the latest, and earlier if they approve it. Said again,"
-        " only an earlier time\nchanges anything.",
+        description="Report that a host is predicted to fail. Its VMs are redeployed"
+        " within seven\ndays. Each group leaves on its own, as soon as it approves or"
+        " redeploys its VMs.\nReported again, an earlier time replaces the events, and"
+        " VMs that have come to\nthe host since get theirs.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),

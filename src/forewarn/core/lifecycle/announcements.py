@@ -1,7 +1,8 @@
 """Announcement: an order becomes maintenance operations and events.
 
 1. One unit of work is one maintenance. A host is one unit. VMs named individually or by
-   group are split by group and update domain.
+   group are split by group and update domain. VMs of a degraded host are split by
+   audience as well, so that each audience decides for itself.
 2. No event ever lists VMs of two update domains, or of two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
 """
@@ -114,8 +115,13 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
         EventType.PREEMPT,
         EventType.TERMINATE,
     )
-    for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one):
-        unit = _by_audience(unit, builder.slice.groups)
+    units = (
+        _by_audience(unit, builder.slice.groups)
+        for unit in _split_into_units(vms, host=order.host, is_one_by_one=is_one_by_one)
+    )
+    if order.cause is Cause.DEGRADED:
+        units = (part for unit in units for part in _by_event(unit))
+    for unit in units:
         maintenance = _maintenance(builder.slice, context, order, unit)
         builder.record(
             Announced(
@@ -189,6 +195,11 @@ def _by_audience(unit: _WorkUnit, groups: Mapping[str, Group]) -> _WorkUnit:
     for vms in unit.events:
         events += [(vm,) for vm in vms] if groups[vms[0].group].isolated else [vms]
     return replace(unit, events=tuple(events))
+
+
+def _by_event(unit: _WorkUnit) -> Iterator[_WorkUnit]:
+    for vms in unit.events:
+        yield replace(unit, events=(vms,))
 
 
 # --- maintenance -------------------------------------------------------------

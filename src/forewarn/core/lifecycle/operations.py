@@ -226,16 +226,27 @@ def degrade(
 ) -> Step:
     """Announce that `vms` must leave a host that is predicted to fail.
 
-    An earlier announcement stays, unless the host is now predicted to fail sooner.
+    Each audience leaves on its own. An earlier announcement stays, unless the host is
+    now predicted to fail sooner; VMs that have none yet get one for the same time.
     """
     builder, now = StepBuilder(slice_, context), context.now
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
     earliest = now + policy.MINIMUM_NOTICE[EventType.REDEPLOY]
     not_before = whole_second(max(latest, earliest))
     announced = [*_live(slice_, order.host, Cause.DEGRADED)]
-    if any(_is_no_later(maintenance, not_before) for maintenance in announced):
-        return builder.finish()
-    _cancel(builder, announced, "announced again, for an earlier time")
+    kept = [item for item in announced if _is_no_later(item, not_before)]
+    for maintenance in kept:  # an earlier prediction still stands
+        not_before = min(not_before, maintenance.not_before)
+    not_before = whole_second(max(not_before, earliest))
+    replaced = [item for item in announced if item not in kept]
+    _cancel(builder, replaced, "announced again, for an earlier time")
+    listed = {
+        vm
+        for maintenance in kept
+        for vm in maintenance.vms
+        if vm not in maintenance.left
+    }
+    vms = [vm for vm in vms if vm.name not in listed]
     if vms:
         order = replace(
             order,

@@ -82,6 +82,14 @@ def is_requested(maintenance: Maintenance) -> bool:
     return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
 
 
+def is_move(maintenance: Maintenance) -> bool:
+    """Whether it moves its VMs to other hosts; a failed host moves none."""
+    return (
+        maintenance.type is EventType.REDEPLOY
+        and maintenance.cause is not Cause.HOST_FAILURE
+    )
+
+
 def is_queued(maintenance: Maintenance) -> bool:
     """Whether it queues behind older, blocked maintenance of its groups."""
     return is_planned(maintenance) and not maintenance.ignore_gates
@@ -120,8 +128,12 @@ def blockers(
     """Yield everything that blocks `maintenance` once it is due."""
     if maintenance.ignore_gates:
         return
+    moves = [*_move_blockers(slice_, maintenance)]
+    yield from moves
     if is_planned(maintenance):
-        yield from _update_domain_blockers(slice_, maintenance)
+        for blocker in _update_domain_blockers(slice_, maintenance):
+            if all(blocker.held_by is not move.held_by for move in moves):
+                yield blocker
     if maintenance.type is EventType.TERMINATE and now < maintenance.not_before:
         yield from _coupling_blockers(slice_, maintenance, now)
     yield from _notice_blockers(slice_, maintenance, now)
@@ -204,6 +216,25 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
         if event.group == group
     }
     return len(domains) == 1 and None not in domains
+
+
+def _move_blockers(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
+    """Yield what moves one of its VMs, if one of the two empties a degraded host."""
+    if not is_move(maintenance):
+        return
+    remaining = {*maintenance.vms} - {*maintenance.left}
+    running = [
+        other
+        for other in slice_.maintenances.values()
+        if other.phase is Phase.STARTED
+        and is_move(other)
+        and Cause.DEGRADED in (maintenance.cause, other.cause)
+        and not remaining.isdisjoint({*other.vms} - {*other.left})
+    ]
+    for group in maintenance.groups:
+        for other in running:
+            if group in other.groups:
+                yield Blocker(kind="move", group=group, held_by=other)
 
 
 def _coupling_blockers(

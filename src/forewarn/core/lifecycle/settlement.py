@@ -6,14 +6,20 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from forewarn.core.fleet import VM, Audience
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.document import views
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
+from forewarn.core.lifecycle.model import (
+    Cause,
+    Maintenance,
+    Phase,
+    Slice,
+    groups_of,
+)
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.transitions import apply
 
@@ -177,6 +183,7 @@ def _complete(builder: StepBuilder) -> bool:
         ):
             builder.record(f.Completed(at=now, maintenance=maintenance.id))
             has_left |= _remove(builder, maintenance)
+            _leave_degraded_hosts(builder, maintenance)
     return has_left
 
 
@@ -196,6 +203,43 @@ def _remove(builder: StepBuilder, maintenance: Maintenance) -> bool:
     builder.record(_removed(builder.now, vms=vms))
     record_leaving(builder, gone)
     return True
+
+
+def _leave_degraded_hosts(builder: StepBuilder, maintenance: Maintenance) -> None:
+    """Record that VMs it has redeployed are no longer on their degraded host.
+
+    Nobody may have reported where they are now, so their host is unknown until then.
+    """
+    moved = [
+        vm
+        for name in maintenance.vms
+        if policy.is_move(maintenance)
+        and name not in maintenance.left
+        and (vm := builder.slice.vms.get(name)) is not None
+        and _is_moved_off(builder.slice, maintenance, vm)
+    ]
+    if not moved:
+        return
+    unplaced = tuple(replace(vm, host=None) for vm in moved)
+    builder.record(f.FleetChanged(at=builder.now, by=None, epoch="", vms=unplaced))
+    record_leaving(builder, (), {(vm.name, vm.host) for vm in moved if vm.host})
+
+
+def _is_moved_off(slice_: Slice, maintenance: Maintenance, vm: VM) -> bool:
+    """Whether completing `maintenance` means that `vm` has left a degraded host.
+
+    A redeploy that started before the host was reported as degraded may be how the VM
+    got there.
+    """
+    started = maintenance.started_at
+    return started is not None and any(
+        degraded.host == vm.host
+        and degraded.announced_at <= started
+        and vm.name in degraded.vms
+        and vm.name not in degraded.left
+        for degraded in (maintenance, *slice_.live_in(vm.group))
+        if degraded.cause is Cause.DEGRADED
+    )
 
 
 def _abandon(builder: StepBuilder) -> None:

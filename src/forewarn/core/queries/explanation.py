@@ -11,7 +11,7 @@ from itertools import chain
 
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.commands import is_retry_left
-from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import Blocker, Rules
 from forewarn.core.outages import time_lost
 from forewarn.core.queries.phrases import (
@@ -22,14 +22,17 @@ from forewarn.core.queries.phrases import (
     name_of,
 )
 from forewarn.core.queries.visibility import shown_maintenance
-from forewarn.formats import format_duration, join_all, join_names
+from forewarn.formats import count, format_duration, join_all, join_names
 
 _UNKNOWN = "When it starts at the latest depends on what comes first."
+
+_HINTS = 3  # the most commands that one sentence lists
 
 _BLOCKED: Mapping[str, Callable[[str], str]] = {
     "update-domain": lambda group: (
         f"group {group} is touched in one update domain at a time, at present by"
     ),
+    "move": lambda group: f"VMs of group {group} are being redeployed already, by",
     "queue": lambda group: (
         f"in group {group} the older comes first, though it is held itself:"
     ),
@@ -202,6 +205,21 @@ def _approval(slice_: Slice, maintenance: Maintenance, event: Event) -> WaitReas
     )
 
 
+def _leaves_alone(maintenance: Maintenance) -> bool:
+    """Whether one group leaves a degraded host, independently of others there."""
+    return maintenance.cause is Cause.DEGRADED and len(maintenance.events) == 1
+
+
+def _early_departure(maintenance: Maintenance) -> str:
+    vms = [vm for vm in maintenance.vms if vm not in maintenance.left]
+    hints = join_all([f"`forewarn vm redeploy {vm}`" for vm in vms[:_HINTS]])
+    more = f", and the same for {count(len(vms) - _HINTS, 'other VM')}"
+    return (
+        "It does not wait for other VMs on the degraded host. A redeploy by the owner"
+        f" replaces it: {hints}{more if len(vms) > _HINTS else ''}."
+    )
+
+
 def _approvers(slice_: Slice, maintenance: Maintenance, event: Event) -> str:
     group = slice_.groups.get(event.group)
     if group is None or not group.isolated:
@@ -240,6 +258,8 @@ def _blocked(
             opened_by=f"{_approvers(slice_, holding, holding.events[0])}, by approving"
             f" that one, or {command_hint('approve', holding.id)}",
         )
+    if blocker.kind == "move":
+        return _held_by_move(wait, maintenance, holding, rules)
     if blocker.kind == "update-domain":
         wait = _held_by_started(wait, holding, rules)
         return _held_by_group(wait, blocker.group, holding, group)
@@ -259,6 +279,17 @@ def _held_by_started(
             f" `forewarn events close {holding.id}`",
         )
     return wait
+
+
+def _held_by_move(
+    wait: WaitReason, maintenance: Maintenance, holding: Maintenance, rules: Rules
+) -> WaitReason:
+    """Name what moves its VMs already; it may have nothing left to do after that."""
+    wait = _held_by_started(wait, holding, rules)
+    if maintenance.cause is not Cause.DEGRADED:
+        return wait
+    what = f"{wait.what}; VMs that have left the degraded host are not moved again"
+    return replace(wait, what=what, opens_at=None)
 
 
 def _held_by_group(
@@ -412,6 +443,8 @@ def _sentences(
         yield _sentence(wait, due, now)
     if maintenance.phase is not Phase.SCHEDULED:
         return
+    if _leaves_alone(maintenance) and not due:
+        yield _early_departure(maintenance)
     if latest is None:
         yield "When it starts at the latest depends on what holds it."
     else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Event, Maintenance
+from forewarn.core.lifecycle.model import Cause, Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
 from forewarn.core.queries.explanation import WaitReason
 from forewarn.core.queries.phrases import fact_text, format_time
@@ -138,6 +138,9 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     if gone:
         away_for = format_duration(gone)
         yield f"The service was away for {away_for} of that, which is not counted."
+    if maintenance.cause is Cause.DEGRADED and maintenance.left:
+        left = join_names(maintenance.left)
+        yield f"Left the degraded host before this redeploy: {left}."
     silent = [event for event in maintenance.events if _is_unapproved(event)]
     if started is not None and not maintenance.at_once and silent:
         groups = join_names([*dict.fromkeys(event.group for event in silent)])

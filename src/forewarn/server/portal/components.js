@@ -75,10 +75,12 @@ export function Standing({ item }) {
 }
 
 /**
- * Return a title such as "Reboot of host-a" or "Freeze of web-0".
+ * Return a title such as "Reboot of host-a" or "Freeze of web-0". Each group leaves a
+ * degraded host on its own, so there the VMs follow: "Redeploy of host-a (web-0)".
  * @param {Maintenance} maintenance
  */
-export function titleOf({ type, host, vms }) {
+export function titleOf({ type, host, vms, cause }) {
+  if (host !== null && cause === "degraded") return `${type} of ${host} (${few(vms)})`;
   return `${type} of ${host ?? few(vms)}`;
 }
 

@@ -137,8 +137,8 @@ def degraded(
     name: str,
     body: m.Degraded | None = None,
 ) -> Response:
-    """Let VMs leave hardware that is predicted to fail: within seven days, or
-    `fails_by`.
+    """Announce that VMs must leave hardware that is predicted to fail: within seven
+    days, or by `fails_by`. Each group and update domain has its own maintenance.
     """
     text = None if body is None else body.fails_by
     order = m.with_details(order_for_host(name), body)

@@ -117,9 +117,10 @@ export const HOST_ACTIONS = {
     label: "Degraded",
     verb: "Tell its VMs",
     effect: (host) =>
-      `${host} is predicted to fail: its VMs are redeployed, after seven days at the ` +
-      "latest, and earlier if they approve it. Said again, only an earlier time " +
-      "changes anything.",
+      `${host} is predicted to fail: its VMs are redeployed within seven days. Each ` +
+      "group leaves on its own, as soon as it approves or redeploys its VMs. Reported " +
+      "again, an earlier time replaces the events, and VMs that have come to the host " +
+      "since get theirs.",
     fields: ["fails_by", "reason"],
   },
   failed: {
