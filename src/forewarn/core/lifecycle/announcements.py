@@ -31,6 +31,11 @@ _CAUSES: Mapping[tuple[EventType, EventSource], Cause] = {
 
 _REPAIR = "Host server is undergoing an emergency repair."
 
+_LIVE_MIGRATION = (
+    "Virtual machine is being paused because of a memory-preserving Live Migration"
+    " operation."
+)
+
 _DESCRIPTIONS: Mapping[Cause, str] = {
     Cause.PLATFORM: "Host server is undergoing maintenance.",
     Cause.DEGRADED: _REPAIR,
@@ -61,8 +66,9 @@ class Order:
     group: str | None = None
     notice: timedelta | None = None  # at most one of notice and not_before is set
     not_before: datetime | None = None
-    duration: int | None = None  # seconds; None for the type's default
-    description: str | None = None  # None for the cause's default
+    duration: int | None = None  # seconds; None for the default
+    description: str | None = None  # None for the default
+    live_migration: bool = False  # a Freeze that moves its VMs to another host
     source: EventSource | None = None  # None for the type's default
     cause: Cause | None = None  # None to derive it from type and source
     reason: str | None = None
@@ -89,6 +95,10 @@ def check_order(order: Order) -> None:
         raise InvalidInput("give notice_seconds or not_before, not both")
     if order.type is EventType.FREEZE and order.source is EventSource.USER:
         raise InvalidInput("a Freeze is never asked for by a user; leave source out")
+    if order.live_migration and order.type is not EventType.FREEZE:
+        raise InvalidInput(
+            f"live_migration is only possible with a Freeze, not a {order.type}"
+        )
     if order.emergency and not (order.reason or "").strip():
         raise InvalidInput("an emergency needs a reason")
     if order.ignore_gates and not order.emergency:
@@ -202,7 +212,6 @@ def _maintenance(
     cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
     minimum = _minimum(slice_, order, unit)
     not_before = _not_before(slice_, order, unit, cause, minimum, now)
-    description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
     return Maintenance(
         id=new_id(),
         type=order.type,
@@ -214,7 +223,7 @@ def _maintenance(
         at_once=not_before is None,
         promised=0 if not_before is None else int(minimum.total_seconds()),
         duration=_duration(order),
-        description=description if order.description is None else order.description,
+        description=_description(order, cause),
         reason=order.reason,
         emergency=order.emergency,
         ignore_gates=order.ignore_gates,
@@ -242,9 +251,19 @@ def _default_source(kind: EventType) -> EventSource:
     return EventSource.USER if terminate else EventSource.PLATFORM
 
 
+def _description(order: Order, cause: Cause) -> str:
+    if order.description is not None:
+        return order.description
+    if order.live_migration:
+        return _LIVE_MIGRATION
+    return _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
+
+
 def _duration(order: Order) -> int:
     if order.duration is not None:
         return order.duration
+    if order.live_migration:
+        return policy.LIVE_MIGRATION_DURATION
     return policy.DEFAULT_DURATION.get(order.type, -1)
 
 

@@ -84,6 +84,9 @@ class HostMaintenance(Timed):
     type: StrictStr | None = Field(
         None, description="Freeze, if absent; Reboot or Redeploy"
     )
+    live_migration: StrictBool | None = Field(
+        None, description="true: a Freeze that moves the VMs to another host"
+    )
     emergency: StrictBool | None = None
     ignore_gates: StrictBool | None = None
 
@@ -102,6 +105,9 @@ class Announcement(Timed):
     host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
     group: StrictStr | None = Field(None, description="all VMs of a group")
     source: StrictStr | None = Field(None, description="Platform or User")
+    live_migration: StrictBool | None = Field(
+        None, description="true: a Freeze that moves the VMs to another host"
+    )
     emergency: StrictBool | None = None
     ignore_gates: StrictBool | None = None
 
@@ -114,6 +120,7 @@ def order_of(body: Announcement) -> Order:
         host=body.host,
         group=body.group,
         source=source_of(body.source),
+        live_migration=bool(body.live_migration),
         emergency=bool(body.emergency),
         ignore_gates=bool(body.ignore_gates),
     )

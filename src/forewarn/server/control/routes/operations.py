@@ -124,6 +124,7 @@ def maintain(
         kind = read_choice(HOST_TYPES, body.type, "type")
     order = replace(
         m.with_times(order_for_host(name, kind), body),
+        live_migration=bool(body and body.live_migration),
         emergency=bool(body and body.emergency),
         ignore_gates=bool(body and body.ignore_gates),
     )
