@@ -12,6 +12,7 @@ from forewarn.core.fleet import (
     GroupKind,
     Host,
     Listening,
+    OperatingSystem,
 )
 from forewarn.core.fleet_file import (
     group_table,
@@ -52,6 +53,7 @@ zone = "2"
 addresses = ["10.0.0.1", "fd00::1"]
 spot = true
 paas = true
+os = "windows"
 tags = { role = "front" }
 size = "large"
 location = "here"
@@ -85,6 +87,7 @@ def test_every_key_is_read() -> None:
             addresses=("10.0.0.1", "fd00::1"),
             spot=True,
             paas=True,
+            os=OperatingSystem.WINDOWS,
             tags={"role": "front"},
             size="large",
             location="here",
@@ -99,6 +102,8 @@ def test_missing_keys_get_defaults() -> None:
     group = read('[[groups]]\nname = "web"\nkind = "scale-set"').groups["web"]
     assert group == Group(name="web", kind=GroupKind.SCALE_SET)
     assert (group.listening, group.isolated) == (Listening.ON_DEMAND, False)
+    vm = read('[[vms]]\nname = "db"').vms["db"]
+    assert vm == VM(name="db", group="db", os=OperatingSystem.LINUX)
 
 
 def test_null_is_the_same_as_absent() -> None:

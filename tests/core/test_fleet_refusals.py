@@ -79,6 +79,7 @@ def test_a_group_needs_a_kind() -> None:
         ("addresses", "10.0.0.1", "a list of addresses"),
         ("spot", "no", "true or false"),
         ("paas", 0, "true or false"),
+        ("os", "Windows", 'one of "linux", "windows"'),
         ("tags", ["a"], "a table of text"),
         ("size", 4, "text"),
         ("location", [], "text"),

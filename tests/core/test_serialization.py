@@ -8,7 +8,15 @@ from typing import get_args
 import pytest
 from tests.core.support.builders import NOON, a_group, a_maintenance, a_vm, an_event
 
-from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind, Host, Listening
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    Group,
+    GroupKind,
+    Host,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Phase, Via
 from forewarn.core.lifecycle.policy import Rules
@@ -27,6 +35,7 @@ FULL_VM = VM(
     addresses=("10.0.0.1", "fd00::1"),
     spot=True,
     paas=True,
+    os=OperatingSystem.WINDOWS,
     tags={"role": "db", "größe": "ü"},
     size="large",
     location="here",

@@ -52,6 +52,18 @@ class AutoApproval(StrEnum):
     USER_REDEPLOY = "user-redeploy"
 
 
+class OperatingSystem(StrEnum):
+    """The operating system of a VM."""
+
+    LINUX = "linux"
+    WINDOWS = "windows"
+
+    @property
+    def azure_name(self) -> str:
+        """The spelling in Azure's `osType`."""
+        return self.value.capitalize()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VM:
     """One virtual machine; the protocol calls it a resource."""
@@ -65,6 +77,7 @@ class VM:
     addresses: tuple[str, ...] = ()
     spot: bool = False
     paas: bool = False
+    os: OperatingSystem = OperatingSystem.LINUX
     tags: Mapping[str, str] = field(default_factory=dict)
     size: str | None = None
     location: str | None = None

@@ -30,6 +30,7 @@ from forewarn.core.fleet import (
     GroupKind,
     Host,
     Listening,
+    OperatingSystem,
     fold_name,
 )
 from forewarn.errors import InvalidInput
@@ -97,6 +98,7 @@ VM_KEYS: Readers = {
     "addresses": list_of(_read_ip, "a list of addresses"),
     "spot": read_flag,
     "paas": read_flag,
+    "os": one_of(*OperatingSystem, is_exact=True),
     "tags": _read_tags,
     "size": read_text,
     "location": read_text,

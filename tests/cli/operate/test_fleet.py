@@ -39,7 +39,7 @@ web    availability-set  terminate notice 300 s,    listening, asked 3m ago  2
 
 VM     GROUP  HOST    UPDATE DOMAIN  ADDRESSES          SETTINGS
 db-0   db-0   host-a
-lone   lone
+lone   lone                                             windows
 web-0  web            0                                 spot
 web-1  web            1              10.0.0.1, fe80::1
 """
@@ -175,7 +175,7 @@ def serve_fleet(service: Service, *limited: Json) -> None:
     )
     vms = [
         a_vm("db-0", host="host-a"),
-        a_vm("lone", zone="1"),
+        a_vm("lone", zone="1", os="windows"),
         a_vm("web-0", group="web", update_domain=0, spot=True, tags=awkward),
         a_vm("web-1", group="web", update_domain=1, addresses=["10.0.0.1", "fe80::1"]),
     ]
@@ -213,7 +213,7 @@ def test_export_omits_defaults(service: Service, run: Cli) -> None:
     serve_fleet(service)
     text = run("fleet export")
     assert text.startswith('[[hosts]]\nname = "host-a"\n\n[[hosts]]\n')
-    assert '[[vms]]\nname = "lone"\nzone = "1"\n' in text
+    assert '[[vms]]\nname = "lone"\nzone = "1"\nos = "windows"\n\n' in text
     groups = [group["name"] for group in tomllib.loads(text)["groups"]]
     assert groups == ["db-0", "web"]
 

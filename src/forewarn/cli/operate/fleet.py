@@ -52,7 +52,8 @@ _DISABLED_AFTER = timedelta(hours=24)
 
 #: Keys of a group that only the service sets.
 _READ_ONLY = frozenset({"listening_since", "last_request"})
-_LISTENING = "on-demand"  # the default
+#: Default values that are neither absent, false nor empty.
+_DEFAULTS: Mapping[str, str] = {"listening": "on-demand", "os": "linux"}
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -230,8 +231,15 @@ def _vm_row(vm: JsonObject) -> tuple[str, ...]:
         vm.text("host") or "",
         vm.text("update_domain") or "",
         ", ".join(vm.names("addresses")),
-        ", ".join(flag for flag in ("spot", "paas") if vm.plain.get(flag)),
+        ", ".join(_vm_settings(vm)),
     )
+
+
+def _vm_settings(vm: JsonObject) -> Iterator[str]:
+    yield from (flag for flag in ("spot", "paas") if vm.plain.get(flag))
+    os = vm.text("os")
+    if os and not _is_default("os", os):
+        yield os
 
 
 # --- export ------------------------------------------------------------------
@@ -277,8 +285,8 @@ def _explicit(table: Table) -> dict[str, object]:
 
 
 def _is_default(key: str, value: object) -> bool:
-    if key == "listening":
-        return value == _LISTENING
+    if key in _DEFAULTS:
+        return value == _DEFAULTS[key]
     return value is None or value is False or value == [] or value == {}
 
 

@@ -153,6 +153,7 @@ def _properties(vm: VM, in_progress: Maintenance | None) -> Json:
     return {
         **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
         **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
+        "storageProfile": {"osDisk": {"osType": vm.os.azure_name}},
         "provisioningState": _provisioning(in_progress),
     }
 

@@ -22,7 +22,13 @@ from pydantic import (
 
 from forewarn.configfile.values import read_choice
 from forewarn.core.faults import FaultKind, FaultOn
-from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
+from forewarn.core.fleet import (
+    NAME,
+    AutoApproval,
+    GroupKind,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import PossibleCommand
 from forewarn.core.lifecycle.facts import Fact, Sight
@@ -297,6 +303,7 @@ class VmView(View):
     addresses: list[IPv4Address | IPv6Address]
     spot: bool
     paas: bool
+    os: OperatingSystem
     tags: dict[str, _Text]
     size: _Text | None
     location: _Text | None
