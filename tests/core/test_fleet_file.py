@@ -1,12 +1,14 @@
 """Fleet file: parsing, refusals with their location, and writing it back."""
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
@@ -42,6 +44,7 @@ listening = "always"
 terminate_notice_seconds = 600
 auto_approve = ["user-reboot", "user-redeploy"]
 isolated = true
+eviction_policy = "deallocate"
 
 [[vms]]
 name = "web-0"
@@ -52,6 +55,7 @@ fault_domain = 1
 zone = "2"
 addresses = ["10.0.0.1", "fd00::1"]
 spot = true
+eviction_policy = "delete"
 paas = true
 os = "windows"
 tags = { role = "front" }
@@ -74,6 +78,7 @@ def test_every_key_is_read() -> None:
             terminate_notice=600,
             auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
             isolated=True,
+            eviction_policy=EvictionPolicy.DEALLOCATE,
         )
     }
     assert fleet.vms == {
@@ -86,6 +91,7 @@ def test_every_key_is_read() -> None:
             zone="2",
             addresses=("10.0.0.1", "fd00::1"),
             spot=True,
+            eviction_policy=EvictionPolicy.DELETE,
             paas=True,
             os=OperatingSystem.WINDOWS,
             tags={"role": "front"},
@@ -281,7 +287,12 @@ def test_the_service_s_own_keys_of_a_group_are_accepted_and_ignored() -> None:
     assert read_group(table, "place") == read(WHOLE).groups["web"]
 
 
+def test_the_table_of_a_deallocated_vm_is_read_without_that() -> None:
+    vm = VM(name="vm0", group="vm0", spot=True, deallocated=True)
+    assert read_vm(vm_table(vm), "VM vm0") == replace(vm, deallocated=False)
+
+
 def test_a_table_contains_every_key_of_the_file() -> None:
     table = vm_table(VM(name="vm0", group="vm0"))
-    assert set(table) == set(tomllib.loads(WHOLE)["vms"][0])
+    assert set(table) == {*tomllib.loads(WHOLE)["vms"][0], "deallocated"}
     assert table["host"] is None

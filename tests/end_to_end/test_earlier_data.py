@@ -21,7 +21,10 @@ EARLIER = Path(__file__).parents[1] / "golden" / "earlier"
 RESPONSES: dict[str, Any] = json.loads((EARLIER / "responses.json").read_text())
 
 #: Fields that responses have had only since then, with the values of earlier data.
-ADDED: dict[str, dict[str, object]] = {"vms": {"os": "linux"}}
+ADDED: dict[str, dict[str, object]] = {
+    "groups": {"eviction_policy": None},
+    "vms": {"os": "linux", "eviction_policy": None, "deallocated": False},
+}
 
 
 @pytest.fixture

@@ -62,7 +62,16 @@ class FleetStateMachine(RuleBasedStateMachine):
         self.is_sound = True
 
     def remember_deleted(self, fact: FleetChanged) -> None:
-        """Record the VMs and groups that the service removed on its own."""
+        """Record the VMs and groups that the service removed or deallocated."""
+        for changed in fact.vms:
+            assert changed.deallocated
+            assert any(
+                maintenance.phase is Phase.COMPLETED
+                and maintenance.deallocates
+                and changed.name in maintenance.vms
+                for maintenance in self.replayed.maintenances.values()
+            )
+            self.memory.leave(self.replayed, changed.name)
         for vm in fact.removed_vms:
             maintenances = self.replayed.maintenances.values()
             assert any(

@@ -216,6 +216,7 @@ def test_scale_set_has_a_capacity_a_profile_and_a_policy(
             "singlePlacementGroup": True,
             "virtualMachineProfile": {
                 "priority": "Spot",
+                "evictionPolicy": "Delete",
                 "scheduledEventsProfile": {
                     "terminateNotificationProfile": {
                         "notBeforeTimeout": "PT5M30S",

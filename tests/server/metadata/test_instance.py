@@ -1,12 +1,20 @@
 """Instance metadata: /metadata/instance and /metadata/versions."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.server.support.handlers import HandlerHarness, a_harness
 
-from forewarn.core.fleet import VM, Group, GroupKind, Listening, OperatingSystem
+from forewarn.core.fleet import (
+    VM,
+    EvictionPolicy,
+    Group,
+    GroupKind,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 
 FULL = VM(
@@ -104,6 +112,28 @@ def test_os_of_the_fleet_file_is_the_os_type_of_vm_and_disk(
     compute = tree(address)["compute"]
     disk = compute["storageProfile"]["osDisk"]
     assert (compute["osType"], disk["osType"]) == (shown, shown)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_group", "shown"),
+    [
+        (None, None, "Delete"),
+        (None, EvictionPolicy.DEALLOCATE, "Deallocate"),
+        (EvictionPolicy.DELETE, EvictionPolicy.DEALLOCATE, "Delete"),
+        (EvictionPolicy.DEALLOCATE, None, "Deallocate"),
+    ],
+)
+def test_eviction_policy_of_a_spot_vm_is_shown(
+    own: EvictionPolicy | None, of_group: EvictionPolicy | None, shown: str
+) -> None:
+    plane = a_harness(
+        vms=(replace(FULL, eviction_policy=own),),
+        groups=(replace(SET, eviction_policy=of_group),),
+    )
+    path = "/metadata/instance/compute/evictionPolicy"
+    query = "api-version=2021-02-01&format=text"
+    response = plane.request(f"{path}?{query}", address="10.0.0.1")
+    assert response.body.decode() == shown
 
 
 @pytest.mark.parametrize("key", ["tagsList", "publicKeys"])

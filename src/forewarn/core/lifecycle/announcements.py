@@ -4,6 +4,8 @@
    group are split by group and update domain.
 2. No event ever lists VMs of two update domains, or of two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
+4. A deallocated VM runs nowhere: maintenance of its host or group does not affect it,
+   and none can be announced for it by name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +13,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from forewarn.core.fleet import VM, AutoApproval, Group, natural_order
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    EvictionPolicy,
+    Group,
+    eviction_policy_of,
+    natural_order,
+)
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
 from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
-from forewarn.errors import InvalidInput, TooSoon
+from forewarn.errors import Conflict, InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
@@ -112,8 +121,23 @@ def check_order(order: Order) -> None:
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
     """Announce `order` for `vms`, the VMs that it names."""
     builder = StepBuilder(slice_, context)
-    announce_into(builder, order, vms)
+    for vm in vms:
+        if vm.deallocated and order.vms:
+            raise deallocated(vm)
+    announce_into(builder, order, running(vms))
     return builder.finish()
+
+
+def running(vms: Sequence[VM]) -> Sequence[VM]:
+    """Return those of `vms` that are not deallocated."""
+    return [vm for vm in vms if not vm.deallocated]
+
+
+def deallocated(vm: VM) -> Conflict:
+    """Return the refusal of maintenance that `vm` would have to run for."""
+    return Conflict(
+        f"{vm.name} is deallocated; start it first: `forewarn vm start {vm.name}`"
+    )
 
 
 def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None:
@@ -212,6 +236,7 @@ def _maintenance(
     cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
     minimum = _minimum(slice_, order, unit)
     not_before = _not_before(slice_, order, unit, cause, minimum, now)
+    eviction = _eviction_policy(slice_, order, unit)
     return Maintenance(
         id=new_id(),
         type=order.type,
@@ -229,9 +254,23 @@ def _maintenance(
         ignore_gates=order.ignore_gates,
         announced_at=now,
         announced_by=context.by,
-        removes=order.removes,
+        removes=order.removes or eviction is EvictionPolicy.DELETE,
+        deallocates=eviction is EvictionPolicy.DEALLOCATE,
         events=tuple(_event(slice_, new_id(), vms, now) for vms in unit.events),
     )
+
+
+def _eviction_policy(
+    slice_: Slice, order: Order, unit: _WorkUnit
+) -> EvictionPolicy | None:
+    """Return what becomes of the VM of a Preempt; None if it just stays.
+
+    It is decided now: what is announced keeps its meaning if the fleet file changes.
+    """
+    if order.type is not EventType.PREEMPT:
+        return None
+    ((vm,),) = unit.events
+    return eviction_policy_of(vm, slice_.groups[vm.group])
 
 
 def _event(slice_: Slice, event_id: str, vms: Sequence[VM], now: datetime) -> Event:

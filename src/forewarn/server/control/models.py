@@ -25,6 +25,7 @@ from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.fleet import (
     NAME,
     AutoApproval,
+    EvictionPolicy,
     GroupKind,
     Listening,
     OperatingSystem,
@@ -286,6 +287,7 @@ class GroupView(View):
     listening: Listening
     terminate_notice_seconds: Annotated[int, Field(ge=300, le=900)] | None
     auto_approve: list[AutoApproval]
+    eviction_policy: EvictionPolicy | None
     isolated: bool
     listening_since: datetime | None
     last_request: datetime | None
@@ -302,6 +304,7 @@ class VmView(View):
     zone: _Text | None
     addresses: list[IPv4Address | IPv6Address]
     spot: bool
+    eviction_policy: EvictionPolicy | None
     paas: bool
     os: OperatingSystem
     tags: dict[str, _Text]
@@ -310,6 +313,7 @@ class VmView(View):
     resource_group: _Text | None
     subscription: _Text | None
     vm_id: _Text | None
+    deallocated: bool
 
 
 class _NamesView(View):
@@ -341,6 +345,7 @@ class _MappedVmsView(View):
     host: list[_Count | None]
     update_domain: list[_Count | None]
     spot: list[bool]
+    deallocated: list[bool]
     asked: list[datetime | None]
 
 

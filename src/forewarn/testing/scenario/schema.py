@@ -7,6 +7,7 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import (
     NEW_NAME,
     AutoApproval,
+    EvictionPolicy,
     GroupKind,
     Listening,
     OperatingSystem,
@@ -29,6 +30,7 @@ _BY_KEY: Mapping[str, Schema] = {
     "terminate_notice_seconds": {"type": "integer", "minimum": 300, "maximum": 900},
     "auto_approve": {"type": "array", "items": {"enum": [*AutoApproval]}},
     "addresses": {"type": "array", "items": {"type": "string"}},
+    "eviction_policy": {"enum": [*EvictionPolicy]},
     "os": {"enum": [*OperatingSystem]},
     "tags": {"type": "object", "additionalProperties": _TEXT},
 }
