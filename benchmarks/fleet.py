@@ -20,7 +20,8 @@ class GroupShape:
 #: A hundred VMs; larger fleets repeat these groups.
 _SHAPES = (
     *[GroupShape(kind="availability-set", size=10, update_domains=5)] * 4,
-    *[GroupShape(kind="scale-set", size=15, vm_settings="spot = true\n")] * 2,
+    # Not spot VMs: those leave the fleet when they are preempted.
+    *[GroupShape(kind="scale-set", size=15)] * 2,
     GroupShape(
         kind="cloud-service", size=10, update_domains=2, vm_settings="paas = true\n"
     ),

@@ -196,6 +196,5 @@ def test_a_preempt_has_30_seconds_of_notice_and_can_be_approved(
     vm.approve(event)
     assert vm.statuses == ["Started", "Scheduled"]
     clock.advance(30)
-    assert [e["Resources"] for e in vm.events() if e["EventStatus"] == "Started"] == [
-        [peer.name]
-    ]
+    started = [e["Resources"] for e in peer.events() if e["EventStatus"] == "Started"]
+    assert started == [[peer.name]]

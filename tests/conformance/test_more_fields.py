@@ -12,11 +12,14 @@ MAINTENANCE = "Host server is undergoing maintenance."
 REPAIR = "Host server is undergoing an emergency repair."
 RESTART = "Virtual machine is going to be restarted as requested by authorized user."
 REDEPLOY = "Virtual machine is going to be redeployed as requested by authorized user."
+LIVE_MIGRATION = (
+    "Virtual machine is being paused because of a memory-preserving Live Migration"
+    " operation."
+)
 KNOWN = {
     MAINTENANCE,
     "Host Server infrastructure is undergoing maintenance.",
-    "Virtual machine is being paused because of a memory-preserving Live Migration"
-    " operation.",
+    LIVE_MIGRATION,
     RESTART,
     REDEPLOY,
     REPAIR,
@@ -119,6 +122,14 @@ def test_a_user_initiated_event_is_described_as_such(
     fleet: TemporaryFleet, type: str, text: str
 ) -> None:
     assert of_user(fleet, type).event()["Description"] == text
+
+
+@fact("5.8h")
+def test_a_live_migration_has_its_own_description_and_duration(
+    fleet: TemporaryFleet,
+) -> None:
+    event = announced(fleet, "Freeze", live_migration=True).event()
+    assert (event["Description"], event["DurationInSeconds"]) == (LIVE_MIGRATION, 5)
 
 
 # --- EventSource -------------------------------------------------------------

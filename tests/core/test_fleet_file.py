@@ -1,17 +1,20 @@
 """Fleet file: parsing, refusals with their location, and writing it back."""
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
     Host,
     Listening,
+    OperatingSystem,
 )
 from forewarn.core.fleet_file import (
     group_table,
@@ -41,6 +44,7 @@ listening = "always"
 terminate_notice_seconds = 600
 auto_approve = ["user-reboot", "user-redeploy"]
 isolated = true
+eviction_policy = "deallocate"
 
 [[vms]]
 name = "web-0"
@@ -51,7 +55,9 @@ fault_domain = 1
 zone = "2"
 addresses = ["10.0.0.1", "fd00::1"]
 spot = true
+eviction_policy = "delete"
 paas = true
+os = "windows"
 tags = { role = "front" }
 size = "large"
 location = "here"
@@ -72,6 +78,7 @@ def test_every_key_is_read() -> None:
             terminate_notice=600,
             auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
             isolated=True,
+            eviction_policy=EvictionPolicy.DEALLOCATE,
         )
     }
     assert fleet.vms == {
@@ -84,7 +91,9 @@ def test_every_key_is_read() -> None:
             zone="2",
             addresses=("10.0.0.1", "fd00::1"),
             spot=True,
+            eviction_policy=EvictionPolicy.DELETE,
             paas=True,
+            os=OperatingSystem.WINDOWS,
             tags={"role": "front"},
             size="large",
             location="here",
@@ -99,6 +108,8 @@ def test_missing_keys_get_defaults() -> None:
     group = read('[[groups]]\nname = "web"\nkind = "scale-set"').groups["web"]
     assert group == Group(name="web", kind=GroupKind.SCALE_SET)
     assert (group.listening, group.isolated) == (Listening.ON_DEMAND, False)
+    vm = read('[[vms]]\nname = "db"').vms["db"]
+    assert vm == VM(name="db", group="db", os=OperatingSystem.LINUX)
 
 
 def test_null_is_the_same_as_absent() -> None:
@@ -276,7 +287,12 @@ def test_the_service_s_own_keys_of_a_group_are_accepted_and_ignored() -> None:
     assert read_group(table, "place") == read(WHOLE).groups["web"]
 
 
+def test_the_table_of_a_deallocated_vm_is_read_without_that() -> None:
+    vm = VM(name="vm0", group="vm0", spot=True, deallocated=True)
+    assert read_vm(vm_table(vm), "VM vm0") == replace(vm, deallocated=False)
+
+
 def test_a_table_contains_every_key_of_the_file() -> None:
     table = vm_table(VM(name="vm0", group="vm0"))
-    assert set(table) == set(tomllib.loads(WHOLE)["vms"][0])
+    assert set(table) == {*tomllib.loads(WHOLE)["vms"][0], "deallocated"}
     assert table["host"] is None

@@ -79,6 +79,8 @@ def test_a_group_needs_a_kind() -> None:
         ("addresses", "10.0.0.1", "a list of addresses"),
         ("spot", "no", "true or false"),
         ("paas", 0, "true or false"),
+        ("eviction_policy", "keep", 'one of "delete", "deallocate"'),
+        ("os", "Windows", 'one of "linux", "windows"'),
         ("tags", ["a"], "a table of text"),
         ("size", 4, "text"),
         ("location", [], "text"),
@@ -93,6 +95,17 @@ def test_a_bad_vm_value_is_refused_with_the_expected_one(
     with pytest.raises(InvalidInput) as refused:
         read_vm({"name": "v", key: value}, "VM v")
     assert str(refused.value).startswith(f"VM v: {key}: expected {expected}")
+
+
+@pytest.mark.parametrize("spot", [{}, {"spot": False}])
+def test_only_a_spot_vm_has_an_eviction_policy(spot: dict[str, bool]) -> None:
+    with pytest.raises(InvalidInput, match=r"VM v: .*only for spot VMs"):
+        read_vm({"name": "v", "eviction_policy": "delete", **spot}, "VM v")
+
+
+def test_deallocated_is_no_key_of_a_group() -> None:
+    with pytest.raises(InvalidInput, match="deallocated"):
+        read_group({"name": "g", "kind": "scale-set", "deallocated": True}, "group g")
 
 
 def test_a_bad_tag_is_refused_with_its_name() -> None:

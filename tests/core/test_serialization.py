@@ -8,7 +8,16 @@ from typing import get_args
 import pytest
 from tests.core.support.builders import NOON, a_group, a_maintenance, a_vm, an_event
 
-from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind, Host, Listening
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    EvictionPolicy,
+    Group,
+    GroupKind,
+    Host,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Phase, Via
 from forewarn.core.lifecycle.policy import Rules
@@ -26,7 +35,10 @@ FULL_VM = VM(
     zone="1",
     addresses=("10.0.0.1", "fd00::1"),
     spot=True,
+    eviction_policy=EvictionPolicy.DEALLOCATE,
+    deallocated=True,
     paas=True,
+    os=OperatingSystem.WINDOWS,
     tags={"role": "db", "größe": "ü"},
     size="large",
     location="here",
@@ -42,6 +54,7 @@ FULL_GROUP = Group(
     terminate_notice=300,
     auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
     isolated=True,
+    eviction_policy=EvictionPolicy.DELETE,
     declared=False,
     listening_since=NOON,
     last_request=NOON + timedelta(microseconds=1),

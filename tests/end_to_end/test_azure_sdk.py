@@ -59,6 +59,7 @@ group = "pool"
 name = "spare_0"
 group = "spare"
 spot = true
+eviction_policy = "deallocate"
 [[vms]]
 name = "lone"
 """
@@ -126,11 +127,23 @@ def test_a_deletion_is_over_when_the_vm_is_gone(
 
 
 @pytest.mark.full
-def test_a_spot_vm_is_evicted(sdk: Sdk, service: RunningService) -> None:
-    sdk.compute.virtual_machines.simulate_eviction("rg", "spare_0")
+def test_a_spot_vm_is_evicted_and_started(sdk: Sdk, service: RunningService) -> None:
+    machines = sdk.compute.virtual_machines
+    assert machines.get("rg", "spare_0").eviction_policy == "Deallocate"
+    machines.simulate_eviction("rg", "spare_0")
     (event,) = service.document("spare_0")["Events"]
     assert event["EventType"] == "Preempt"
     approve_all(service, "spare_0")
+    service.advance(60)
+    assert power_of(sdk) == "PowerState/deallocated"
+    assert wait_for(machines.begin_start("rg", "spare_0")) is None
+    assert power_of(sdk) == "PowerState/running"
+
+
+def power_of(sdk: Sdk) -> str | None:
+    view = sdk.compute.virtual_machines.instance_view("rg", "spare_0")
+    assert view.statuses is not None
+    return view.statuses[1].code
 
 
 @pytest.mark.full

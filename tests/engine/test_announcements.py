@@ -72,7 +72,7 @@ def test_an_empty_host_is_refused(system: System) -> None:
     system.fleets.put_vm(system.fleet().vms["lone"], by="ops")
     for name in ("web-1", "db-1"):
         system.fleets.remove_vm(name, by="ops")
-    with pytest.raises(InvalidInput, match="host-b has no VMs"):
+    with pytest.raises(InvalidInput, match="host-b has no running VMs"):
         system.announce(a_reboot(host="host-b"))
 
 

@@ -37,7 +37,7 @@ _EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "retry": ("WorkRetried",),
 }
 #: Commands whose response may list no maintenance, or some of earlier commands.
-_UNNAMED = ("degraded", "failed", "recovered", "remove-vm")
+_UNNAMED = ("degraded", "failed", "recovered", "remove-vm", "start")
 #: Statuses of polls: none, a document, and refusals for a while.
 _POLLED = (0, 200, 304, 429, 503)
 _FIRST = ("Freeze", "Reboot", "Redeploy")

@@ -183,8 +183,9 @@ class Operator:
 
     def _operate(self) -> Command:
         name = self._random.choice(self._world.machines).name
-        kind = self._random.choice(("restart", "redeploy", "reimage", "evict"))
-        body = {"description": self._token}
+        kinds = ("restart", "redeploy", "reimage", "evict", "start")
+        kind = self._random.choice(kinds)
+        body = {"description": self._token} if kind != "start" else None
         return Command(kind=kind, target=name, path=f"/v1/vms/{name}/{kind}", body=body)
 
     def _on_host(self) -> Command:

@@ -23,7 +23,7 @@ def facts_of(harness: ServiceHarness) -> list[object]:
 
 @pytest.mark.parametrize(
     "path",
-    [f"vms/nobody/{what}" for what in VM_ROUTES]
+    [f"vms/nobody/{what}" for what in (*VM_ROUTES, "start")]
     + [f"hosts/nobody/{what}" for what in HOST_ROUTES],
 )
 def test_an_operation_on_an_unknown_vm_or_host_gets_404(

@@ -52,6 +52,32 @@ class AutoApproval(StrEnum):
     USER_REDEPLOY = "user-redeploy"
 
 
+class EvictionPolicy(StrEnum):
+    """What becomes of a spot VM when its Preempt completes."""
+
+    #: It leaves the fleet.
+    DELETE = "delete"
+    #: It stays in the fleet, deallocated, until it is started again.
+    DEALLOCATE = "deallocate"
+
+    @property
+    def azure_name(self) -> str:
+        """The spelling in Azure's `evictionPolicy`."""
+        return self.value.capitalize()
+
+
+class OperatingSystem(StrEnum):
+    """The operating system of a VM."""
+
+    LINUX = "linux"
+    WINDOWS = "windows"
+
+    @property
+    def azure_name(self) -> str:
+        """The spelling in Azure's `osType`."""
+        return self.value.capitalize()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VM:
     """One virtual machine; the protocol calls it a resource."""
@@ -64,7 +90,10 @@ class VM:
     zone: str | None = None
     addresses: tuple[str, ...] = ()
     spot: bool = False
+    eviction_policy: EvictionPolicy | None = None  # None for that of its group
+    deallocated: bool = False  # evicted, and not started since; runs on no host
     paas: bool = False
+    os: OperatingSystem = OperatingSystem.LINUX
     tags: Mapping[str, str] = field(default_factory=dict)
     size: str | None = None
     location: str | None = None
@@ -82,6 +111,7 @@ class Group:
     listening: Listening = Listening.ON_DEMAND
     terminate_notice: int | None = None  # seconds; None if it gets no terminate notice
     auto_approve: tuple[AutoApproval, ...] = ()
+    eviction_policy: EvictionPolicy | None = None  # of its spot VMs; None for delete
     isolated: bool = False  # each VM sees only its own events
     declared: bool = True  # False if created for a VM without a group
     listening_since: datetime | None = None  # None if it never sent a request
@@ -124,6 +154,13 @@ class Fleet:
     hosts: Mapping[str, Host] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     vms: Mapping[str, VM] = field(default_factory=dict)
+
+
+def eviction_policy_of(vm: VM, group: Group) -> EvictionPolicy | None:
+    """Return the policy of `vm`, or else of its group; None if it is not a spot VM."""
+    if not vm.spot:
+        return None
+    return vm.eviction_policy or group.eviction_policy or EvictionPolicy.DELETE
 
 
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:

@@ -25,11 +25,13 @@ from forewarn.core.fleet import (
     NEW_NAME,
     VM,
     AutoApproval,
+    EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
     Host,
     Listening,
+    OperatingSystem,
     fold_name,
 )
 from forewarn.errors import InvalidInput
@@ -74,6 +76,8 @@ def _read_tags(value: object) -> dict[str, str]:
 
 Readers = Mapping[str, Reader[Any]]
 
+_read_eviction_policy = one_of(*EvictionPolicy, is_exact=True)
+
 HOST_KEYS: Readers = {"name": read_name}
 
 GROUP_KEYS: Readers = {
@@ -84,6 +88,7 @@ GROUP_KEYS: Readers = {
     "auto_approve": list_of(
         one_of(*AutoApproval, is_exact=True), "a list of user operations"
     ),
+    "eviction_policy": _read_eviction_policy,
     "isolated": read_flag,
 }
 
@@ -96,7 +101,9 @@ VM_KEYS: Readers = {
     "zone": read_text,
     "addresses": list_of(_read_ip, "a list of addresses"),
     "spot": read_flag,
+    "eviction_policy": _read_eviction_policy,
     "paas": read_flag,
+    "os": one_of(*OperatingSystem, is_exact=True),
     "tags": _read_tags,
     "size": read_text,
     "location": read_text,
@@ -107,9 +114,12 @@ VM_KEYS: Readers = {
 
 _TABLES = ("hosts", "groups", "vms")
 
-#: Keys of a group that only the service sets. They are accepted and ignored, so that
-#: the output of the API can be applied again.
-READ_ONLY = frozenset({"listening_since", "last_request"})
+_READ_ONLY_IN_GROUPS = frozenset({"listening_since", "last_request"})
+_READ_ONLY_IN_VMS = frozenset({"deallocated"})
+
+#: Keys that only the service sets. They are accepted and ignored, so that the output
+#: of the API can be applied again.
+READ_ONLY = _READ_ONLY_IN_GROUPS | _READ_ONLY_IN_VMS
 
 
 def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
@@ -127,6 +137,12 @@ def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
     return values
 
 
+def _without(names: frozenset[str], table: object) -> object:
+    if not isinstance(table, dict):
+        return table
+    return {name: table[name] for name in table if name not in names}
+
+
 def read_host(table: object, place: str) -> Host:
     """Parse one host."""
     with at(place):
@@ -135,10 +151,8 @@ def read_host(table: object, place: str) -> Host:
 
 def read_group(table: object, place: str) -> Group:
     """Parse one group."""
-    if isinstance(table, dict):
-        table = {name: table[name] for name in table if name not in READ_ONLY}
     with at(place):
-        values = _read(table, GROUP_KEYS, "kind")
+        values = _read(_without(_READ_ONLY_IN_GROUPS, table), GROUP_KEYS, "kind")
     notice = values.pop("terminate_notice_seconds", None)
     return Group(**values, terminate_notice=notice)
 
@@ -146,7 +160,9 @@ def read_group(table: object, place: str) -> Group:
 def read_vm(table: object, place: str) -> VM:
     """Parse one VM; the group defaults to one with the VM's own name."""
     with at(place):
-        values = _read(table, VM_KEYS)
+        values = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
+        if "eviction_policy" in values and not values.get("spot"):
+            raise InvalidInput("eviction_policy is only for spot VMs; add spot = true")
     return VM(**{"group": values["name"], **values})
 
 
@@ -278,11 +294,17 @@ def group_table(group: Group) -> dict[str, object]:
         "listening": group.listening.value,
         "terminate_notice_seconds": group.terminate_notice,
         "auto_approve": [operation.value for operation in group.auto_approve],
+        "eviction_policy": group.eviction_policy,
         "isolated": group.isolated,
     }
 
 
 def vm_table(vm: VM) -> dict[str, object]:
-    """Convert `vm` to a table with the keys of the fleet file."""
+    """Convert `vm` to a table with the keys of the fleet file, and `deallocated`."""
     table: dict[str, object] = {name: getattr(vm, name) for name in VM_KEYS}
-    return {**table, "addresses": list(vm.addresses), "tags": dict(vm.tags)}
+    return {
+        **table,
+        "addresses": list(vm.addresses),
+        "tags": dict(vm.tags),
+        "deallocated": vm.deallocated,
+    }

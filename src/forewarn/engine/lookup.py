@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forewarn.core.fleet import VM, fold_name
-from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.announcements import Order, running
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import is_move
 from forewarn.errors import InvalidInput, NotFound
@@ -54,12 +54,12 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
     """Find the VMs that `order` names; return it with names as declared."""
     if order.host is not None:
         host, vms = find_host(snapshot, order.host)
-        return replace(order, host=host), _not_empty(vms, f"host {host}")
+        return replace(order, host=host), _not_empty(running(vms), f"host {host}")
     if order.group is not None:
         part = snapshot.part_of_fleet(groups=[order.group])
         group = declared_name(order.group, part.groups, "group")
         vms = [vm for vm in part.vms.values() if vm.group == group]
-        return replace(order, group=group), _not_empty(vms, f"group {group}")
+        return replace(order, group=group), _not_empty(running(vms), f"group {group}")
     named = {vm.name: vm for vm in (find_vm(snapshot, name) for name in order.vms)}
     return order, [*named.values()]
 
@@ -89,7 +89,7 @@ def declared_name(name: str, names: Iterable[str], noun: str) -> str:
 
 def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
     if not vms:
-        raise InvalidInput(f"{what} has no VMs; there is nobody to tell")
+        raise InvalidInput(f"{what} has no running VMs; there is nobody to notify")
     return vms
 
 
@@ -99,7 +99,12 @@ def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
         vm
         for maintenance in slice_.maintenances.values()
         if maintenance.phase is Phase.STARTED
-        and (maintenance.removes or maintenance.left or is_move(maintenance))
+        and (
+            maintenance.removes
+            or maintenance.deallocates
+            or maintenance.left
+            or is_move(maintenance)
+        )
         for vm in maintenance.vms
     }
     if not names:

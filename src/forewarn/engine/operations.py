@@ -107,6 +107,33 @@ class Operations:
             raise
         return maintenances
 
+    def start(
+        self,
+        names: Sequence[str],
+        *,
+        by: str,
+        group: str | None = None,
+        once: IdempotencyKey[Sequence[VM]] | None = None,
+    ) -> Sequence[VM]:
+        """Record that deallocated VMs run again; return all of them as they are then.
+
+        If a `group` requests it, VMs of other groups are not found.
+        """
+        engine, rank = self._engine, command_rank(group)
+        with engine.writing(by, once, rank=rank) as (transaction, context):
+            vms = [find_vm(transaction, name, group=group) for name in names]
+            own = {vm.name: vm for vm in vms}
+            step = engine.decide(
+                transaction,
+                context,
+                {vm.group for vm in vms},
+                partial(operations.start, vms=[*own.values()]),
+                lambda slice_: replace(slice_, vms={**slice_.vms, **own}),
+            )
+            after = [step.slice.vms.get(vm.name, vm) for vm in vms]
+            keep_receipt(transaction, once, after, context.now)
+        return after
+
     def maintain(
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:

@@ -55,7 +55,7 @@ test("a VM is silent with its group, and unheard if only others poll", () => {
 test("the label of a square describes all it shows", () => {
   const silent = "db-0, group db-0, no update domain, on host-a, silent";
   assert.equal(vmLabel(index, 3), silent);
-  const spot = "batch_1, group batch, update domain 2, no host, spot";
+  const spot = "batch_1, group batch, update domain 2, no host, spot, deallocated";
   assert.equal(vmLabel(index, 5), spot);
 });
 

@@ -7,14 +7,14 @@ export const NOON = "2026-11-16T12:00:00Z";
 const HOSTS = ["host-a", "host-b", "host-c"];
 const GROUPS = ["web", "db-0", "batch", "nobody"];
 
-/** Name, group, host, update domain, spot, last request. */
+/** Name, group, host, update domain, spot, last request, deallocated. */
 const VMS = [
   ["web-0", 0, 0, 0, false, "2026-11-16T11:59:00Z"],
   ["web-1", 0, 1, 1, false, "2026-11-15T11:59:00Z"],
   ["web-2", 0, 0, 1, false, null],
   ["db-0", 1, 0, null, false, null],
   ["batch_0", 2, 1, null, true, "2026-11-16T11:59:00Z"],
-  ["batch_1", 2, null, 2, true, "2026-11-16T11:59:00Z"],
+  ["batch_1", 2, null, 2, true, "2026-11-16T11:59:00Z", true],
 ];
 
 /**
@@ -42,6 +42,7 @@ export function aFleet() {
       host: column(2),
       update_domain: column(3),
       spot: column(4),
+      deallocated: VMS.map((vm) => vm[6] === true),
       asked: column(5),
     },
   };
@@ -72,6 +73,7 @@ export function aLargeFleet(size, hosts) {
       host: numbers.map((at) => at % hosts),
       update_domain: numbers.map((at) => at % 5),
       spot: numbers.map(() => false),
+      deallocated: numbers.map(() => false),
       asked: numbers.map(() => null),
     },
   };

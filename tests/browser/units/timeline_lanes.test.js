@@ -117,6 +117,7 @@ test("the host of each VM is read from the fleet map", () => {
       host: [1, null, 0],
       update_domain: [null, null, null],
       spot: [false, false, false],
+      deallocated: [false, false, false],
       asked: [null, null, null],
     },
   };

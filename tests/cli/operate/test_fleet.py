@@ -35,12 +35,14 @@ db-0   standalone                                   always                   1
 lone   standalone                                   silent                   1
 web    availability-set  terminate notice 300 s,    listening, asked 3m ago  2
                          approves user-reboot,
-                         isolated
+                         isolated,
+                         eviction: deallocate
 
 VM     GROUP  HOST    UPDATE DOMAIN  ADDRESSES          SETTINGS
 db-0   db-0   host-a
-lone   lone
-web-0  web            0                                 spot
+lone   lone                                             windows
+web-0  web            0                                 spot, eviction: delete,
+                                                        deallocated
 web-1  web            1              10.0.0.1, fe80::1
 """
 
@@ -170,13 +172,22 @@ def serve_fleet(service: Service, *limited: Json) -> None:
         terminate_notice_seconds=300,
         auto_approve=["user-reboot"],
         isolated=True,
+        eviction_policy="deallocate",
         listening_since="2026-01-01T11:00:00Z",
         last_request="2026-01-01T11:57:00Z",
     )
     vms = [
         a_vm("db-0", host="host-a"),
-        a_vm("lone", zone="1"),
-        a_vm("web-0", group="web", update_domain=0, spot=True, tags=awkward),
+        a_vm("lone", zone="1", os="windows"),
+        a_vm(
+            "web-0",
+            group="web",
+            update_domain=0,
+            spot=True,
+            eviction_policy="delete",
+            deallocated=True,
+            tags=awkward,
+        ),
         a_vm("web-1", group="web", update_domain=1, addresses=["10.0.0.1", "fe80::1"]),
     ]
     groups = [a_group("db-0", listening="always"), a_group("lone"), web]
@@ -213,7 +224,7 @@ def test_export_omits_defaults(service: Service, run: Cli) -> None:
     serve_fleet(service)
     text = run("fleet export")
     assert text.startswith('[[hosts]]\nname = "host-a"\n\n[[hosts]]\n')
-    assert '[[vms]]\nname = "lone"\nzone = "1"\n' in text
+    assert '[[vms]]\nname = "lone"\nzone = "1"\nos = "windows"\n\n' in text
     groups = [group["name"] for group in tomllib.loads(text)["groups"]]
     assert groups == ["db-0", "web"]
 
@@ -223,6 +234,7 @@ def test_export_describes_the_same_fleet(service: Service, run: Cli) -> None:
     shown = read_fleet(json.loads(run("fleet show --json")))
     exported = read_fleet(tomllib.loads(run("fleet export")))
     assert exported.vms == shown.vms
+    assert "deallocated" not in run("fleet export")
     assert exported.hosts == shown.hosts
     assert {name: group.kind for name, group in exported.groups.items()} == {
         name: group.kind for name, group in shown.groups.items()

@@ -134,13 +134,15 @@ def test_every_option_of_a_maintenance_reaches_the_service(
     respond_with_maintenance(service, "maintain", status=201)
     run(
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
-        " --description text --reason why --emergency --ignore-gates --json"
+        " --description text --live-migration --reason why --emergency --ignore-gates"
+        " --json"
     )
     assert service.only("POST").body == {
         "type": "Redeploy",
         "notice_seconds": 300,
         "duration_seconds": 3600,
         "description": "text",
+        "live_migration": True,
         "reason": "why",
         "emergency": True,
         "ignore_gates": True,

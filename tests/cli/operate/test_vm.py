@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.cli.support.command_line import Cli
-from tests.cli.support.samples import M1, Json, a_group, a_maintenance, an_event
+from tests.cli.support.samples import M1, Json, a_group, a_maintenance, a_vm, an_event
 from tests.cli.support.service import Service
 
 
@@ -133,6 +133,42 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
     service.respond("GET", "/v1/groups/web", a_group("web"))
     shown = lines_of(run("vm delete web-0"))
     assert "web-0 leaves the fleet when that is done" in shown
+
+
+@pytest.mark.parametrize(
+    ("own", "of_group", "said"),
+    [
+        (None, None, "web-0 leaves the fleet when that is done"),
+        ("delete", "deallocate", "web-0 leaves the fleet when that is done"),
+        (None, "deallocate", "web-0 stays in the fleet, deallocated"),
+        ("deallocate", None, "`forewarn vm start web-0` marks it as running again"),
+    ],
+)
+def test_eviction_reports_what_becomes_of_the_vm(
+    service: Service, own: str | None, of_group: str | None, said: str, run: Cli
+) -> None:
+    respond_with_maintenance(service, "evict", type="Preempt")
+    vm = a_vm("web-0", group="web", eviction_policy=own)
+    service.respond("GET", "/v1/vms/web-0", vm)
+    service.respond("GET", "/v1/groups/web", a_group("web", eviction_policy=of_group))
+    assert said in " ".join(" ".join(lines_of(run("vm evict web-0"))).split())
+
+
+def test_evicted_vm_may_be_gone_before_the_output_is_complete(
+    service: Service, run: Cli
+) -> None:
+    respond_with_maintenance(service, "evict", type="Preempt")
+    service.refuse("GET", "/v1/vms/web-0", 404, "there is no VM web-0")
+    service.respond("GET", "/v1/groups/web", a_group("web"))
+    shown = lines_of(run("vm evict web-0"))
+    assert "web-0 leaves the fleet when that is done" in [
+        line.strip() for line in shown
+    ]
+
+
+def test_start_reports_that_the_vm_runs(service: Service, run: Cli) -> None:
+    service.respond("POST", "/v1/vms/web-0/start", a_vm("web-0"))
+    assert run("vm start web-0") == "web-0 is running\n"
 
 
 def test_vm_and_group_may_be_gone_before_the_output_is_complete(

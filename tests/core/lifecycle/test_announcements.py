@@ -196,7 +196,34 @@ def test_an_emergency_is_described_as_a_repair() -> None:
     assert maintenance.description == "Host server is undergoing an emergency repair."
 
 
+@pytest.mark.parametrize("emergency", [False, True])
+def test_a_live_migration_has_azures_description_and_duration(emergency: bool) -> None:
+    order = an_order(
+        EventType.FREEZE, live_migration=True, emergency=emergency, reason="a disk"
+    )
+    maintenance = the_one(announce(order))
+    assert (maintenance.description, maintenance.duration) == (
+        "Virtual machine is being paused because of a memory-preserving Live Migration"
+        " operation.",
+        5,
+    )
+
+
+def test_given_values_override_those_of_a_live_migration() -> None:
+    order = an_order(
+        EventType.FREEZE, live_migration=True, duration=0, description="moving"
+    )
+    maintenance = the_one(announce(order))
+    assert (maintenance.description, maintenance.duration) == ("moving", 0)
+
+
 # --- refusals ----------------------------------------------------------------
+
+
+def test_only_a_freeze_can_be_a_live_migration() -> None:
+    order = an_order(EventType.REDEPLOY, live_migration=True)
+    with pytest.raises(InvalidInput, match="only possible with a Freeze"):
+        announce(order)
 
 
 @pytest.mark.parametrize(

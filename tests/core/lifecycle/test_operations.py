@@ -147,7 +147,6 @@ def test_a_spot_vm_is_evicted_with_thirty_seconds_notice() -> None:
         EventSource.PLATFORM,
     )
     assert maintenance.not_before == NOON + 30 * SECOND
-    assert not maintenance.removes
 
 
 def test_only_spot_vms_are_evicted() -> None:

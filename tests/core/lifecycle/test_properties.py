@@ -71,7 +71,14 @@ class CommandStateMachine(FleetStateMachine):
         if not vms:
             return
         before = self.slice
-        step = announcements.announce(before, self.context, order, vms)
+        is_refused = bool(order.vms) and any(vm.deallocated for vm in vms)
+        try:
+            step = announcements.announce(before, self.context, order, vms)
+        except Conflict:
+            assert is_refused
+            return
+        assert not is_refused
+        vms = [vm for vm in vms if not vm.deallocated]
         maintenances = [
             fact.announced for fact in step.facts if isinstance(fact, Announced)
         ]
@@ -86,8 +93,10 @@ class CommandStateMachine(FleetStateMachine):
         if vm is None:
             return
         order = operations.order_for(operation, name)
-        refused = (operation == "evict" and not vm.spot) or model.is_repeated(
-            self.slice, operation.value, name
+        refused = (
+            (operation == "evict" and not vm.spot)
+            or (operation != "delete" and vm.deallocated)
+            or model.is_repeated(self.slice, operation.value, name)
         )
         try:
             step = operations.operate(self.slice, self.context, operation, order, [vm])
@@ -96,6 +105,13 @@ class CommandStateMachine(FleetStateMachine):
             return
         assert not refused
         self.take_announced(step)
+
+    @rule(names=st.lists(vm_names, max_size=3, unique=True))
+    def start(self, names: list[str]) -> None:
+        vms = [self.slice.vms[name] for name in names if name in self.slice.vms]
+        step = operations.start(self.slice, self.context, vms)
+        assert not any(step.slice.vms[vm.name].deallocated for vm in vms)
+        self.take(step)
 
     @rule(
         host=host_names,

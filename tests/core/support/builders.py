@@ -7,6 +7,7 @@ from itertools import count
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    EvictionPolicy,
     Group,
     GroupKind,
     Host,
@@ -53,6 +54,8 @@ def a_vm(
     update_domain: int | None = 0,
     paas: bool = False,
     spot: bool = False,
+    eviction_policy: EvictionPolicy | None = None,
+    deallocated: bool = False,
     tags: dict[str, str] | None = None,
 ) -> VM:
     return VM(
@@ -62,6 +65,8 @@ def a_vm(
         update_domain=update_domain,
         paas=paas,
         spot=spot,
+        eviction_policy=eviction_policy,
+        deallocated=deallocated,
         tags=tags or {},
     )
 
@@ -74,6 +79,7 @@ def a_group(
     terminate_notice: int | None = None,
     auto_approve: tuple[AutoApproval, ...] = (),
     isolated: bool = False,
+    eviction_policy: EvictionPolicy | None = None,
     last_request: datetime | None = None,
 ) -> Group:
     return Group(
@@ -83,6 +89,7 @@ def a_group(
         terminate_notice=terminate_notice,
         auto_approve=auto_approve,
         isolated=isolated,
+        eviction_policy=eviction_policy,
         listening_since=last_request,
         last_request=last_request,
     )
@@ -217,6 +224,7 @@ def an_order(
     not_before: datetime | None = None,
     duration: int | None = None,
     description: str | None = None,
+    live_migration: bool = False,
     source: EventSource | None = None,
     reason: str | None = None,
     emergency: bool = False,
@@ -234,6 +242,7 @@ def an_order(
         not_before=not_before,
         duration=duration,
         description=description,
+        live_migration=live_migration,
         source=source,
         reason=reason,
         emergency=emergency,

@@ -63,7 +63,15 @@ class FleetStateMachine(RuleBasedStateMachine):
         self.is_sound = True
 
     def remember_deleted(self, fact: FleetChanged) -> None:
-        """Record the VMs and groups that the service removed on its own."""
+        """Record the VMs and groups that the service removed or deallocated."""
+        for changed in (vm for vm in fact.vms if vm.deallocated):
+            assert any(
+                maintenance.phase is Phase.COMPLETED
+                and maintenance.deallocates
+                and changed.name in maintenance.vms
+                for maintenance in self.replayed.maintenances.values()
+            )
+            self.memory.leave(self.replayed, changed.name)
         for vm in fact.removed_vms:
             maintenances = self.replayed.maintenances.values()
             assert any(
@@ -79,7 +87,7 @@ class FleetStateMachine(RuleBasedStateMachine):
 
     def remember_moved(self, fact: FleetChanged) -> None:
         """Record the VMs that a completed redeploy took off a degraded host."""
-        for vm in fact.vms:
+        for vm in (vm for vm in fact.vms if not vm.deallocated):
             host = self.replayed.vms[vm.name].host
             assert host is not None
             assert vm == replace(self.replayed.vms[vm.name], host=None)

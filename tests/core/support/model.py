@@ -172,7 +172,10 @@ def is_repeated(slice_: Slice, operation: str, vm: str) -> bool:
         and vm not in maintenance.left
     ]
     if operation == "delete":
-        return any(maintenance.removes for maintenance in live)
+        return any(
+            maintenance.removes and maintenance.type.value == "Terminate"
+            for maintenance in live
+        )
     if operation == "evict":
         return any(maintenance.cause.value == "eviction" for maintenance in live)
     return any(

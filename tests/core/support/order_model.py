@@ -42,7 +42,9 @@ def check_host_failure(
         for vm in maintenance.vms
         if vm not in maintenance.left
     }
-    there_now = {vm.name for vm in before.vms.values() if vm.host == host}
+    there_now = {
+        vm.name for vm in before.vms.values() if vm.host == host and not vm.deallocated
+    }
     assert {vm for maintenance in new for vm in maintenance.vms} == there_now - notified
 
 

@@ -6,6 +6,7 @@ from tests.core.support.builders import SECOND
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
@@ -24,7 +25,13 @@ VMS = (
     VM(name="db-1", group="db", host="host-b", update_domain=1),
     VM(name="spot-0", group="spot", host="host-a", spot=True),
     VM(name="spot-1", group="spot", host="host-a", update_domain=0, spot=True),
-    VM(name="spot-2", group="spot", spot=True),
+    VM(
+        name="spot-2",
+        group="spot",
+        host="host-b",
+        spot=True,
+        eviction_policy=EvictionPolicy.DEALLOCATE,
+    ),
     VM(name="lone", group="lone", host="host-b"),
 )
 

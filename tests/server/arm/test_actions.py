@@ -59,6 +59,55 @@ def test_eviction_is_announced_and_returns_204_without_operation(
     assert announced(service)[-1:] == [("Preempt", "eviction", ["pool_1"])]
 
 
+def power_of(service: RunningService, vm: str) -> tuple[str, str]:
+    """Return the codes of the provisioning state and the power state."""
+    statuses = read_resource(service, f"{VMS}/{vm}/instanceView")["statuses"]
+    provisioning, power = (status["code"] for status in statuses)
+    return provisioning, power
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"{VMS}/pool_1/start", None),
+        (f"{MEMBER}/1/start", None),
+        (f"{SETS}/pool/start", {"instanceIds": ["1"]}),
+        (f"{SETS}/pool/START", None),
+    ],
+)
+def test_deallocated_vm_is_shown_as_such_until_it_is_started(
+    service: RunningService, path: str, body: object
+) -> None:
+    put = {"group": "pool", "spot": True, "eviction_policy": "deallocate"}
+    service.request("PUT", "/v1/vms/pool_1", put)
+    vm = read_resource(service, f"{VMS}/pool_1")
+    assert vm["properties"]["evictionPolicy"] == "Deallocate"
+    arm(service, "POST", f"{VMS}/pool_1/simulateEviction")
+    service.advance(30)
+    assert power_of(service, "pool_1") == (
+        "ProvisioningState/updating",
+        "PowerState/deallocated",
+    )
+    service.advance(5)
+    assert power_of(service, "pool_1") == (
+        "ProvisioningState/succeeded",
+        "PowerState/deallocated",
+    )
+    refused = arm(service, "POST", f"{VMS}/pool_1/restart")
+    assert error_of(refused) == (409, "OperationNotAllowed")
+    assert "pool_1 is deallocated" in refused.json["error"]["message"]
+    started = arm(service, "POST", path, body)
+    assert (started.status, started.body) == (200, b"")
+    assert power_of(service, "pool_1")[1] == "PowerState/running"
+
+
+def test_scale_set_shows_its_eviction_policy(service: RunningService) -> None:
+    settings = {"kind": "scale-set", "eviction_policy": "deallocate"}
+    service.request("PUT", "/v1/groups/pool", settings)
+    profile = read_resource(service, f"{SETS}/pool")["properties"]
+    assert profile["virtualMachineProfile"]["evictionPolicy"] == "Deallocate"
+
+
 def test_second_restart_of_a_vm_gets_409_and_names_the_first(
     service: RunningService,
 ) -> None:

@@ -45,6 +45,7 @@ def test_vm_has_all_properties_of_the_fleet_file(arm_service: RunningService) ->
         "properties": {
             "vmId": "8d1c0ba2-5d16-4a20-b2d3-6f1c2b6f1e11",
             "hardwareProfile": {"vmSize": "Standard_D2s_v5"},
+            "storageProfile": {"osDisk": {"osType": "Windows"}},
             "provisioningState": "Succeeded",
             "availabilitySet": {"id": f"{ID}/availabilitySets/web"},
             "priority": "Regular",
@@ -60,6 +61,7 @@ def test_vm_without_a_resource_group_takes_it_from_the_path(
     assert view["id"] == f"{path}/virtualMachines/lone"
     assert view["location"] == "global"
     assert view["properties"] == {
+        "storageProfile": {"osDisk": {"osType": "Linux"}},
         "provisioningState": "Succeeded",
         "priority": "Regular",
         "scheduledEventsPolicy": {
@@ -72,6 +74,7 @@ def test_vm_without_a_resource_group_takes_it_from_the_path(
 def test_scale_set_vm_is_also_a_vm(arm_service: RunningService) -> None:
     properties = read_resource(arm_service, f"{VMS}/pool_1")["properties"]
     assert properties == {
+        "storageProfile": {"osDisk": {"osType": "Linux"}},
         "provisioningState": "Succeeded",
         "virtualMachineScaleSet": {"id": f"{ID}/virtualMachineScaleSets/pool"},
         "priority": "Spot",
@@ -213,6 +216,7 @@ def test_scale_set_has_a_capacity_a_profile_and_a_policy(
             "singlePlacementGroup": True,
             "virtualMachineProfile": {
                 "priority": "Spot",
+                "evictionPolicy": "Delete",
                 "scheduledEventsProfile": {
                     "terminateNotificationProfile": {
                         "notBeforeTimeout": "PT5M30S",

@@ -142,6 +142,22 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
     assert "?" not in str(preview["explained"])
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/maintenances", {"type": "Freeze", "vms": ["web-0"]}),
+        ("/v1/hosts/host-a/maintain", {}),
+    ],
+)
+def test_a_freeze_is_announced_as_a_live_migration(
+    noon: RunningService, path: str, body: dict[str, object]
+) -> None:
+    announced = noon.request("POST", path, {**body, "live_migration": True}).json
+    (maintenance,) = announced["maintenances"]
+    assert "memory-preserving Live Migration" in maintenance["description"]
+    assert maintenance["duration_seconds"] == 5
+
+
 # --- refusals ----------------------------------------------------------------
 
 

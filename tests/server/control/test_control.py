@@ -17,6 +17,7 @@ PATHS = {
     "/v1/vms/{name}/reimage": {"post"},
     "/v1/vms/{name}/evict": {"post"},
     "/v1/vms/{name}/delete": {"post"},
+    "/v1/vms/{name}/start": {"post"},
     "/v1/groups": {"get"},
     "/v1/groups/{name}": {"get", "put", "delete"},
     "/v1/hosts": {"get"},

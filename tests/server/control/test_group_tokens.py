@@ -25,6 +25,7 @@ FOR_GROUPS = {
     ("POST", "/v1/vms/{name}/reimage"),
     ("POST", "/v1/vms/{name}/evict"),
     ("POST", "/v1/vms/{name}/delete"),
+    ("POST", "/v1/vms/{name}/start"),
     ("GET", "/v1/groups"),
     ("GET", "/v1/groups/{name}"),
     ("GET", "/v1/hosts"),

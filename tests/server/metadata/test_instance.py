@@ -1,12 +1,20 @@
 """Instance metadata: /metadata/instance and /metadata/versions."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.server.support.handlers import HandlerHarness, a_harness
 
-from forewarn.core.fleet import VM, Group, GroupKind, Listening
+from forewarn.core.fleet import (
+    VM,
+    EvictionPolicy,
+    Group,
+    GroupKind,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 
 FULL = VM(
@@ -18,6 +26,7 @@ FULL = VM(
     zone="3",
     addresses=("10.0.0.1", "10.0.0.2", "fd00::1"),
     spot=True,
+    os=OperatingSystem.WINDOWS,
     tags={"role": "web", "tier": "1"},
     size="Standard_D2s_v5",
     location="westeurope",
@@ -72,6 +81,7 @@ TOLD = {
     "tags": "role:web;tier:1",
     "tagsList": [{"name": "role", "value": "web"}, {"name": "tier", "value": "1"}],
     "azEnvironment": "AzurePublicCloud",
+    "osType": "Windows",
     "provider": "Microsoft.Compute",
 }
 
@@ -81,7 +91,7 @@ def test_instance_shows_what_the_fleet_defines(key: str) -> None:
     assert tree()["compute"][key] == TOLD[key]
 
 
-SAID_OF_ALL = ("azEnvironment", "name", "osProfile", "provider")
+SAID_OF_ALL = ("azEnvironment", "name", "osProfile", "osType", "provider")
 SAID_OF_LONE = ("platformFaultDomain", "platformUpdateDomain")
 
 
@@ -89,7 +99,41 @@ def test_unknown_values_are_empty() -> None:
     compute = tree("10.0.0.9", "2025-04-07")["compute"]
     for name in (*SAID_OF_ALL, *SAID_OF_LONE):
         del compute[name]
+    del compute["storageProfile"]["osDisk"]["osType"]
     assert set(scalars(compute)) == {""}
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"), [("10.0.0.1", "Windows"), ("10.0.0.9", "Linux")]
+)
+def test_os_of_the_fleet_file_is_the_os_type_of_vm_and_disk(
+    address: str, shown: str
+) -> None:
+    compute = tree(address)["compute"]
+    disk = compute["storageProfile"]["osDisk"]
+    assert (compute["osType"], disk["osType"]) == (shown, shown)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_group", "shown"),
+    [
+        (None, None, "Delete"),
+        (None, EvictionPolicy.DEALLOCATE, "Deallocate"),
+        (EvictionPolicy.DELETE, EvictionPolicy.DEALLOCATE, "Delete"),
+        (EvictionPolicy.DEALLOCATE, None, "Deallocate"),
+    ],
+)
+def test_eviction_policy_of_a_spot_vm_is_shown(
+    own: EvictionPolicy | None, of_group: EvictionPolicy | None, shown: str
+) -> None:
+    plane = a_harness(
+        vms=(replace(FULL, eviction_policy=own),),
+        groups=(replace(SET, eviction_policy=of_group),),
+    )
+    path = "/metadata/instance/compute/evictionPolicy"
+    query = "api-version=2021-02-01&format=text"
+    response = plane.request(f"{path}?{query}", address="10.0.0.1")
+    assert response.body.decode() == shown
 
 
 @pytest.mark.parametrize("key", ["tagsList", "publicKeys"])

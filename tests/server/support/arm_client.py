@@ -46,6 +46,7 @@ resource_group = "RG"
 subscription = "{SUBSCRIPTION}"
 vm_id = "8d1c0ba2-5d16-4a20-b2d3-6f1c2b6f1e11"
 zone = "2"
+os = "windows"
 tags = {{ role = "web" }}
 [[vms]]
 name = "web-1"

@@ -98,7 +98,15 @@ ROWS = (
         {"source": "platform"},
     ),
     planned(
-        "a spot VM is evicted, and stays in the fleet", "vms/pool_1/evict", EVICTED
+        "a spot VM is evicted, and leaves the fleet",
+        "vms/pool_1/evict",
+        EVICTED,
+        gone=["pool_1"],
+    ),
+    planned(
+        "a spot VM is evicted, and stays in the fleet deallocated",
+        "vms/pool_2/evict",
+        replace(EVICTED, events=[("pool", ["pool_2"])]),
     ),
     planned(
         "a VM is deleted from a scale set with terminate notice",

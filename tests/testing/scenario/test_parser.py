@@ -94,6 +94,12 @@ def test_an_announcement_is_an_order() -> None:
     )
 
 
+def test_a_freeze_may_be_a_live_migration() -> None:
+    step = step_of('{announce = "Freeze", host = "host-a", live_migration = true}')
+    assert isinstance(step, s.AnnounceStep)
+    assert step.order.live_migration
+
+
 def test_an_emergency_needs_no_notice() -> None:
     step = step_of(
         '{announce = "Reboot", host = "host-a", notice = "1m", emergency = true,'

@@ -36,6 +36,7 @@ zone = "1"
 addresses = ["10.0.0.1"]
 spot = true
 paas = false
+os = "windows"
 tags = { role = "web" }
 size = "small"
 location = "here"

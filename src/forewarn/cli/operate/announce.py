@@ -54,6 +54,12 @@ DURATION = Option(
     help="how long the VMs will be away, such as 9s",
 )
 DESCRIPTION = Option(flag="--description", metavar="TEXT", help="what the VMs are told")
+LIVE_MIGRATION = Option(
+    flag="--live-migration",
+    switch=True,
+    help="for a freeze that moves the VMs to another host: use Azure's description and"
+    " a duration of 5s",
+)
 REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
 
 EMERGENCY = (
@@ -84,6 +90,7 @@ _TARGETS = (
 _DETAILS = (
     DURATION,
     DESCRIPTION,
+    LIVE_MIGRATION,
     source_option("who causes it: platform, unless it is a terminate"),
     REASON,
     *EMERGENCY,
@@ -105,6 +112,7 @@ _KEYS: Mapping[str, str] = {
     "fails_by": "fails_by",
     "duration": "duration_seconds",
     "description": "description",
+    "live_migration": "live_migration",
     "source": "source",
     "reason": "reason",
     "emergency": "emergency",

@@ -50,9 +50,10 @@ _VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
 #: Without a request for so long, Scheduled Events is disabled for a group.
 _DISABLED_AFTER = timedelta(hours=24)
 
-#: Keys of a group that only the service sets.
-_READ_ONLY = frozenset({"listening_since", "last_request"})
-_LISTENING = "on-demand"  # the default
+#: Keys that only the service sets.
+_READ_ONLY = frozenset({"listening_since", "last_request", "deallocated"})
+#: Default values that are neither absent, false nor empty.
+_DEFAULTS: Mapping[str, str] = {"listening": "on-demand", "os": "linux"}
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -211,6 +212,7 @@ def _settings(group: JsonObject) -> list[str]:
     settings = [] if notice is None else [f"terminate notice {notice} s"]
     settings += [f"approves {text}" for text in group.names("auto_approve")]
     settings += ["isolated"] if group.plain.get("isolated") else []
+    settings += _eviction(group)
     return [unbroken(text) for text in settings]
 
 
@@ -230,8 +232,24 @@ def _vm_row(vm: JsonObject) -> tuple[str, ...]:
         vm.text("host") or "",
         vm.text("update_domain") or "",
         ", ".join(vm.names("addresses")),
-        ", ".join(flag for flag in ("spot", "paas") if vm.plain.get(flag)),
+        ", ".join(_vm_settings(vm)),
     )
+
+
+def _vm_settings(vm: JsonObject) -> Iterator[str]:
+    yield from (flag for flag in ("spot", "paas") if vm.plain.get(flag))
+    yield from _eviction(vm)
+    os = vm.text("os")
+    if os and not _is_default("os", os):
+        yield os
+    if vm.plain.get("deallocated"):
+        yield "deallocated"
+
+
+def _eviction(table: JsonObject) -> Iterator[str]:
+    policy = table.text("eviction_policy")
+    if policy is not None:
+        yield unbroken(f"eviction: {policy}")
 
 
 # --- export ------------------------------------------------------------------
@@ -277,8 +295,8 @@ def _explicit(table: Table) -> dict[str, object]:
 
 
 def _is_default(key: str, value: object) -> bool:
-    if key == "listening":
-        return value == _LISTENING
+    if key in _DEFAULTS:
+        return value == _DEFAULTS[key]
     return value is None or value is False or value == [] or value == {}
 
 

@@ -51,6 +51,7 @@ _COMMANDS: Mapping[str, _Command] = {
             _TYPE,
             announce.DURATION,
             announce.DESCRIPTION,
+            announce.LIVE_MIGRATION,
             announce.REASON,
             *announce.EMERGENCY,
         ),

@@ -1,4 +1,4 @@
-"""`forewarn vm`: restart, redeploy, reimage, evict or delete one VM."""
+"""`forewarn vm`: restart, redeploy, reimage, evict, delete or start one VM."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -65,8 +65,10 @@ _OPERATIONS: Mapping[str, _Operation] = {
     ),
     "evict": _Operation(
         summary="take a spot VM back",
-        description="Take a spot VM back. Its group is told 30 seconds before. The VM"
-        " stays in the\nfleet.",
+        description="Take a spot VM back. Its group is notified 30 seconds before."
+        " When that is done,\nthe VM leaves the fleet. With eviction_policy ="
+        ' "deallocate" it stays, and is\ndeallocated until you run `forewarn vm'
+        " start`.",
         done="evicted",
         plural="evictions",
         example="batch_0",
@@ -83,12 +85,19 @@ _OPERATIONS: Mapping[str, _Operation] = {
 }
 
 
+_START = """\
+Mark a deallocated VM as running again: it can be restarted, redeployed and
+evicted, and maintenance of its host affects it. This does not start the VM
+itself; do that in your hypervisor. If the VM is not deallocated, nothing
+changes."""
+
+
 def register(subcommands: Subcommands) -> None:
-    """Add `vm restart`, `redeploy`, `reimage`, `evict` and `delete`."""
+    """Add `vm restart`, `redeploy`, `reimage`, `evict`, `delete` and `start`."""
     commands = add_noun(
         subcommands,
         "vm",
-        summary="restart, redeploy, reimage, evict or delete one VM",
+        summary="restart, redeploy, reimage, evict, delete or start one VM",
         example="forewarn vm restart web-0",
     )
     for name, operation in _OPERATIONS.items():
@@ -102,6 +111,21 @@ def register(subcommands: Subcommands) -> None:
             options=(announce.TIMES, *_DETAILS, *operation.options),
         )
         parser.add_argument("name", metavar="NAME", help="of the VM")
+    parser = add_command(
+        commands,
+        "start",
+        _start,
+        summary="mark a deallocated VM as running again",
+        description=_START,
+        example="forewarn vm start batch_0",
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the VM")
+
+
+def _start(args: argparse.Namespace) -> int:
+    plain = api_of(args).request("POST", f"/v1/vms/{segment(args.name)}/start")
+    name = object_from(plain).text("name")
+    return write_response(args, plain, [paragraph(f"{name} is running")])
 
 
 def _operate(args: argparse.Namespace) -> int:
@@ -138,6 +162,21 @@ def _explanations(
         yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
     if operation == "delete":
         yield f"{vm} leaves the fleet when that is done"
+    if operation == "evict":
+        yield _after_eviction(api, vm, maintenance.events[0].group)
+
+
+def _after_eviction(api: ControlApi, vm: str, group: str) -> str:
+    policies = [
+        _read(api, noun, name).text("eviction_policy")
+        for noun, name in (("vms", vm), ("groups", group))
+    ]
+    if next(filter(None, policies), "delete") == "delete":
+        return f"{vm} leaves the fleet when that is done"
+    return (
+        f"{vm} stays in the fleet, deallocated; `forewarn vm start {vm}` marks it as"
+        " running again"
+    )
 
 
 def _why(
@@ -148,7 +187,7 @@ def _why(
         return (
             f"group {event.group} approves {_OPERATIONS[operation].plural} beforehand"
         )
-    group = _group(api, event.group)
+    group = _read(api, "groups", event.group)
     if operation == "delete":
         return _why_deleted(group)
     last = group.time("last_request")
@@ -168,10 +207,10 @@ def _why_deleted(group: JsonObject) -> str:
     return "spot VMs get no terminate notice"
 
 
-def _group(api: ControlApi, name: str) -> JsonObject:
+def _read(api: ControlApi, noun: str, name: str) -> JsonObject:
     try:
-        return object_from(api.request("GET", f"/v1/groups/{segment(name)}"))
+        return object_from(api.request("GET", f"/v1/{noun}/{segment(name)}"))
     except Refused as refusal:
         if refusal.status != 404:
             raise
-        return JsonObject({"name": name})  # of a single VM, already deleted
+        return JsonObject({"name": name})  # already deleted, as a single VM's group

@@ -5,6 +5,8 @@
    audience as well, so that each audience decides for itself.
 2. No event ever lists VMs of two update domains, or of two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
+4. A deallocated VM runs nowhere: maintenance of its host or group does not affect it,
+   and none can be announced for it by name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +14,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from forewarn.core.fleet import VM, AutoApproval, Group, natural_order
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    EvictionPolicy,
+    Group,
+    eviction_policy_of,
+    natural_order,
+)
 from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Slice, Via
 from forewarn.core.lifecycle.settlement import Context, Step, StepBuilder
-from forewarn.errors import InvalidInput, TooSoon
+from forewarn.errors import Conflict, InvalidInput, TooSoon
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
@@ -31,6 +40,11 @@ _CAUSES: Mapping[tuple[EventType, EventSource], Cause] = {
 }  # any other combination: Cause.PLATFORM
 
 _REPAIR = "Host server is undergoing an emergency repair."
+
+_LIVE_MIGRATION = (
+    "Virtual machine is being paused because of a memory-preserving Live Migration"
+    " operation."
+)
 
 _DESCRIPTIONS: Mapping[Cause, str] = {
     Cause.PLATFORM: "Host server is undergoing maintenance.",
@@ -62,8 +76,9 @@ class Order:
     group: str | None = None
     notice: timedelta | None = None  # at most one of notice and not_before is set
     not_before: datetime | None = None
-    duration: int | None = None  # seconds; None for the type's default
-    description: str | None = None  # None for the cause's default
+    duration: int | None = None  # seconds; None for the default
+    description: str | None = None  # None for the default
+    live_migration: bool = False  # a Freeze that moves its VMs to another host
     source: EventSource | None = None  # None for the type's default
     cause: Cause | None = None  # None to derive it from type and source
     reason: str | None = None
@@ -90,6 +105,10 @@ def check_order(order: Order) -> None:
         raise InvalidInput("give notice_seconds or not_before, not both")
     if order.type is EventType.FREEZE and order.source is EventSource.USER:
         raise InvalidInput("a Freeze is never asked for by a user; leave source out")
+    if order.live_migration and order.type is not EventType.FREEZE:
+        raise InvalidInput(
+            f"live_migration is only possible with a Freeze, not a {order.type}"
+        )
     if order.emergency and not (order.reason or "").strip():
         raise InvalidInput("an emergency needs a reason")
     if order.ignore_gates and not order.emergency:
@@ -103,8 +122,23 @@ def check_order(order: Order) -> None:
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
     """Announce `order` for `vms`, the VMs that it names."""
     builder = StepBuilder(slice_, context)
-    announce_into(builder, order, vms)
+    for vm in vms:
+        if vm.deallocated and order.vms:
+            raise deallocated(vm)
+    announce_into(builder, order, running(vms))
     return builder.finish()
+
+
+def running(vms: Sequence[VM]) -> Sequence[VM]:
+    """Return those of `vms` that are not deallocated."""
+    return [vm for vm in vms if not vm.deallocated]
+
+
+def deallocated(vm: VM) -> Conflict:
+    """Return the refusal of maintenance that `vm` would have to run for."""
+    return Conflict(
+        f"{vm.name} is deallocated; start it first: `forewarn vm start {vm.name}`"
+    )
 
 
 def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None:
@@ -213,7 +247,7 @@ def _maintenance(
     cause = order.cause or _CAUSES.get((order.type, source), Cause.PLATFORM)
     minimum = _minimum(slice_, order, unit)
     not_before = _not_before(slice_, order, unit, cause, minimum, now)
-    description = _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
+    eviction = _eviction_policy(slice_, order, unit)
     return Maintenance(
         id=new_id(),
         type=order.type,
@@ -225,15 +259,29 @@ def _maintenance(
         at_once=not_before is None,
         promised=0 if not_before is None else int(minimum.total_seconds()),
         duration=_duration(order),
-        description=description if order.description is None else order.description,
+        description=_description(order, cause),
         reason=order.reason,
         emergency=order.emergency,
         ignore_gates=order.ignore_gates,
         announced_at=now,
         announced_by=context.by,
-        removes=order.removes,
+        removes=order.removes or eviction is EvictionPolicy.DELETE,
+        deallocates=eviction is EvictionPolicy.DEALLOCATE,
         events=tuple(_event(slice_, new_id(), vms, now) for vms in unit.events),
     )
+
+
+def _eviction_policy(
+    slice_: Slice, order: Order, unit: _WorkUnit
+) -> EvictionPolicy | None:
+    """Return what becomes of the VM of a Preempt; None if it just stays.
+
+    It is decided now: what is announced keeps its meaning if the fleet file changes.
+    """
+    if order.type is not EventType.PREEMPT:
+        return None
+    ((vm,),) = unit.events
+    return eviction_policy_of(vm, slice_.groups[vm.group])
 
 
 def _event(slice_: Slice, event_id: str, vms: Sequence[VM], now: datetime) -> Event:
@@ -253,9 +301,19 @@ def _default_source(kind: EventType) -> EventSource:
     return EventSource.USER if terminate else EventSource.PLATFORM
 
 
+def _description(order: Order, cause: Cause) -> str:
+    if order.description is not None:
+        return order.description
+    if order.live_migration:
+        return _LIVE_MIGRATION
+    return _REPAIR if order.emergency else _DESCRIPTIONS.get(cause, "")
+
+
 def _duration(order: Order) -> int:
     if order.duration is not None:
         return order.duration
+    if order.live_migration:
+        return policy.LIVE_MIGRATION_DURATION
     return policy.DEFAULT_DURATION.get(order.type, -1)
 
 

@@ -53,10 +53,13 @@ def difference(current: Fleet, desired: Fleet) -> Difference:
         name: _as_it_listens(current.groups.get(name), group)
         for name, group in desired.groups.items()
     }
+    vms = {
+        name: _as_it_runs(current.vms.get(name), vm) for name, vm in desired.vms.items()
+    }
     return Difference(
         hosts=tuple(_pairs(current.hosts, desired.hosts)),
         groups=tuple(_pairs(current.groups, groups)),
-        vms=tuple(_pairs(current.vms, desired.vms)),
+        vms=tuple(_pairs(current.vms, vms)),
     )
 
 
@@ -68,6 +71,12 @@ def _as_it_listens(current: Group | None, desired: Group) -> Group:
         listening_since=current.listening_since,
         last_request=current.last_request,
     )
+
+
+def _as_it_runs(current: VM | None, desired: VM) -> VM:
+    if current is None:
+        return desired
+    return replace(desired, deallocated=current.deallocated)
 
 
 def _pairs(

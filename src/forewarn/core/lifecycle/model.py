@@ -114,6 +114,7 @@ class Maintenance:
     left: tuple[str, ...] = ()  # VMs that left the fleet, or the host before the start
     stuck_since: datetime | None = None
     removes: bool = False  # its VMs leave the fleet when it completes
+    deallocates: bool = False  # its VMs are deallocated when it completes
     completed_by: str | None = None  # who declared work and duration over
     events: tuple[Event, ...]
 

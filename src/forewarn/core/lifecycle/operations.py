@@ -20,7 +20,9 @@ from forewarn.core.lifecycle import policy
 from forewarn.core.lifecycle.announcements import (
     Order,
     announce_into,
+    deallocated,
     is_user_operation,
+    running,
     whole_second,
 )
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
@@ -46,7 +48,7 @@ class VmOperation(StrEnum):
     REDEPLOY = "redeploy"
     #: It gets a new image.
     REIMAGE = "reimage"
-    #: A spot VM is reclaimed.
+    #: A spot VM is reclaimed; its eviction policy says what becomes of it.
     EVICT = "evict"
     #: It is deleted and then leaves the fleet.
     DELETE = "delete"
@@ -111,6 +113,8 @@ def operate(
 def _fit(slice_: Slice, operation: VmOperation, order: Order, vm: VM) -> Order:
     if operation is VmOperation.EVICT and not vm.spot:
         raise Conflict(f"{vm.name} is not a spot VM; only those are evicted")
+    if vm.deallocated and operation is not VmOperation.DELETE:
+        raise deallocated(vm)
     if order.source is _ORDERS[operation].source:
         _refuse_second(slice_, operation, vm)
     if operation is not VmOperation.DELETE:
@@ -127,6 +131,19 @@ def _is_given_terminate_notice(vm: VM, group: Group) -> bool:
     )
 
 
+def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
+    """Record that the deallocated ones of `vms` run again."""
+    builder = StepBuilder(slice_, context)
+    started = tuple(replace(vm, deallocated=False) for vm in vms if vm.deallocated)
+    if started:
+        builder.record(
+            f.FleetChanged(
+                at=context.now, by=context.by, epoch=context.new_epoch(), vms=started
+            )
+        )
+    return builder.finish()
+
+
 # --- limits of operations on VMs ---------------------------------------------
 
 #: What a VM has at most one of, and which live maintenance counts.
@@ -140,7 +157,9 @@ _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
     ),
     VmOperation.DELETE: (
         "is being deleted",
-        lambda maintenance: maintenance.removes,
+        lambda maintenance: (
+            maintenance.removes and maintenance.cause is not Cause.EVICTION
+        ),
     ),
 }
 
@@ -246,7 +265,7 @@ def degrade(
         for vm in maintenance.vms
         if vm not in maintenance.left
     }
-    vms = [vm for vm in vms if vm.name not in listed]
+    vms = [vm for vm in running(vms) if vm.name not in listed]
     if vms:
         order = replace(
             order,
@@ -275,7 +294,7 @@ def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> St
         for vm in maintenance.vms
         if vm not in maintenance.left
     }
-    rest = [vm for vm in vms if vm.name not in listed]
+    rest = [vm for vm in running(vms) if vm.name not in listed]
     if rest:
         order = replace(
             order,

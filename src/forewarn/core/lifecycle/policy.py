@@ -19,6 +19,9 @@ MINIMUM_NOTICE: Mapping[EventType, timedelta] = {
 
 DEFAULT_DURATION: Mapping[EventType, int] = {EventType.FREEZE: 9}  # others: -1, unknown
 
+#: The expected duration of a Freeze for a live migration, in seconds.
+LIVE_MIGRATION_DURATION = 5
+
 #: The longest notice and duration accepted as plausible.
 LONGEST = timedelta(days=3650)
 

@@ -182,25 +182,27 @@ def _complete(builder: StepBuilder) -> bool:
             builder.slice, maintenance
         ):
             builder.record(f.Completed(at=now, maintenance=maintenance.id))
-            has_left |= _remove(builder, maintenance)
+            has_left |= _apply_outcome(builder, maintenance)
             _leave_degraded_hosts(builder, maintenance)
     return has_left
 
 
-def _remove(builder: StepBuilder, maintenance: Maintenance) -> bool:
-    """Remove the VMs that it deletes from the fleet; return whether there were any.
+def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
+    """Remove or deallocate the VMs that it ends; return whether there were any.
 
-    VMs in `left` are gone already: a VM that has such a name now is a new one.
+    Other maintenance no longer touches them: a deallocated VM runs nowhere. VMs in
+    `left` are gone already: a VM that has such a name now is a new one.
     """
     gone = [
         vm
         for vm in maintenance.vms
         if vm in builder.slice.vms and vm not in maintenance.left
     ]
-    if not maintenance.removes or not gone:
+    if not gone or not (maintenance.removes or maintenance.deallocates):
         return False
     vms = [builder.slice.vms[vm] for vm in gone]
-    builder.record(_removed(builder.now, vms=vms))
+    change = _removed if maintenance.removes else _deallocated
+    builder.record(change(builder.now, vms=vms))
     record_leaving(builder, gone)
     return True
 
@@ -284,6 +286,15 @@ def _removed(
         removed_vms=tuple(vm.name for vm in vms),
         removed_from=tuple(vm.group for vm in vms),
         removed_groups=(*groups,),
+    )
+
+
+def _deallocated(now: datetime, *, vms: Sequence[VM]) -> f.FleetChanged:
+    return f.FleetChanged(
+        at=now,
+        by=None,
+        epoch="",  # the audiences of these VMs exist and stay
+        vms=tuple(replace(vm, deallocated=True) for vm in vms),
     )
 
 

@@ -87,7 +87,9 @@ def _fleet_changed(fact: f.FleetChanged) -> str:
     added = {
         "host": [host.name for host in fact.hosts],
         "group": [group.name for group in fact.groups],
-        "VM": [vm.name for vm in fact.vms],
+        "VM": [
+            f"{vm.name} (deallocated)" if vm.deallocated else vm.name for vm in fact.vms
+        ],
     }
     removed = {
         "host": fact.removed_hosts,

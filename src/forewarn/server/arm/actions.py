@@ -1,4 +1,4 @@
-"""Actions on VMs and scale sets: restart, redeploy, reimage, evict, delete."""
+"""Actions on VMs and scale sets: restart, redeploy, reimage, evict, delete, start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -50,6 +50,27 @@ def act_on_set(request: ArmRequest) -> Response:
     return _operate(request, operation, machines)
 
 
+def start_vm(request: ArmRequest) -> Response:
+    """Record that a VM runs again."""
+    return _start(request, [_vm(request)])
+
+
+def start_set(request: ArmRequest) -> Response:
+    """Record that some or all VMs of a scale set run again."""
+    machines = _chosen(request, is_choice_needed=False)
+    _check_number(machines)
+    return _start(request, machines)
+
+
+def _start(request: ArmRequest, machines: Sequence[ArmVm]) -> Response:
+    names = [machine.vm.name for machine in machines]
+    if names:
+        request.services.operations.start(
+            names, by=request.by, group=request.holder.group
+        )
+    return Response(status_code=200)  # it is done: there is nothing to wait for
+
+
 def delete_vm(request: ArmRequest) -> Response:
     """Delete a VM; if it does not exist, respond with 204.
 
@@ -78,7 +99,8 @@ def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOpera
             return operation
     raise ArmError(
         409,
-        f"{request.path.action} is not among what can be done here: {', '.join(known)}",
+        f"{request.path.action} is not among what can be done here:"
+        f" {', '.join([*known, 'start'])}",
     )
 
 

@@ -5,7 +5,14 @@ The status of a VM derives from the maintenance in progress on it.
 
 from collections.abc import Iterable, Mapping
 
-from forewarn.core.fleet import VM, AutoApproval, Group, GroupKind
+from forewarn.core.fleet import (
+    VM,
+    AutoApproval,
+    EvictionPolicy,
+    Group,
+    GroupKind,
+    eviction_policy_of,
+)
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
 from forewarn.core.queries.views import Json, rfc3339
 from forewarn.protocol.types import EventType
@@ -28,6 +35,8 @@ _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.PREEMPT: ("stopping", "stopped"),
     EventType.TERMINATE: ("stopping", "stopped"),
 }
+#: The same for a Preempt that deallocates the VM.
+_DEALLOCATED = ("deallocating", "deallocated")
 _DISPLAY_STATUS: Mapping[str, str] = {
     "Succeeded": "Provisioning succeeded",
     "Updating": "Updating",
@@ -36,6 +45,8 @@ _DISPLAY_STATUS: Mapping[str, str] = {
     "starting": "VM starting",
     "stopping": "VM stopping",
     "stopped": "VM stopped",
+    "deallocating": "VM deallocating",
+    "deallocated": "VM deallocated",
     "unknown": "VM status unknown",
 }
 
@@ -79,15 +90,19 @@ def instance_view(vm: VM, in_progress: Maintenance | None) -> Json:
 
 
 def _provisioning(in_progress: Maintenance | None) -> str:
-    return _SUCCEEDED if in_progress is None else _PROVISIONING[in_progress.type]
+    if in_progress is None:
+        return _SUCCEEDED
+    return "Updating" if in_progress.deallocates else _PROVISIONING[in_progress.type]
 
 
 def _power(vm: VM, in_progress: Maintenance | None) -> str:
     if in_progress is None:
-        return "running"
+        return "deallocated" if vm.deallocated else "running"
     if in_progress.cause is Cause.HOST_FAILURE:
         return "unknown"
-    acting, acted = _ACTED_ON[in_progress.type]
+    acting, acted = (
+        _DEALLOCATED if in_progress.deallocates else _ACTED_ON[in_progress.type]
+    )
     return acting if vm.name in in_progress.to_do else acted
 
 
@@ -112,7 +127,7 @@ def vm_view(
         **_properties(vm, in_progress),
         **_membership(vm, group, path),
         "priority": "Spot" if vm.spot else "Regular",
-        **({"evictionPolicy": "Delete"} if vm.spot else {}),
+        **_eviction(eviction_policy_of(vm, group)),
         **_profile(group),
         **(_policy(group) if group.kind is GroupKind.STANDALONE else {}),
     }
@@ -153,8 +168,13 @@ def _properties(vm: VM, in_progress: Maintenance | None) -> Json:
     return {
         **({} if vm.vm_id is None else {"vmId": vm.vm_id}),
         **({} if vm.size is None else {"hardwareProfile": {"vmSize": vm.size}}),
+        "storageProfile": {"osDisk": {"osType": vm.os.azure_name}},
         "provisioningState": _provisioning(in_progress),
     }
+
+
+def _eviction(policy: EvictionPolicy | None) -> Json:
+    return {} if policy is None else {"evictionPolicy": policy.azure_name}
 
 
 def _membership(vm: VM, group: Group, path: ArmPath) -> Json:
@@ -187,6 +207,7 @@ def scale_set_view(arm_set: ArmSet, path: ArmPath) -> Json:
             "singlePlacementGroup": True,
             "virtualMachineProfile": {
                 "priority": "Spot" if is_spot else "Regular",
+                **_eviction(_set_policy(group) if is_spot else None),
                 **_profile(group),
             },
             **_policy(group),
@@ -210,6 +231,10 @@ def availability_set_view(arm_set: ArmSet, path: ArmPath) -> Json:
             **_policy(group),
         },
     }
+
+
+def _set_policy(group: Group) -> EvictionPolicy:
+    return group.eviction_policy or EvictionPolicy.DELETE
 
 
 def _set(arm_set: ArmSet, some: VM, path: ArmPath) -> Json:

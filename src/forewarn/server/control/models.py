@@ -22,7 +22,14 @@ from pydantic import (
 
 from forewarn.configfile.values import read_choice
 from forewarn.core.faults import FaultKind, FaultOn
-from forewarn.core.fleet import NAME, AutoApproval, GroupKind, Listening
+from forewarn.core.fleet import (
+    NAME,
+    AutoApproval,
+    EvictionPolicy,
+    GroupKind,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import PossibleCommand
 from forewarn.core.lifecycle.facts import Fact, Sight
@@ -84,6 +91,9 @@ class HostMaintenance(Timed):
     type: StrictStr | None = Field(
         None, description="Freeze, if absent; Reboot or Redeploy"
     )
+    live_migration: StrictBool | None = Field(
+        None, description="true: a Freeze that moves the VMs to another host"
+    )
     emergency: StrictBool | None = None
     ignore_gates: StrictBool | None = None
 
@@ -102,6 +112,9 @@ class Announcement(Timed):
     host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
     group: StrictStr | None = Field(None, description="all VMs of a group")
     source: StrictStr | None = Field(None, description="Platform or User")
+    live_migration: StrictBool | None = Field(
+        None, description="true: a Freeze that moves the VMs to another host"
+    )
     emergency: StrictBool | None = None
     ignore_gates: StrictBool | None = None
 
@@ -114,6 +127,7 @@ def order_of(body: Announcement) -> Order:
         host=body.host,
         group=body.group,
         source=source_of(body.source),
+        live_migration=bool(body.live_migration),
         emergency=bool(body.emergency),
         ignore_gates=bool(body.ignore_gates),
     )
@@ -273,6 +287,7 @@ class GroupView(View):
     listening: Listening
     terminate_notice_seconds: Annotated[int, Field(ge=300, le=900)] | None
     auto_approve: list[AutoApproval]
+    eviction_policy: EvictionPolicy | None
     isolated: bool
     listening_since: datetime | None
     last_request: datetime | None
@@ -289,13 +304,16 @@ class VmView(View):
     zone: _Text | None
     addresses: list[IPv4Address | IPv6Address]
     spot: bool
+    eviction_policy: EvictionPolicy | None
     paas: bool
+    os: OperatingSystem
     tags: dict[str, _Text]
     size: _Text | None
     location: _Text | None
     resource_group: _Text | None
     subscription: _Text | None
     vm_id: _Text | None
+    deallocated: bool
 
 
 class _NamesView(View):
@@ -327,6 +345,7 @@ class _MappedVmsView(View):
     host: list[_Count | None]
     update_domain: list[_Count | None]
     spot: list[bool]
+    deallocated: list[bool]
     asked: list[datetime | None]
 
 

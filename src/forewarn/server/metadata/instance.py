@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from forewarn.core.fleet import VM, Group, GroupKind
+from forewarn.core.fleet import VM, Group, GroupKind, eviction_policy_of
 from forewarn.formats import base_36
 from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
@@ -89,15 +89,16 @@ def _values(vm: VM, group: Group) -> Mapping[str, Node]:
     tags = sorted(vm.tags.items())  # sorted, as in Azure's responses
     return {
         "azEnvironment": "AzurePublicCloud",
-        # The documentation of Preempt says that the VM is deleted.
-        "evictionPolicy": "Delete" if vm.spot else "",
+        "evictionPolicy": _eviction_policy(vm, group),
         "location": vm.location or "",
         "name": vm.name,
+        "osType": vm.os.azure_name,
         "platformFaultDomain": _domain(vm.fault_domain, group),
         "platformUpdateDomain": _domain(vm.update_domain, group),
         "priority": "Spot" if vm.spot else "",
         "provider": "Microsoft.Compute",
         "resourceGroupName": vm.resource_group or "",
+        "storageProfile": {"osDisk": {"osType": vm.os.azure_name}},
         "subscriptionId": vm.subscription or "",
         "tags": ";".join(f"{name}:{value}" for name, value in tags),
         "tagsList": [{"name": name, "value": value} for name, value in tags],
@@ -106,6 +107,11 @@ def _values(vm: VM, group: Group) -> Mapping[str, Node]:
         "zone": vm.zone or "",
         **_membership(vm, group),
     }
+
+
+def _eviction_policy(vm: VM, group: Group) -> str:
+    policy = eviction_policy_of(vm, group)
+    return "" if policy is None else policy.azure_name
 
 
 def _domain(domain: int | None, group: Group) -> str:

@@ -126,6 +126,7 @@ export interface FleetMap {
     host: (number | null)[];
     update_domain: (number | null)[];
     spot: boolean[];
+    deallocated: boolean[];
     asked: (string | null)[];
   };
 }

@@ -36,6 +36,7 @@ class AnnouncementOptions(TypedDict, total=False):
     notice: str | float | timedelta
     duration: str | float | timedelta
     description: str
+    live_migration: bool
     source: str
     reason: str
     emergency: bool
@@ -59,6 +60,7 @@ def order_of(
         notice=None if notice is None else parse_duration(notice),
         duration=None if duration is None else int(duration),
         description=options.get("description"),
+        live_migration=options.get("live_migration", False),
         source=None if source is None else read_choice(EventSource, source, "source"),
         reason=options.get("reason"),
         emergency=options.get("emergency", False),

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from forewarn.configfile.values import Reader, read_flag
 from forewarn.core import fleet_file
-from forewarn.core.fleet import NEW_NAME, AutoApproval, GroupKind, Listening
+from forewarn.core.fleet import (
+    NEW_NAME,
+    AutoApproval,
+    EvictionPolicy,
+    GroupKind,
+    Listening,
+    OperatingSystem,
+)
 from forewarn.testing.scenario import expectations, parser
 from forewarn.testing.scenario.values import Schema, StepForm, StepKey
 
@@ -23,6 +30,8 @@ _BY_KEY: Mapping[str, Schema] = {
     "terminate_notice_seconds": {"type": "integer", "minimum": 300, "maximum": 900},
     "auto_approve": {"type": "array", "items": {"enum": [*AutoApproval]}},
     "addresses": {"type": "array", "items": {"type": "string"}},
+    "eviction_policy": {"enum": [*EvictionPolicy]},
+    "os": {"enum": [*OperatingSystem]},
     "tags": {"type": "object", "additionalProperties": _TEXT},
 }
 

@@ -91,6 +91,12 @@ ANNOUNCING = StepForm(
             name="description", kind=values.TEXT, help="what the document says of it"
         ),
         StepKey(
+            name="live_migration",
+            kind=values.FLAG,
+            help="a Freeze that moves the VMs to another host: sets Azure's description"
+            " and a `duration` of 5 s",
+        ),
+        StepKey(
             name="source",
             kind=values.one_of(*EventSource),
             help="whose doing it is; if absent, Platform's, but a user's for a"

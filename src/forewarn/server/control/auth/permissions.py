@@ -32,7 +32,7 @@ def _allow(methods: str, path: str, least: Role, *, groups: bool = False) -> Per
     return Permission(frozenset(methods.split()), re.compile(path), least, groups)
 
 
-_VM_OPERATIONS = "restart|redeploy|reimage|evict|delete"
+_VM_OPERATIONS = "restart|redeploy|reimage|evict|delete|start"
 
 #: The first line that matches applies.
 _PERMISSIONS: Sequence[Permission] = (

@@ -260,6 +260,7 @@ def _vm_columns(
         "host": [host_at.get(vm.host or "") for vm, _ in rows],
         "update_domain": [vm.update_domain for vm, _ in rows],
         "spot": [vm.spot for vm, _ in rows],
+        "deallocated": [vm.deallocated for vm, _ in rows],
         "asked": [polled for _, polled in rows],
     }
 

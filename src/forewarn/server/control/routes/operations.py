@@ -9,6 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from forewarn.configfile.values import read_choice
+from forewarn.core.fleet import VM
+from forewarn.core.fleet_file import vm_table
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import (
     HOST_TYPES,
@@ -21,7 +23,7 @@ from forewarn.engine.operations import HostResult
 from forewarn.errors import Forbidden
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control import models as m
-from forewarn.server.control.auth.permissions import shown_to
+from forewarn.server.control.auth.permissions import shown_to, vm_for
 from forewarn.server.control.context import (
     ServicesDep,
     ViewRoute,
@@ -74,7 +76,9 @@ def reimage(
 def evict(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Take a spot VM back."""
+    """Take a spot VM back. Then it leaves the fleet, or stays deallocated, as its
+    eviction policy says.
+    """
     return _operate(services, write, VmOperation.EVICT, name, body)
 
 
@@ -86,6 +90,21 @@ def delete(
     that is done.
     """
     return _operate(services, write, VmOperation.DELETE, name, body)
+
+
+@router.post("/v1/vms/{name}/start", response_model=m.VmView)
+def start(services: ServicesDep, write: Write, name: str) -> Json:
+    """Record that a deallocated VM runs again; nothing changes if it is not
+    deallocated.
+    """
+    holder = write.holder
+
+    def view(vms: Sequence[VM]) -> Json:
+        (vm,) = vms
+        return vm_table(vm_for(holder, vm) or vm)
+
+    command = partial(services.operations.start, [name], group=holder.group)
+    return write.run(command, view)
 
 
 def _operate(
@@ -124,6 +143,7 @@ def maintain(
         kind = read_choice(HOST_TYPES, body.type, "type")
     order = replace(
         m.with_times(order_for_host(name, kind), body),
+        live_migration=bool(body and body.live_migration),
         emergency=bool(body and body.emergency),
         ignore_gates=bool(body and body.ignore_gates),
     )

@@ -95,7 +95,8 @@ export const VM_ACTIONS = {
     verb: "Evict it",
     effect: (vm) =>
       `${vm} is taken back, as spot VMs are. Its group is told 30 seconds before. ` +
-      "It stays in the fleet.",
+      "Then it leaves the fleet, or stays in it deallocated, as its eviction policy " +
+      "says.",
     fields: ["reason"],
     isDanger: true,
   },

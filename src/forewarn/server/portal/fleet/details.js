@@ -82,6 +82,11 @@ function VmBody({ index, at, choose }) {
       <dd>${vms.update_domain[at] ?? "none"}</dd>
       <dt>Spot</dt>
       <dd>${vms.spot[at] ? "yes: it can be evicted" : "no"}</dd>
+      ${
+        vms.deallocated[at] &&
+        html`<dt>State</dt>
+          <dd>deallocated: start it with <code>forewarn vm start ${name}</code></dd>`
+      }
       <dt>Last request</dt>
       <dd>
         <${LastRequest} at=${vms.asked[at]} never="none since the service began" />

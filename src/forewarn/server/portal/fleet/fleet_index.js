@@ -124,6 +124,7 @@ export function vmLabel({ map, silence }, vm) {
     host === undefined ? "no host" : `on ${host}`,
   ];
   if (vms.spot[vm]) parts.push("spot");
+  if (vms.deallocated[vm]) parts.push("deallocated");
   if (silence[vm] === "silent") parts.push("silent");
   if (silence[vm] === "unheard") parts.push("has not asked itself");
   return parts.join(", ");
