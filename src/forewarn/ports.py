@@ -208,6 +208,7 @@ class Work:
     duration: int  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None
+    removes: bool = False  # its VMs leave the fleet when it is over
     attempt: int  # above 1 if an earlier call may have begun the work
     #: Set when the work is no longer wanted, or the service stops.
     halt: Bell = field(default_factory=Bell, compare=False, repr=False)

@@ -4,6 +4,7 @@ exit.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.drivers.scripts import a_work, output, reports
@@ -16,6 +17,7 @@ from forewarn.drivers.script_protocol import (
     script_input,
 )
 from forewarn.ports import Printed, Report
+from forewarn.protocol.types import EventType
 
 SECRETS = {"FOREWARN_TOKEN": "t", "FOREWARN_STORE": "postgresql://u:p@db/x"}
 
@@ -48,8 +50,15 @@ def test_input_has_everything_about_the_work() -> None:
         "duration_seconds": -1,
         "description": "Host server is undergoing maintenance.",
         "reason": "smoke",
+        "removes": False,
         "attempt": 2,
     }
+
+
+def test_script_learns_that_vms_leave_the_fleet() -> None:
+    work = replace(a_work(type=EventType.PREEMPT), removes=True)
+    assert json.loads(script_input(work))["removes"] is True
+    assert script_environment(work, {})["FOREWARN_REMOVES"] == "true"
 
 
 def test_input_is_one_line() -> None:
@@ -67,6 +76,7 @@ def test_environment_has_the_same_values() -> None:
         "FOREWARN_HOST": "host-a",
         "FOREWARN_VMS": "web-0 web-1",
         "FOREWARN_DURATION_SECONDS": "-1",
+        "FOREWARN_REMOVES": "false",
         "FOREWARN_ATTEMPT": "2",
         "FOREWARN_DESCRIPTION": "Host server is undergoing maintenance.",
         "FOREWARN_REASON": "smoke",

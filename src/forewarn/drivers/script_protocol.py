@@ -42,6 +42,7 @@ def script_input(work: Work) -> str:
         "duration_seconds": work.duration,
         "description": work.description,
         "reason": work.reason,
+        "removes": work.removes,
         "attempt": work.attempt,
     }
     return json.dumps(payload) + "\n"
@@ -61,6 +62,7 @@ def script_environment(work: Work, own: Mapping[str, str]) -> dict[str, str]:
         "HOST": work.host or "",
         "VMS": " ".join(vm.name for vm in work.vms),
         "DURATION_SECONDS": str(work.duration),
+        "REMOVES": "true" if work.removes else "false",
         "ATTEMPT": str(work.attempt),
         "DESCRIPTION": _plain(work.description),
         "REASON": _plain(work.reason or ""),

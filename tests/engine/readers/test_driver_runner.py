@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from tests.engine.support.slow_driver import done
 from tests.engine.support.system import (
     FLEET,
@@ -21,6 +23,8 @@ from tests.engine.support.system import (
     fail,
 )
 
+from forewarn.core.fleet import EvictionPolicy
+from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import WorkBegan, WorkDone, WorkFailed, WorkRetried
 from forewarn.core.lifecycle.model import Cause, Phase
 from forewarn.drivers.registry import OperatorDriver
@@ -49,6 +53,21 @@ def test_the_driver_is_called_once_with_all_its_work(
         description="Host server is undergoing maintenance.",
         attempt=1,
     )
+
+
+@pytest.mark.parametrize("policy", EvictionPolicy)
+def test_the_driver_learns_whether_an_evicted_vm_leaves_the_fleet(
+    open_store: OpenStore, policy: EvictionPolicy
+) -> None:
+    driver = RecordingDriver()
+    system = a_system(open_store(), driver=driver)
+    vm = replace(FLEET.vms["web-0"], spot=True, eviction_policy=policy)
+    system.fleets.put_vm(vm, by="ops")
+    system.announce(Order(type=EventType.PREEMPT, vms=("web-0",)))
+    system.advance.by(MINUTE)
+    system.works.catch_up()
+    (work,) = driver.works
+    assert work.removes is (policy is EvictionPolicy.DELETE)
 
 
 def test_started_is_shown_before_the_driver_acts(open_store: OpenStore) -> None:

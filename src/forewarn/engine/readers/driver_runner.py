@@ -283,6 +283,7 @@ class DriverRunner:
             duration=begun.duration,
             description=begun.description,
             reason=begun.reason,
+            removes=begun.removes,
             attempt=begun.attempt,
         )
 
