@@ -3,11 +3,13 @@
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.agents import an_agent
 from tests.end_to_end.program import FOREWARN, environment_of, run, serving
 from tests.patience import PATIENCE
 from tests.programs.dhcp_link import HOST, VM, DhcpLink, a_dhcp_link
@@ -18,6 +20,11 @@ pytestmark = [pytest.mark.slow, needs("dnsmasq", "ip", "unshare", "nsenter")]
 
 PAGE = (
     Path(__file__).parents[2] / "docs" / "how-to" / "announce-the-endpoint-by-dhcp.md"
+)
+RANGE = (
+    "--conf-file=/dev/null",
+    "--interface=br0",
+    "--dhcp-range=10.77.0.10,10.77.0.20,5m",
 )
 SERVE = "Serve on an address that the VMs reach"
 
@@ -95,3 +102,58 @@ def test_ctrl_c_ends_the_search(link: DhcpLink) -> None:
         watching.send_signal(signal.SIGINT)
         assert watching.wait(PATIENCE) == 130
         assert watching.stderr.read() == ""
+
+
+def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) -> None:
+    fleet = copied(SERVE, "toml fleet.toml", PAGE)
+    rules = copied("Run the agent", "toml agent.toml", PAGE)
+    (link.folder / "a").mkdir()
+    (link.folder / "b").mkdir()
+    within = link.host.within
+    options = ("--log-level", "debug")
+    with an_agent(
+        link.folder,
+        None,
+        'name = "web-0"\nblind_after_seconds = 1\n' + rules,
+        *options,
+        within=link.machine.within,
+    ) as agent:
+        agent.wait_for_log("requesting the address by DHCP")  # nobody responds yet
+        first = (f"{HOST}:80",)
+        with (
+            serving(
+                link.folder / "a", fleet=fleet, metadata=first, within=within
+            ) as program,
+            link.dnsmasq(*RANGE, f"--dhcp-option=245,{HOST}"),
+        ):
+            agent.wait_for_log(f"documents are read from http://{HOST}\n")
+            url = {"FOREWARN_URL": program.service.control}
+            announce = ("announce", "reboot", "--vm", "web-0")
+            announced = run(link.folder, *announce, within=within, **url)
+            assert announced.code == 0, announced.err
+            agent.wait_for("approved")
+        second = "10.77.0.2"
+        link.host.do("ip", "address", "add", f"{second}/24", "dev", "br0")
+        with (
+            serving(
+                link.folder / "b",
+                fleet=fleet,
+                metadata=(f"{second}:80",),
+                within=within,
+            ),
+            link.dnsmasq(*RANGE, f"--dhcp-option=245,{second}"),
+        ):
+            agent.wait_for_log(f"documents are read from http://{second}\n")
+        assert agent.stop() == 0
+
+
+def test_the_agent_stops_during_a_search(link: DhcpLink) -> None:
+    rules = copied("Run the agent", "toml agent.toml", PAGE)
+    options = ("--log-level", "debug")
+    within = link.machine.within
+    with an_agent(link.folder, None, rules, *options, within=within) as agent:
+        agent.wait_for_log("requesting the address by DHCP")
+        began = time.monotonic()
+        assert agent.stop() == 0
+        assert time.monotonic() - began < 10  # the search would take 15 s
+        assert agent.lines("began")[0]["endpoint"] is None

@@ -24,10 +24,12 @@ _PORTS = (80, 8080)
 _CLIENT_PORT: Final = 68
 _SERVER_PORT: Final = 67
 
-#: Capabilities that a process without root needs.
-_CAPABILITIES = "CAP_NET_RAW and CAP_NET_BIND_SERVICE"
-
 _INSTEAD = f"name the endpoint instead (--endpoint, or ${VARIABLE})"
+_LINUX_ONLY = f"discovery by DHCP works on Linux only; {_INSTEAD}"
+_NO_PERMISSION = (
+    "discovery by DHCP needs root or the capabilities CAP_NET_RAW and"
+    f" CAP_NET_BIND_SERVICE; run it as root, or {_INSTEAD}"
+)
 
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
 _MAX_PACKET = 65_536  # bytes; no packet is larger
@@ -91,23 +93,36 @@ def _both_ports(host: str) -> Iterator[Endpoint]:
 # --- DHCP --------------------------------------------------------------------
 
 
+def dhcp_problem() -> str | None:
+    """Return why this process cannot use DHCP, with the remedy; None if it can.
+
+    It sends nothing: it opens a socket as `query_dhcp` does, but on loopback.
+    """
+    if sys.platform != "linux":
+        return _LINUX_ONLY
+    try:
+        _open_socket("lo").close()
+    except PermissionError:
+        return _NO_PERMISSION
+    except OSError:
+        pass  # of this moment; a search reports it
+    return None
+
+
 def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
     """Return the service's address from the DHCP server (option 245).
 
     The request goes out via `interface`, by default the first network card that is up.
     """
     if sys.platform != "linux":
-        raise Unreachable(f"discovery by DHCP works on Linux only; {_INSTEAD}")
+        raise Unreachable(_LINUX_ONLY)
     card = interface or _first_card()
     mac = _mac_of(card)
     try:
         with _open_socket(card) as udp:
             return _discover(udp, card, mac, time.monotonic() + seconds)
     except PermissionError as error:
-        raise Unreachable(
-            f"discovery by DHCP needs root or the capabilities {_CAPABILITIES}; run it"
-            f" as root, or {_INSTEAD}"
-        ) from error
+        raise Unreachable(_NO_PERMISSION) from error
     except OSError as error:
         why = error.strerror or str(error)
         message = f"cannot use DHCP on {card}: {why.lower()}; {_INSTEAD}"

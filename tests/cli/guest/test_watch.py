@@ -223,7 +223,7 @@ def test_a_failed_discovery_ends_with_the_reason(
     )
 
 
-@pytest.mark.parametrize("command", [["watch"], ["approve", "--all"]])
+@pytest.mark.parametrize("command", [["watch"], ["approve", "--all"], ["agent"]])
 def test_discover_and_endpoint_exclude_each_other(
     capsys: Capture, monkeypatch: Patch, command: list[str]
 ) -> None:
