@@ -38,9 +38,10 @@ forewarn agent --config /etc/forewarn/agent.toml
 
 _CHECK_DESCRIPTION = """\
 Read the agent's file, and look whether all that it needs is on this machine:
-commands, interpreters, functions, folders. Report files and folders that other
-users own or can write, each with the command that puts it right. No hook is run
-and no request is sent. If anything is wrong, the exit code is 1."""
+commands, interpreters, functions, folders, and with `discover = true` the
+permission to use DHCP. Report files and folders that other users own or can
+write, each with the command that puts it right. No hook is run and no request
+is sent. If anything is wrong, the exit code is 1."""
 
 #: Subcommands with a module of their own, in the order in which a new user needs them.
 _SUBCOMMANDS = ("explain", "report", "install")
