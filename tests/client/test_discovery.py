@@ -5,14 +5,16 @@ from collections.abc import Mapping
 import pytest
 from tests.client.support.service import EMPTY, a_service, respond
 
-from forewarn.client import Client
+from forewarn.client import Client, discovery
+from forewarn.client import client as client_module
+from forewarn.client.client import discover_endpoint
 from forewarn.client.discovery import find, query_dhcp
 from forewarn.client.endpoint import Endpoint
 from forewarn.errors import InvalidInput, Unreachable
 
 
 def discover(
-    there: str, environment: Mapping[str, str] | None = None, given: str | None = None
+    there: str, environment: Mapping[str, str] | None = None
 ) -> tuple[str | None, list[str]]:
     """Look for a service at `there`; return the endpoint found and the attempts."""
     tried: list[str] = []
@@ -26,15 +28,9 @@ def discover(
         return "10.0.0.3"
 
     try:
-        return str(find(given, environment or {}, answers, ask)), tried
+        return str(find(environment or {}, answers, ask)), tried
     except Unreachable:
         return None, tried
-
-
-def test_a_configured_endpoint_is_used_without_a_request() -> None:
-    assert discover("", given="http://a") == ("http://a", [])
-    named = {"FOREWARN_ENDPOINT": "http://b"}
-    assert discover("", named) == ("http://b", [])
 
 
 def test_the_well_known_address_comes_first() -> None:
@@ -57,7 +53,7 @@ def test_dhcp_is_the_last_resort() -> None:
 
 def test_a_failed_discovery_lists_all_attempts() -> None:
     with pytest.raises(Unreachable, match=r"254, http://10\.0\.0\.3, "):
-        find(None, {}, lambda _: False, lambda: "10.0.0.3")
+        find({}, lambda _: False, lambda: "10.0.0.3")
 
 
 def test_an_invalid_stored_address_is_refused() -> None:
@@ -69,6 +65,35 @@ def test_an_invalid_stored_address_is_refused() -> None:
 def test_an_invalid_network_card_is_refused(card: str) -> None:
     with pytest.raises(Unreachable, match=card):
         query_dhcp(card, 0.1)
+
+
+def test_a_given_endpoint_wins_over_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FOREWARN_ENDPOINT", "http://b")
+    assert Client.discover("http://a").endpoint == "http://a"
+
+
+def test_discovery_reports_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def query(interface: str | None, seconds: float) -> str:
+        assert (interface, seconds) == (None, 3)
+        return "10.0.0.3"
+
+    monkeypatch.setattr(discovery, "query_dhcp", query)
+    monkeypatch.setattr(
+        client_module, "_responds", lambda candidate, **_: candidate.port == 8080
+    )
+    monkeypatch.setenv("FOREWARN_ENDPOINT", "http://ignored")
+    monkeypatch.delenv("SCHEDULEDEVENTSIP", raising=False)
+    steps: list[str] = []
+    assert discover_endpoint(steps.append, dhcp_timeout=3) == "http://10.0.0.3:8080"
+    assert steps == [
+        "trying http://169.254.169.254",
+        "requesting the address by DHCP, for up to 3 s",
+        "trying http://10.0.0.3",
+        "trying http://10.0.0.3:8080",
+        "found the metadata service at http://10.0.0.3:8080",
+    ]
 
 
 def test_discover_returns_a_client_of_the_configured_endpoint(

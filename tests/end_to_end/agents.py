@@ -58,9 +58,11 @@ class Agent:
         return self.process.wait(PATIENCE)
 
 
-def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
+def a_plan(folder: Path, endpoint: str | None, text: str, **top: object) -> Path:
     """Write an agent's configuration: endpoint, state folder, `top`, then `text`."""
-    keys = {"endpoint": endpoint, "state": str(folder / "state"), **top}
+    keys = {"state": str(folder / "state"), **top}
+    if endpoint is not None:
+        keys["endpoint"] = endpoint
     file = folder / "agent.toml"
     lines = [f"{name} = {json.dumps(value)}\n" for name, value in keys.items()]
     file.write_text("".join(lines) + text)
@@ -70,16 +72,20 @@ def a_plan(folder: Path, endpoint: str, text: str, **top: object) -> Path:
 @contextmanager
 def an_agent(
     folder: Path,
-    endpoint: str,
+    endpoint: str | None,
     text: str,
     *options: str,
     top: Mapping[str, object] | None = None,
+    within: Sequence[str] = (),
     **environment: str | None,
 ) -> Iterator[Agent]:
-    """Run an agent with the configuration `text` until the block ends."""
+    """Run an agent with the configuration `text` until the block ends.
+
+    `within` is a command prefix, such as one that enters a namespace.
+    """
     folder.mkdir(exist_ok=True)
     file = a_plan(folder, endpoint, text, **(top or {}))
-    command: Sequence[str] = [*FOREWARN, "agent", "--config", str(file), *options]
+    command = [*within, *FOREWARN, "agent", "--config", str(file), *options]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             command,

@@ -16,6 +16,7 @@ from forewarn.agent.audit.entries import AuditEntry, BeganEntry, EndedEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
+from forewarn.agent.discovery import DiscoveredService
 from forewarn.agent.events.state import NO_IMPACT, HookOutcome, Impact
 from forewarn.agent.hooks.executor import Executor
 from forewarn.agent.hooks.orphans import end_orphans
@@ -34,7 +35,7 @@ from forewarn.agent.telemetry.impact import (
 from forewarn.agent.telemetry.logs import Conditions, LogLimit
 from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.agent.telemetry.recorder import AgentRecorder
-from forewarn.client.client import Client
+from forewarn.client.client import Client, discover_endpoint
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import FaultyFile, Unavailable
 from forewarn.signals import stop_on_signals
@@ -75,9 +76,8 @@ class _Running:
         self._conditions = Conditions(_log)
         self._systemd = SystemdNotifier()
         self._clock = ServiceClock()
-        self._client = stack.enter_context(
-            Client(plan.endpoint, api_version=plan.api_version, patience=0)
-        )
+        self._client = _client(plan)
+        stack.callback(self._client.close)
         store = StateStore(plan.state)
         store.open()
         stack.callback(store.close)
@@ -86,7 +86,7 @@ class _Running:
             metrics=self._metrics,
             conditions=self._conditions,
             clock=self._clock,
-            endpoint=self._client.endpoint,
+            endpoint=lambda: self._client.endpoint,
             blind_after=plan.blind_after,
         )
         self._states = StateMemory(store, self._recorder.save_result)
@@ -124,10 +124,12 @@ class _Running:
                 self._textfile.write(time.monotonic(), has_changed=True)
 
     def _loop(self, agent: Agent) -> None:
-        endpoint = self._client.endpoint
-        hook_plan = replace(self._plan, endpoint=endpoint)  # for hooks to see
         executor = Executor(
-            hook_plan, self._client.approve, self._clock, agent.inbox.put
+            self._plan,
+            self._client.approve,
+            self._clock,
+            agent.inbox.put,
+            endpoint=lambda: self._client.endpoint,
         )
         poller = DocumentPoller(self._plan, self._client, agent.deliver_poll)
         threading.Thread(target=poller.run, name="poller", daemon=True).start()
@@ -178,14 +180,17 @@ class _Running:
         began = BeganEntry(
             at=self._clock.now(),
             version=__version__,
-            endpoint=self._client.endpoint,
+            endpoint=self._client.endpoint or None,
             dry_run=self._is_dry,
             recovered=tuple(state.id for state in self._states.unfinished()),
             complaints=tuple(problems),
         )
         self._write(began)
         self._recorder.name_learned(self._plan.name or "")
-        self._systemd.ready(f"watching {self._client.endpoint}")
+        endpoint = self._client.endpoint
+        self._systemd.ready(
+            f"watching {endpoint}" if endpoint else "searching for the metadata service"
+        )
 
     def _heartbeat(self) -> float:
         """Send heartbeats; return the seconds until the next ones are due."""
@@ -200,6 +205,22 @@ class _Running:
 
     def _write(self, entry: AuditEntry) -> None:
         self._recorder.write([entry], self._states.find)
+
+
+def _client(plan: Plan) -> Client | DiscoveredService:
+    """Return a client of the endpoint in the plan, or of the one that is found."""
+
+    def connect(endpoint: str | None) -> Client:
+        return Client(endpoint, api_version=plan.api_version, patience=0)
+
+    def search() -> str:
+        return discover_endpoint(
+            lambda step: _log.debug("%s", step), api_version=plan.api_version
+        )
+
+    if not plan.discover:
+        return connect(plan.endpoint)
+    return DiscoveredService(search, connect, lost_after=plan.blind_after)
 
 
 @contextmanager

@@ -156,9 +156,7 @@ def apply_environment(args: argparse.Namespace) -> None:
             setattr(args, option.name, getattr(args, option.name, None))
         if not typed:
             values = {option: option.from_environment() for option in exclusive}
-            _check_exclusive(
-                [option for option in exclusive if values[option] is not None]
-            )
+            _check_exclusive([option for option in exclusive if values[option]])
             for option, value in values.items():
                 setattr(args, option.name, option.default if value is None else value)
 

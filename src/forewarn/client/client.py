@@ -6,7 +6,7 @@ It is thread-safe: each running request has its own connection.
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Generic, Self, TypedDict, TypeVar, Unpack, assert_never
 
@@ -125,15 +125,12 @@ class Client(BaseClient[ConnectionPool]):
         169.254.169.254, $SCHEDULEDEVENTSIP, and the address that a DHCP server offers
         on `interface`. That may take minutes. DHCP needs root and Linux.
         """
-        from forewarn.client import discovery  # rarely needed
-
-        location = discovery.find(
-            endpoint,
-            os.environ,
-            lambda candidate: _responds(candidate, **options),
-            lambda: discovery.query_dhcp(interface, dhcp_timeout),
-        )
-        return cls(str(location), **options)
+        location = endpoint or os.environ.get(endpoints.VARIABLE)
+        if not location:
+            location = discover_endpoint(
+                interface=interface, dhcp_timeout=dhcp_timeout, **options
+            )
+        return cls(location, **options)
 
     def document(self) -> Document:
         """Fetch the document of scheduled events."""
@@ -213,6 +210,32 @@ class Client(BaseClient[ConnectionPool]):
                 return self._pool.pause(action.seconds)
             case _:
                 assert_never(action)
+
+
+def discover_endpoint(
+    report: Callable[[str], None] = lambda _: None,
+    *,
+    interface: str | None = None,
+    dhcp_timeout: float = 15.0,
+    **options: Unpack[ClientOptions],
+) -> str:
+    """Search for the service as `Client.discover` does, even if an endpoint is named.
+
+    `report` receives a sentence before each step that may take a while.
+    """
+    from forewarn.client import discovery  # rarely needed
+
+    def responds(candidate: endpoints.Endpoint) -> bool:
+        report(f"trying {candidate}")
+        return _responds(candidate, **options)
+
+    def query() -> str:
+        report(f"requesting the address by DHCP, for up to {dhcp_timeout:g} s")
+        return discovery.query_dhcp(interface, dhcp_timeout)
+
+    location = discovery.find(os.environ, responds, query)
+    report(f"found the metadata service at {location}")
+    return str(location)
 
 
 def _responds(location: endpoints.Endpoint, **options: Unpack[ClientOptions]) -> bool:

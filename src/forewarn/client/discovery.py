@@ -24,6 +24,13 @@ _PORTS = (80, 8080)
 _CLIENT_PORT: Final = 68
 _SERVER_PORT: Final = 67
 
+_INSTEAD = f"name the endpoint instead (--endpoint, or ${VARIABLE})"
+_LINUX_ONLY = f"discovery by DHCP works on Linux only; {_INSTEAD}"
+_NO_PERMISSION = (
+    "discovery by DHCP needs root or the capabilities CAP_NET_RAW and"
+    f" CAP_NET_BIND_SERVICE; run it as root, or {_INSTEAD}"
+)
+
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
 _MAX_PACKET = 65_536  # bytes; no packet is larger
 
@@ -46,17 +53,14 @@ _UP, _LOOPBACK = 0x1, 0x8
 
 
 def find(
-    given: str | None,
     environment: Mapping[str, str],
     responds: Callable[[Endpoint], bool],
     query: Callable[[], str],
 ) -> Endpoint:
-    """Return the named endpoint, else the first candidate that `responds`.
+    """Return the first candidate that `responds`.
 
     `query` returns the address that DHCP offers and is called last.
     """
-    if named := given or environment.get(VARIABLE):
-        return parse(named)
     tried: list[Endpoint] = []
     for candidate in _candidates(environment, query):
         if responds(candidate):
@@ -64,8 +68,8 @@ def find(
         tried.append(candidate)
     listed = ", ".join(map(str, tried))
     raise Unreachable(
-        f"no metadata service answers at any of {listed}; if you know where it is,"
-        f" set ${VARIABLE}"
+        f"no metadata service responds at any of {listed}; check that it runs and that"
+        f" this machine can reach it, or {_INSTEAD}"
     )
 
 
@@ -89,28 +93,40 @@ def _both_ports(host: str) -> Iterator[Endpoint]:
 # --- DHCP --------------------------------------------------------------------
 
 
+def dhcp_problem() -> str | None:
+    """Return why this process cannot use DHCP, with the remedy; None if it can.
+
+    It sends nothing: it opens a socket as `query_dhcp` does, but on loopback.
+    """
+    if sys.platform != "linux":
+        return _LINUX_ONLY
+    try:
+        _open_socket("lo").close()
+    except PermissionError:
+        return _NO_PERMISSION
+    except OSError:
+        pass  # of this moment; a search reports it
+    return None
+
+
 def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
     """Return the service's address from the DHCP server (option 245).
 
     The request goes out via `interface`, by default the first network card that is up.
     """
     if sys.platform != "linux":
-        raise Unreachable(
-            "a DHCP server can be asked on Linux only; name the endpoint instead"
-            f" (${VARIABLE}, or ${_KEPT_ADDRESS})"
-        )
+        raise Unreachable(_LINUX_ONLY)
     card = interface or _first_card()
     mac = _mac_of(card)
     try:
         with _open_socket(card) as udp:
             return _discover(udp, card, mac, time.monotonic() + seconds)
     except PermissionError as error:
-        raise Unreachable(
-            "asking a DHCP server takes root, or the capabilities net_raw and"
-            " net_bind_service"
-        ) from error
+        raise Unreachable(_NO_PERMISSION) from error
     except OSError as error:
-        raise Unreachable(f"DHCP cannot be asked on {card}: {error}") from error
+        why = error.strerror or str(error)
+        message = f"cannot use DHCP on {card}: {why.lower()}; {_INSTEAD}"
+        raise Unreachable(message) from error
 
 
 def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str:
@@ -131,9 +147,15 @@ def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str
             offers += 1
         if time.monotonic() >= deadline:
             break
-    outcome = "tells no metadata service (option 245)" if offers else "has answered"
-    who = "the DHCP server" if offers else "no DHCP server"
-    raise Unreachable(f"{who} on {card} {outcome}")
+    if offers:
+        raise Unreachable(
+            f"the DHCP server on {card} announces no metadata service; add option 245"
+            f" to its configuration, or {_INSTEAD}"
+        )
+    raise Unreachable(
+        f"no DHCP server responded on {card}; check that one serves this network, or"
+        f" {_INSTEAD}"
+    )
 
 
 def _packets(udp: socket.socket, until: float) -> Iterator[bytes]:
@@ -232,17 +254,19 @@ def _first_card() -> str:
         (flags,) = struct.unpack_from("H", _ioctl(card, _GET_FLAGS), _NAME_SIZE)
         if flags & _UP and not flags & _LOOPBACK:
             return card
-    raise Unreachable("no network card is up, so no DHCP server can be asked")
+    raise Unreachable(
+        f"no network card is up, so DHCP cannot be used; bring one up, or {_INSTEAD}"
+    )
 
 
 def _mac_of(card: str) -> bytes:
     try:
         reply = _ioctl(card, _GET_MAC)
     except OSError as error:
-        raise Unreachable(f"there is no network card {card!r}") from error
+        raise Unreachable(f"network card {card!r} not found") from error
     kind, mac = struct.unpack_from("H6s", reply, _NAME_SIZE)
     if kind != _ETHERNET:
-        raise Unreachable(f"the network card {card!r} does not speak DHCP")
+        raise Unreachable(f"network card {card!r} is not Ethernet; DHCP needs that")
     return bytes(mac)
 
 

@@ -163,6 +163,11 @@ from forewarn.errors import CannotStart, FaultyFile
             f"{RULE}{RULE}",
             'line 5: two rules are called "r"',
         ),
+        (
+            f'endpoint = "http://x"\ndiscover = true\n{RULE}',
+            "line 2: discover: discover = true searches for the endpoint, but"
+            " `endpoint` names it; remove one of the two",
+        ),
         # windows
         (
             f'{RULE}window = {{days = ["Mon", "Funday"]}}\n',

@@ -1,5 +1,6 @@
 """Configuration check: whether this machine has everything a plan needs."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.config.preflight import check_machine
+from forewarn.client import discovery
 
 
 def a_script(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> str:
@@ -48,6 +50,43 @@ def test_shell_syntax_in_a_list_is_reported(
 ) -> None:
     missing = f"{tmp_path}/{name}"
     assert check_hook(tmp_path, missing) == [f"{missing} does not exist; {hint}"]
+
+
+# --- discovery ---------------------------------------------------------------
+
+
+def test_discovery_without_permission_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(card: str) -> None:
+        assert card == "lo"  # so that no other DHCP client is disturbed
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(discovery, "_open_socket", refuse)
+    assert check_machine(Plan(state=tmp_path)) == []
+    (problem,) = check_machine(Plan(state=tmp_path, discover=True))
+    assert problem.startswith(
+        "discover: discovery by DHCP needs root or the capabilities CAP_NET_RAW and"
+        " CAP_NET_BIND_SERVICE; run it as root, or name the endpoint"
+    )
+
+
+def test_a_passing_network_problem_does_not_prevent_discovery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(card: str) -> None:
+        raise OSError(98, "Address already in use")
+
+    monkeypatch.setattr(discovery, "_open_socket", fail)
+    assert check_machine(Plan(state=tmp_path, discover=True)) == []
+
+
+def test_discovery_on_another_platform_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    (problem,) = check_machine(Plan(state=tmp_path, discover=True))
+    assert "works on Linux only; name the endpoint" in problem
 
 
 # --- shell commands ----------------------------------------------------------

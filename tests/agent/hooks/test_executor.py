@@ -37,11 +37,14 @@ class ExecutorHarness:
         plan = Plan(
             state=Path(),
             name="web-0",
-            endpoint="http://127.0.0.1:1",
             hooks={"drain": sh(text)},
         )
         self.executor = Executor(
-            plan, approve or self.approver.approve, clock, self._reports.put
+            plan,
+            approve or self.approver.approve,
+            clock,
+            self._reports.put,
+            endpoint=lambda: "http://127.0.0.1:1",
         )
 
     def begin(self, hook: str = "drain", times: int = 1) -> None:

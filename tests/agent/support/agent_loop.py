@@ -69,6 +69,7 @@ def a_document_read(
 
 
 BLANK = a_document_read(is_blank=True)
+ENDPOINT = "http://127.0.0.1:1"
 AWAY = ReadFailed(error=Unreachable("nobody is there"))
 STARTED = an_event(status=EventStatus.STARTED)
 
@@ -139,7 +140,7 @@ class AgentEnvironment:
             metrics=self.metrics,
             conditions=self.conditions,
             clock=clock,
-            endpoint="http://127.0.0.1:1",
+            endpoint=lambda: ENDPOINT,
             blind_after=30.0,
             monotonic=lambda: self.clocks.seconds,
         )
@@ -159,7 +160,11 @@ class AgentEnvironment:
             is_dry=self.is_dry,
         )
         self.executor = Executor(
-            self.plan, self.approver.approve, clock, self.agent.inbox.put
+            self.plan,
+            self.approver.approve,
+            clock,
+            self.agent.inbox.put,
+            endpoint=lambda: ENDPOINT,
         )
 
     @property

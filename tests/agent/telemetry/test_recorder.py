@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.agent.support.agent_loop import ManualClocks
 from tests.agent.support.events import NOON, a_state
 
+from forewarn import __version__
 from forewarn.agent.audit.entries import CameBackEntry
 from forewarn.agent.audit.log import AuditLog
 from forewarn.agent.telemetry.logs import Conditions
@@ -41,7 +43,9 @@ class RecorderOutputs:
         return [json.loads(line)["what"] for line in lines]
 
 
-def a_recorder(folder: Path) -> RecorderOutputs:
+def a_recorder(
+    folder: Path, endpoint: Callable[[], str] = lambda: "http://127.0.0.1:1"
+) -> RecorderOutputs:
     metrics, clock, clocks = AgentMetrics(), ServiceClock(), ManualClocks()
     clock.update(ClockEstimate(date=NOON, at=time.monotonic(), rate=0.0))
     record = folder / "audit.jsonl"
@@ -50,7 +54,7 @@ def a_recorder(folder: Path) -> RecorderOutputs:
         metrics=metrics,
         conditions=Conditions(logging.getLogger("forewarn.agent")),
         clock=clock,
-        endpoint="http://127.0.0.1:1",
+        endpoint=endpoint,
         blind_after=30.0,
         monotonic=lambda: clocks.seconds,
     )
@@ -63,6 +67,28 @@ def warnings(log: Log) -> list[str]:
     return [
         record.getMessage() for record in log.records if record.levelname == "WARNING"
     ]
+
+
+# --- endpoint ----------------------------------------------------------------
+
+
+def test_a_new_endpoint_is_logged_and_in_the_metrics(
+    tmp_path: Path, caplog: Log
+) -> None:
+    caplog.set_level(logging.INFO)
+    endpoints = ["http://10.0.0.1"]
+    outputs = a_recorder(tmp_path, lambda: endpoints[-1])
+    outputs.recorder.name_learned("web-0")
+    outputs.recorder.document_read(READ)
+    outputs.recorder.document_read(READ)
+    endpoints.append("http://10.0.0.2")
+    outputs.recorder.document_read(READ)
+    assert [line for line in caplog.messages if "documents are" in line] == [
+        "documents are read from http://10.0.0.1",
+        "documents are read from http://10.0.0.2",
+    ]
+    labels = {"version": __version__, "name": "web-0", "endpoint": endpoints[-1]}
+    assert outputs.metrics.value("info", **labels) == 1
 
 
 # --- blindness ---------------------------------------------------------------

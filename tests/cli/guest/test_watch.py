@@ -6,6 +6,9 @@ import pytest
 from tests.client.support.service import EMPTY, a_service, hang_up, respond
 
 from forewarn.cli import main
+from forewarn.client import client as client_module
+from forewarn.client import discovery
+from forewarn.errors import Unreachable
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -175,3 +178,68 @@ def test_closed_connection_is_an_error(capsys: Capture) -> None:
     with a_service(hang_up) as service:
         assert main.main(["approve", "E0", "--endpoint", service.url]) == 1
     assert service.url in capsys.readouterr().err
+
+
+# --- discovery ---------------------------------------------------------------
+
+
+@pytest.fixture
+def no_service(monkeypatch: Patch) -> None:
+    """Let nothing respond, so that no test depends on this machine's network."""
+    monkeypatch.setattr(client_module, "_responds", lambda candidate, **_: False)
+    monkeypatch.delenv("SCHEDULEDEVENTSIP", raising=False)
+
+
+@pytest.mark.parametrize("command", [["watch", "--once"], ["approve", "--all"]])
+def test_discover_finds_the_announced_address(
+    capsys: Capture, monkeypatch: Patch, no_service: None, command: list[str]
+) -> None:
+    with a_service(respond(EMPTY)) as service:
+        monkeypatch.setattr(discovery, "_PORTS", (service.port,))
+        monkeypatch.setattr(discovery, "query_dhcp", lambda *_: "127.0.0.1")
+        monkeypatch.setattr(
+            client_module, "_responds", lambda candidate, **_: candidate.port != 80
+        )
+        monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")  # typed wins
+        assert main.main([*command, "--discover"]) == 0
+        assert service.connections == 1
+    assert f"found the metadata service at {service.url}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["watch", "--once"], ["approve", "--all"]])
+def test_a_failed_discovery_ends_with_the_reason(
+    capsys: Capture, monkeypatch: Patch, no_service: None, command: list[str]
+) -> None:
+    def query(interface: str | None, seconds: float) -> str:
+        raise Unreachable("no DHCP server responded on eth0; check that one does")
+
+    monkeypatch.setattr(discovery, "query_dhcp", query)
+    assert main.main([*command, "--discover"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "forewarn: trying http://169.254.169.254\n"
+        "forewarn: requesting the address by DHCP, for up to 15 s\n"
+        "forewarn: no DHCP server responded on eth0; check that one does\n",
+    )
+
+
+@pytest.mark.parametrize("command", [["watch"], ["approve", "--all"], ["agent"]])
+def test_discover_and_endpoint_exclude_each_other(
+    capsys: Capture, monkeypatch: Patch, command: list[str]
+) -> None:
+    typed = [*command, "--discover", "--endpoint", "http://127.0.0.1:1"]
+    assert main.main(typed) == 2
+    assert "--endpoint: not allowed with argument --discover" in capsys.readouterr().err
+    monkeypatch.setenv("FOREWARN_DISCOVER", "yes")
+    monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")
+    assert main.main(command) == 2
+    assert "exclude each other; set one of them" in capsys.readouterr().err
+
+
+def test_discovery_switched_off_does_not_exclude_an_endpoint(
+    monkeypatch: Patch,
+) -> None:
+    with a_service(respond(EMPTY)) as service:
+        monkeypatch.setenv("FOREWARN_DISCOVER", "no")
+        monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
+        assert main.main(["watch", "--once"]) == 0

@@ -137,6 +137,11 @@ def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
     """Check what only the whole file shows; its first `in_file` rules are its own."""
     if not plan.rules and not top.diagnostics.errors:
         top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
+    if plan.discover and plan.endpoint is not None:
+        top.key("discover").refuse(
+            "discover = true searches for the endpoint, but `endpoint` names it; remove"
+            " one of the two"
+        )
     seen: set[str] = set()
     for number, rule in enumerate(plan.rules):
         if rule.name in seen:

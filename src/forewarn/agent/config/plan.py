@@ -121,6 +121,7 @@ class Plan:
     state: Path
     file: Path | None = None  # where this was read from; None if nowhere
     endpoint: str | None = None  # None if the client's default applies
+    discover: bool = False  # search for the endpoint, which is then None
     name: str | None = None  # None if /metadata/instance has the name
     api_version: str = "2020-07-01"
     poll: float = 1.0  # seconds between two requests without long polls

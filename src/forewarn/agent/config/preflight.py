@@ -14,6 +14,7 @@ from forewarn.agent.config.plan import Hook, Plan
 from forewarn.agent.config.schema import SHELL
 from forewarn.agent.hooks.command import command_of
 from forewarn.agent.permissions import own_file_problem, permission_problem
+from forewarn.client.discovery import dhcp_problem
 from forewarn.processes import command_problem
 
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
@@ -31,7 +32,7 @@ def check_machine(plan: Plan) -> list[str]:
         for hook in plan.hooks.values()
         for problem in _hook(hook)
     ]
-    return [*problems, *_folders(plan), *_permissions(plan)]
+    return [*problems, *_discovery(plan), *_folders(plan), *_permissions(plan)]
 
 
 # --- hooks -------------------------------------------------------------------
@@ -103,6 +104,15 @@ def _error_of(command: Sequence[str]) -> str | None:
     lines = completed.stderr.decode(errors="replace").split("\n")
     messages = [line.strip() for line in lines if line.strip()]
     return messages[-1] if messages else f"exit code {completed.returncode}"
+
+
+# --- discovery ---------------------------------------------------------------
+
+
+def _discovery(plan: Plan) -> Iterator[str]:
+    problem = dhcp_problem() if plan.discover else None
+    if problem is not None:
+        yield f"discover: {problem}"
 
 
 # --- folders -----------------------------------------------------------------

@@ -245,6 +245,7 @@ _read_function = matching(_FUNCTION, 'a function such as "package.module:functio
 TOP: Keys = MappingProxyType(
     {
         "endpoint": ConfigKey(_read_endpoint, "endpoint"),
+        "discover": ConfigKey(read_flag, "discover"),
         "name": ConfigKey(_read_text, "name"),
         "state": ConfigKey(_read_path, "state"),
         "api_version": ConfigKey(one_of(*VERSIONS), "api_version"),

@@ -65,13 +65,19 @@ class Executor:
         approve: Callable[[str], None],
         clock: ServiceClock,
         deliver: Callable[[ExecutorResult], None],
+        *,
+        endpoint: Callable[[], str],
     ) -> None:
-        """Run the hooks of `plan`; pass each result to `deliver`."""
+        """Run the hooks of `plan`; pass each result to `deliver`.
+
+        `endpoint` returns the current base URL of the service, which hooks see.
+        """
         self.name = plan.name or ""  # of this VM
         self._plan = plan
         self._approve = approve
         self._clock = clock
         self._deliver = deliver
+        self._endpoint = endpoint
         self._running: dict[str, tuple[str, Cancellation]] = {}  # event id, by token
         self._ready_checks: dict[str, tuple[str, Cancellation]] = {}  # likewise
         self._approvals = 0  # being sent
@@ -196,7 +202,7 @@ class Executor:
             event=state.event,
             rule=state.course.rule if state.course else "",
             name=self.name,
-            endpoint=self._plan.endpoint or "",
+            endpoint=self._endpoint(),
             clock=self._clock,
             deadline=order.deadline,
             kill_after=self._plan.kill_after,

@@ -33,11 +33,14 @@ class AgentRecorder:
         metrics: AgentMetrics,
         conditions: Conditions,
         clock: ServiceClock,
-        endpoint: str,
+        endpoint: Callable[[], str],
         blind_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise an alarm when no document was read for `blind_after` seconds."""
+        """Raise an alarm when no document was read for `blind_after` seconds.
+
+        `endpoint` returns the current base URL of the service.
+        """
         self._monotonic = monotonic
         self._endpoint = endpoint
         self._audit = audit
@@ -47,6 +50,7 @@ class AgentRecorder:
         self._blind_after = blind_after
         self._last = self._monotonic()  # when a document was last read
         self._name = ""  # empty if not known yet
+        self._read_from = ""  # the endpoint of the last document; empty before
         self._has_read = False
         self._has_failed = False
         self._is_blind = False
@@ -77,8 +81,10 @@ class AgentRecorder:
 
     def document_read(self, reading: Reading) -> None:
         """Record that the service responded."""
-        if not self._has_read:
-            _log.info("documents are read from %s", self._endpoint)
+        if self._endpoint() != self._read_from:
+            self._read_from = self._endpoint()
+            _log.info("documents are read from %s", self._read_from)
+            self._set_info()
         self._has_read = True
         self._set_blind(False)
         self._last = self._monotonic()
@@ -132,7 +138,11 @@ class AgentRecorder:
         if name and name != self._name:
             _log.info("this VM is %s", name)
         self._name = name
-        self._metrics.replace("info", {(__version__, name, self._endpoint): 1.0})
+        self._set_info()
+
+    def _set_info(self) -> None:
+        labels = (__version__, self._name, self._endpoint())
+        self._metrics.replace("info", {labels: 1.0})
 
     def name_checked(self, problem: str | None) -> None:
         """Record whether events may be missed because of this VM's name."""

@@ -9,7 +9,15 @@ from pathlib import Path
 from forewarn.agent.config import file
 from forewarn.agent.config.plan import Plan
 from forewarn.agent.config.preflight import check_machine
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.guest.watch import DISCOVER
+from forewarn.cli.options import (
+    JSON,
+    Option,
+    Subcommands,
+    add,
+    add_command,
+    add_one_of,
+)
 from forewarn.cli.output import write, write_error, write_json
 from forewarn.cli.values import one_of
 from forewarn.errors import CannotStart, FaultyFile
@@ -30,9 +38,10 @@ forewarn agent --config /etc/forewarn/agent.toml
 
 _CHECK_DESCRIPTION = """\
 Read the agent's file, and look whether all that it needs is on this machine:
-commands, interpreters, functions, folders. Report files and folders that other
-users own or can write, each with the command that puts it right. No hook is run
-and no request is sent. If anything is wrong, the exit code is 1."""
+commands, interpreters, functions, folders, and with `discover = true` the
+permission to use DHCP. Report files and folders that other users own or can
+write, each with the command that puts it right. No hook is run and no request
+is sent. If anything is wrong, the exit code is 1."""
 
 #: Subcommands with a module of their own, in the order in which a new user needs them.
 _SUBCOMMANDS = ("explain", "report", "install")
@@ -51,9 +60,12 @@ NAME = Option(
     help="what events call this VM; wins over the file",
 )
 
+_ENDPOINT = Option(
+    flag="--endpoint", metavar="URL", help="where the metadata service answers"
+)
+
 OPTIONS = (
     CONFIG,
-    Option(flag="--endpoint", metavar="URL", help="where the metadata service answers"),
     NAME,
     Option(
         flag="--dry-run",
@@ -86,6 +98,7 @@ def register(subcommands: Subcommands) -> None:
         example=_EXAMPLE,
         common=(),
     )
+    add_one_of(parser, _ENDPOINT, DISCOVER)
     add(parser, *OPTIONS)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="agent_command", required=False
@@ -107,14 +120,22 @@ def run(args: argparse.Namespace) -> int:
 
     plan = plan_of(args)
     plan = replace(
-        plan,
-        endpoint=args.endpoint or plan.endpoint,
+        _with_endpoint(plan, args),
         log_format=args.log_format or plan.log_format,
         log_level=args.log_level or plan.log_level,
     )
     log_to_stderr(plan.log_format, plan.log_level, text_formatter())
     main.run_agent(plan, is_dry=bool(args.dry_run))
     return 0
+
+
+def _with_endpoint(plan: Plan, args: argparse.Namespace) -> Plan:
+    """Apply --endpoint or --discover, which override the file."""
+    if args.discover:
+        return replace(plan, endpoint=None, discover=True)
+    if args.endpoint or args.discover is False:
+        return replace(plan, endpoint=args.endpoint or plan.endpoint, discover=False)
+    return plan
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
@@ -161,4 +182,5 @@ def _plain(plan: Plan) -> dict[str, object]:
         "rules": [rule.name for rule in plan.rules],
         "hooks": [*plan.hooks],
         "state": str(plan.state),
+        "discover": plan.discover,
     }

@@ -2,7 +2,7 @@
 
 import argparse
 
-from forewarn.cli.guest.watch import ENDPOINT, describe
+from forewarn.cli.guest.watch import DISCOVER, ENDPOINT, connect, describe
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import write, write_json
 from forewarn.client import Client
@@ -32,7 +32,8 @@ def register(subcommands: Subcommands) -> None:
         summary="in a VM: let events start before their time",
         description=_DESCRIPTION,
         example="forewarn approve E7F1A9B2-4C1D-4E0A-9C55-6D1B7A1F0C22",
-        common=(ENDPOINT, JSON),
+        options=((ENDPOINT, DISCOVER),),
+        common=(JSON,),
     )
     parser.add_argument("ids", nargs="*", metavar="ID", help="the events")
     add(parser, _ALL)
@@ -42,7 +43,7 @@ def approve(args: argparse.Namespace) -> int:
     """Approve the given events, or all that are still scheduled."""
     if bool(args.ids) == bool(args.all):
         raise WrongUsage("name events by their ids, or give --all; one of the two")
-    with Client(args.endpoint, patience=0) as client:
+    with connect(args, patience=0) as client:
         waiting = _waiting(client) if args.all else ()
         chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
         if chosen:

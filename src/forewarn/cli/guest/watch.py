@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Unpack
 
 from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
 from forewarn.cli.output import (
@@ -16,6 +17,7 @@ from forewarn.cli.output import (
 from forewarn.cli.values import argument
 from forewarn.client import Change, Client
 from forewarn.client.changes import compare
+from forewarn.client.client import ClientOptions, discover_endpoint
 from forewarn.client.endpoint import DEFAULT, parse
 from forewarn.client.retries import can_retry
 from forewarn.errors import ForewarnError
@@ -54,6 +56,14 @@ ENDPOINT = Option(
     help="where the metadata service of this VM answers",
 )
 
+DISCOVER = Option(
+    flag="--discover",
+    switch=True,
+    help="search for the metadata service: at 169.254.169.254, at the address in"
+    " $SCHEDULEDEVENTSIP, then at the address that DHCP announces (option 245), which"
+    " needs Linux, and root or CAP_NET_RAW and CAP_NET_BIND_SERVICE",
+)
+
 POLL = Option(
     flag="--poll",
     metavar="SECONDS",
@@ -75,7 +85,8 @@ def register(subcommands: Subcommands) -> None:
         summary="in a VM: show what is coming, as it changes",
         description=_DESCRIPTION,
         example="forewarn watch --endpoint http://127.0.0.1:8254/vm/web-0",
-        common=(ENDPOINT, JSON),
+        options=((ENDPOINT, DISCOVER),),
+        common=(JSON,),
     )
     add(
         parser,
@@ -86,7 +97,7 @@ def register(subcommands: Subcommands) -> None:
 
 def watch(args: argparse.Namespace) -> int:
     """Print the current events, then each change."""
-    with Client(args.endpoint) as client:
+    with connect(args) as client:
         for change in _changes(client, args.poll):
             if args.json:
                 write_json(_plain(change, client), indent=None)
@@ -97,6 +108,13 @@ def watch(args: argparse.Namespace) -> int:
             if args.once:
                 break
     return 0
+
+
+def connect(args: argparse.Namespace, **options: Unpack[ClientOptions]) -> Client:
+    """Return a client of the endpoint that is named, or found because of --discover."""
+    if args.discover:
+        return Client(discover_endpoint(write_error, **options), **options)
+    return Client(args.endpoint, **options)
 
 
 def _changes(client: Client, poll: float) -> Iterator[Change]:
