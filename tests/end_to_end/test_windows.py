@@ -4,6 +4,7 @@ Nothing here has run on Windows: `imitated_windows` describes what is imitated.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,13 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.program import FinishedCommand, finish, until
+from tests.end_to_end.program import FinishedCommand, check_sentence, finish, until
 from tests.patience import PATIENCE
 
+from forewarn.cli.main import COMMANDS, LINUX_COMMANDS
 from forewarn.recordings.file import read_recording
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
+ROOT = Path(__file__).parents[2]
 WINDOWS = (sys.executable, str(Path(__file__).with_name("imitated_windows.py")))
+PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 
 SOON = 10.0  # seconds; a held request takes 30
 
@@ -52,12 +56,14 @@ class RunningCommand:
 
 
 @contextmanager
-def running(folder: Path, *words: str | Path) -> Iterator[RunningCommand]:
+def running(
+    folder: Path, *words: str | Path, **environment: str
+) -> Iterator[RunningCommand]:
     """Run a command, and kill it when the block ends."""
     with subprocess.Popen(
         [*WINDOWS, *map(str, words)],
         cwd=folder,
-        env={},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -162,6 +168,35 @@ def test_record_writes_a_recording_until_ctrl_c(tmp_path: Path) -> None:
     assert b"\r" not in path.read_bytes()
 
 
+def test_the_zipapp_runs_on_imitated_windows(tmp_path: Path) -> None:
+    archive = tmp_path / "forewarn.pyz"
+    finish([str(ROOT / "scripts" / "zipapp"), str(archive)], tmp_path, os.environ)
+    python, launcher = WINDOWS
+    with Rehearsal() as rehearsal:
+        words = ("watch", "--once", "--endpoint", rehearsal.endpoint)
+        alone = [python, "-S", launcher, *words]  # -S: forewarn is not installed
+        done = finish(alone, tmp_path, {"PYTHONPATH": str(archive)})
+    assert (done.code, done.err) == (0, "")
+    assert "nothing is coming" in done.out
+
+
+@pytest.mark.parametrize("command", LINUX_COMMANDS)
+def test_commands_that_need_linux_name_the_page_for_windows(
+    command: str, tmp_path: Path
+) -> None:
+    for words in ((command,), (command, "--help"), (command, "check")):
+        done = run(tmp_path, *words)
+        check_sentence(done, 1, f"`forewarn {command}` needs Linux", "Windows", PAGE)
+    assert (ROOT / PAGE).exists()
+
+
+def test_help_lists_the_commands_that_run(tmp_path: Path) -> None:
+    done = run(tmp_path, "--help")
+    assert (done.code, done.err) == (0, "")
+    for command in COMMANDS:
+        assert (f"\n    {command} " in done.out) == (command not in LINUX_COMMANDS)
+
+
 # --- clients -----------------------------------------------------------------
 
 BLOCKING = """
@@ -198,3 +233,31 @@ def test_clients_watch_and_approve(program: str, tmp_path: Path) -> None:
         done = run(tmp_path, "-c", program, rehearsal.endpoint)
     assert (done.code, done.err) == (0, "")
     assert done.out == f"{reboot.id} web-0\n"
+
+
+# --- the program on the page -------------------------------------------------
+
+POWERSHELL = """\
+#!/bin/sh
+echo "$3" >> "$(dirname "$0")/commands"
+"""
+
+
+def test_program_on_the_page_stops_services_and_approves(tmp_path: Path) -> None:
+    program = (ROOT / PAGE).read_text().split("```python\n")[1].partition("```")[0]
+    powershell = tmp_path / "powershell"
+    powershell.write_text(POWERSHELL)
+    powershell.chmod(0o755)
+    commands = tmp_path / "commands"
+    path = f"{tmp_path}:/usr/bin:/bin"
+    with Rehearsal() as rehearsal:
+        environment = {"PATH": path, "FOREWARN_ENDPOINT": rehearsal.endpoint}
+        with running(tmp_path, "-c", program, **environment) as running_program:
+            until_held(rehearsal, 2)
+            rehearsal.reboot("web-1")  # another VM
+            reboot = rehearsal.reboot("web-0")
+            running_program.until(f"Reboot {reboot.id}")
+            reboot.assert_approved(by="web-0")
+            assert commands.read_text() == "Stop-Service W3SVC\n"
+            rehearsal.advance_to_end(reboot)
+            until(lambda: "Start-Service W3SVC" in commands.read_text())
