@@ -2,18 +2,25 @@
 
 A program that hangs before it waits would not notice a signal. So the first signal
 before the wait starts an alarm, which ends the process unless the wait begins in time.
+
+Windows has neither SIGHUP nor alarms. A program that hangs there is ended by
+Ctrl-Break, which is not handled here for that reason.
 """
 
-import os
 import select
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
 from typing import NoReturn
 
 #: Signals that stop the program, except those that the caller ignores, as nohup does.
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP")
+    if hasattr(signal, name)
+)
 
 _START_LIMIT = 10  # seconds between a signal and the wait
 
@@ -21,8 +28,8 @@ _START_LIMIT = 10  # seconds between a signal and the wait
 class StopSignal:
     """Waits for a stop signal or for a call of `wake`."""
 
-    def __init__(self, read_end: int, write_end: int) -> None:
-        """Wait on the pipe from `write_end` to `read_end`."""
+    def __init__(self, read_end: socket.socket, write_end: socket.socket) -> None:
+        """Wait for bytes from `write_end`, which does not block, at `read_end`."""
         self._read_end = read_end
         self._write_end = write_end
         self._is_awaited = False  # whether the wait has begun
@@ -30,7 +37,7 @@ class StopSignal:
 
     def expect(self) -> None:
         """Have the system end the process, unless the wait begins in time."""
-        if not self._is_awaited:
+        if not self._is_awaited and hasattr(signal, "alarm"):
             self._has_alarm = True
             signal.alarm(_START_LIMIT)
 
@@ -41,8 +48,8 @@ class StopSignal:
 
     def wake(self) -> None:
         """Wake the waiter, from any thread."""
-        with suppress(BlockingIOError):  # the pipe is full: the waiter is already woken
-            os.write(self._write_end, b"\0")
+        with suppress(BlockingIOError):  # full buffer: the waiter is already woken
+            self._write_end.send(b"\0")
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most `seconds`; return whether it has come."""
@@ -60,8 +67,8 @@ def exit_on_signals() -> Iterator[None]:
     """
     before = {
         number: signal.getsignal(number)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
+        for number in _STOP_SIGNALS
+        if number != signal.SIGINT and signal.getsignal(number) is not signal.SIG_IGN
     }
 
     def leave(number: int, frame: object) -> NoReturn:
@@ -85,10 +92,12 @@ def stop_on_signals() -> Iterator[StopSignal]:
     Unlike with an `Event`, a signal just before the wait is not missed. A second
     signal cannot deadlock on a lock that the first one holds.
     """
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
+    read_end, write_end = (
+        socket.socketpair()
+    )  # not a pipe: Windows selects only sockets
+    write_end.setblocking(False)
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(write_end.fileno(), warn_on_full_buffer=False)
     stop = StopSignal(read_end, write_end)
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
@@ -100,5 +109,5 @@ def stop_on_signals() -> Iterator[StopSignal]:
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(read_end)
-        os.close(write_end)
+        read_end.close()
+        write_end.close()

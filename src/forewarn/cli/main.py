@@ -17,7 +17,7 @@ from traceback import extract_tb
 from forewarn import __version__
 from forewarn.cli import options
 from forewarn.cli.output import drop_output, write_error
-from forewarn.errors import FaultyFile, ForewarnError, WrongUsage
+from forewarn.errors import CannotStart, FaultyFile, ForewarnError, WrongUsage
 
 #: Commands and the packages of their modules, in the order in which a new user needs
 #: them, which is the order of `--help`.
@@ -44,6 +44,16 @@ COMMANDS: Mapping[str, str] = {
     "record": "guest",
     "replay": "rehearse",
 }
+
+#: Commands that do not run on Windows, and what to do instead.
+LINUX_COMMANDS: Mapping[str, str] = {
+    "serve": "run the service on a Linux machine",
+    "store": "use it on the Linux machine that has the store",
+    "agent": "use `forewarn watch`, `forewarn approve` or the Python client instead",
+    "rehearse": "rehearse on a Linux machine, or in WSL",
+    "replay": "replay on a Linux machine, or in WSL",
+}
+_WINDOWS_PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 
 #: Commands that run a program: the words after `--` belong to that program.
 _PROGRAM_COMMANDS = ("rehearse",)
@@ -85,12 +95,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    _refuse_linux_command(words)
     try:
         args = parse(words)
     except SystemExit as done:  # argparse has printed the reason
         return done.code if isinstance(done.code, int) else 1
     code: int = args.run(args)
     return code
+
+
+def _refuse_linux_command(words: Sequence[str]) -> None:
+    """Raise `CannotStart` on Windows, before modules that need Linux are imported."""
+    name = words[0] if words else ""
+    if _is_windows() and name in LINUX_COMMANDS:
+        raise CannotStart(
+            f"`forewarn {name}` needs Linux and does not run on Windows:"
+            f" {LINUX_COMMANDS[name]}. {_WINDOWS_PAGE} shows what runs in a Windows VM"
+        )
+
+
+def _is_windows() -> bool:
+    return sys.platform == "win32"
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -132,7 +157,11 @@ def _needed_commands(words: Sequence[str]) -> Collection[str]:
     first = words[0] if words else ""
     if first == "--version":
         return ()
-    return [first] if first in COMMANDS else COMMANDS
+    if first in COMMANDS:
+        return [first]
+    if _is_windows():
+        return [name for name in COMMANDS if name not in LINUX_COMMANDS]
+    return COMMANDS
 
 
 def _open_closed_streams() -> None:

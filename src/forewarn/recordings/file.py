@@ -1,6 +1,7 @@
 """File of a recording, appended line by line; each line is synced to disk."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +18,8 @@ from forewarn.recordings.format import (
 #: Bytes of the largest recording. A line has about 1,000, so it has 60,000 changes.
 MAX_SIZE = 64 * 1024 * 1024
 _MOST = f"{MAX_SIZE // 1024**2} MiB"
+
+_BINARY = getattr(os, "O_BINARY", 0)  # on Windows: no carriage return before a line end
 
 
 def read_recording(path: Path) -> Recording:
@@ -44,7 +47,7 @@ class RecordingFile:
     @classmethod
     def create(cls, path: Path, header: RecordingHeader) -> Self:
         """Create a recording; an existing file is left alone."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
         try:
             file = cls(path, os.open(path, flags, 0o600), header)
             file._lock()
@@ -67,7 +70,7 @@ class RecordingFile:
     def append_to(cls, path: Path, recording: Recording) -> Self:
         """Append to `recording`, stored at `path`, after its last complete line."""
         try:
-            file = cls(path, os.open(path, os.O_RDWR), recording.header)
+            file = cls(path, os.open(path, os.O_RDWR | _BINARY), recording.header)
             file._lock()
             file._repair_end(is_cut=recording.is_cut)
         except OSError as error:
@@ -91,8 +94,8 @@ class RecordingFile:
         self.close()
 
     def _lock(self) -> None:
-        """Lock the file against other writers while it is open."""
-        if os.name != "posix":
+        """Lock the file against other writers while it is open; not on Windows."""
+        if sys.platform == "win32":
             return
         import fcntl  # POSIX only
 

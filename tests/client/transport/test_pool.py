@@ -4,6 +4,7 @@ import asyncio
 import gc
 import multiprocessing
 import socket
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -13,7 +14,9 @@ from tests.client.support.service import EMPTY, Act, a_service, respond
 from tests.patience import PATIENCE
 
 from forewarn.client import Client, aio
-from forewarn.errors import ClientClosed, Refused
+from forewarn.client.endpoint import parse
+from forewarn.client.transport import pool as connections
+from forewarn.errors import ClientClosed, Refused, Unreachable
 
 needs_fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
@@ -151,3 +154,49 @@ def test_a_response_sent_before_the_whole_request_is_read() -> None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with Client(url, patience=0) as client, pytest.raises(Refused, match="413"):
             client.approve("E" * 10_000_000)
+
+
+# --- waits in steps, as on Windows -------------------------------------------
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_LONGEST_WAIT", 0.001)
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_a_response_may_take_many_steps_of_a_wait() -> None:
+    answer = respond(EMPTY)
+
+    def act(connection: socket.socket) -> bool:
+        Event().wait(0.05)  # seconds; 50 steps
+        return answer(connection)
+
+    with a_service(act) as service, Client(service.url, patience=0) as client:
+        assert client.document().incarnation == 0
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_the_time_limit_counts_all_steps_of_a_wait() -> None:
+    ended = Event()
+
+    def act(connection: socket.socket) -> bool:
+        return not ended.wait(PATIENCE)
+
+    with (
+        a_service(act) as service,
+        Client(service.url, timeout=0.1, first_timeout=0.1, patience=0) as client,
+    ):
+        with pytest.raises(Unreachable, match=r"within 0\.1 s"):
+            client.document()
+        ended.set()
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_a_pause_lasts_for_all_of_its_steps() -> None:
+    pool = connections.ConnectionPool(parse("http://127.0.0.1:1"), connect_timeout=1)
+    began = time.monotonic()
+    assert pool.pause(0.05) is None
+    assert time.monotonic() - began >= 0.05
+    pool.close()
+    assert isinstance(pool.pause(PATIENCE), ClientClosed)

@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the agent until it receives a signal to stop."""
     if not sys.platform.startswith("linux"):
         raise CannotStart(
-            "the agent runs on Linux only; `forewarn watch`, `forewarn approve` and"
-            " forewarn.Client work here, too"
+            "the agent needs Linux; use `forewarn watch`, `forewarn approve` or"
+            " forewarn.Client here"
         )
     from forewarn.agent import main
     from forewarn.agent.telemetry.logs import text_formatter

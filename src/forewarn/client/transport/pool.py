@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,10 @@ from forewarn.client.transport.http1 import HttpResponse, ResponseParser, reques
 from forewarn.errors import ClientClosed, Lost, Misunderstood, Unreachable
 
 _READ_SIZE = 65_536  # bytes per read
+
+#: Seconds of one wait; a longer one has several, between which Python handles Ctrl-C.
+#: On Windows, Ctrl-C does not interrupt a system call.
+_LONGEST_WAIT = 0.5 if sys.platform == "win32" else float("inf")
 
 
 class BasePool:
@@ -78,9 +83,12 @@ class ConnectionPool(BasePool):
 
     def pause(self, seconds: float) -> ClientClosed | None:
         """Wait; return `ClientClosed` early if the client is closed meanwhile."""
-        if self._closing.wait(seconds):
-            return ClientClosed("this client was closed")
-        return None
+        deadline = time.monotonic() + seconds
+        while not self._closing.wait(min(seconds, _LONGEST_WAIT)):
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
+                return None
+        return ClientClosed("this client was closed")
 
     def close(self) -> None:
         """Close all connections and open no more."""
@@ -120,8 +128,7 @@ class ConnectionPool(BasePool):
             with suppress(ConnectionError):  # a response may already be there
                 connection.sendall(data)
             while not parser.is_complete:
-                connection.settimeout(_left(deadline))
-                part = connection.recv(_READ_SIZE)
+                part = self._receive(connection, deadline)
                 if not part:
                     self._check_open()  # else the response seems to end
                 parser.feed(part)
@@ -131,6 +138,17 @@ class ConnectionPool(BasePool):
             raise
         self._release(connection, keep=parser.stays_open)
         return parser.response(received_at)
+
+    def _receive(self, connection: socket.socket, deadline: float) -> bytes:
+        """Wait for bytes until `deadline`; empty if the connection ended."""
+        while True:
+            connection.settimeout(min(_left(deadline), _LONGEST_WAIT))
+            try:
+                return connection.recv(_READ_SIZE)
+            except TimeoutError as error:
+                if error.errno is not None:  # of the network, not of this wait
+                    raise
+            self._check_open()  # `close` may not wake a wait on Windows
 
     # --- pooled connections --------------------------------------------------
 
