@@ -9,6 +9,12 @@ $instance = "$endpoint/metadata/instance?api-version=2021-02-01"
 $pause = if ($env:POLL_SECONDS) { 1000 * [double]$env:POLL_SECONDS } else { 1000 }
 $first = 130000 # milliseconds; the very first answer may take two minutes
 
+$approveAll = $args -contains '--approve-all' # even events of other VMs
+if ($args | Where-Object { $_ -ne '--approve-all' }) {
+    [Console]::Error.WriteLine('usage: ScheduledEvents.ps1 [--approve-all]')
+    exit 2
+}
+
 $handler = New-Object System.Net.Http.HttpClientHandler
 $handler.UseProxy = $false # a proxy would ask for itself
 $client = New-Object System.Net.Http.HttpClient $handler
@@ -60,12 +66,14 @@ function Approve-Event($id) {
     if ($answer.Status -eq 200) { "$id approved" } else { "$id not approved: $($answer.Status)" }
 }
 
-# Gets ready for what names this VM; the first that it names approves it.
+# Gets ready for an event of this VM, and approves it if this VM is named first.
 function Resolve-Event($scheduled, $me) {
     $named = @($scheduled.Resources)
-    if ($scheduled.EventStatus -ne 'Scheduled' -or $named -notcontains $me) { return }
-    Initialize-Event $scheduled
-    if ($named[0] -eq $me -and (Test-Approvable $scheduled)) { Approve-Event $scheduled.EventId }
+    if ($scheduled.EventStatus -ne 'Scheduled') { return }
+    if ($named -contains $me) { Initialize-Event $scheduled }
+    if ($approveAll -or ($named[0] -eq $me -and (Test-Approvable $scheduled))) {
+        Approve-Event $scheduled.EventId
+    }
 }
 
 for ($me = $null; -not $me; Start-Sleep -Milliseconds $pause) {
