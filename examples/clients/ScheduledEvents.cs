@@ -34,6 +34,8 @@ static class ScheduledEvents
         Given("POLL_SECONDS", "1"), System.Globalization.CultureInfo.InvariantCulture));
     const int First = 130, Usual = 10; // seconds; the very first answer may take two minutes
 
+    static bool ApproveAll; // --approve-all: even events of other VMs
+
     // A proxy would ask for itself.
     static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false });
 
@@ -99,17 +101,24 @@ static class ScheduledEvents
         catch (InvalidOperationException error) { Console.WriteLine(id + " not approved: " + error.Message); }
     }
 
-    // Gets ready for what names this VM; the first that it names approves it.
+    // Gets ready for an event of this VM, and approves it if this VM is named first.
     static void Act(Event e, string me)
     {
         var named = e.Resources ?? new string[0];
-        if (e.EventStatus != "Scheduled" || !named.Contains(me, StringComparer.OrdinalIgnoreCase)) return;
-        GetReady(e);
-        if (string.Equals(named[0], me, StringComparison.OrdinalIgnoreCase) && MayBeApproved(e)) Approve(e.EventId);
+        if (e.EventStatus != "Scheduled") return;
+        if (named.Contains(me, StringComparer.OrdinalIgnoreCase)) GetReady(e);
+        var isFirst = string.Equals(named.FirstOrDefault(), me, StringComparison.OrdinalIgnoreCase);
+        if (ApproveAll || isFirst && MayBeApproved(e)) Approve(e.EventId);
     }
 
-    static void Main()
+    static void Main(string[] arguments)
     {
+        ApproveAll = arguments.Contains("--approve-all");
+        if (arguments.Any(argument => argument != "--approve-all"))
+        {
+            Console.Error.WriteLine("usage: scheduled-events.exe [--approve-all]");
+            Environment.Exit(2);
+        }
         Client.Timeout = Timeout.InfiniteTimeSpan; // each question has its own
         string tag = null;
         Instance instance; // an empty body happens here, too

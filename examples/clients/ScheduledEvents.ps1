@@ -1,95 +1,100 @@
-# Reads the document, gets ready, approves what may be approved; and again.
-# Written for Windows PowerShell 5.1 and PowerShell 7.
+# Reads scheduled events, prepares for them, approves them, and polls again.
+#   ScheduledEvents.ps1                  approves user-initiated events and short Freezes
+#   ScheduledEvents.ps1 --approve-all    approves every event, even one of another VM
+# Written for Windows PowerShell 5.1 and PowerShell 7. Not executed yet, only parsed.
 $ErrorActionPreference = 'Stop'
-Add-Type -AssemblyName System.Net.Http
+$approveAll = $args -contains '--approve-all'
+if ($args | Where-Object { $_ -ne '--approve-all' }) {
+    [Console]::Error.WriteLine('usage: ScheduledEvents.ps1 [--approve-all]')
+    exit 2
+}
 
 $endpoint = if ($env:FOREWARN_ENDPOINT) { $env:FOREWARN_ENDPOINT } else { 'http://169.254.169.254' }
-$events = "$endpoint/metadata/scheduledevents?api-version=2020-07-01"
-$instance = "$endpoint/metadata/instance?api-version=2021-02-01"
+$eventsUri = "$endpoint/metadata/scheduledevents?api-version=2020-07-01"
+$instanceUri = "$endpoint/metadata/instance?api-version=2021-02-01"
 $pause = if ($env:POLL_SECONDS) { 1000 * [double]$env:POLL_SECONDS } else { 1000 }
-$first = 130000 # milliseconds; the very first answer may take two minutes
+$firstTimeout = 130 # seconds; the first response can take two minutes
+$timeout = 10
 
-$handler = New-Object System.Net.Http.HttpClientHandler
-$handler.UseProxy = $false # a proxy would ask for itself
-$client = New-Object System.Net.Http.HttpClient $handler
-$client.Timeout = [System.Threading.Timeout]::InfiniteTimeSpan # each question has its own
+# The service must see the VM's own address, so no proxy is used.
+$isCore = $PSVersionTable.PSVersion.Major -ge 6
+if (-not $isCore) { [System.Net.WebRequest]::DefaultWebProxy = $null }
 
-function Initialize-Event($scheduled) {
-    # Do here what must be done before the event starts: drain, save, hand over.
+function Initialize-ForEvent($scheduledEvent) {
+    # Put your work here: drain connections, save data, fail over.
 }
 
-# Says yes to what our own people asked for, and to a short pause.
-function Test-Approvable($scheduled) {
-    $seconds = $scheduled.DurationInSeconds
+# Approve user-initiated events, and a Freeze of less than 10 seconds.
+function Test-CanApprove($scheduledEvent) {
+    $seconds = $scheduledEvent.DurationInSeconds
     $isShort = $null -ne $seconds -and $seconds -ge 0 -and $seconds -lt 10
-    $scheduled.EventSource -eq 'User' -or ($scheduled.EventType -eq 'Freeze' -and $isShort)
+    $scheduledEvent.EventSource -eq 'User' -or ($scheduledEvent.EventType -eq 'Freeze' -and $isShort)
 }
 
-# Asks until there is an answer. 400 says that the question is wrong: it is one.
-function Get-Answer($url, $tag, $body, $timeout = 10000) {
-    for (; ; Start-Sleep -Milliseconds $pause) {
-        $method = if ($body) { 'POST' } else { 'GET' }
-        $request = New-Object System.Net.Http.HttpRequestMessage ([System.Net.Http.HttpMethod]$method), $url
-        $request.Headers.Add('Metadata', 'true')
-        if ($tag) { [void]$request.Headers.TryAddWithoutValidation('If-None-Match', $tag) }
-        if ($body) {
-            $request.Content = New-Object System.Net.Http.StringContent `
-                $body, ([System.Text.Encoding]::UTF8), 'application/json'
-        }
-        $patience = New-Object System.Threading.CancellationTokenSource ([int]$timeout)
+# Sends a request until it succeeds. Errors such as 400 are thrown: a retry cannot help.
+function Invoke-Metadata($uri, $body, $seconds) {
+    $request = @{ Uri = $uri; Headers = @{ Metadata = 'true' }; TimeoutSec = $seconds }
+    if ($isCore) { $request.NoProxy = $true }
+    if ($body) {
+        $request.Method = 'POST'
+        $request.Body = $body
+        $request.ContentType = 'application/json'
+    }
+    while ($true) {
         try {
-            $answer = $client.SendAsync($request, $patience.Token).GetAwaiter().GetResult()
-            $status = [int]$answer.StatusCode
-            $text = $answer.Content.ReadAsStringAsync().GetAwaiter().GetResult()
-            $found = if ($status -eq 200 -and $text -and -not $body) { $text | ConvertFrom-Json }
-            if ($status -notin 404, 410, 429 -and $status -lt 500) {
-                return @{ Status = $status; Found = $found; Tag = [string]$answer.Headers.ETag }
-            }
-            [Console]::Error.WriteLine("$url answers $status")
+            return Invoke-RestMethod @request
         } catch {
-            [Console]::Error.WriteLine("${url}: $($_.Exception.GetBaseException().Message)")
-        } finally {
-            $patience.Dispose()
+            $response = $_.Exception.Response
+            $status = if ($response) { [int]$response.StatusCode } else { 0 }
+            if ($status -ge 400 -and $status -lt 500 -and $status -notin 404, 410, 429) { throw }
+            [Console]::Error.WriteLine("${uri}: $($_.Exception.Message)")
         }
+        Start-Sleep -Milliseconds $pause
     }
 }
 
-function Approve-Event($id) {
-    $body = @{ StartRequests = @(@{ EventId = $id }) } | ConvertTo-Json -Depth 3 -Compress
-    $answer = Get-Answer $events $null $body
-    if ($answer.Status -eq 200) { "$id approved" } else { "$id not approved: $($answer.Status)" }
+function Approve-ScheduledEvent($eventId) {
+    $body = @{ StartRequests = @(@{ EventId = $eventId }) } | ConvertTo-Json -Depth 3 -Compress
+    try {
+        [void](Invoke-Metadata $eventsUri $body $timeout)
+        "$eventId approved"
+    } catch {
+        "$eventId not approved: $($_.Exception.Message)"
+    }
 }
 
-# Gets ready for what names this VM; the first that it names approves it.
-function Resolve-Event($scheduled, $me) {
-    $named = @($scheduled.Resources)
-    if ($scheduled.EventStatus -ne 'Scheduled' -or $named -notcontains $me) { return }
-    Initialize-Event $scheduled
-    if ($named[0] -eq $me -and (Test-Approvable $scheduled)) { Approve-Event $scheduled.EventId }
+# Prepares for an event of this VM, and approves it if this VM is named first.
+function Resolve-ScheduledEvent($scheduledEvent, $me) {
+    $named = @($scheduledEvent.Resources)
+    if ($scheduledEvent.EventStatus -ne 'Scheduled') { return }
+    if ($named -contains $me) { Initialize-ForEvent $scheduledEvent }
+    if ($approveAll -or ($named[0] -eq $me -and (Test-CanApprove $scheduledEvent))) {
+        Approve-ScheduledEvent $scheduledEvent.EventId
+    }
 }
 
-for ($me = $null; -not $me; Start-Sleep -Milliseconds $pause) {
-    $answer = Get-Answer $instance $null $null $first
-    if ($answer.Status -ne 200) { throw "the endpoint answers $($answer.Status)" }
-    $me = $answer.Found.compute.name # an empty body happens here, too
+$me = $null
+while (-not $me) {
+    $me = (Invoke-Metadata $instanceUri $null $firstTimeout).compute.name
+    if (-not $me) { Start-Sleep -Milliseconds $pause } # the body was empty
 }
 $seen = @{}
-$tag = $null
-$timeout = $first
-for (; ; Start-Sleep -Milliseconds $pause) {
-    $answer = Get-Answer $events $tag $null $timeout
-    $timeout = 10000
-    if ($answer.Status -notin 200, 304) { throw "the endpoint answers $($answer.Status)" }
-    if (-not $answer.Found) { continue } # nothing is new, or the body was empty: that happens
-    $tag = $answer.Tag
-    $now = @{}
-    foreach ($each in @($answer.Found.Events | Where-Object { $_ })) {
-        $now[$each.EventId] = $each.EventStatus
-        if ($seen[$each.EventId] -ne $each.EventStatus) {
-            "$($each.EventId) $($each.EventType) $($each.EventStatus)"
-            Resolve-Event $each $me
+$seconds = $firstTimeout
+while ($true) {
+    $document = Invoke-Metadata $eventsUri $null $seconds
+    $seconds = $timeout
+    # An empty body, or one that is not JSON, has no such property. It is no news.
+    if ($null -ne $document.DocumentIncarnation) {
+        $now = @{}
+        foreach ($scheduledEvent in @($document.Events | Where-Object { $_ })) {
+            $now[$scheduledEvent.EventId] = $scheduledEvent.EventStatus
+            if ($seen[$scheduledEvent.EventId] -ne $scheduledEvent.EventStatus) {
+                "$($scheduledEvent.EventId) $($scheduledEvent.EventType) $($scheduledEvent.EventStatus)"
+                Resolve-ScheduledEvent $scheduledEvent $me
+            }
         }
+        $seen.Keys | Where-Object { -not $now.ContainsKey($_) } | ForEach-Object { "$_ gone" }
+        $seen = $now
     }
-    $seen.Keys | Where-Object { -not $now.ContainsKey($_) } | ForEach-Object { "$_ gone" }
-    $seen = $now
+    Start-Sleep -Milliseconds $pause
 }

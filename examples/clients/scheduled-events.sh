@@ -9,6 +9,14 @@ instance="$endpoint/metadata/instance?api-version=2021-02-01"
 pause=${POLL_SECONDS:-1}
 first=130 # seconds; the very first answer may take two minutes
 
+approve_all=false # --approve-all: approve every event, even one of another VM
+for argument; do
+    case $argument in
+        --approve-all) approve_all=true ;;
+        *) echo "usage: ${0##*/} [--approve-all]" >&2 && exit 2 ;;
+    esac
+done
+
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 143' TERM
@@ -21,9 +29,8 @@ get_ready() { # event as JSON
 may_be_approved='
     .EventSource == "User" or
     (.EventType == "Freeze" and (.DurationInSeconds // -1 | . >= 0 and . < 10))'
-is_scheduled_for_me='
-    .EventStatus == "Scheduled" and any(.Resources[]?; ascii_downcase == $me)'
-names_me_first='.Resources[0] | ascii_downcase == $me'
+names_me='any(.Resources[]?; ascii_downcase == $me)'
+names_me_first='(.Resources[0] // "") | ascii_downcase == $me'
 
 # Asks until there is an answer; its text is in $folder/body, its status in $status.
 # 400 says that the question is wrong: it is not asked again.
@@ -57,11 +64,17 @@ approve() { # id
     fi
 }
 
-act() { # event as JSON; the first VM that it names approves it
-    jq -e --arg me "$me" "$is_scheduled_for_me" <<<"$1" >/dev/null || return 0
-    get_ready "$1"
-    if jq -e --arg me "$me" "($names_me_first) and ($may_be_approved)" <<<"$1" \
-        >/dev/null; then
+is() { # jq condition, event as JSON
+    jq -e --arg me "$me" "$1" <<<"$2" >/dev/null
+}
+
+# Gets ready for an event of this VM, and approves it if this VM is named first.
+act() { # event as JSON
+    is '.EventStatus == "Scheduled"' "$1" || return 0
+    if is "$names_me" "$1"; then
+        get_ready "$1"
+    fi
+    if $approve_all || is "($names_me_first) and ($may_be_approved)" "$1"; then
         approve "$(jq -r .EventId <<<"$1")"
     fi
 }

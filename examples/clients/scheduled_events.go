@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,6 +26,9 @@ var (
 	endpoint  = "http://169.254.169.254"
 	pause     = time.Second
 	transport = &http.Transport{Proxy: nil} // a proxy would ask for itself
+
+	approveAll = flag.Bool("approve-all", false,
+		"approve every scheduled event, even one of another VM")
 )
 
 func getReady(e event) {
@@ -83,17 +87,21 @@ func approve(id string) {
 	}
 }
 
-// Gets ready for what names this VM; the first that it names approves it.
+// Gets ready for an event of this VM, and approves it if this VM is named first.
 func act(e event, me string) {
-	isNamed := false
-	for _, name := range e.Resources {
-		isNamed = isNamed || strings.EqualFold(name, me)
-	}
-	if e.EventStatus != "Scheduled" || !isNamed {
+	if e.EventStatus != "Scheduled" {
 		return
 	}
-	getReady(e)
-	if strings.EqualFold(e.Resources[0], me) && mayBeApproved(e) {
+	isNamed, isFirst := false, false
+	for position, name := range e.Resources {
+		if strings.EqualFold(name, me) {
+			isNamed, isFirst = true, isFirst || position == 0
+		}
+	}
+	if isNamed {
+		getReady(e)
+	}
+	if *approveAll || isFirst && mayBeApproved(e) {
 		approve(e.EventId)
 	}
 }
@@ -114,6 +122,7 @@ func myName() string {
 }
 
 func main() {
+	flag.Parse()
 	if given := os.Getenv("FOREWARN_ENDPOINT"); given != "" {
 		endpoint = given
 	}

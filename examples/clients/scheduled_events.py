@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Reads the document, gets ready, approves what may be approved; and again."""
 
+import argparse
 import http.client
 import json
 import os
@@ -14,6 +15,14 @@ EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
 INSTANCE = f"{ENDPOINT}/metadata/instance?api-version=2021-02-01"
 PAUSE = float(os.environ.get("POLL_SECONDS") or 1)
 FIRST = 130  # seconds; the very first answer may take two minutes
+
+PARSER = argparse.ArgumentParser(description="Prepare for and approve events.")
+PARSER.add_argument(
+    "--approve-all",
+    action="store_true",
+    help="approve every scheduled event, even one of another VM",
+)
+APPROVE_ALL = PARSER.parse_args().approve_all
 
 OPENER = build_opener(ProxyHandler({}))  # a proxy would ask for itself
 
@@ -65,12 +74,13 @@ def approve(event_id):
 
 
 def act(event, me):
-    """Get ready for what names this VM; the first that it names approves it."""
+    """Get ready for an event of this VM, and approve it if this VM is named first."""
     named = [name.lower() for name in event.get("Resources") or []]
-    if event.get("EventStatus") != "Scheduled" or me not in named:
+    if event.get("EventStatus") != "Scheduled":
         return
-    get_ready(event)
-    if named[0] == me and may_be_approved(event):
+    if me in named:
+        get_ready(event)
+    if APPROVE_ALL or (named[:1] == [me] and may_be_approved(event)):
         approve(event["EventId"])
 
 

@@ -1,10 +1,19 @@
 #!/usr/bin/env python3
 """Does the same with forewarn's client, which asks, waits and asks again by itself."""
 
+import argparse
 import math
 
 from forewarn import Client
 from forewarn.errors import Refused
+
+PARSER = argparse.ArgumentParser(description="Prepare for and approve events.")
+PARSER.add_argument(
+    "--approve-all",
+    action="store_true",
+    help="approve every scheduled event, even one of another VM",
+)
+APPROVE_ALL = PARSER.parse_args().approve_all
 
 
 def get_ready(event):
@@ -18,12 +27,13 @@ def may_be_approved(event):
 
 
 def act(client, event, me):
-    """Get ready for what names this VM; the first that it names approves it."""
+    """Get ready for an event of this VM, and approve it if this VM is named first."""
     named = [name.lower() for name in event.resources]
-    if event.status != "Scheduled" or me not in named:
+    if event.status != "Scheduled":
         return
-    get_ready(event)
-    if named[0] == me and may_be_approved(event):
+    if me in named:
+        get_ready(event)
+    if APPROVE_ALL or (named[:1] == [me] and may_be_approved(event)):
         try:
             client.approve(event)
             print(event.id, "approved", flush=True)

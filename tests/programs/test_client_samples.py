@@ -13,8 +13,10 @@ from tests.programs.fault_proxy import Fault, RecordingProxy, a_front
 from tests.programs.installed import PROGRAMS, needs, run_program
 from tests.programs.interactive_program import InteractiveProgram, running_program
 from tests.programs.record import approval
+from tests.testing.support.inner_pytest import rehearse, shortened
 
 import forewarn
+from forewarn.testing.scenario import parser
 
 SAMPLES = Path(__file__).parents[2] / "examples" / "clients"
 
@@ -44,8 +46,34 @@ FAULTS: Mapping[str, Sequence[Fault]] = {
 #: More errors; forewarn's own client is slower and has its own tests.
 MORE: Sequence[Fault] = [(410, b""), (429, b""), (200, b"<html>")]
 
-#: Runs a sample as the VM of a proxy.
-Start = Callable[[RecordingProxy], AbstractContextManager[InteractiveProgram]]
+#: Runs a sample, with options, as the VM of a proxy.
+Start = Callable[..., AbstractContextManager[InteractiveProgram]]
+
+APPROVE_ALL = "--approve-all"
+
+_PLATFORM = "expects approval of a platform event, which needs the switch"
+_OF_OTHERS = "forbids approval of events of other VMs, which the switch gives"
+
+#: Options of a sample, and the bundled scenarios that do not fit them: why.
+MISFITS: Mapping[tuple[str, ...], Mapping[str, str]] = {
+    (): {
+        "canceled-maintenance": _PLATFORM,
+        "concurrent-events": _PLATFORM,
+        "degraded-hardware": _PLATFORM,
+        "host-maintenance": _PLATFORM,
+        "spot-eviction": _PLATFORM,
+    },
+    (APPROVE_ALL,): {
+        "concurrent-events": _OF_OTHERS,
+        "outage": _OF_OTHERS,
+        "scale-in": _OF_OTHERS,
+        "spot-eviction": _OF_OTHERS,
+        "user-reboot": _OF_OTHERS,
+    },
+}
+
+#: The scenario that the normal lane plays.
+USUAL_SCENARIO = "user-redeploy"
 
 
 def built(sample: str, folder: Path) -> list[str]:
@@ -68,10 +96,13 @@ def built(sample: str, folder: Path) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run one test with every sample in the normal lane, and the others with one."""
+    """Run two tests with every sample in the normal lane, and the others with one."""
     if "command" not in metafunc.fixturenames:
         return
-    is_short = metafunc.function is test_a_sample_approves_a_user_initiated_event_once
+    is_short = metafunc.function in {
+        test_a_sample_approves_a_user_initiated_event_once,
+        test_a_sample_with_the_switch_approves_a_platform_event_once,
+    }
     samples = [
         pytest.param(
             sample,
@@ -96,7 +127,9 @@ def command(
 
 @pytest.fixture
 def start(command: list[str], tmp_path: Path) -> Start:
-    def run(front: RecordingProxy) -> AbstractContextManager[InteractiveProgram]:
+    def run(
+        front: RecordingProxy, *options: str
+    ) -> AbstractContextManager[InteractiveProgram]:
         environment = {
             "FOREWARN_ENDPOINT": front.url,
             "POLL_SECONDS": "0.1",
@@ -104,7 +137,7 @@ def start(command: list[str], tmp_path: Path) -> Start:
             "HTTP_PROXY": NOBODY,
             "ALL_PROXY": NOBODY,
         }
-        return running_program(command, tmp_path, environment)
+        return running_program([*command, *options], tmp_path, environment)
 
     return run
 
@@ -141,6 +174,86 @@ def test_a_sample_approves_a_user_initiated_event_once(
         sample.expect(f"{event} gone")
     assert ids(front.approvals) == [event]
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_a_sample_with_the_switch_approves_a_platform_event_once(
+    program: Program, start: Start
+) -> None:
+    with (
+        a_front(program.metadata[0], "db-0") as front,
+        start(front, APPROVE_ALL) as sample,
+    ):
+        event = announced(program, type="Redeploy", vms=["db-0"])
+        sample.expect(f"{event} Redeploy Scheduled", f"{event} approved")
+        sample.expect(f"{event} Redeploy Started")
+        program.service.advance(5)
+        sample.expect(f"{event} gone")
+    assert ids(front.approvals) == [event]
+    assert approval(program.service.facts(), event) == ("db-0", "metadata")
+
+
+def test_a_sample_with_the_switch_approves_events_of_other_vms(
+    program: Program, start: Start
+) -> None:
+    with (
+        a_front(program.metadata[0], "batch_2") as front,
+        start(front, APPROVE_ALL) as sample,
+    ):
+        event = announced(program, type="Reboot", vms=["batch_1"])
+        sample.expect(f"{event} Reboot Scheduled", f"{event} approved")
+        sample.expect(f"{event} Reboot Started")
+        program.service.advance(5)
+        sample.expect(f"{event} gone")
+    assert approval(program.service.facts(), event) == ("batch_2", "metadata")
+
+
+def test_a_sample_refuses_an_unknown_option(program: Program, start: Start) -> None:
+    with (
+        a_front(program.metadata[0], "web-0") as front,
+        start(front, "--aprove-all") as sample,
+    ):
+        sample.expect("ended with 2")
+    assert front.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "scenario"),
+    [
+        pytest.param(
+            options,
+            scenario,
+            id=" ".join([scenario, *options]),
+            marks=[] if scenario == USUAL_SCENARIO else [pytest.mark.full],
+        )
+        for options, misfits in MISFITS.items()
+        for scenario in parser.bundled_names()
+        if scenario not in misfits
+    ],
+)
+def test_a_sample_passes_every_bundled_scenario_that_fits(
+    options: tuple[str, ...],
+    scenario: str,
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POLL_SECONDS", "0.1")
+    played = rehearse(parser.load_scenario(scenario), [*command, *options])
+    assert [result.reason for result in played.failed] == []
+    assert played.has_passed
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("options", "scenario"),
+    [(options, scenario) for options in MISFITS for scenario in MISFITS[options]],
+)
+def test_a_scenario_listed_as_a_misfit_does_not_pass(
+    options: tuple[str, ...], scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POLL_SECONDS", "0.1")
+    sample = [sys.executable, str(SAMPLES / "scheduled_events.py"), *options]
+    played = rehearse(shortened(parser.load_scenario(scenario)), sample)
+    assert not played.has_passed
 
 
 def test_a_sample_survives_errors(

@@ -1,34 +1,45 @@
 #!/usr/bin/env bash
-# Lets a program save what it has: sends a signal to a service's main process, and waits
-# until the program has written a file that says it has.
-# Needs systemctl, and the right to send signals to the service.
+# Before an event: signals the main process of a service to save a checkpoint, and waits
+# until the program has written a marker file. After it: starts the service if needed.
+# Needs systemctl, and permission to signal and start the service.
 set -euo pipefail
 
-service=${SERVICE:?the unit, as simulation.service}
-marker=${MARKER:?the file that the program writes, last of all}
+service=${SERVICE:?the unit, such as simulation.service}
+marker=${MARKER:?the file that the program writes last}
 signal=${SIGNAL:-USR1}
 stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # as old as the signal
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, less two to exit; by default 10 minutes.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
-# Not older is enough: a quick program writes in the same tick of the clock.
+# The same age is enough: a fast program writes in the same tick of the clock.
 is_saved() {
     [ -e "$marker" ] && [ ! "$marker" -ot "$stamp" ]
 }
 
-# Whether it has got the signal already: then the agent has died since, and we with it.
+# Whether the program was signaled for this event, perhaps by a run that was interrupted.
 is_asked() {
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$FOREWARN_EVENT_ID" ]
 }
 
-[ "$FOREWARN_STEP" = prepare ] || exit 0
+case $FOREWARN_STEP in
+    prepare) ;;
+    recover)
+        if ! is_asked; then
+            echo "$service did not run before the event: not starting it"
+            exit 0
+        fi
+        # With Type=notify, this returns when the program has loaded its checkpoint.
+        exec systemctl start "$service"
+        ;;
+    *) exit 0 ;;
+esac
 
 if ! is_asked || ! is_saved; then
     process=$(systemctl show --property MainPID --value "$service")
     if [ "${process:-0}" = 0 ]; then
-        echo "$service does not run: there is nothing to save"
+        echo "$service is not running: nothing to save"
         exit 0
     fi
     echo "$FOREWARN_EVENT_ID" >"$stamp"
@@ -36,7 +47,7 @@ if ! is_asked || ! is_saved; then
 fi
 until is_saved; do
     if ((SECONDS >= limit)); then
-        echo "$marker is as old as it was" >&2
+        echo "$service did not save in time: $marker is unchanged" >&2
         exit 1
     fi
     sleep "${PAUSE:-0.5}"
