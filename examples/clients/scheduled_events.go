@@ -123,6 +123,10 @@ func myName() string {
 
 func main() {
 	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	if given := os.Getenv("FOREWARN_ENDPOINT"); given != "" {
 		endpoint = given
 	}

@@ -207,10 +207,13 @@ def test_a_sample_with_the_switch_approves_events_of_other_vms(
     assert approval(program.service.facts(), event) == ("batch_2", "metadata")
 
 
-def test_a_sample_refuses_an_unknown_option(program: Program, start: Start) -> None:
+@pytest.mark.parametrize("option", ["--aprove-all", "approve-all"])
+def test_a_sample_refuses_an_unknown_option(
+    program: Program, start: Start, option: str
+) -> None:
     with (
         a_front(program.metadata[0], "web-0") as front,
-        start(front, "--aprove-all") as sample,
+        start(front, option) as sample,
     ):
         sample.expect("ended with 2")
     assert front.requests == []
