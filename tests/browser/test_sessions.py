@@ -9,7 +9,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService, send_request
 
@@ -44,6 +44,32 @@ def test_signing_in_on_one_page_applies_to_the_others(
     sign_in(other, onlooker)
     expect(page.locator(".who")).to_contain_text("onlooker viewer")
     expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
+
+
+def test_late_news_of_a_sign_out_does_not_end_the_next_session(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("status of 401")
+    page = user.open_page(shared)
+    other = open_second_page(page)
+    held: list[Route] = []
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/v1/session", hold_first)
+    other.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    sign_in(other, shared.token)
+    expect(page.locator(".who")).to_contain_text("admin")
+    with page.expect_response("**/v1/session"):
+        held[0].fulfill(status=401, json={"detail": "the session was signed out"})
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(page.locator(".who")).to_contain_text("admin", timeout=1)
 
 
 @pytest.mark.full

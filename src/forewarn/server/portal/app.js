@@ -1,6 +1,6 @@
 // Entry point: creates the application and renders it.
 
-import { Api, otherTabs, RequestError, SessionKey } from "./service/api.js";
+import { Api, RequestError, SessionKey, watchOtherTabs } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
 import { Shell } from "./shell.js";
@@ -26,29 +26,33 @@ function Root({ first }) {
   const [session, setSession] = useState(first.session);
   const [reason, setReason] = useState(first.why); // for having to sign in again
   const { toasts, notify, drop, clear } = useToasts();
-  const tabs = useMemo(() => otherTabs(() => void fetchSession().then(follow)), []);
+  const latest = useMemo(() => ({ change: 0 }), []); // the number of the last change
   const app = useMemo(() => createApp(session, notify, end), [session]);
 
   useEffect(() => (session ? connect(app) : undefined), [app]);
+  useEffect(() => watchOtherTabs(() => void followOthers()), []);
   useEffect(() => clear, [session]); // toasts belong to the session
 
   /** @param {string} why */
   function end(why) {
     if (session) setReason(why || SIGNED_OUT); // else a sign-in was rejected
-    setSession(null);
+    setSession((current) => (current === session ? null : current)); // it may be late
   }
 
-  /** @param {FoundSession} found after a change in another tab */
-  function follow(found) {
+  /** Show the session after a change in another tab, unless another change came since. */
+  async function followOthers() {
+    const own = ++latest.change;
+    const found = await fetchSession();
+    if (own !== latest.change) return;
     setReason(found.session ? "" : found.why || SIGNED_OUT);
     setSession(found.session);
   }
 
   /** @param {Session | null} changed */
   function change(changed) {
+    latest.change += 1;
     setReason("");
     setSession(changed);
-    tabs.notify();
   }
 
   async function signOut() {

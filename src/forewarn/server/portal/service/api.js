@@ -18,7 +18,6 @@ const NO_RESPONSE =
 const BAD_TOKEN = "That is no token: it has characters that cannot be sent.";
 const READ_TIMEOUT = 20_000; // ms; a read usually takes less than one second
 
-const SESSION_CHANNEL = "forewarn-session";
 const KEY_ITEM = "forewarn-session-key"; // in localStorage
 const KEY_HEADER = "Forewarn-Session-Key";
 
@@ -197,13 +196,12 @@ export function newKey() {
 }
 
 /**
- * Connect to the other tabs of this browser. They share the session's cookie and key, so
- * signing in or out in one tab applies to all of them.
- * @param {() => void} changed called when another tab has signed in or out
- * @returns {{notify: () => void}}
+ * Watch for other tabs that sign in or out. All tabs share the session's cookie and key,
+ * and a browser reports a changed key when this tab can read it.
+ * @param {() => void} changed
  */
-export function otherTabs(changed) {
-  const channel = new BroadcastChannel(SESSION_CHANNEL);
-  channel.addEventListener("message", changed);
-  return { notify: () => channel.postMessage(null) };
+export function watchOtherTabs(changed) {
+  addEventListener("storage", ({ key }) => {
+    if (key === KEY_ITEM || key === null) changed(); // null if all storage is cleared
+  });
 }
