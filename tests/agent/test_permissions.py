@@ -78,14 +78,14 @@ def test_a_link_is_as_good_as_its_target(target: Path, tmp_path: Path) -> None:
 
 
 def test_every_link_on_the_way_is_checked(target: Path, tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o777)
-    (tmp_path / "shared" / "current").symlink_to(target.parent)
-    (tmp_path / "link").symlink_to("shared/../shared/current")
-    problem = f"{tmp_path}/shared can be changed by everyone"
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public").chmod(0o777)
+    (tmp_path / "public" / "current").symlink_to(target.parent)
+    (tmp_path / "link").symlink_to("public/../public/current")
+    problem = f"{tmp_path}/public can be changed by everyone"
     for path in (tmp_path / "link", tmp_path / "link" / "file"):
         assert (permission_problem(path) or "").startswith(problem)
-    (tmp_path / "shared").chmod(0o755)
+    (tmp_path / "public").chmod(0o755)
     assert permission_problem(tmp_path / "link" / "file") is None
 
 
