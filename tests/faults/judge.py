@@ -200,7 +200,9 @@ def _is_in_journal(evidence: Evidence, operation: Operation) -> bool:
     if kind in _UNNAMED:
         return all(("Announced", id_) in facts for id_ in operation.ids)
     own = {fact["maintenance"] for fact in evidence.by_token.get(operation.token, ())}
-    return bool(operation.ids) and own.issuperset(operation.ids)
+    # A host may have no VMs at that time, and then nothing to announce.
+    is_answered = bool(operation.ids) or kind == "maintain"
+    return is_answered and own.issuperset(operation.ids)
 
 
 def _approval_facts(evidence: Evidence, event: str) -> list[Any]:

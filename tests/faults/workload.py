@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -388,8 +389,12 @@ async def read_all(world: World, path: str) -> list[Any] | None:
 
 
 async def take_care(world: World, *, is_over: Callable[[], bool]) -> None:
-    """Keep `world.live` current and retry stuck work, until it is over."""
-    while not is_over():
+    """Keep `world.live` current, retry stuck work and report hosts until the end."""
+    for turn in count():
+        if is_over():
+            return
+        if turn % 4 == 0:
+            await _report_hosts(world)
         path = "/v1/maintenances?phase=SCHEDULED&phase=STARTED&"
         live = await read_all(world, path)
         world.live = world.live if live is None else live
@@ -397,6 +402,18 @@ async def take_care(world: World, *, is_over: Callable[[], bool]) -> None:
             if item["stuck_since"] is not None:
                 await request(world, f"/v1/maintenances/{item['id']}/retry", {}, "POST")
         await asyncio.sleep(0.5)
+
+
+async def _report_hosts(world: World) -> None:
+    """Report where VMs are that were redeployed off a degraded host: on it again."""
+    response = await request(world, "/v1/fleet")
+    if response is None or response.status != 200:
+        return
+    hosts = {machine.name: machine.host for machine in world.machines}
+    for vm in json.loads(response.body)["vms"]:
+        if vm["host"] is None and vm["name"] in hosts:
+            placed = {**vm, "host": hosts[vm["name"]]}
+            await request(world, f"/v1/vms/{vm['name']}", placed, "PUT")
 
 
 # --- webhook receiver --------------------------------------------------------
