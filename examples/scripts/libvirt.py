@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Acts on VMs of libvirt, and reports on each: a retry does only what is left."""
+"""Acts on libvirt VMs and reports each result: a retry handles only the rest."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ COMMANDS = {
 
 
 def act(vm: str, work: dict) -> None:
-    """Do what is to be done on one VM."""
+    """Act on one VM."""
     for command in COMMANDS[work["type"]]:
         if command == "wait":
             time.sleep(max(work["duration_seconds"], 0))
@@ -27,12 +27,12 @@ def act(vm: str, work: dict) -> None:
 
 
 def report(vm: str, status: str, detail: str = "") -> None:
-    """Print a line that the service writes down at once."""
+    """Print a report, which the service records immediately."""
     print(json.dumps({"vm": vm, "status": status, "detail": detail}), flush=True)
 
 
 def main() -> None:
-    """Act on one VM after the other; one that fails does not keep the others."""
+    """Act on all VMs in turn, even if some fail."""
     work = json.load(sys.stdin)
     for vm in work["vms"]:
         try:

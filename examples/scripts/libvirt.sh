@@ -1,18 +1,18 @@
 #!/bin/sh
-# Acts on VMs of libvirt. It is all or nothing: exit code 0 says that the work is done on
-# every VM, any other that it is not, and a retry begins again with all of them.
+# Acts on libvirt VMs without reports. Exit code 0 means that all VMs are done. After any
+# other exit code, a retry starts again with all of them.
 set -eu
 
 act() {
     case $FOREWARN_TYPE in
         Freeze)
             virsh suspend "$1"
-            sleep "${FOREWARN_DURATION_SECONDS#-}" # -1, unknown: a second
+            sleep "${FOREWARN_DURATION_SECONDS#-}" # unknown (-1): 1 second
             virsh resume "$1"
             ;;
         Reboot) virsh reset "$1" ;;
         Redeploy)
-            virsh destroy "$1" || true # it may be off already
+            virsh destroy "$1" || true # may be off already
             virsh start "$1"
             ;;
         Preempt) virsh destroy "$1" ;;

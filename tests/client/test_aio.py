@@ -11,7 +11,7 @@ from tests.client.support.service import (
     a_service,
     drip,
     hang_up,
-    is_silent,
+    is_disabled,
     respond,
     sends,
 )
@@ -82,7 +82,7 @@ def test_a_canceled_long_poll_ends_immediately() -> None:
                 await held
             assert (await client.document()).incarnation == 7
 
-    awaiting(test, is_silent, respond(ONE))
+    awaiting(test, is_disabled, respond(ONE))
 
 
 def test_closing_ends_a_watch_in_another_task() -> None:
@@ -98,7 +98,7 @@ def test_closing_ends_a_watch_in_another_task() -> None:
         with pytest.raises(ClientClosed):
             await client.document()
 
-    awaiting(test, respond(ONE, ETag='"1"'), is_silent)
+    awaiting(test, respond(ONE, ETag='"1"'), is_disabled)
 
 
 def test_closing_ends_a_retry_pause() -> None:
@@ -128,7 +128,7 @@ BAD = {
     "no HTTP": (sends(b"SSH-2.0\r\n"), Misunderstood),
     "cut": (sends(HEAD + b"Content-Length: 9\r\n\r\n{"), Unreachable),
     "hangs up": (hang_up, Unreachable),
-    "never": (is_silent, Unreachable),
+    "never": (is_disabled, Unreachable),
     "drip": (drip(HEAD + b"Content-Length: 900000\r\n\r\n", b" "), Unreachable),
     "endless": (drip(HEAD + b"\r\n", b" " * 1_000_000), Misunderstood),
 }

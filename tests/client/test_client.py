@@ -11,7 +11,7 @@ from tests.client.support.service import (
     a_service,
     drip,
     hang_up,
-    is_silent,
+    is_disabled,
     respond,
     sends,
 )
@@ -201,7 +201,7 @@ def test_a_connection_with_excess_bytes_is_not_reused() -> None:
 
 
 def test_an_approval_does_not_wait_for_a_long_poll() -> None:
-    with a_service(is_silent, respond(b"")) as service, Client(service.url) as client:
+    with a_service(is_disabled, respond(b"")) as service, Client(service.url) as client:
         held = threading.Thread(target=lambda: list(client.watch()))
         held.start()
         service.wait()
@@ -284,7 +284,7 @@ BAD = {
     "bad request": (respond({"error": "no header"}, 400), Refused, "no header"),
     "no change unasked": (respond(status=304), Misunderstood, "not told since when"),
     "forbidden": (respond(b"", 403), Refused, "403"),
-    "never": (is_silent, Unreachable, "did not answer within 0.2 s"),
+    "never": (is_disabled, Unreachable, "did not answer within 0.2 s"),
     "drip": (
         drip(HEAD + b"Content-Length: 900000\r\n\r\n", b" "),
         Unreachable,
@@ -347,7 +347,7 @@ def test_an_unreachable_service_is_named_with_its_address() -> None:
 
 def test_the_first_request_may_take_longer_than_others() -> None:
     with (
-        a_service(respond(EMPTY), is_silent) as service,
+        a_service(respond(EMPTY), is_disabled) as service,
         Client(service.url, timeout=0.1, first_timeout=30) as client,
     ):
         client.read()

@@ -8,6 +8,7 @@ import pytest
 from tests.end_to_end.program import serving
 from tests.programs.dhcp_link import HOST, VM, DhcpLink, a_dhcp_link
 from tests.programs.installed import needs
+from tests.programs.network import connect
 
 pytestmark = [pytest.mark.slow, needs("dnsmasq", "ip", "unshare", "nsenter")]
 
@@ -74,6 +75,22 @@ def test_a_dhcp_server_without_the_option_is_named(link: DhcpLink) -> None:
     with link.dnsmasq(*RANGE):
         result = link.python(ASK, "0.5")
     assert "the DHCP server on eth0 announces no metadata service" in result.err
+
+
+def test_an_option_that_is_not_an_address_is_named(link: DhcpLink) -> None:
+    with link.dnsmasq(*RANGE, '--dhcp-option=245,"10.77.0.1"'):  # nine bytes of text
+        result = link.python(ASK, "0.5")
+    assert "announces a metadata service without an IPv4 address" in result.err
+
+
+@pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
+def test_a_tunnel_is_not_searched(link: DhcpLink) -> None:
+    link.machine.do("ip", "link", "delete", "eth0")
+    link.machine.do("ip", "tuntap", "add", "mode", "tun", "name", "tunnel")
+    link.machine.do("ip", "link", "set", "tunnel", "up")
+    connect(link.host, "other", link.machine)  # a new eth0, after the tunnel
+    result = link.python(ASK, "0.3")
+    assert "no DHCP server responded on eth0" in result.err
 
 
 def test_a_missing_dhcp_server_is_reported_in_time(link: DhcpLink) -> None:

@@ -19,10 +19,10 @@ from tests.programs.installed import run_program
 from tests.programs.network import NetworkNamespace, connect, some_namespaces
 from tests.programs.page import copied
 
-BRIDGE, TAPS = "VMs on a bridge", "VMs on taps of their own"
+BRIDGE, TAPS = "VMs on a bridge", "VMs on routed taps"
 HERE, OUTSIDE = "hypervisor", "outside"  # besides the VMs
 UPLINK = "uplink"
-LOOK = copied("See that it works", "sh look")
+LOOK = copied("Verify the setup", "sh look")
 UNCONNECTED, TIMED_OUT = 7, 28  # exit codes of curl
 HASTY = "hasty"  # folder of a curl configuration with a short timeout
 
@@ -53,7 +53,7 @@ _NEEDS = (
     "nft add table bridge try; nft delete table bridge try",
     "nft add table netdev try; nft delete table netdev try",
 )
-_SERVICE = "The fleet and the service"
+_SERVICE = "Configure the fleet and the service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

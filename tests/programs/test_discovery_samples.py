@@ -1,5 +1,10 @@
 """The discovery samples of examples/clients, with the real dnsmasq."""
 
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +14,7 @@ from tests.patience import PATIENCE
 from tests.programs.dhcp_link import HOST, VM, DhcpLink, a_dhcp_link
 from tests.programs.installed import needs, run_program
 from tests.programs.interactive_program import running_program
+from tests.programs.network import connect
 from tests.programs.page import copied
 from tests.programs.test_client_samples import SAMPLES, built
 
@@ -32,6 +38,13 @@ DNSMASQ = (
 )
 ANNOUNCED = "10.77.10.255"  # bytes that are easy to get wrong: a line feed and an end
 FLEET = f'[[vms]]\nname = "web-0"\naddresses = ["{VM}"]\n'
+RECEIVE = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.bind(("", 67))
+    server.recv(2000)
+    print("received")
+"""
 NO_REPLY = "discover: no DHCP server on eth0 announced option 245\n"
 
 
@@ -59,7 +72,7 @@ def link(tmp_path: Path) -> Iterator[DhcpLink]:
 
 
 def discover(
-    link: DhcpLink, command: list[str], *words: str, seconds: int
+    link: DhcpLink, command: list[str], *words: str, seconds: int | str
 ) -> FinishedCommand:
     """Run a sample on the machine."""
     return run_program(
@@ -107,7 +120,11 @@ def test_a_sample_works_without_an_address_or_names_the_lack_of_one(
     sends_from_an_address = command[0] == "mono" or command[0].endswith(".js")
     expected = (0, f"{HOST}\n", "")
     if sends_from_an_address:
-        expected = (1, "", "discover: network interface 'eth0' has no IPv4 address\n")
+        expected = (
+            1,
+            "",
+            "discover: no Ethernet interface 'eth0' with an IPv4 address\n",
+        )
     with link.dnsmasq(*DNSMASQ, f"--dhcp-option=245,{HOST}"):
         done = discover(link, command, "eth0", seconds=15)
         assert (done.code, done.out, done.err) == expected
@@ -128,6 +145,42 @@ def test_a_reply_without_the_option_counts_as_none(
         assert (failed.code, failed.out, failed.err) == (1, "", NO_REPLY)
 
 
+@pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
+def test_a_sample_does_not_search_a_tunnel(link: DhcpLink, command: list[str]) -> None:
+    link.machine.do("ip", "link", "delete", "eth0")
+    link.machine.do("ip", "tuntap", "add", "mode", "tun", "name", "tunnel")
+    link.machine.do("ip", "address", "add", "10.88.0.1/24", "dev", "tunnel")
+    link.machine.do("ip", "link", "set", "tunnel", "up")
+    connect(link.host, "wire", link.machine)  # a new eth0, after the tunnel
+    link.machine.do("ip", "address", "add", f"{VM}/24", "dev", "eth0")
+    failed = discover(link, command, seconds=1)
+    assert (failed.code, failed.err) == (1, NO_REPLY)
+
+
+@pytest.mark.parametrize("seconds", ["soon", "0", "1.5"])
+def test_an_invalid_number_of_seconds_is_named(
+    link: DhcpLink, command: list[str], seconds: str
+) -> None:
+    failed = discover(link, command, "eth0", seconds=seconds)
+    problem = f"discover: DISCOVER_SECONDS must be from 1 to 9999, not '{seconds}'\n"
+    assert (failed.code, failed.out, failed.err) == (1, "", problem)
+
+
+def test_ctrl_c_ends_a_sample_without_a_trace(
+    link: DhcpLink, command: list[str]
+) -> None:
+    with subprocess.Popen(
+        [*link.machine.within, *command, "eth0"],
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches all processes of a terminal
+    ) as process:
+        with link.running(sys.executable, "-c", RECEIVE, ready="received"):
+            os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert errors == b""
+    assert process.returncode in (130, -signal.SIGINT)
+
+
 @needs("setpriv")
 def test_without_the_rights_of_root_a_sample_fails_with_a_sentence(
     link: DhcpLink, command: list[str]
@@ -139,8 +192,20 @@ def test_without_the_rights_of_root_a_sample_fails_with_a_sentence(
     assert failed.err.endswith("as root\n")
 
 
-def test_too_many_arguments_are_an_error(tmp_path: Path, command: list[str]) -> None:
-    done = run_program(tmp_path, *command, "eth0", "eth1")
+@needs("bash", "ip")
+@pytest.mark.parametrize("tool", ["awk", "ip", "socat", "xxd"])
+def test_the_bash_sample_names_a_missing_command(link: DhcpLink, tool: str) -> None:
+    tools = link.folder / "tools"
+    tools.mkdir()
+    for other in {"awk", "bash", "ip", "socat", "xxd"} - {tool}:
+        (tools / other).symlink_to(shutil.which(other) or "/bin/true")
+    command = ["env", f"PATH={tools}", "bash", str(FOLDER / "discover-endpoint.sh")]
+    failed = discover(link, command, seconds=1)
+    assert (failed.code, failed.err) == (1, f"discover: {tool} is not installed\n")
+
+
+def test_too_many_arguments_are_an_error(link: DhcpLink, command: list[str]) -> None:
+    done = discover(link, command, "eth0", "eth1", seconds=1)
     assert done.code == 2
     assert done.err.startswith("usage: ")
 

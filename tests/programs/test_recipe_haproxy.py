@@ -134,7 +134,7 @@ def test_a_vm_with_sessions_at_the_deadline_is_not_ready(
 ) -> None:
     with balancers.session("two"):
         ended = balancers.run("prepare", left="2")
-    assert (ended.code, ended.err) == (1, "1 sessions are left\n")
+    assert (ended.code, ended.err) == (1, "sessions left: 1\n")
 
 
 def test_a_vm_taken_out_by_somebody_else_stays_out(balancers: LoadBalancers) -> None:
@@ -187,5 +187,5 @@ def test_a_server_unknown_to_a_load_balancer_is_not_ready(
     ended = balancers.run("prepare", SERVER="web-9")
     assert (ended.code, ended.err) == (
         1,
-        "UNIX:one.admin does not tell of web/web-9\n",
+        "UNIX:one.admin has no server web/web-9\n",
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.programs.installed import needs
-from tests.programs.page import PAGE, copied
+from tests.programs.page import PAGE
 from tests.programs.recipe import RECIPES, an_environment
 
 from forewarn.agent.config.file import read_plan
@@ -30,11 +30,10 @@ def test_every_recipe_has_a_page() -> None:
 @pytest.mark.parametrize("recipe", PAGES)
 def test_the_page_of_a_recipe_shows_its_files(recipe: str) -> None:
     page, hook = PAGES[recipe]
-    shown = PAGE.with_name(page)
-    plan = copied("The agent's file", "toml agent.toml", shown)
-    assert plan == (RECIPES / recipe / "agent.toml").read_text()
-    script = copied("The hook", f"bash {hook}", shown)
-    assert script == (RECIPES / recipe / hook).read_text()
+    text = PAGE.with_name(page).read_text()
+    for language, file in (("toml", "agent.toml"), ("bash", hook)):
+        code = (RECIPES / recipe / file).read_text()
+        assert f"\n```{language} {file}\n{code}```\n" in text
 
 
 @needs("bash", "curl")

@@ -1,45 +1,45 @@
 #!/usr/bin/env bash
-# Takes this VM out of load balancers before an event, and puts it back after it.
+# Drains this VM from load balancers before an event, and puts it back afterwards.
 # Needs socat, and the runtime API of each HAProxy at level admin.
 #
-# A file for each event says that we took it out: the last one to go puts it back. What
-# somebody else has taken out has no such file, and stays out.
+# A file for each event marks that this hook drained the server. When the last file goes,
+# the server is put back. A server that someone else took out has no file and stays out.
 set -euo pipefail
 
-# An id becomes part of a file name: refuse one with other characters.
+# The id becomes part of a file name, so reject other characters.
 case $FOREWARN_EVENT_ID in
     '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
 esac
 
-# As socat writes them, one after another: UNIX:/run/haproxy/admin.sock TCP:lb-1:9999
+# Addresses for socat, separated by spaces: UNIX:/run/haproxy/admin.sock TCP:lb-1:9999
 read -ra balancers <<<"${BALANCERS:-UNIX:/run/haproxy/admin.sock}"
 backend=${BACKEND:-web}
 server=${SERVER:-$FOREWARN_NAME}
 marks=${MARKS:-/var/lib/forewarn-agent/haproxy}
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
-tell() { # balancer, command
+send() { # balancer, command
     socat -t 5 - "$1" <<<"$2"
 }
 
-order() { # balancer, command; it answers an empty line if all is well
-    local answer
-    answer=$(tell "$1" "$2") || return
-    [ -z "$answer" ] || { echo "$1: $answer" >&2 && return 1; }
+order() { # balancer, command; HAProxy returns an empty line on success
+    local response
+    response=$(send "$1" "$2") || return
+    [ -z "$response" ] || { echo "$1: $response" >&2 && return 1; }
 }
 
-# 1 and 8 in it: put into maintenance, or into drain, by hand.
+# Bits 1 and 8: an administrator set maintenance or drain.
 admin_state() { # balancer
-    tell "$1" "show servers state $backend" |
+    send "$1" "show servers state $backend" |
         awk -v name="$server" '$4 == name {print $7; found = 1} END {exit !found}' ||
-        { echo "$1 does not tell of $backend/$server" >&2 && return 1; }
+        { echo "$1 has no server $backend/$server" >&2 && return 1; }
 }
 
 sessions() { # balancer
-    tell "$1" 'show stat' |
+    send "$1" 'show stat' |
         awk -F, -v b="$backend" -v s="$server" '$1 == b && $2 == s {print $5}'
 }
 
@@ -47,7 +47,7 @@ mark_of() { # balancer, event
     echo "$marks/$2@${1//[^A-Za-z0-9]/-}"
 }
 
-events() { # balancer; those for which we took it out
+events() { # balancer; events for which this hook drained the server
     compgen -G "$(mark_of "$1" '*')" || true
 }
 
@@ -55,7 +55,7 @@ take_out() { # balancer
     local state
     state=$(admin_state "$1")
     if [ $((state & 9)) != 0 ] && [ -z "$(events "$1")" ]; then
-        echo "$1: $backend/$server was taken out by somebody else, and stays out"
+        echo "$1: $backend/$server was taken out by someone else and stays out"
     else
         : >"$(mark_of "$1" "$FOREWARN_EVENT_ID")"
         order "$1" "set server $backend/$server state drain"
@@ -72,7 +72,7 @@ wait_for_sessions() {
         done
         [ "$left" != 0 ] || return 0
         if ((SECONDS >= limit)); then
-            echo "$left sessions are left" >&2
+            echo "sessions left: $left" >&2
             return 1
         fi
         sleep "${PAUSE:-1}"
@@ -86,7 +86,7 @@ put_back() { # balancer
     if [ "$(events "$1")" = "$mark" ]; then
         order "$1" "set server $backend/$server state ready" || return
     else
-        echo "$1: $backend/$server stays out: another event is to come"
+        echo "$1: $backend/$server stays out: another event is pending"
     fi
     rm "$mark"
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes another member the leader before an event, if this one is.
+# Before an event, makes another member the leader if this one is the leader.
 # Needs patronictl and jq.
 set -euo pipefail
 
 config=${PATRONICTL_CONFIG:-/etc/patroni/config.yml}
 member=${MEMBER:-$(uname -n)}
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -14,15 +14,15 @@ left() {
     echo $((limit - SECONDS))
 }
 
-ask() { # arguments of patronictl
+patroni() { # arguments of patronictl
     local seconds
     seconds=$(left)
     timeout "$((seconds > 0 ? seconds : 1))" patronictl -c "$config" "$@"
 }
 
-# The leader's name and cluster; nothing if there is none just now.
+# The leader's name and cluster; nothing if there is no running leader.
 leader() {
-    ask list --format json | jq -r '
+    patroni list --format json | jq -r '
         .[] | select(.State == "running" and (.Role | test("leader$"; "i")))
         | "\(.Member) \(.Cluster)"'
 }
@@ -34,13 +34,13 @@ esac
 
 read -r leader cluster <<<"$(leader)" || true
 if [ "$leader" = "$member" ]; then
-    ask switchover "$cluster" --leader "$member" --force
+    patroni switchover "$cluster" --leader "$member" --force
 fi
-while :; do # somebody else must be the leader, and say so
+while :; do # wait until another member is the running leader
     now=$(leader)
     [ -z "$now" ] || [ "${now%% *}" = "$member" ] || exit 0
     if (($(left) <= 0)); then
-        echo "the leader is still ${now:-nobody}" >&2
+        echo "the leader is still ${now:-unknown}" >&2
         exit 1
     fi
     sleep "${PAUSE:-1}"

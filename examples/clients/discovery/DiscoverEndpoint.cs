@@ -12,6 +12,7 @@ using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Security.Cryptography;
+using System.Text.RegularExpressions;
 
 static class DiscoverEndpoint
 {
@@ -28,8 +29,7 @@ static class DiscoverEndpoint
     static IPAddress AddressOf(NetworkInterface card)
     {
         return card.GetIPProperties().UnicastAddresses.Select(each => each.Address)
-            .FirstOrDefault(address => address.AddressFamily == AddressFamily.InterNetwork
-                && !IPAddress.IsLoopback(address));
+            .FirstOrDefault(address => address.AddressFamily == AddressFamily.InterNetwork);
     }
 
     static Socket Open(IPAddress address)
@@ -111,16 +111,19 @@ static class DiscoverEndpoint
             return 2;
         }
         var seconds = Environment.GetEnvironmentVariable("DISCOVER_SECONDS");
+        if (string.IsNullOrEmpty(seconds)) seconds = "15";
+        if (!Regex.IsMatch(seconds, @"\A[1-9][0-9]{0,3}\z"))
+            return Fail("DISCOVER_SECONDS must be from 1 to 9999, not '" + seconds + "'");
         var card = NetworkInterface.GetAllNetworkInterfaces().FirstOrDefault(each =>
-            AddressOf(each) != null && (words.Length == 0 || each.Name == words[0]));
+            each.NetworkInterfaceType == NetworkInterfaceType.Ethernet
+            && AddressOf(each) != null && (words.Length == 0 || each.Name == words[0]));
         if (card == null)
-            return Fail(words.Length == 0 ? "no network interface has an IPv4 address"
-                : "network interface '" + words[0] + "' has no IPv4 address");
+            return Fail(words.Length == 0 ? "no Ethernet interface has an IPv4 address"
+                : "no Ethernet interface '" + words[0] + "' with an IPv4 address");
         try
         {
             var mac = card.GetPhysicalAddress().GetAddressBytes();
-            var address = Discover(AddressOf(card), mac,
-                string.IsNullOrEmpty(seconds) ? 15 : int.Parse(seconds));
+            var address = Discover(AddressOf(card), mac, int.Parse(seconds));
             if (address == null)
                 return Fail("no DHCP server on " + card.Name + " announced option 245");
             Console.WriteLine(address);

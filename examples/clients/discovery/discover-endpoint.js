@@ -10,24 +10,25 @@ const crypto = require("node:crypto");
 const dgram = require("node:dgram");
 const os = require("node:os");
 
-const SECONDS = Number(process.env.DISCOVER_SECONDS || 15); // one DISCOVER per second
+const SECONDS = process.env.DISCOVER_SECONDS || "15"; // one DISCOVER per second
 const COOKIE = 0x63825363;
 const OPTIONS_AT = 240; // bytes before the options
+const NO_MAC = "00:00:00:00:00:00"; // of loopback and tunnels
 
 function fail(sentence) {
   console.error(`discover: ${sentence}`);
   process.exit(1);
 }
 
-/** Return the name, address and MAC of the interface; by default of the first one. */
+/** Return the name, address and MAC of an interface; by default of the first one. */
 function findInterface(wanted) {
   for (const [name, addresses] of Object.entries(os.networkInterfaces())) {
     if (wanted !== undefined && name !== wanted) continue;
-    const found = addresses.find(({ family, internal }) => family === "IPv4" && !internal);
+    const found = addresses.find(({ family, mac }) => family === "IPv4" && mac !== NO_MAC);
     if (found) return { name, address: found.address, mac: found.mac };
   }
-  if (wanted !== undefined) fail(`network interface '${wanted}' has no IPv4 address`);
-  return fail("no network interface has an IPv4 address");
+  if (wanted !== undefined) fail(`no Ethernet interface '${wanted}' with an IPv4 address`);
+  return fail("no Ethernet interface has an IPv4 address");
 }
 
 /** Build a DISCOVER that requests option 245, as in RFC 2131. */
@@ -68,6 +69,9 @@ if (words.length > 1) {
   console.error("usage: discover-endpoint.js [INTERFACE]");
   process.exit(2);
 }
+if (!/^[1-9][0-9]{0,3}$/.test(SECONDS)) {
+  fail(`DISCOVER_SECONDS must be from 1 to 9999, not '${SECONDS}'`);
+}
 const chosen = findInterface(words[0]);
 const transaction = crypto.randomBytes(4);
 const mac = Buffer.from(chosen.mac.replaceAll(":", ""), "hex");
@@ -81,7 +85,7 @@ function failToUse(error) {
 
 let sent = 0;
 function send() {
-  if (sent++ >= SECONDS) {
+  if (sent++ >= Number(SECONDS)) {
     fail(`no DHCP server on ${chosen.name} announced option 245`);
   }
   sender.send(discoverMessage(transaction, mac), 67, "255.255.255.255", (error) => {

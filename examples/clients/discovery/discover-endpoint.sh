@@ -47,11 +47,16 @@ address_in() { # options
 }
 
 (($# <= 1)) || { echo "usage: ${0##*/} [INTERFACE]" >&2 && exit 2; }
+for tool in awk ip socat xxd; do
+    command -v "$tool" >/dev/null || fail "$tool is not installed"
+done
+[[ $seconds =~ ^[1-9][0-9]{0,3}$ ]] ||
+    fail "DISCOVER_SECONDS must be from 1 to 9999, not '$seconds'"
 interface=${1-}
 if [[ -z $interface ]]; then
     interface=$(ip -oneline link show up |
-        awk -F'[ :@]+' '!/LOOPBACK/ && !name { name = $2 } END { print name }')
-    [[ -n $interface ]] || fail "no network interface is up; bring one up"
+        awk -F'[ :@]+' '/link\/ether/ && !name { name = $2 } END { print name }')
+    [[ -n $interface ]] || fail "no Ethernet interface is up; bring one up"
 fi
 link=$(ip -oneline link show dev "$interface" 2>/dev/null) ||
     fail "network interface '$interface' not found"
@@ -65,7 +70,7 @@ for ((attempt = 0; attempt < seconds; attempt++)); do
     # socat collects replies for one second (-t) after the message.
     replies=$(discover_message | xxd -r -p |
         socat -t 1 - "$servers,so-bindtodevice=$interface" | xxd -p | tr -d '\n') ||
-        fail "cannot use DHCP on $interface; run this script as root"
+        fail "cannot use DHCP on $interface; check that it is up, and run this as root"
     # A reply to this message: its start, its addresses, its names, its options.
     start="020106..$transaction.{40}$mac.{404}$cookie"
     while [[ $replies =~ $start ]]; do

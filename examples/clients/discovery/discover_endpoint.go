@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,7 +19,6 @@ import (
 const optionsAt = 240 // bytes before the options
 
 var (
-	seconds = 15 // one DISCOVER per second
 	cookie  = []byte{0x63, 0x82, 0x53, 0x63}
 	servers = &net.UDPAddr{IP: net.IPv4bcast, Port: 67}
 )
@@ -28,14 +28,14 @@ func fail(format string, values ...any) {
 	os.Exit(1)
 }
 
-// Returns the interface with that name; without a name, the first one that is up.
+// Returns the interface with that name; without a name, the first Ethernet one that is up.
 func findInterface(name string) net.Interface {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		fail("cannot list the network interfaces: %v", err)
 	}
 	for _, each := range interfaces {
-		isUsable := each.Flags&net.FlagUp != 0 && each.Flags&net.FlagLoopback == 0
+		isUsable := each.Flags&net.FlagUp != 0 && len(each.HardwareAddr) == 6
 		if each.Name == name || name == "" && isUsable {
 			return each
 		}
@@ -43,7 +43,7 @@ func findInterface(name string) net.Interface {
 	if name != "" {
 		fail("network interface '%s' not found", name)
 	}
-	fail("no network interface is up; bring one up")
+	fail("no Ethernet interface is up; bring one up")
 	panic("unreachable")
 }
 
@@ -110,7 +110,7 @@ func addressIn(reply, transaction, mac []byte) net.IP {
 }
 
 // Returns the announced address; nil if there is none.
-func discover(card net.Interface) (net.IP, error) {
+func discover(card net.Interface, seconds int) (net.IP, error) {
 	udp, err := open(card.Name)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func discover(card net.Interface) (net.IP, error) {
 	}
 	mac := card.HardwareAddr
 	reply := make([]byte, 65536)
-	for attempt := 0; attempt < seconds; attempt++ {
+	for attempt := 0; attempt < seconds; attempt++ { // one DISCOVER per second
 		if _, err := udp.WriteTo(discoverMessage(transaction, mac), servers); err != nil {
 			return nil, err
 		}
@@ -148,15 +148,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: discover_endpoint [INTERFACE]")
 		os.Exit(2)
 	}
-	if given, err := strconv.Atoi(os.Getenv("DISCOVER_SECONDS")); err == nil {
-		seconds = given
+	wanted := os.Getenv("DISCOVER_SECONDS")
+	if wanted == "" {
+		wanted = "15"
 	}
+	if !regexp.MustCompile("^[1-9][0-9]{0,3}$").MatchString(wanted) {
+		fail("DISCOVER_SECONDS must be from 1 to 9999, not '%s'", wanted)
+	}
+	seconds, _ := strconv.Atoi(wanted)
 	name := ""
 	if len(os.Args) == 2 {
 		name = os.Args[1]
 	}
 	card := findInterface(name)
-	address, err := discover(card)
+	address, err := discover(card, seconds)
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		fail("DHCP needs root; run this program as root")

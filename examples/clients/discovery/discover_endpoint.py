@@ -6,14 +6,15 @@ Usage: discover_endpoint.py [INTERFACE], as root on Linux. It takes no lease.
 
 import fcntl
 import os
+import re
 import socket
 import struct
 import sys
 import time
 
-SECONDS = int(os.environ.get("DISCOVER_SECONDS") or 15)  # one DISCOVER per second
+SECONDS = os.environ.get("DISCOVER_SECONDS") or "15"  # one DISCOVER per second
 GET_FLAGS, GET_MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR
-UP, LOOPBACK = 0x1, 0x8
+UP, ETHERNET = 0x1, 1
 COOKIE = b"\x63\x82\x53\x63"
 OPTIONS_AT = 240  # bytes before the options
 
@@ -26,12 +27,13 @@ def ioctl(interface, operation):
 
 
 def first_interface():
-    """Return the first network interface that is up, except loopback."""
+    """Return the first Ethernet interface that is up."""
     for _, name in socket.if_nameindex():
         (flags,) = struct.unpack_from("H", ioctl(name, GET_FLAGS))
-        if flags & UP and not flags & LOOPBACK:
+        (kind,) = struct.unpack_from("H", ioctl(name, GET_MAC))
+        if flags & UP and kind == ETHERNET:
             return name
-    sys.exit("discover: no network interface is up; bring one up")
+    sys.exit("discover: no Ethernet interface is up; bring one up")
 
 
 def discover_message(transaction, mac):
@@ -72,7 +74,7 @@ def discover(interface):
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
         udp.bind(("", 68))
-        for _ in range(SECONDS):
+        for _ in range(int(SECONDS)):
             udp.sendto(discover_message(transaction, mac), ("255.255.255.255", 67))
             until = time.monotonic() + 1
             while (left := until - time.monotonic()) > 0:
@@ -91,9 +93,13 @@ def main():
     if len(sys.argv) > 2:
         print("usage: discover_endpoint.py [INTERFACE]", file=sys.stderr)
         sys.exit(2)
+    if not re.fullmatch("[1-9][0-9]{0,3}", SECONDS):
+        sys.exit(f"discover: DISCOVER_SECONDS must be from 1 to 9999, not '{SECONDS}'")
     interface = sys.argv[1] if len(sys.argv) == 2 else first_interface()
     try:
         address = discover(interface)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except PermissionError:
         sys.exit("discover: DHCP needs root; run this program as root")
     except OSError as error:

@@ -31,6 +31,17 @@ _NO_PERMISSION = (
     f" CAP_NET_BIND_SERVICE; run it as root, or {_INSTEAD}"
 )
 
+# Why a search found no address; the name of the network card is filled in.
+_NO_SERVER = "no DHCP server responded on {}; check that one serves this network"
+_NO_OPTION = (
+    "the DHCP server on {} announces no metadata service; add option 245 to its"
+    " configuration"
+)
+_BAD_OPTION = (
+    "the DHCP server on {} announces a metadata service without an IPv4 address; set"
+    " option 245 to the four bytes of the address"
+)
+
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
 _MAX_PACKET = 65_536  # bytes; no packet is larger
 
@@ -49,7 +60,7 @@ _HEAD = struct.Struct("!4BIHH16s16s192s4s")
 # Network cards, as in netdevice(7).
 _GET_FLAGS, _GET_MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR
 _IFREQ_SIZE, _NAME_SIZE = 40, 16  # bytes of an ifreq, and of the name in it
-_UP, _LOOPBACK = 0x1, 0x8
+_UP = 0x1
 
 
 def find(
@@ -132,30 +143,25 @@ def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
 def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str:
     """Broadcast DISCOVERs at growing intervals until an offer has the address."""
     number = int.from_bytes(os.urandom(4))
-    offers = 0
+    problem = _NO_SERVER
     for attempt in range(1000):
         udp.sendto(discover_message(number, mac), ("<broadcast>", _SERVER_PORT))
         pause = _PAUSES[min(attempt, len(_PAUSES) - 1)]
         until = min(deadline, time.monotonic() + pause)
         for packet in _packets(udp, until):
             try:
-                address = address_in(packet, number, mac)
+                offered = offer_in(packet, number, mac)
             except Malformed:
                 continue  # for another machine, or not DHCP
-            if address is not None:
-                return address
-            offers += 1
+            if offered is None:
+                problem = _NO_OPTION
+            elif is_address(offered):
+                return ".".join(map(str, offered))
+            else:
+                problem = _BAD_OPTION
         if time.monotonic() >= deadline:
             break
-    if offers:
-        raise Unreachable(
-            f"the DHCP server on {card} announces no metadata service; add option 245"
-            f" to its configuration, or {_INSTEAD}"
-        )
-    raise Unreachable(
-        f"no DHCP server responded on {card}; check that one serves this network, or"
-        f" {_INSTEAD}"
-    )
+    raise Unreachable(f"{problem.format(card)}, or {_INSTEAD}")
 
 
 def _packets(udp: socket.socket, until: float) -> Iterator[bytes]:
@@ -203,8 +209,8 @@ def discover_message(number: int, mac: bytes) -> bytes:
     return (head + options).ljust(_MIN_SIZE, b"\0")
 
 
-def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
-    """Return the service's address from an offer; None if the offer has none.
+def offer_in(packet: bytes, number: int, mac: bytes) -> bytes | None:
+    """Return option 245 of an offer; None if the offer does not have it.
 
     Raises `Malformed` if `packet` is not an offer for this transaction.
     """
@@ -212,14 +218,19 @@ def address_in(packet: bytes, number: int, mac: bytes) -> str | None:
         raise Malformed("the packet is too short for DHCP")
     kind, _, _, _, its_number, _, _, _, chaddr, _, cookie = _HEAD.unpack_from(packet)
     if kind != _BOOT_REPLY or cookie != _COOKIE:
-        raise Malformed("the packet is no answer of a DHCP server")
+        raise Malformed("the packet is not a reply of a DHCP server")
     if its_number != number or chaddr[:_MAC_SIZE] != mac:
-        raise Malformed("the packet is an answer to somebody else")
+        raise Malformed("the packet is a reply to another request")
     options = _options(packet[_OPTIONS_AT:])
     if options.get(_MESSAGE_TYPE) != bytes([_OFFER]):
         raise Malformed("the packet is not an offer")
-    address = options.get(_SERVICE)
-    return None if address is None else _address(address)
+    return options.get(_SERVICE)
+
+
+def is_address(data: bytes) -> bool:
+    """Return whether `data` is the IPv4 address of one machine."""
+    # Not of this network (0), and neither multicast nor broadcast.
+    return len(data) == 4 and 0 < data[0] < 224
 
 
 def _options(data: bytes) -> Mapping[int, bytes]:
@@ -238,24 +249,17 @@ def _options(data: bytes) -> Mapping[int, bytes]:
     return options
 
 
-def _address(data: bytes) -> str:
-    if len(data) != 4:
-        raise Malformed("option 245 is not an address")
-    if data[0] == 0 or data[0] >= 224:  # this network, multicast, broadcast
-        raise Malformed("option 245 is not the address of a machine")
-    return ".".join(map(str, data))
-
-
 # --- network cards -----------------------------------------------------------
 
 
 def _first_card() -> str:
     for _, card in socket.if_nameindex():
         (flags,) = struct.unpack_from("H", _ioctl(card, _GET_FLAGS), _NAME_SIZE)
-        if flags & _UP and not flags & _LOOPBACK:
+        (kind,) = struct.unpack_from("H", _ioctl(card, _GET_MAC), _NAME_SIZE)
+        if flags & _UP and kind == _ETHERNET:  # loopback and tunnels are other kinds
             return card
     raise Unreachable(
-        f"no network card is up, so DHCP cannot be used; bring one up, or {_INSTEAD}"
+        f"no Ethernet card is up, so DHCP cannot be used; bring one up, or {_INSTEAD}"
     )
 
 

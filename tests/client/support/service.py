@@ -138,7 +138,7 @@ def hang_up(connection: socket.socket) -> bool:
     return False
 
 
-def is_silent(connection: socket.socket) -> bool:
+def is_disabled(connection: socket.socket) -> bool:
     """Never respond."""
     with suppress(TimeoutError):
         return bool(connection.recv(1))
