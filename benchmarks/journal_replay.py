@@ -121,7 +121,7 @@ class JournalReplay:
         self._changed: set[str] = set()  # groups of the current transaction
         takes: Mapping[str, Callable[[Any], None]] = {
             "FleetChanged": self._take_fleet,
-            "ListeningBegan": self._take_listening,
+            "Enabled": self._take_listening,
             "OutageEnded": self._take_outage,
             "Announced": self._take_announced,
             "Started": self._take_started,

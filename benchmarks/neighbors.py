@@ -36,7 +36,7 @@ _VM = '[[vms]]\nname = "{}"\ngroup = "{}"\naddresses = ["{}"]\n'
 _FLEET = (
     '[[groups]]\nname = "evil"\nkind = "scale-set"\n'
     '[[groups]]\nname = "good"\nkind = "availability-set"\n'
-    '[[groups]]\nname = "due"\nkind = "availability-set"\nlistening = "always"\n'
+    '[[groups]]\nname = "due"\nkind = "availability-set"\nenabled = "always"\n'
     + _VM.format("good-0", "good", _GOOD)
     + _VM.format("due-0", "due", "127.0.0.4")
     + "".join(

@@ -114,7 +114,7 @@ def test_latest_can_be_set_in_the_file_and_by_variable() -> None:
 
 
 def test_first_call_delay_can_be_set_in_the_file_and_by_variable() -> None:
-    assert from_file({"listening": {"first_call_delay": 0.5}}).first_call_delay == 0.5
+    assert from_file({"enabling": {"first_call_delay": 0.5}}).first_call_delay == 0.5
     assert from_environment(FOREWARN_FIRST_CALL_DELAY="120").first_call_delay == 120
 
 
@@ -220,7 +220,12 @@ def test_wrong_value_is_refused_with_its_variable(name: str) -> None:
 
 def test_first_call_delay_is_at_most_two_minutes() -> None:
     with pytest.raises(InvalidInput, match=r"a number of seconds from 0 to 120, not"):
-        from_file({"listening": {"first_call_delay": 121}})
+        from_file({"enabling": {"first_call_delay": 121}})
+
+
+def test_renamed_table_is_refused_with_its_new_name() -> None:
+    with pytest.raises(InvalidInput, match=r'listening: .*it is now called "enabling"'):
+        from_file({"listening": {"first_call_delay": 1}})
 
 
 def test_wrong_value_is_refused_with_its_key_in_the_file() -> None:

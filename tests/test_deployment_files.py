@@ -84,7 +84,7 @@ def test_every_installed_extra_exists() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda each: each.name)
 def test_pages_list_what_is_untested(page: Path) -> None:
-    assert "\n## What is not tried\n" in page.read_text()
+    assert "\n## What has not been tested\n" in page.read_text()
 
 
 # --- image -------------------------------------------------------------------

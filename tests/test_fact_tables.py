@@ -27,7 +27,7 @@ PORTAL_OVERVIEW = (PORTAL / "overview" / "overview.js").read_text()
 #: Facts that neither start nor end a maintenance.
 UNMOVING = (
     "Approved VmsLeft Withdrawn WorkBegan WorkDone WorkFailed WorkPrinted WorkRetried"
-    " WorkEnded FleetChanged ListeningBegan Published Seen OutageEnded TokenCreated"
+    " WorkEnded FleetChanged Enabled Published Seen OutageEnded TokenCreated"
     " TokenRevoked AccessRefused"
 )
 
@@ -41,25 +41,25 @@ TABLES: Mapping[str, tuple[set[str], str]] = {
     "stuck time in the report": (
         {"WorkFailed", *names(get_args(UNSTICKING))},
         "Announced Approved VmsLeft Withdrawn Started WorkBegan WorkDone WorkPrinted"
-        " Canceled FleetChanged ListeningBegan Published Seen OutageEnded TokenCreated"
+        " Canceled FleetChanged Enabled Published Seen OutageEnded TokenCreated"
         " TokenRevoked AccessRefused",
     ),
     "maintenance in the report": (
         names(COUNTED),
-        "VmsLeft WorkBegan WorkDone WorkPrinted FleetChanged ListeningBegan Published"
+        "VmsLeft WorkBegan WorkDone WorkPrinted FleetChanged Enabled Published"
         " Seen OutageEnded TokenCreated TokenRevoked AccessRefused",
     ),
     "default facts of a notification target": (
         {*USUAL},
         "VmsLeft WorkBegan WorkDone WorkPrinted WorkRetried WorkEnded FleetChanged"
-        " ListeningBegan Published Seen TokenCreated TokenRevoked AccessRefused",
+        " Enabled Published Seen TokenCreated TokenRevoked AccessRefused",
     ),
     "timeline of a rehearsal": (
         {
             "OutageEnded",
             *(names(get_args(f.MaintenanceFact)) - names(get_args(HIDDEN))),
         },
-        "WorkBegan WorkDone WorkPrinted FleetChanged ListeningBegan Published Seen"
+        "WorkBegan WorkDone WorkPrinted FleetChanged Enabled Published Seen"
         " TokenCreated TokenRevoked AccessRefused",
     ),
     "fleet in the portal": (

@@ -163,6 +163,22 @@ def test_every_action_on_a_vm_works(user: PortalUser, shared: RunningService) ->
     }
 
 
+def test_a_deallocated_vm_is_started(user: PortalUser, shared: RunningService) -> None:
+    policy = {"spot": True, "eviction_policy": "deallocate"}
+    shared.request("PUT", "/v1/vms/evicted", policy)
+    shared.request("POST", "/v1/vms/evicted/evict")
+    shared.advance(30)
+    preempt = shared.facts("Announced")[-1]["maintenance"]
+    shared.request("POST", f"/v1/maintenances/{preempt}/complete")
+    shared.advance(5)
+    options = {"name": "evicted", "isSpot": True, "isDeallocated": True}
+    page = mounted(user, shared, "VmActions", **options)
+    assert buttons(page) == ["Start", "Delete"]
+    press(page, "Start: evicted", "Mark it as running")
+    expect_message(page, "It is marked as running.")
+    assert shared.get("/v1/vms/evicted")["deallocated"] is False
+
+
 @pytest.mark.full
 def test_only_a_spot_vm_can_be_evicted(
     user: PortalUser, shared: RunningService

@@ -19,9 +19,9 @@ LONG = "n" * 80
 FLEET = f"""\
 hosts = [{{ name = "host-a" }}, {{ name = "host-b" }}, {{ name = "{LONG}" }}]
 groups = [
-  {{ name = "batch", kind = "scale-set", listening = "always" }},
+  {{ name = "batch", kind = "scale-set", enabled = "always" }},
   {{ name = "quiet", kind = "cloud-service" }},
-  {{ name = "web", kind = "availability-set", listening = "always" }},
+  {{ name = "web", kind = "availability-set", enabled = "always" }},
 ]
 vms = [
   {{ name = "batch-0", group = "batch", host = "host-b", spot = true }},
@@ -137,9 +137,9 @@ def test_arrow_keys_select_a_vm_and_enter_shows_its_details(
 
 
 def test_vms_of_disabled_groups_stand_out(page: Page) -> None:
-    expect(page.locator(".vm.silent[data-vm]")).to_have_count(2)
+    expect(page.locator(".vm.disabled[data-vm]")).to_have_count(2)
     expect(vm(page, "quiet-0")).to_have_attribute(
-        "title", "quiet-0, group quiet, no update domain, on host-b, silent"
+        "title", "quiet-0, group quiet, no update domain, on host-b, disabled"
     )
     expect(vm(page, "web-0")).not_to_have_class("unheard")
     expect(vm(page, "web-1")).to_have_class("vm unheard")

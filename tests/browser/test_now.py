@@ -58,7 +58,7 @@ def section(page: Page, name: str) -> Locator:
     [
         ("Stuck", "Redeploy of mail"),
         ("Started", "Reboot of host-2"),
-        ("At a gate", "Reboot of orders-2"),
+        ("Blocked", "Reboot of orders-2"),
         ("Scheduled", "Freeze of host-3"),
         ("Just ended", "Reboot of host-4"),
     ],
@@ -77,8 +77,8 @@ def test_the_soonest_maintenance_comes_first(full_page: Page) -> None:
 @pytest.mark.parametrize(
     ("title", "words"),
     [
-        ("Redeploy of mail", "the driver failed, and mail is still to do"),
-        ("Reboot of orders-2", "group orders is touched in one update domain"),
+        ("Redeploy of mail", "Stuck: the driver failed on mail."),
+        ("Reboot of orders-2", "only one update domain of group orders at a time"),
     ],
 )
 def test_a_waiting_maintenance_shows_the_service_explanation(
@@ -90,7 +90,7 @@ def test_a_waiting_maintenance_shows_the_service_explanation(
 def test_counts_are_shown_at_the_top(full_page: Page) -> None:
     counts = full_page.get_by_role("list", name="How many there are")
     texts = [" ".join(text.split()) for text in counts.locator("li").all_inner_texts()]
-    assert texts == ["1 Stuck", "1 Started", "1 At a gate", "10 Scheduled"]
+    assert texts == ["1 Stuck", "1 Started", "1 Blocked", "10 Scheduled"]
 
 
 def test_each_count_leads_to_its_section(full_page: Page) -> None:
@@ -154,7 +154,7 @@ def test_instructions_are_shown_until_there_is_a_fleet(
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
     assert service.request("PUT", "/v1/vms/lone", {}).status == 200
-    summary = "1 VM in 1 group; 1 group is silent: it has not asked"
+    summary = "1 VM in 1 group; 1 group is disabled: it has not polled"
     expect(page.get_by_text(summary)).to_be_visible()
     expect(first).to_have_count(0)
 

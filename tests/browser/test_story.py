@@ -22,7 +22,7 @@ def test_a_story_can_be_opened_by_a_link(
 ) -> None:
     page = user.open_page(shared, f"now/{maintenance_id}")
     story = page.get_by_role("complementary", name="Reboot of host-a")
-    expect(story).to_contain_text("is SCHEDULED, and not due yet.")
+    expect(story).to_contain_text("is scheduled and not due yet.")
     expect(story).to_contain_text("announced by admin: Reboot of host host-a")
     expect(story).to_contain_text("Notice given: 15 min.")
     expect(story).to_contain_text("New memory.")
@@ -33,7 +33,7 @@ def test_a_story_shows_local_times(
     user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
     page = user.open_page(shared, f"now/{maintenance_id}", zone="Asia/Tokyo")
-    first = page.get_by_role("complementary").get_by_role("listitem").first
+    first = page.locator(".entries").get_by_role("listitem").first
     announced = first.get_by_role("time").first
     at = shared.get(f"/v1/maintenances/{maintenance_id}")["announced_at"]
     hour = (int(at[11:13]) + 9) % 24

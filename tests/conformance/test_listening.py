@@ -100,7 +100,7 @@ def test_a_setting_delays_the_first_request(slow: TemporaryFleet) -> None:
 def is_enabled(fleet: TemporaryFleet, vm: VM) -> bool:
     """Return whether the journal shows that the group of `vm` has been enabled."""
     group = fleet.control.send("GET", f"/v1/vms/{vm.name}")["group"]
-    path = f"/v1/journal?fact=ListeningBegan&group={group}"
+    path = f"/v1/journal?fact=Enabled&group={group}"
     return bool(fleet.control.send("GET", path)["items"])
 
 

@@ -8,12 +8,12 @@ import pytest
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
     Host,
-    Listening,
     OperatingSystem,
 )
 from forewarn.core.fleet_file import (
@@ -40,7 +40,7 @@ name = "host-a"
 [[groups]]
 name = "web"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 terminate_notice_seconds = 600
 auto_approve = ["user-reboot", "user-redeploy"]
 isolated = true
@@ -74,7 +74,7 @@ def test_every_key_is_read() -> None:
         "web": Group(
             name="web",
             kind=GroupKind.AVAILABILITY_SET,
-            listening=Listening.ALWAYS,
+            enabled=Enabling.ALWAYS,
             terminate_notice=600,
             auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
             isolated=True,
@@ -107,7 +107,7 @@ def test_every_key_is_read() -> None:
 def test_missing_keys_get_defaults() -> None:
     group = read('[[groups]]\nname = "web"\nkind = "scale-set"').groups["web"]
     assert group == Group(name="web", kind=GroupKind.SCALE_SET)
-    assert (group.listening, group.isolated) == (Listening.ON_DEMAND, False)
+    assert (group.enabled, group.isolated) == (Enabling.ON_DEMAND, False)
     vm = read('[[vms]]\nname = "db"').vms["db"]
     assert vm == VM(name="db", group="db", os=OperatingSystem.LINUX)
 
@@ -142,9 +142,9 @@ def test_a_vm_without_a_group_is_in_the_group_of_its_own_name(group: str) -> Non
 def test_a_standalone_group_configures_its_vm() -> None:
     fleet = read(
         '[[vms]]\nname = "vm0"\n'
-        '[[groups]]\nname = "vm0"\nkind = "standalone"\nlistening = "always"'
+        '[[groups]]\nname = "vm0"\nkind = "standalone"\nenabled = "always"'
     )
-    assert fleet.groups["vm0"].listening is Listening.ALWAYS
+    assert fleet.groups["vm0"].enabled is Enabling.ALWAYS
     assert fleet.groups["vm0"].declared
 
 

@@ -25,6 +25,10 @@ from forewarn.errors import InvalidInput
             '[[groups]] 1 (g): isolate: unknown key; did you mean "isolated"?',
         ),
         (
+            '[[groups]]\nname = "g"\nkind = "scale-set"\nlistening = "always"',
+            '[[groups]] 1 (g): listening: unknown key; it is now called "enabled"',
+        ),
+        (
             '[[vms]]\nname = "v"\nhosts = "h"',
             '[[vms]] 1 (v): hosts: unknown key; did you mean "host"?',
         ),
@@ -45,7 +49,7 @@ def test_an_unknown_key_is_refused_even_if_its_value_is_null() -> None:
     ("key", "value", "expected"),
     [
         ("kind", "Scale-Set", 'one of "availability-set", "cloud-service"'),
-        ("listening", "never", 'one of "on-demand", "always"'),
+        ("enabled", "never", 'one of "on-demand", "always"'),
         ("terminate_notice_seconds", 299, "a whole number from 300 to 900"),
         ("terminate_notice_seconds", 901, "a whole number from 300 to 900"),
         ("auto_approve", "user-reboot", "a list of user operations"),

@@ -11,11 +11,11 @@ from tests.core.support.builders import NOON, a_group, a_maintenance, a_vm, an_e
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     Group,
     GroupKind,
     Host,
-    Listening,
     OperatingSystem,
 )
 from forewarn.core.lifecycle import facts as f
@@ -50,13 +50,13 @@ FULL_VM = VM(
 FULL_GROUP = Group(
     name="group0",
     kind=GroupKind.SCALE_SET,
-    listening=Listening.ON_DEMAND,
+    enabled=Enabling.ON_DEMAND,
     terminate_notice=300,
     auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY),
     isolated=True,
     eviction_policy=EvictionPolicy.DELETE,
     declared=False,
-    listening_since=NOON,
+    enabled_since=NOON,
     last_request=NOON + timedelta(microseconds=1),
 )
 
@@ -67,7 +67,7 @@ FULL_MAINTENANCE = a_maintenance(
     at_once=True,
     duration=9,
     emergency=True,
-    ignore_gates=True,
+    ignore_blockers=True,
     phase=Phase.FAILED,
     coupled=("m7",),
     done=("vm0",),
@@ -87,7 +87,7 @@ FACTS: tuple[f.Fact, ...] = (
         removed_groups=("group2", "group3"),
         removed_vms=("vm2",),
     ),
-    f.ListeningBegan(at=NOON, group="group0", epoch="epoch1"),
+    f.Enabled(at=NOON, group="group0", epoch="epoch1"),
     f.Announced(at=NOON, by="ops", maintenance="m0", announced=FULL_MAINTENANCE),
     f.Announced(at=NOON, by=None, maintenance="m0", announced=a_maintenance("m0")),
     *(

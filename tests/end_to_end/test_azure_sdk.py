@@ -25,16 +25,16 @@ FLEET = f"""
 [[groups]]
 name = "web"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 [[groups]]
 name = "pool"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 terminate_notice_seconds = 300
 [[groups]]
 name = "spare"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 [[vms]]
 name = "web-0"
 group = "web"

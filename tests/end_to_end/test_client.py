@@ -113,7 +113,7 @@ def test_the_async_client_receives_changes_immediately(program: Program) -> None
 def test_the_program_in_the_docs_approves_upcoming_events(
     program: Program, tmp_path: Path
 ) -> None:
-    text = PAGE.read_text().split("## In a program of yours")[1]
+    text = PAGE.read_text().split("## Watch and approve events in Python")[1]
     script = text.split("```python\n")[1].split("```")[0]
     maintenance = program.service.announce(vms=["page"])
     environment = environment_of(

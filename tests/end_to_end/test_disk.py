@@ -13,7 +13,7 @@ FLEET = """\
 [[groups]]
 name = "web"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 [[vms]]
 name = "web-0"
 group = "web"

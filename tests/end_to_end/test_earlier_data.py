@@ -18,7 +18,25 @@ from forewarn.agent.storage.store import StateStore
 from forewarn.cli.main import main
 
 EARLIER = Path(__file__).parents[1] / "golden" / "earlier"
-RESPONSES: dict[str, Any] = json.loads((EARLIER / "responses.json").read_text())
+
+#: Names that responses have had since then, by the names of that time.
+RENAMED = {
+    "listening": "enabled",
+    "listening_since": "enabled_since",
+    "ListeningBegan": "Enabled",
+}
+
+
+def _renamed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        RENAMED.get(name, name): RENAMED.get(value, value) if name == "fact" else value
+        for name, value in pairs
+    }
+
+
+RESPONSES: dict[str, Any] = json.loads(
+    (EARLIER / "responses.json").read_text(), object_pairs_hook=_renamed
+)
 
 #: Fields that responses have had only since then, with the values of earlier data.
 ADDED: dict[str, dict[str, object]] = {

@@ -17,7 +17,7 @@ FLEET = """\
 [[groups]]
 name = "many"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 """ + "".join(f'[[vms]]\nname = "vm-{each}"\ngroup = "many"\n' for each in range(VMS))
 
 

@@ -70,7 +70,7 @@ def test_an_installed_driver_acts_and_its_reports_are_recorded(
         path = str(installed)
         with serving(tmp_path, "--config", str(config), PYTHONPATH=path) as program:
             for vm in ("web-1", "web-2"):
-                order = {"emergency": True, "ignore_gates": True, "reason": "smoke"}
+                order = {"emergency": True, "ignore_blockers": True, "reason": "smoke"}
                 program.service.announce(vms=[vm], **order)
             until(lambda: bool(program.service.facts("WorkFailed")))
             until(lambda: bool(program.service.facts("WorkDone")))

@@ -18,7 +18,7 @@ GROUPS = 50
 ROUNDS = size(2, 4)  # events for each VM
 VMS = [f"vm-{group}-{number}" for group in range(GROUPS) for number in range(5)]
 FLEET = "".join(
-    f'[[groups]]\nname = "{group}"\nkind = "scale-set"\nlistening = "always"\n'
+    f'[[groups]]\nname = "{group}"\nkind = "scale-set"\nenabled = "always"\n'
     for group in range(GROUPS)
 ) + "".join(f'[[vms]]\nname = "{vm}"\ngroup = "{vm.split("-")[1]}"\n' for vm in VMS)
 

@@ -179,7 +179,7 @@ def test_delayed_first_requests_do_not_block_a_stop(tmp_path: Path) -> None:
     ):
         web.socket.sendall(GET)
         lone.socket.sendall(a_request(events_of("lone"), "Metadata: true"))
-        until(lambda: len(program.service.facts("ListeningBegan")) == 2)
+        until(lambda: len(program.service.facts("Enabled")) == 2)
         check_quick_stop(program)
         for poller in (web, lone):
             response = poller.answer()

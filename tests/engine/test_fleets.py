@@ -79,7 +79,7 @@ def test_applying_does_not_affect_incarnations_enabled_state_or_events(
     assert system.plane.epoch("web-0") == epoch
     assert system.maintenance(maintenance.id) == maintenance
     assert system.fleet().groups["web"] == replace(
-        web, listening_since=NOON, last_request=NOON
+        web, enabled_since=NOON, last_request=NOON
     )
 
 

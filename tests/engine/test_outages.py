@@ -20,7 +20,7 @@ from tests.engine.support.system import (
 from forewarn.core.lifecycle import transitions
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import (
-    ListeningBegan,
+    Enabled,
     OutageEnded,
     Published,
     Started,
@@ -164,7 +164,7 @@ def test_younger_ones_queue_after_one_that_waits_for_notice(
     assert starts(again) == {older.id: opens, younger.id: opens + 5 * SECOND}
 
 
-def test_the_next_moment_after_an_outage_is_the_opening_of_the_gate(
+def test_the_next_moment_after_an_outage_is_the_end_of_the_blocker(
     system: System,
 ) -> None:
     maintenance = system.announce(a_reboot("web-0"))
@@ -201,7 +201,7 @@ def test_a_group_is_disabled_after_24_hours_in_which_it_could_poll(
     system = restart_after(system, 7 * HOUR)
     system.advance.by(4 * HOUR + more)
     system.engine.listen(["web"])
-    assert (len(system.facts(ListeningBegan)) == 2) is begins
+    assert (len(system.facts(Enabled)) == 2) is begins
 
 
 def test_planned_maintenance_of_a_disabled_group_is_delayed(

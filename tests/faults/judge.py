@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from benchmarks.journal_replay import JournalReplay, JournalRule, ShownEvent
@@ -206,16 +207,17 @@ def _is_in_journal(evidence: Evidence, operation: Operation) -> bool:
 
 
 def _approval_facts(evidence: Evidence, event: str) -> list[Any]:
-    """Return the approval of `event`, or else what made it unnecessary."""
+    """Return the approval of `event`, or else what made it unnecessary, in order."""
     if event in evidence.replay.approvals:
         return [evidence.replay.approvals[event]]
     maintenance = evidence.maintenance_of.get(event, "")
-    return [
+    facts = [
         fact
         for kind in ("Started", "Canceled", "Withdrawn")
         for fact in evidence.by_maintenance.get((kind, maintenance), ())
         if fact.get("event") in (None, event)
     ]
+    return sorted(facts, key=itemgetter("position"))
 
 
 def check_command_is_done_once(evidence: Evidence) -> _Texts:

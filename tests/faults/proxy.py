@@ -36,9 +36,9 @@ class Proxy:
         if is_refusing:
             self.reset()
 
-    def silence(self, is_silent: bool) -> None:
-        """Forward nothing while `is_silent`, and close nothing."""
-        if is_silent:
+    def silence(self, is_disabled: bool) -> None:
+        """Forward nothing while `is_disabled`, and close nothing."""
+        if is_disabled:
             self._speaks.clear()
         else:
             self._speaks.set()

@@ -240,7 +240,7 @@ def miss_an_outage(history: History) -> None:
 def restart_without_notice(history: History) -> None:
     operation = {"source": "User", "cause": "user-restart", "not_before": ANNOUNCED}
     history.journal[1]["announced"] |= operation
-    insert(history, 1, "ListeningBegan", ANNOUNCED, group="web", epoch="e")
+    insert(history, 1, "Enabled", ANNOUNCED, group="web", epoch="e")
 
 
 def announce_for_two_update_domains(history: History) -> None:
@@ -443,6 +443,22 @@ def test_unknown_outcome_permits_both() -> None:
     not_done = replace(unknown, token="op.8", key=None)
     history.operations[:1] = [unknown, not_done]
     assert judge(history) == []
+
+
+def test_approval_of_a_withdrawn_event_shows_the_withdrawal() -> None:
+    """A later cancellation of the rest need not be visible with the response."""
+    history = a_history()
+    history.journal = history.journal[:3]
+    for kind, at, more in (
+        ("Withdrawn", APPROVED, {"event": "E-M"}),
+        ("Published", APPROVED, {"incarnation": 2, "audience": "web", "epoch": "e"}),
+        ("Canceled", ENDED, {}),
+        ("Published", ENDED, {"incarnation": 3, "audience": "web", "epoch": "e"}),
+    ):
+        insert(history, len(history.journal), kind, at, **more)
+    history.polls[2:] = [a_poll(2.7, 2), a_poll(5, 3)]
+    checks = {text.partition(":")[0] for text in judge(history)}
+    assert "acknowledged_is_visible" not in checks
 
 
 def test_time_in_which_the_service_is_down_is_not_held() -> None:

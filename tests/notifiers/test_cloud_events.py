@@ -46,7 +46,7 @@ def test_cloudevents_library_reads_every_event(fact: f.Fact) -> None:
 
 
 def test_event_without_a_maintenance_has_no_subject() -> None:
-    event = an_event(a_notice(f.ListeningBegan(at=NOON, group="web", epoch="x")))
+    event = an_event(a_notice(f.Enabled(at=NOON, group="web", epoch="x")))
     assert "subject" not in event
     assert event["data"]["maintenance"] is None
     assert event["data"]["scheduled_events"] == []

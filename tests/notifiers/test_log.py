@@ -34,10 +34,9 @@ def test_line_describes_the_fact_and_the_maintenance(
 
 
 def test_fact_about_a_group_names_it(caplog: pytest.LogCaptureFixture) -> None:
-    notice = a_notice(f.ListeningBegan(at=NOON, group="web", epoch=""))
+    notice = a_notice(f.Enabled(at=NOON, group="web", epoch=""))
     assert record_of(caplog, notice).getMessage() == (
-        "17 ListeningBegan at 2026-01-05 12:00:00 UTC: Scheduled Events enabled for"
-        " group web"
+        "17 Enabled at 2026-01-05 12:00:00 UTC: Scheduled Events enabled for group web"
     )
 
 

@@ -30,7 +30,7 @@ def test_recreated_group_is_enabled_again(service: RunningService) -> None:
     service.request("DELETE", "/v1/vms/lone")
     service.request("PUT", "/v1/vms/lone", {})
     service.document("lone")
-    assert len(service.facts("ListeningBegan")) == 2
+    assert len(service.facts("Enabled")) == 2
     assert service.get("/v1/groups/lone")["last_request"] is not None
 
 
@@ -45,7 +45,7 @@ def test_concurrent_first_requests_enable_the_group_once(
     assert {(answer.status, answer.headers["ETag"]) for answer in answers} == {
         (200, answers[0].headers["ETag"])
     }
-    assert len(service.facts("ListeningBegan")) == 1
+    assert len(service.facts("Enabled")) == 1
 
 
 def test_vm_cannot_reach_the_control_plane(service: RunningService) -> None:

@@ -182,10 +182,10 @@ class TestState:
         assert sorted(audiences) == ["web/web-0", "web/web-1"]
 
     def test_time_of_enabling_a_group_is_kept(self, store: Store) -> None:
-        put(store, a_fleet(), f.ListeningBegan(at=NOON, group="web", epoch="e1"))
+        put(store, a_fleet(), f.Enabled(at=NOON, group="web", epoch="e1"))
         with store.snapshot() as snapshot:
             web = snapshot.slice(["web"]).groups["web"]
-        assert (web.listening_since, web.last_request) == (NOON, NOON)
+        assert (web.enabled_since, web.last_request) == (NOON, NOON)
 
     def test_slice_has_only_its_groups(self, store: Store) -> None:
         put(

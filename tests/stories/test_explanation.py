@@ -6,8 +6,11 @@ from typing import Any
 from tests.stories.support.harness import NOON, ServiceHarness, rfc3339
 from tests.stories.support.rows import COMPLETED, SCHEDULED, STARTED
 
-EXPLANATION = ["phase", "due", "waits", "starts_at_latest", "sentences"]
-WAIT = ["kind", "what", "since", "opens_at", "opened_by", "held_by"]
+EXPLANATION = ["phase", "due", "summary", "waits", "starts_at_latest", "hint"]
+WAIT = [
+    *("kind", "rule", "text", "groups", "maintenance", "held_by"),
+    *("since", "until", "unblocked_by"),
+]
 STORY = ["notice_given_seconds", "notice_used_seconds", "entries", "sentences"]
 
 
@@ -21,11 +24,8 @@ def explained(harness: ServiceHarness, made: Any) -> Any:
     explanation = harness.explanation(made)
     assert [*explanation] == EXPLANATION
     assert all([*wait] == WAIT for wait in explanation["waits"])
-    assert explanation["sentences"]
-    assert all(
-        sentence[0].isupper() and sentence[-1] == "."
-        for sentence in explanation["sentences"]
-    )
+    sentences = [explanation["summary"], *(w["text"] for w in explanation["waits"])]
+    assert all(text[0].isupper() and text[-1] == "." for text in sentences)
     return explanation
 
 
@@ -44,30 +44,28 @@ def test_a_maintenance_is_explained_from_its_announcement_to_its_end(
     operator_harness.approve("web-1", maintenance)
     early = explained(operator_harness, maintenance)
     assert (early["phase"], early["due"]) == (SCHEDULED, False)
-    assert kinds(early) == ["approval", "approval", "time", "gate"]
+    assert kinds(early) == ["approval", "time", "blocker"]
     assert {wait["since"] for wait in early["waits"]} == {at(minutes=1)}
-    assert early["waits"][2]["opens_at"] == at(minutes=16)
-    assert "db-0" in early["waits"][0]["what"]
-    assert "lone" in early["waits"][1]["what"]
+    assert early["waits"][1]["until"] == at(minutes=16)
+    assert early["waits"][0]["groups"] == ["db", "lone"]
 
     operator_harness.wait(minutes=15)
     blocked = explained(operator_harness, maintenance)
     assert (blocked["phase"], blocked["due"]) == (SCHEDULED, True)
-    assert (kinds(blocked), blocked["starts_at_latest"]) == (["gate"], None)
-    assert holder["id"] in blocked["waits"][0]["what"]
-    assert holder["id"] in " ".join(blocked["sentences"][1:])
+    assert (kinds(blocked), blocked["starts_at_latest"]) == (["blocker"], None)
+    assert holder["id"] == blocked["waits"][0]["maintenance"]
 
     operator_harness.send_command(holder, "complete")
     operator_harness.wait(1)
     lead = explained(operator_harness, maintenance)
     assert (lead["phase"], kinds(lead)) == (STARTED, ["lead", "work", "time"])
-    assert lead["waits"][0]["opens_at"] == at(minutes=17, seconds=2)
+    assert lead["waits"][0]["until"] == at(minutes=17, seconds=2)
 
     operator_harness.wait(minutes=1)
     work = explained(operator_harness, maintenance)
-    assert (kinds(work), work["waits"][0]["opens_at"]) == (["work"], None)
-    assert "has not reported db-0, lone, web-0 done" in work["waits"][0]["what"]
-    assert "complete" in " ".join(work["sentences"])
+    assert (kinds(work), work["waits"][0]["until"]) == (["work"], None)
+    assert "to finish db-0, lone, web-0." in work["waits"][0]["text"]
+    assert "complete" in work["waits"][0]["unblocked_by"][1]["command"]
 
     operator_harness.send_command(maintenance, "complete")
     over = explained(operator_harness, maintenance)

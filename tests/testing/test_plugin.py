@@ -175,7 +175,7 @@ def test_a_failure_is_told_with_a_timeline_once(
         [
             "scheduled_events: vms is a list of names: ['a']",
             "scheduled_events: there is no VM b in the fleet; there are a",
-            "scheduled_events: there is no size; there are fleet, vms, vm, seed, *",
+            "scheduled_events: unknown option 'size'; expected one of: fleet, *",
             "the marker scheduled_events takes keywords alone, as in vms=*",
             ">       assert 1 == 2",
             "*- scheduled events -*",

@@ -58,6 +58,8 @@ _WINDOWS_PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 #: Commands that run a program: the words after `--` belong to that program.
 _PROGRAM_COMMANDS = ("rehearse",)
 
+_RENAMED_FLAGS: Mapping[str, str] = {"--ignore-gates": "--ignore-blockers"}
+
 #: How libraries word that an allocation failed.
 _SIGNS_OF_LITTLE_MEMORY = (
     "cannot allocate memory",
@@ -121,6 +123,9 @@ def _is_windows() -> bool:
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line and the environment; raise `SystemExit` if it is invalid."""
     own, program = _split(words)
+    for old, new in _RENAMED_FLAGS.items():
+        if old in own:
+            raise WrongUsage(f"unknown option {old}; it is now called {new}")
     args = parser(own).parse_args(own)
     args.program = program
     options.apply_environment(args)

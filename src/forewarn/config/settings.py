@@ -432,9 +432,9 @@ class Config:
         default=False,
     )
     first_call_delay: float = _setting(  # seconds
-        "listening.first_call_delay",
+        "enabling.first_call_delay",
         number("seconds", 0, 120, is_text=True),
-        "How many seconds late the first request of a silent group is answered,"
+        "How many seconds late the first request of a disabled group is answered,"
         " 120 at most.",
         default=0,
         shown_default="0: at once",

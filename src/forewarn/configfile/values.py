@@ -31,6 +31,14 @@ _HOST = re.compile(r"\w[\w.-]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 _URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
 
+#: New names of renamed keys and words, which errors about the old ones give.
+RENAMED: Mapping[str, tuple[str, ...]] = {
+    "listening": ("enabled", "enabling"),  # of a group; a table of settings
+    "listening_since": ("enabled_since",),
+    "ListeningBegan": ("Enabled",),
+    "ignore_gates": ("ignore_blockers",),
+}
+
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
 
@@ -108,8 +116,17 @@ def suggestion(word: object, known: Iterable[str]) -> str:
     return "" if near is None else f'; did you mean "{near}"?'
 
 
+def renamed(word: str, known: Iterable[str]) -> str:
+    """Return a suffix with the new name of `word`; empty if it was not renamed."""
+    now = next((name for name in known if name in RENAMED.get(word, ())), None)
+    return "" if now is None else f'; it is now called "{now}"'
+
+
 def unknown_key(name: str, known: Iterable[str]) -> str:
     """Return the sentence about an unknown key of a table."""
+    known = [*known]
+    if now := renamed(name, known):
+        return f"unknown key{now}"
     instead = suggestion(name, known) or f"; expected one of: {', '.join(known)}"
     return f"unknown key{instead}"
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.core.outages import Outage, time_lost
+from forewarn.core.serialization import FORMERLY
 
 #: Scheduled Events is disabled for a group after this time without a request.
 _SILENCE = timedelta(hours=24)
@@ -34,7 +35,7 @@ class GroupKind(StrEnum):
     STANDALONE = "standalone"
 
 
-class Listening(StrEnum):
+class Enabling(StrEnum):
     """When Scheduled Events is enabled for a group."""
 
     #: From its first request until 24 h pass without one.
@@ -108,21 +109,26 @@ class Group:
 
     name: str
     kind: GroupKind = GroupKind.STANDALONE
-    listening: Listening = Listening.ON_DEMAND
+    enabled: Enabling = field(
+        default=Enabling.ON_DEMAND, metadata={FORMERLY: "listening"}
+    )
     terminate_notice: int | None = None  # seconds; None if it gets no terminate notice
     auto_approve: tuple[AutoApproval, ...] = ()
     eviction_policy: EvictionPolicy | None = None  # of its spot VMs; None for delete
     isolated: bool = False  # each VM sees only its own events
     declared: bool = True  # False if created for a VM without a group
-    listening_since: datetime | None = None  # None if it never sent a request
+    # None if it never sent a request.
+    enabled_since: datetime | None = field(
+        default=None, metadata={FORMERLY: "listening_since"}
+    )
     last_request: datetime | None = None
 
-    def is_listening(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
+    def is_enabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
         """Whether Scheduled Events is enabled for the group at `now`.
 
         On demand, this needs a request in the last 24 h, not counting outages.
         """
-        if self.listening is Listening.ALWAYS:
+        if self.enabled is Enabling.ALWAYS:
             return True
         return self.last_request is not None and not is_silence(
             self.last_request, now, outages

@@ -25,12 +25,12 @@ from forewarn.core.fleet import (
     NEW_NAME,
     VM,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
     Host,
-    Listening,
     OperatingSystem,
     fold_name,
 )
@@ -83,7 +83,7 @@ HOST_KEYS: Readers = {"name": read_name}
 GROUP_KEYS: Readers = {
     "name": read_name,
     "kind": one_of(*GroupKind, is_exact=True),
-    "listening": one_of(*Listening, is_exact=True),
+    "enabled": one_of(*Enabling, is_exact=True),
     "terminate_notice_seconds": whole_number(300, 900),
     "auto_approve": list_of(
         one_of(*AutoApproval, is_exact=True), "a list of user operations"
@@ -114,7 +114,7 @@ VM_KEYS: Readers = {
 
 _TABLES = ("hosts", "groups", "vms")
 
-_READ_ONLY_IN_GROUPS = frozenset({"listening_since", "last_request"})
+_READ_ONLY_IN_GROUPS = frozenset({"enabled_since", "last_request"})
 _READ_ONLY_IN_VMS = frozenset({"deallocated"})
 
 #: Keys that only the service sets. They are accepted and ignored, so that the output
@@ -291,7 +291,7 @@ def group_table(group: Group) -> dict[str, object]:
     return {
         "name": group.name,
         "kind": group.kind.value,
-        "listening": group.listening.value,
+        "enabled": group.enabled.value,
         "terminate_notice_seconds": group.terminate_notice,
         "auto_approve": [operation.value for operation in group.auto_approve],
         "eviction_policy": group.eviction_policy,

@@ -12,6 +12,9 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+#: Key of a field's metadata: the name under which earlier versions stored it.
+FORMERLY = "formerly"
+
 _T = TypeVar("_T")
 _Read = Callable[[Any], Any]  # Any: plain JSON has no narrower type
 
@@ -43,7 +46,10 @@ def to_plain(value: object, forms: Forms = _FORMS) -> object:
 
 
 def from_plain(kind: type[_T], plain: object) -> _T:
-    """Convert the output of `to_plain` back; absent fields get their defaults."""
+    """Convert the output of `to_plain` back, including that of earlier versions.
+
+    Absent fields get their defaults.
+    """
     value: _T = _reader(kind)(plain)  # type: ignore[arg-type]  # a class is hashable
     return value
 
@@ -76,9 +82,16 @@ def _compound_reader(kind: object) -> _Read:
 
 def _dataclass_reader(kind: type) -> _Read:
     hints = get_type_hints(kind)
-    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+    readers: dict[str, tuple[str, _Read]] = {}
+    for field in fields(kind):
+        known_as = (field.name, *field.metadata.values())
+        readers |= dict.fromkeys(known_as, (field.name, _reader(hints[field.name])))
 
     def read(plain: Any) -> object:
-        return kind(**{name: readers[name](plain[name]) for name in plain})
+        values = {}
+        for key in plain:
+            name, convert = readers[key]
+            values[name] = convert(plain[key])
+        return kind(**values)
 
     return read

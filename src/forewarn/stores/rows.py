@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from forewarn.core.fleet import VM, Audience, Group, Host, fold_name
-from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
+from forewarn.core.lifecycle.facts import Enabled, Fact, JournalEntry, Sight
 from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.outages import Outage
 from forewarn.core.serialization import from_plain, to_plain
@@ -18,8 +18,17 @@ Parameters = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_FACTS: Mapping[str, type[Fact]] = {kind.__name__: kind for kind in get_args(Fact)}
+#: Facts that were renamed after journals had been written; they are stored as before.
+_FORMER_NAMES: Mapping[type[Fact], str] = {Enabled: "ListeningBegan"}
 _AUDIENCE = [field.name for field in fields(Audience)]
+
+
+def stored_name(kind: type[Fact]) -> str:
+    """Return the name under which the journal stores facts of `kind`."""
+    return _FORMER_NAMES.get(kind, kind.__name__)
+
+
+_FACTS: Mapping[str, type[Fact]] = {stored_name(kind): kind for kind in get_args(Fact)}
 
 
 def micros(moment: datetime) -> int:
@@ -70,7 +79,7 @@ def fact_row(position: int, fact: Fact) -> Parameters:
     return {
         "position": position,
         "at": micros(fact.at),
-        "fact": type(fact).__name__,
+        "fact": stored_name(type(fact)),
         "version": fact.version,
         "body": body(fact),
     }

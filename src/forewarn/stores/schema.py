@@ -91,7 +91,7 @@ def _missing(names: Collection[str]) -> frozenset[str]:
 
 def _has(session: StatementRunner, name: str) -> bool:
     """Whether the journal has facts that fill the table `name`."""
-    kinds = [kind.__name__ for kind in _LATER[name]]
+    kinds = [rows.stored_name(kind) for kind in _LATER[name]]
     places = dict(zip_longest(statements.KINDS, kinds, fillvalue=""))
     facts = session.rows(
         statements.FACTS_OF_KINDS, after=0, until=2**62, most=1, **places

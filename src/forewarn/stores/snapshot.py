@@ -280,5 +280,5 @@ def _fleet(hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM]) ->
 
 def _kind_parameters(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
     """Return the statement's parameters for `kinds`; unused ones are empty."""
-    names = sorted({kind.__name__ for kind in kinds})
+    names = sorted(map(rows.stored_name, {*kinds}))
     return dict(zip_longest(sql.KINDS, names, fillvalue=""))

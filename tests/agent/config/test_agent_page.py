@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "reference" / "agent.md").read_text()
 @pytest.mark.parametrize(
     ("section", "keys"),
     [
-        ("## At the top", TOP),
+        ("## Top-level keys", TOP),
         ("## `[metrics]`", METRICS),
         ("## `[hooks.NAME]`", HOOK),
         ("## `[[rules]]`", RULE),

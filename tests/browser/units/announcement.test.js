@@ -47,10 +47,10 @@ test("only the chosen time is sent", () => {
   assert.equal(at("not_before").not_before, "2030-01-01T00:00:00.000Z");
 });
 
-test("gates can be ignored only in an emergency", () => {
-  assert.equal(bodyOf({ vms: ["a"], ignoresGates: true }).ignore_gates, undefined);
-  const emergency = { vms: ["a"], isEmergency: true, ignoresGates: true };
-  const { emergency: is, ignore_gates: ignores } = bodyOf(emergency);
+test("blockers can be ignored only in an emergency", () => {
+  assert.equal(bodyOf({ vms: ["a"], ignoresBlockers: true }).ignore_blockers, undefined);
+  const emergency = { vms: ["a"], isEmergency: true, ignoresBlockers: true };
+  const { emergency: is, ignore_blockers: ignores } = bodyOf(emergency);
   assert.deepEqual([is, ignores], [true, true]);
 });
 

@@ -45,16 +45,16 @@ function filter(more) {
 
 // --- index ---------------------------------------------------------------------
 
-test("a VM is silent with its group, and unheard if only others poll", () => {
+test("a VM is disabled with its group, and unheard if only others poll", () => {
   const silences = ["web-0", "web-1", "web-2", "db-0"].map(
     (name) => index.silence[index.vmByName.get(name)],
   );
-  assert.deepEqual(silences, [null, "unheard", "unheard", "silent"]);
+  assert.deepEqual(silences, [null, "unheard", "unheard", "disabled"]);
 });
 
 test("the label of a square describes all it shows", () => {
-  const silent = "db-0, group db-0, no update domain, on host-a, silent";
-  assert.equal(vmLabel(index, 3), silent);
+  const disabled = "db-0, group db-0, no update domain, on host-a, disabled";
+  assert.equal(vmLabel(index, 3), disabled);
   const spot = "batch_1, group batch, update domain 2, no host, spot, deallocated";
   assert.equal(vmLabel(index, 5), spot);
 });
@@ -75,8 +75,8 @@ test("every word must match", () => {
   assert.deepEqual(matching("web host-a"), ["web-0", "web-2"]);
 });
 
-test("silent, unheard and spot are search words", () => {
-  assert.deepEqual(matching("silent"), ["db-0"]);
+test("disabled, unheard and spot are search words", () => {
+  assert.deepEqual(matching("disabled"), ["db-0"]);
   assert.deepEqual(matching("unheard"), ["web-1", "web-2"]);
   assert.deepEqual(matching("spot"), ["batch_0", "batch_1"]);
 });
@@ -191,12 +191,21 @@ test("a large row shows part of every cell", () => {
 
 // --- impact --------------------------------------------------------------------
 
+test("a deallocated VM is not affected by maintenance of its host", () => {
+  const fleet = aFleet();
+  fleet.vms.deallocated[2] = true; // web-2, whose update domain is not that of web-0
+  const { vms, shares } = impactOf(indexOf(fleet), 0);
+  assert.equal(vms, 2);
+  const web = shares.find(({ group }) => group === "web");
+  assert.deepEqual([web?.vms, web?.spansDomains], [1, false]);
+});
+
 test("the impact of a host is summarized", () => {
   const headlines = [0, 1, 2].map((host) => headline(impactOf(index, host)));
   assert.deepEqual(headlines, [
     "Maintenance of host-a would touch 3 VMs of 2 groups at once.",
     "Maintenance of host-b would touch 2 VMs of 2 groups at once.",
-    "Maintenance of host-c would touch nothing: no VM is there.",
+    "Maintenance of host-c would touch nothing: no VM runs there.",
   ]);
 });
 
@@ -235,7 +244,7 @@ test("a VM has its most urgent mark", () => {
   const { ofVm } = marked(
     anItem("scheduled", ["web-0", "web-1"]),
     anItem("stuck", ["web-0"]),
-    anItem("gate", ["web-0"]),
+    anItem("blocked", ["web-0"]),
   );
   assert.deepEqual(
     [...ofVm],
@@ -253,16 +262,16 @@ test("a withdrawn event marks no VM", () => {
 
 test("a host has the marks of its VMs and its own condition", () => {
   const failed = { host: "host-b", cause: "host-failure" };
-  const marks = marked(anItem("gate", ["db-0"]), anItem("started", [], failed));
+  const marks = marked(anItem("blocked", ["db-0"]), anItem("started", [], failed));
   const marksOfHosts = [0, 1, 2].map((host) => markOfHost(index, marks, host));
-  assert.deepEqual(marksOfHosts, ["gate", "started", undefined]);
+  assert.deepEqual(marksOfHosts, ["blocked", "started", undefined]);
   assert.deepEqual([...marks.conditions], [["host-b", "failed"]]);
 });
 
 test("the key of a row changes if and only if one of its marks changes", () => {
   const [web] = rowsByGroup(index, ALL);
   const key = (marks) => marksKey(web, index.map.vms.name, marks);
-  const elsewhere = anItem("gate", ["db-0"]);
+  const elsewhere = anItem("blocked", ["db-0"]);
   const before = key(marked(anItem("scheduled", ["web-1"]), elsewhere));
   assert.equal(before, ".S.");
   assert.equal(key(marked(anItem("scheduled", ["web-1"]))), before);

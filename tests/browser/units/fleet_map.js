@@ -32,8 +32,8 @@ export function aFleet() {
     groups: GROUPS.map((name) => ({
       name,
       kind: name === "db-0" ? "standalone" : "availability-set",
-      listening: "on-demand",
-      is_silent: name === "db-0",
+      enabled: "on-demand",
+      is_disabled: name === "db-0",
       last_request: name === "db-0" ? null : NOON,
     })),
     vms: {
@@ -63,8 +63,8 @@ export function aLargeFleet(size, hosts) {
     groups: groups.map((at) => ({
       name: `group-${at}`,
       kind: "availability-set",
-      listening: "on-demand",
-      is_silent: false,
+      enabled: "on-demand",
+      is_disabled: false,
       last_request: null,
     })),
     vms: {

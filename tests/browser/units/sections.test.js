@@ -18,15 +18,15 @@ const ids = (items) => items.map(({ maintenance }) => maintenance.id);
 const wait = (kind) => ({
   kind,
   what: "",
-  opens_at: null,
-  opened_by: null,
+  until: null,
+  unblocked_by: [],
   held_by: null,
 });
 
 test("each item is in the section of its standing", () => {
   const sections = sectionsOf([
     anItem({ id: "scheduled" }),
-    anItem({ id: "gate" }, { due: true }),
+    anItem({ id: "blocked" }, { due: true }),
     anItem({ id: "started", started_at: at(1) }, { due: true }),
     anItem({ id: "stuck", started_at: at(1), stuck_since: at(2) }),
     anItem({ id: "over", ended_at: at(3) }),
@@ -86,22 +86,22 @@ test("a withdrawn event needs no approval", () => {
   assert.deepEqual(approvalsOf(anItem({ events })), { given: 1, needed: 2 });
 });
 
-test("before the start only gates are shown, after it everything but approvals", () => {
-  const waits = [wait("approval"), wait("time"), wait("gate"), wait("gate")];
+test("before the start only blockers are shown, after it everything but approvals", () => {
+  const waits = [wait("approval"), wait("time"), wait("blocker"), wait("blocker")];
   const kinds = (item) => shownWaits(item).shown.map(({ kind }) => kind);
-  assert.deepEqual(kinds(anItem({}, { waits })), ["gate"]);
-  assert.deepEqual(kinds(anItem({}, { waits, due: true })), ["gate", "gate"]);
+  assert.deepEqual(kinds(anItem({}, { waits })), ["blocker"]);
+  assert.deepEqual(kinds(anItem({}, { waits, due: true })), ["blocker", "blocker"]);
   const work = { waits: [wait("work"), wait("time")] };
   assert.deepEqual(kinds(anItem({ started_at: at(1) }, work)), ["work", "time"]);
 });
 
-test("gates that are not shown are counted", () => {
-  const waits = [wait("gate"), wait("gate"), wait("gate")];
+test("blockers that are not shown are counted", () => {
+  const waits = [wait("blocker"), wait("blocker"), wait("blocker")];
   assert.equal(shownWaits(anItem({}, { waits })).more, 2);
 });
 
 test("the sections are summarized in a sentence", () => {
   assert.equal(summaryOf(sectionsOf([])), "Nothing is announced.");
   const some = sectionsOf([anItem(), anItem(), anItem({}, { due: true })]);
-  assert.equal(summaryOf(some), "0 stuck, 0 started, 1 at a gate, 2 scheduled.");
+  assert.equal(summaryOf(some), "0 stuck, 0 started, 1 blocked, 2 scheduled.");
 });

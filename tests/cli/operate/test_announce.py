@@ -20,7 +20,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         f"  id      {M1}\n"
         "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
         " (in 15m),\n"
-        "          unless a gate is shut\n"
+        "          unless blocked\n"
         "  told    web, db (Platform: Host server is undergoing maintenance.)\n"
         "next:\n"
         f"  forewarn events show {M1}\n"
@@ -57,7 +57,7 @@ def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     run(
         "announce FREEZE --vm web-0 web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
         " --duration 9s --description text --source Platform --reason why"
-        " --emergency --ignore-gates --json"
+        " --emergency --ignore-blockers --json"
     )
     assert service.only("POST").body == {
         "type": "Freeze",
@@ -68,7 +68,7 @@ def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
         "source": "Platform",
         "reason": "why",
         "emergency": True,
-        "ignore_gates": True,
+        "ignore_blockers": True,
     }
 
 
@@ -88,13 +88,16 @@ def test_a_preview_announces_nothing(service: Service, run: Cli) -> None:
     assert service.only("POST").path == "/v1/maintenances/preview"
 
 
-def test_preview_lists_the_gates_that_will_block(service: Service, run: Cli) -> None:
+def test_preview_lists_the_blockers_that_will_block(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
-    waits = [{"kind": "time", "what": "its time"}, {"kind": "gate", "what": "others"}]
+    waits = [
+        {"kind": "time", "text": "its time"},
+        {"kind": "blocker", "text": "others"},
+    ]
     preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
     service.respond("POST", "/v1/maintenances/preview", preview)
     out = run("announce reboot --vm web-0 --preview")
-    assert "  gate    others\n" in out
+    assert "  blocked  others\n" in out
     assert "its time" not in out
 
 
@@ -114,7 +117,8 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
         ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no zone"),
         ("reboot --vm web-0 --source moon", 'expected one of "Platform", "User"'),
         ("reboot --vm web-0 --emergency", "needs a --reason"),
-        ("reboot --vm web-0 --ignore-gates", "only possible with --emergency"),
+        ("reboot --vm web-0 --ignore-blockers", "only possible with --emergency"),
+        ("reboot --vm web-0 --ignore-gates", "it is now called --ignore-blockers"),
     ],
 )
 def test_wrong_usage_sends_no_request(

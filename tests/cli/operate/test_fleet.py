@@ -30,10 +30,10 @@ HOST    VMS
 host-a  1
 host-b  0
 
-GROUP  KIND              SETTINGS                   LISTENING                VMS
-db-0   standalone                                   always                   1
-lone   standalone                                   silent                   1
-web    availability-set  terminate notice 300 s,    listening, asked 3m ago  2
+GROUP  KIND              SETTINGS                     ENABLED                VMS
+db-0   standalone                                     always                 1
+lone   standalone                                     disabled               1
+web    availability-set  terminate notice 300 s,      enabled, asked 3m ago  2
                          approves user-reboot,
                          isolated,
                          eviction: deallocate
@@ -173,7 +173,7 @@ def serve_fleet(service: Service, *limited: Json) -> None:
         auto_approve=["user-reboot"],
         isolated=True,
         eviction_policy="deallocate",
-        listening_since="2026-01-01T11:00:00Z",
+        enabled_since="2026-01-01T11:00:00Z",
         last_request="2026-01-01T11:57:00Z",
     )
     vms = [
@@ -190,7 +190,7 @@ def serve_fleet(service: Service, *limited: Json) -> None:
         ),
         a_vm("web-1", group="web", update_domain=1, addresses=["10.0.0.1", "fe80::1"]),
     ]
-    groups = [a_group("db-0", listening="always"), a_group("lone"), web]
+    groups = [a_group("db-0", enabled="always"), a_group("lone"), web]
     service.respond("GET", "/v1/hosts", page({"name": "host-a"}, {"name": "host-b"}))
     service.respond("GET", "/v1/groups", page(*groups))
     service.respond("GET", "/v1/vms", page(*vms))

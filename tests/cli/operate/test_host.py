@@ -134,8 +134,8 @@ def test_every_option_of_a_maintenance_reaches_the_service(
     respond_with_maintenance(service, "maintain", status=201)
     run(
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
-        " --description text --live-migration --reason why --emergency --ignore-gates"
-        " --json"
+        " --description text --live-migration --reason why --emergency"
+        " --ignore-blockers --json"
     )
     assert service.only("POST").body == {
         "type": "Redeploy",
@@ -145,7 +145,7 @@ def test_every_option_of_a_maintenance_reaches_the_service(
         "live_migration": True,
         "reason": "why",
         "emergency": True,
-        "ignore_gates": True,
+        "ignore_blockers": True,
     }
 
 
@@ -187,7 +187,7 @@ def test_refusal_is_shown(service: Service, run: Cli) -> None:
         ("maintain", "required: NAME"),
         ("maintain host-a --type preempt", 'one of "Freeze", "Reboot", "Redeploy"'),
         ("maintain host-a --emergency", "needs a --reason"),
-        ("maintain host-a --ignore-gates", "only possible with --emergency"),
+        ("maintain host-a --ignore-blockers", "only possible with --emergency"),
         ("maintain host-a --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
         ("degraded host-a --fails-by tomorrow", "not a duration"),
         ("degraded host-a --fails-by 2026-01-02T00:00", "has no zone"),

@@ -138,7 +138,8 @@ def test_search_options_become_query_parameters(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--fact", "Begun"], f"known are {', '.join(KINDS)}"),
+        (["--fact", "ListeningBegan"], 'it is now called "Enabled"'),
+        (["--fact", "Begun"], f"expected one of: {', '.join(KINDS)}"),
         (
             ["--since", "yesterday"],
             "is no time; write 2026-01-31T12:15:00Z, 2026-01-31",

@@ -35,7 +35,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         f"  id      {M1}",
         "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
         " (in 15m),",
-        "          unless a gate is shut",
+        "          unless blocked",
         "  told    web (User: Restart.)",
         "next:",
         f"  forewarn events show {M1}",

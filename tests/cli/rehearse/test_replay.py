@@ -106,4 +106,4 @@ def test_commands_of_the_page_are_known_to_the_program(
     typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "tape.jsonl cannot be read: No such file" in run(typed, code=1)
+    assert "recording.jsonl cannot be read: No such file" in run(typed, code=1)

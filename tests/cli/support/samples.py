@@ -71,5 +71,5 @@ def a_vm(name: str, **changed: object) -> Json:
 
 
 def a_group(name: str, **changed: object) -> Json:
-    seen: Json = {"listening_since": None, "last_request": None}
+    seen: Json = {"enabled_since": None, "last_request": None}
     return {**group_table(Group(name=name)), **seen, **changed}

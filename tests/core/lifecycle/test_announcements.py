@@ -18,7 +18,7 @@ from tests.core.support.builders import (
     an_order,
 )
 
-from forewarn.core.fleet import VM, AutoApproval, Group, Listening
+from forewarn.core.fleet import VM, AutoApproval, Enabling, Group
 from forewarn.core.lifecycle import announcements
 from forewarn.core.lifecycle.facts import Announced, Approved, Published, Started
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Via
@@ -251,8 +251,8 @@ def test_an_order_names_exactly_one_of_vms_host_and_group(
         (an_order(emergency=True), "reason"),
         (an_order(emergency=True, reason=""), "reason"),
         (an_order(emergency=True, reason="  "), "reason"),
-        (an_order(ignore_gates=True), "ignore_gates"),
-        (an_order(ignore_gates=True, reason="haste"), "ignore_gates"),
+        (an_order(ignore_blockers=True), "ignore_blockers"),
+        (an_order(ignore_blockers=True, reason="haste"), "ignore_blockers"),
         (an_order(duration=-2), "duration_seconds"),
         (an_order(duration=3651 * 24 * 3600), "duration_seconds"),
     ],
@@ -269,7 +269,7 @@ def test_a_contradictory_order_is_refused(
 # --- immediate starts --------------------------------------------------------
 
 
-SILENT = a_group(listening=Listening.ON_DEMAND)
+SILENT = a_group(enabled=Enabling.ON_DEMAND)
 AUTO_APPROVING = a_group(
     auto_approve=(AutoApproval.USER_REBOOT, AutoApproval.USER_REDEPLOY)
 )
@@ -336,7 +336,7 @@ def test_platform_operations_ignore_enabled_state_and_auto_approval(
 def test_a_group_is_disabled_after_a_day_without_requests(
     ago: timedelta, phase: Phase
 ) -> None:
-    group = a_group(listening=Listening.ON_DEMAND, last_request=NOON - ago)
+    group = a_group(enabled=Enabling.ON_DEMAND, last_request=NOON - ago)
     assert the_one(announce(an_order(source=USER), groups=[group])).phase is phase
 
 
@@ -391,8 +391,8 @@ def test_an_emergency_that_ignores_gates_starts_immediately_and_records_it() -> 
     running = a_maintenance(
         "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
     )
-    order = an_order(emergency=True, ignore_gates=True, reason="smoke")
+    order = an_order(emergency=True, ignore_blockers=True, reason="smoke")
     step = announce(order, maintenances=[running])
     assert the_one(step).phase is Phase.STARTED
     (fact,) = [fact for fact in step.facts if isinstance(fact, Announced)]
-    assert fact.announced.ignore_gates
+    assert fact.announced.ignore_blockers

@@ -1,4 +1,4 @@
-"""Gates: why due maintenance does not start yet, and when it does."""
+"""Blockers: why due maintenance does not start yet, and when it does."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -205,13 +205,13 @@ def test_an_emergency_waits_unless_it_ignores_gates() -> None:
     shares = [an_event("e1", update_domain=1)]
     patient = a_maintenance("due", events=shares, not_before=NOON, emergency=True)
     urgent = a_maintenance(
-        "due", events=shares, not_before=NOON, emergency=True, ignore_gates=True
+        "due", events=shares, not_before=NOON, emergency=True, ignore_blockers=True
     )
     assert started(tick(running(), patient)) == []
     assert started(tick(running(), urgent)) == ["due"]
 
 
-def test_an_approval_does_not_unblock_a_gate() -> None:
+def test_an_approval_does_not_lift_a_blocker() -> None:
     waiting = a_maintenance("due", events=[an_event("e1", update_domain=1)])
     slice_ = a_slice(maintenances=[running(), waiting])
     step = commands.approve(slice_, a_context(by="vm0"), ["e1"], via=Via.METADATA)
@@ -233,12 +233,12 @@ def test_closing_a_stuck_maintenance_starts_the_next() -> None:
     assert started(step) == ["due"]
 
 
-def test_a_gate_names_its_blocker() -> None:
+def test_a_wait_names_its_blocker() -> None:
     slice_ = a_slice(maintenances=[running(), due()])
-    (gate,) = policy.blockers(slice_, slice_.maintenance("due"), NOON)
-    assert (gate.kind, gate.group) == ("update-domain", "group0")
-    assert gate.held_by is slice_.maintenance("running")
-    assert gate.opens_at is None
+    (blocker,) = policy.blockers(slice_, slice_.maintenance("due"), NOON)
+    assert (blocker.kind, blocker.group) == ("update-domain", "group0")
+    assert blocker.held_by is slice_.maintenance("running")
+    assert blocker.opens_at is None
 
 
 # --- the queue ---------------------------------------------------------------
@@ -336,7 +336,7 @@ def test_one_that_ignores_gates_does_not_queue() -> None:
         "urgent",
         not_before=NOON,
         emergency=True,
-        ignore_gates=True,
+        ignore_blockers=True,
         events=[an_event("e3", group="group1", resources=("vm1",))],
     )
     assert started(tick(*queue(), urgent)) == ["urgent"]

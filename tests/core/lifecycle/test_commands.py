@@ -217,7 +217,7 @@ def test_the_next_moment_of_scheduled_maintenance_is_not_before() -> None:
     )
     assert next_moment(scheduled, NOON, RULES) == NOON + MINUTE
     assert next_moment(approved, NOON, RULES) == NOON + MINUTE
-    assert next_moment(scheduled, NOON + MINUTE, RULES) is None  # blocked by a gate
+    assert next_moment(scheduled, NOON + MINUTE, RULES) is None  # blocked
 
 
 @pytest.mark.parametrize("phase", OVER)

@@ -18,7 +18,7 @@ from tests.core.support.builders import (
     counting,
 )
 
-from forewarn.core.fleet import VM, Fleet, Listening
+from forewarn.core.fleet import VM, Enabling, Fleet
 from forewarn.core.lifecycle import (
     announcements,
     commands,
@@ -48,11 +48,9 @@ class DegradedHost:
     def __init__(
         self, vms: Sequence[VM] = VMS, *, isolated: bool = False, enabled: bool = True
     ) -> None:
-        listening = Listening.ALWAYS if enabled else Listening.ON_DEMAND
+        setting = Enabling.ALWAYS if enabled else Enabling.ON_DEMAND
         names = dict.fromkeys(vm.group for vm in vms)
-        groups = [
-            a_group(name, isolated=isolated, listening=listening) for name in names
-        ]
+        groups = [a_group(name, isolated=isolated, enabled=setting) for name in names]
         self.slice = a_slice(groups=groups, vms=vms)
         self.now = NOON
         self._new_id = counting()

@@ -29,7 +29,7 @@ from forewarn.core.fleet import (
 )
 from forewarn.core.lifecycle import announcements, commands, fleet_changes, operations
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.lifecycle.transitions import apply
@@ -167,6 +167,21 @@ def test_started_maintenance_does_not_wait_for_a_deallocated_vm() -> None:
     its = a_maintenance("m1", phase=Phase.STARTED, events=[both])
     step = evicted(KEPT, its)
     assert step.slice.maintenances["m1"].to_do == ("vm1",)
+
+
+@pytest.mark.parametrize("phase", [Phase.SCHEDULED, Phase.STARTED])
+def test_deletion_continues_when_the_vm_is_deallocated(phase: Phase) -> None:
+    terminate = a_maintenance(
+        "m1", type_=EventType.TERMINATE, cause=Cause.SCALE_IN, phase=phase
+    )
+    deletion = replace(terminate, removes=True)
+    step = evicted(KEPT, deletion)
+    assert step.slice.maintenances["m1"] == deletion
+    assert step.slice.vms == {"vm0": STOPPED}
+    started = replace(deletion, phase=Phase.STARTED, started_at=OVER, done=("vm0",))
+    slice_ = step.slice.with_maintenance(started)
+    after = commands.tick(slice_, a_context(OVER + MINUTE)).slice
+    assert not after.vms
 
 
 def test_standalone_group_of_a_deallocated_vm_stays() -> None:

@@ -12,7 +12,7 @@ from tests.core.support.builders import (
     a_vm,
 )
 
-from forewarn.core.fleet import VM, Fleet, Group, GroupKind, Host, Listening
+from forewarn.core.fleet import VM, Enabling, Fleet, Group, GroupKind, Host
 from forewarn.core.lifecycle import fleet_changes
 from forewarn.core.lifecycle.facts import FleetChanged, Published
 from forewarn.core.lifecycle.fleet_changes import Difference, difference
@@ -67,8 +67,8 @@ def test_groups_and_hosts_are_compared() -> None:
 
 
 def test_a_fleet_file_does_not_change_the_enabled_state() -> None:
-    written = a_group(listening=Listening.ON_DEMAND)
-    listens = replace(written, listening_since=NOON, last_request=NOON)
+    written = a_group(enabled=Enabling.ON_DEMAND)
+    listens = replace(written, enabled_since=NOON, last_request=NOON)
     assert difference(a_fleet(groups=(listens,)), a_fleet(groups=(written,))) == (
         Difference()
     )

@@ -15,13 +15,13 @@ from tests.core.support.builders import (
     an_event,
 )
 
-from forewarn.core.fleet import Group, Listening
+from forewarn.core.fleet import Enabling, Group
 from forewarn.core.lifecycle import commands
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Phase, Slice
 from forewarn.core.lifecycle.settlement import Step
 
-SILENT = a_group(listening=Listening.ON_DEMAND)
+SILENT = a_group(enabled=Enabling.ON_DEMAND)
 
 
 def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> Step:
@@ -31,9 +31,9 @@ def listen(slice_: Slice, *groups: str, now: datetime = NOON) -> Step:
 
 def test_the_first_request_of_a_disabled_group_starts_an_epoch() -> None:
     step = listen(a_slice(groups=[SILENT]))
-    assert step.facts == (f.ListeningBegan(at=NOON, group="group0", epoch="epoch1"),)
+    assert step.facts == (f.Enabled(at=NOON, group="group0", epoch="epoch1"),)
     group, audience = step.slice.groups["group0"], step.slice.audiences["group0"]
-    assert (group.listening_since, group.last_request) == (NOON, NOON)
+    assert (group.enabled_since, group.last_request) == (NOON, NOON)
     assert (audience.epoch, audience.incarnation) == ("epoch1", 0)
 
 
@@ -59,7 +59,7 @@ def test_an_epoch_starts_at_zero_if_everything_ends_in_the_same_step() -> None:
 
 
 def test_in_an_isolated_group_each_vm_starts_with_its_own_view() -> None:
-    group = a_group(listening=Listening.ON_DEMAND, isolated=True)
+    group = a_group(enabled=Enabling.ON_DEMAND, isolated=True)
     slice_ = a_slice(
         groups=[group], vms=[a_vm("vm0"), a_vm("vm1")], maintenances=[a_maintenance()]
     )
@@ -72,8 +72,8 @@ def test_in_an_isolated_group_each_vm_starts_with_its_own_view() -> None:
 @pytest.mark.parametrize(
     "group",
     [
-        a_group(listening=Listening.ALWAYS),
-        a_group(listening=Listening.ON_DEMAND, last_request=NOON - 24 * HOUR + MINUTE),
+        a_group(enabled=Enabling.ALWAYS),
+        a_group(enabled=Enabling.ON_DEMAND, last_request=NOON - 24 * HOUR + MINUTE),
     ],
 )
 def test_an_enabled_group_keeps_its_epoch(group: Group) -> None:
@@ -82,13 +82,13 @@ def test_an_enabled_group_keeps_its_epoch(group: Group) -> None:
 
 
 def test_a_day_without_requests_ends_the_epoch() -> None:
-    group = a_group(listening=Listening.ON_DEMAND, last_request=NOON - 24 * HOUR)
+    group = a_group(enabled=Enabling.ON_DEMAND, last_request=NOON - 24 * HOUR)
     step = listen(a_slice(groups=[group]))
     assert step.slice.audiences["group0"].epoch == "epoch1"
 
 
 def test_only_requesting_groups_become_enabled() -> None:
-    other = a_group("group1", listening=Listening.ON_DEMAND)
+    other = a_group("group1", enabled=Enabling.ON_DEMAND)
     step = listen(a_slice(groups=[SILENT, other]), "group1")
     assert step.slice.audiences["group0"].epoch == "epoch0"
     assert step.slice.audiences["group1"].epoch == "epoch1"

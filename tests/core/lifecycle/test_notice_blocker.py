@@ -1,4 +1,4 @@
-"""Notice gate: which groups it names, when it opens, and what queues after it."""
+"""Notice blocker: which groups it names, when it opens, and what queues after it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -55,20 +55,22 @@ def test_the_gate_names_the_groups_that_have_not_approved() -> None:
     slice_ = apply_outage(a_host_of_two_groups(), 1, 30)
     now, opens_at = NOON + 30 * MINUTE, NOON + 44 * MINUTE
 
-    def gates(slice_: Slice) -> list[Blocker]:
+    def blockers(slice_: Slice) -> list[Blocker]:
         return [*policy.blockers(slice_, only(slice_), now)]
 
-    assert gates(slice_) == [
+    assert blockers(slice_) == [
         Blocker(kind="notice", group=group, held_by=None, opens_at=opens_at)
         for group in ("group0", "group1")
     ]
-    assert [gate.group for gate in gates(approve(slice_, "ID2", at=now))] == ["group1"]
+    assert [blocker.group for blocker in blockers(approve(slice_, "ID2", at=now))] == [
+        "group1"
+    ]
 
 
 # --- the gate and its moments ------------------------------------------------
 
 
-def test_without_an_outage_there_is_no_notice_gate() -> None:
+def test_without_an_outage_there_is_no_notice_blocker() -> None:
     slice_ = announced(at=NOON + 300_000 * MICROSECOND)
     for seconds in (0, 60, 899, 900, 901):
         now = NOON + seconds * SECOND
@@ -77,8 +79,8 @@ def test_without_an_outage_there_is_no_notice_gate() -> None:
 
 def test_the_gate_is_predicted_before_the_maintenance_is_due() -> None:
     slice_ = apply_outage(announced(), 1, 5)
-    (gate,) = policy.blockers(slice_, only(slice_), NOON + 5 * MINUTE)
-    assert (gate.kind, gate.opens_at) == ("notice", NOON + 19 * MINUTE)
+    (blocker,) = policy.blockers(slice_, only(slice_), NOON + 5 * MINUTE)
+    assert (blocker.kind, blocker.opens_at) == ("notice", NOON + 19 * MINUTE)
 
 
 def test_both_gates_are_named_if_both_block() -> None:
@@ -87,8 +89,8 @@ def test_both_gates_are_named_if_both_block() -> None:
         "waiting", events=[an_event("e1", update_domain=1)], promised=900
     )
     slice_ = a_slice(maintenances=[running, waiting], outages=[an_outage(1, 30)])
-    gates = policy.blockers(slice_, waiting, NOON + 30 * MINUTE)
-    assert [gate.kind for gate in gates] == ["update-domain", "notice"]
+    blockers = policy.blockers(slice_, waiting, NOON + 30 * MINUTE)
+    assert [blocker.kind for blocker in blockers] == ["update-domain", "notice"]
 
 
 def moments(slice_: Slice, now: datetime) -> list[datetime]:
@@ -101,7 +103,7 @@ def moments(slice_: Slice, now: datetime) -> list[datetime]:
     return upcoming
 
 
-def test_the_moments_are_its_due_time_and_the_opening_of_the_gate() -> None:
+def test_the_moments_are_its_due_time_and_the_end_of_the_blocker() -> None:
     slice_ = apply_outage(announced(), 1, 5)
     due, opens = NOON + 15 * MINUTE, NOON + 19 * MINUTE
     assert moments(slice_, NOON + 5 * MINUTE) == [due, opens]
@@ -126,7 +128,7 @@ def test_approved_maintenance_has_no_gate_to_wait_for() -> None:
     assert policy.next_moment(approved, now, RULES, slice_.outages) is None
 
 
-# --- with other gates --------------------------------------------------------
+# --- with other blockers --------------------------------------------------------
 
 
 def a_queue(type_: EventType = EventType.REBOOT) -> Slice:

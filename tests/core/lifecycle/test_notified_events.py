@@ -42,7 +42,7 @@ OUTCOMES: list[tuple[f.Fact, str]] = [
 #: One fact of each kind that is about no maintenance.
 OTHERS: list[f.Fact] = [
     f.FleetChanged(at=NOON, by="ops", epoch="", removed_vms=("vm0",)),
-    f.ListeningBegan(at=NOON, group="web", epoch=""),
+    f.Enabled(at=NOON, group="web", epoch=""),
     f.Published(at=NOON, audience="db", group="db", epoch="", incarnation=1),
     f.Seen(at=NOON, sights=(f.Sight(event="e0", vm="vm0", at=NOON),)),
     f.OutageEnded(at=NOON, outage=Outage(since=NOON, until=LATER)),

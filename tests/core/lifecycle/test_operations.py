@@ -22,7 +22,7 @@ from tests.core.support.builders import (
     counting,
 )
 
-from forewarn.core.fleet import Group, GroupKind, Listening
+from forewarn.core.fleet import Enabling, Group, GroupKind
 from forewarn.core.lifecycle import announcements, commands, operations
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Slice
@@ -121,18 +121,16 @@ def test_user_operations_give_notice_to_an_enabled_group(
 
 @pytest.mark.parametrize("operation", ["restart", "redeploy", "reimage"])
 def test_user_operations_start_immediately_in_a_disabled_group(operation: str) -> None:
-    maintenance = operate(
-        VmOperation(operation), a_group(listening=Listening.ON_DEMAND)
-    )
+    maintenance = operate(VmOperation(operation), a_group(enabled=Enabling.ON_DEMAND))
     assert maintenance.phase is Phase.STARTED
     assert maintenance.at_once
-    assert maintenance.events[0].silent
+    assert maintenance.events[0].disabled
 
 
 def test_a_reimage_by_the_platform_is_planned() -> None:
     order = operations.order_for(VmOperation.REIMAGE, "vm0")
     step = announcements.announce(
-        a_slice(groups=[a_group(listening=Listening.ON_DEMAND)], vms=[a_vm()]),
+        a_slice(groups=[a_group(enabled=Enabling.ON_DEMAND)], vms=[a_vm()]),
         a_context(),
         replace(order, source=EventSource.PLATFORM),
         [a_vm()],
@@ -268,7 +266,7 @@ def test_a_group_s_token_schedules_a_limited_number_of_user_operations() -> None
 
 
 def test_immediate_user_operations_are_not_limited() -> None:
-    silent = a_group(listening=Listening.ON_DEMAND)
+    silent = a_group(enabled=Enabling.ON_DEMAND)
     rules = Rules(user_operations=0)
     maintenance = operate(VmOperation.RESTART, silent, rules=rules, by_group=True)
     assert maintenance.phase is Phase.STARTED

@@ -17,7 +17,7 @@ from tests.core.support.builders import (
 )
 from tests.core.support.outages import MICROSECOND, announced, apply_outage, only
 
-from forewarn.core.fleet import Group, Listening
+from forewarn.core.fleet import Enabling, Group
 from forewarn.core.lifecycle import commands
 from forewarn.core.lifecycle.model import Phase
 from forewarn.core.lifecycle.settlement import Step
@@ -29,7 +29,7 @@ DAY = 24 * 60  # minutes
 
 def a_quiet_group() -> Group:
     """Return a group that last polled at noon."""
-    return a_group(listening=Listening.ON_DEMAND, last_request=NOON)
+    return a_group(enabled=Enabling.ON_DEMAND, last_request=NOON)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_group_is_disabled_after_a_day_in_which_it_could_have_polled(
     outages: list[Outage], minutes: int
 ) -> None:
     group, end = a_quiet_group(), NOON + minutes * MINUTE
-    assert group.is_listening(end - MICROSECOND, outages)
-    assert not group.is_listening(end, outages)
+    assert group.is_enabled(end - MICROSECOND, outages)
+    assert not group.is_enabled(end, outages)
 
 
 def test_no_new_epoch_starts_after_an_outage() -> None:
@@ -77,9 +77,9 @@ def test_only_a_group_disabled_before_the_outage_is_restarted_immediately(
 
 def test_a_group_disabled_before_an_outage_stays_disabled() -> None:
     outage = an_outage(DAY, 3 * DAY)
-    assert not a_quiet_group().is_listening(outage.until, [outage])
+    assert not a_quiet_group().is_enabled(outage.until, [outage])
 
 
 def test_a_group_that_never_polled_stays_disabled() -> None:
-    group = a_group(listening=Listening.ON_DEMAND)
-    assert not group.is_listening(NOON, [an_outage(-60, 0)])
+    group = a_group(enabled=Enabling.ON_DEMAND)
+    assert not group.is_enabled(NOON, [an_outage(-60, 0)])

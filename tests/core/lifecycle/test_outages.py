@@ -27,7 +27,7 @@ from tests.core.support.outages import (
     starts_at,
 )
 
-from forewarn.core.fleet import Listening
+from forewarn.core.fleet import Enabling
 from forewarn.core.lifecycle import commands, transitions
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Phase
@@ -138,7 +138,7 @@ def test_only_the_part_of_an_outage_after_the_announcement_counts() -> None:
 
 
 def test_a_user_operation_is_delayed() -> None:
-    enabled_group = a_group(listening=Listening.ON_DEMAND, last_request=NOON)
+    enabled_group = a_group(enabled=Enabling.ON_DEMAND, last_request=NOON)
     slice_ = announced(
         an_order(source=EventSource.USER),
         slice_=a_slice(groups=[enabled_group], vms=[a_vm()]),

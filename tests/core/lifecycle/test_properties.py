@@ -24,6 +24,7 @@ from tests.core.support.history import FleetStateMachine
 from tests.core.support.report_model import check_report
 from tests.core.support.strategies import (
     FLEET,
+    VMS,
     group_names,
     host_names,
     numbers,
@@ -35,7 +36,7 @@ from forewarn.core.fleet import VM
 from forewarn.core.lifecycle import announcements, commands, operations, transitions
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import possible_commands
-from forewarn.core.lifecycle.facts import Announced, ListeningBegan
+from forewarn.core.lifecycle.facts import Announced, Enabled
 from forewarn.core.lifecycle.model import Maintenance, Phase, Via
 from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.core.lifecycle.policy import Rules
@@ -44,6 +45,8 @@ from forewarn.errors import Conflict, TooLate
 from forewarn.protocol.types import EventType
 
 pytestmark = pytest.mark.slow
+
+SPOT_VMS = [vm.name for vm in VMS if vm.spot]
 
 #: The phase a command acts in, and the one it leaves alone; otherwise it is too late.
 DOES: Mapping[str, tuple[Phase, Phase | None]] = {
@@ -148,6 +151,27 @@ class CommandStateMachine(FleetStateMachine):
             if ends and commands.is_work_open(current, self.now, self.policy):
                 self.report(current, current.to_do, fails=False)
         self.wait(7 * SECOND)
+        self.tick()
+
+    @rule(name=st.sampled_from(SPOT_VMS), deletes=st.booleans())
+    def evict_to_the_end(self, name: str, deletes: bool) -> None:
+        """Evict one VM, possibly while it is deleted, which random rules rarely do."""
+        vm = self.slice.vms.get(name)
+        if vm is None or vm.deallocated or not vm.spot:
+            return
+        self.operate(VmOperation.EVICT, name)
+        if deletes:
+            self.operate(VmOperation.DELETE, name)
+        preempts = [
+            item
+            for item in self.slice.live_in(vm.group)
+            if name in item.vms and item.type is EventType.PREEMPT
+        ]
+        self.approve_events([event.id for item in preempts for event in item.events])
+        self.wait(11 * SECOND)  # longer than any lead
+        for item in preempts:
+            if commands.is_work_open(item, self.now, self.policy):
+                self.report(item, item.to_do, fails=False)
         self.tick()
 
     def take_announced(self, step: Step) -> None:
@@ -260,10 +284,10 @@ class CommandStateMachine(FleetStateMachine):
     def listen(self, groups: list[str]) -> None:
         groups = [name for name in groups if name in self.slice.groups]
         silent = [
-            name for name in groups if self.memory.is_silent(self.slice.groups[name])
+            name for name in groups if self.memory.is_disabled(self.slice.groups[name])
         ]
         step = commands.listen(self.slice, self.context, groups)
-        began = [fact.group for fact in step.facts if isinstance(fact, ListeningBegan)]
+        began = [fact.group for fact in step.facts if isinstance(fact, Enabled)]
         assert began == silent
         self.memory.last_polls |= dict.fromkeys(silent, self.memory.there)
         self.take(step)
@@ -272,7 +296,7 @@ class CommandStateMachine(FleetStateMachine):
     def poll(self, group: str) -> None:
         """Record a poll by an enabled group; this is not a command."""
         current = self.slice.groups.get(group)
-        if current is not None and not self.memory.is_silent(current):
+        if current is not None and not self.memory.is_disabled(current):
             self.memory.last_polls[group] = self.memory.there
             updated = replace(current, last_request=self.now)
             groups = {**self.slice.groups, group: updated}
@@ -286,6 +310,7 @@ class CommandStateMachine(FleetStateMachine):
         model.check_audiences(self.slice)
         model.check_withdrawn(self.slice, self.memory)
         model.check_degraded(self.slice)
+        model.check_deallocated(self.slice)
 
     def teardown(self) -> None:
         """Run the clock and the driver until everything has ended."""

@@ -63,12 +63,12 @@ def test_an_approved_terminate_waits_for_an_unapproved_one() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2)])
     step = approve(slice_, "e1")
     assert started(step) == []
-    (gate,) = policy.blockers(step.slice, step.slice.maintenance("t1"), NOON)
-    assert (gate.kind, gate.held_by) == (
+    (blocker,) = policy.blockers(step.slice, step.slice.maintenance("t1"), NOON)
+    assert (blocker.kind, blocker.held_by) == (
         "terminate-coupling",
         step.slice.maintenance("t2"),
     )
-    assert gate.opens_at == NOON + 5 * MINUTE
+    assert blocker.opens_at == NOON + 5 * MINUTE
 
 
 def test_approving_the_last_one_releases_all() -> None:

@@ -47,8 +47,9 @@ def the_wait(explanation: Explanation, kind: str) -> WaitReason:
     return wait
 
 
-def text(explanation: Explanation) -> str:
-    return "\n".join(explanation.sentences)
+def ways_out(wait: WaitReason) -> list[str]:
+    """Return what unblocks it: commands, and conditions in words."""
+    return [remedy.command or remedy.text for remedy in wait.unblocked_by]
 
 
 # --- before it has started ---------------------------------------------------
@@ -58,25 +59,25 @@ def test_it_waits_for_each_missing_approval_or_for_its_time() -> None:
     maintenance = a_maintenance(host="host-a", events=[MINE, THEIRS])
     explanation = explained(maintenance, now=NOON + MINUTE)
     assert not explanation.due
-    assert [wait.kind.value for wait in explanation.waits] == [
-        "approval",
-        "approval",
-        "time",
-    ]
-    assert {wait.opens_at for wait in explanation.waits} == {NOON + 15 * MINUTE}
+    assert [wait.kind.value for wait in explanation.waits] == ["approval", "time"]
+    assert {wait.until for wait in explanation.waits} == {NOON + 15 * MINUTE}
     assert {wait.since for wait in explanation.waits} == {NOON}
     assert explanation.starts_at_latest == NOON + 15 * MINUTE
-    for name in ("group web", "e-mine", "web-0, web-1", "group db", "e-theirs"):
-        assert name in text(explanation)
-    assert "host host-a" in text(explanation)
-    assert "(in 14 min)" in text(explanation)
+    approval = the_wait(explanation, "approval")
+    assert approval.text == "Waiting for approval by groups web, db."
+    assert approval.groups == ("web", "db")
+    assert ways_out(approval) == [
+        "any VM of group web and any VM of group db approve",
+        f"forewarn events approve {maintenance.id}",
+    ]
+    assert "host host-a" in explanation.summary
 
 
 def test_only_the_vm_itself_can_approve_an_event_of_an_isolated_group() -> None:
     maintenance = a_maintenance(events=[THEIRS])
     slice_ = a_slice(groups=[a_group("db", isolated=True)], maintenances=[maintenance])
     wait = the_wait(explain(slice_, maintenance, NOON, RULES), "approval")
-    assert wait.opened_by == "db-0, or `forewarn events approve e-theirs`"
+    assert ways_out(wait)[0] == "db-0 approves"
 
 
 def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
@@ -84,7 +85,7 @@ def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> 
     maintenance = replace(a_maintenance(events=[event]), left=("web-0",))
     slice_ = a_slice(groups=[a_group("web", isolated=True)], maintenances=[maintenance])
     wait = the_wait(explain(slice_, maintenance, NOON, RULES), "approval")
-    assert wait.opened_by == "web-1 or web-2, or `forewarn events approve e-mine`"
+    assert ways_out(wait)[0] == "web-1 or web-2 approves"
 
 
 def test_lost_notice_is_waived_by_each_vm_of_an_isolated_group() -> None:
@@ -95,22 +96,19 @@ def test_lost_notice_is_waived_by_each_vm_of_an_isolated_group() -> None:
         maintenances=[maintenance],
         outages=[an_outage(1, 11)],
     )
-    wait = the_wait(explain(slice_, maintenance, NOON + 15 * MINUTE, RULES), "gate")
-    assert wait.opened_by == "db-0 and db-1, by approving"
+    wait = the_wait(explain(slice_, maintenance, NOON + 15 * MINUTE, RULES), "blocker")
+    assert ways_out(wait) == ["db-0 and db-1 approve"]
 
 
 def test_a_group_that_has_approved_is_not_waited_for() -> None:
     maintenance = a_maintenance(events=[replace(MINE, approved_at=NOON), THEIRS])
     explanation = explained(maintenance)
-    assert the_wait(explanation, "approval").what.startswith(
-        "group db has not approved"
-    )
-    assert "group web has not" not in text(explanation)
+    assert the_wait(explanation, "approval").groups == ("db",)
 
 
 def test_a_withdrawn_event_is_not_waited_for() -> None:
     maintenance = a_maintenance(events=[replace(MINE, withdrawn_at=NOON), THEIRS])
-    assert "group db" in the_wait(explained(maintenance), "approval").what
+    assert the_wait(explained(maintenance), "approval").groups == ("db",)
 
 
 def test_a_long_queue_is_cut_to_the_requested_length() -> None:
@@ -135,7 +133,7 @@ def test_waits_that_determine_the_latest_start_are_never_cut() -> None:
     held_by = running(done=("web-9",))
     slice_ = a_slice(maintenances=[held_by, maintenance])
     whole = explain(slice_, maintenance, NOON, RULES)
-    assert len(whole.waits) == 4
+    assert len(whole.waits) == 3
     assert explain(slice_, maintenance, NOON, RULES, limit=1) == whole
 
 
@@ -149,35 +147,64 @@ def due() -> Maintenance:
     return a_maintenance("DUE", events=[MINE], not_before=NOON)
 
 
-def test_a_gate_names_its_blocker() -> None:
+def test_a_wait_names_its_blocker() -> None:
     explanation = explained(due(), running())
-    wait = the_wait(explanation, "gate")
+    wait = the_wait(explanation, "blocker")
     assert explanation.due
-    for name in ("group web", "maintenance RUN", "web-9"):
-        assert name in wait.what
-    assert wait.opened_by == "maintenance RUN, when it is over"
-    assert (wait.since, wait.opens_at) == (NOON, None)
+    assert wait.text == (
+        "Waiting for Reboot of web-9, started at 2026-01-05 12:00:00 UTC (only one"
+        " update domain of group web at a time)."
+    )
+    assert (wait.rule, wait.groups, wait.maintenance) == (
+        "update-domain",
+        ("web",),
+        "RUN",
+    )
+    assert ways_out(wait) == ["it ends"]
+    assert (wait.since, wait.until) == (NOON, None)
     assert explanation.starts_at_latest is None
-    assert "No longer waited for: group web has not approved" in text(explanation)
 
 
-def test_a_gate_opens_when_its_blocker_was_shown_long_enough() -> None:
+def test_a_blocker_ends_when_it_was_shown_long_enough() -> None:
     explanation = explained(due(), running(done=("web-9",)))
-    assert the_wait(explanation, "gate").opens_at == NOON + 5 * SECOND
+    assert the_wait(explanation, "blocker").until == NOON + 5 * SECOND
     assert explanation.starts_at_latest == NOON + 5 * SECOND
 
 
-def test_a_gate_with_a_stuck_blocker_says_what_to_do() -> None:
-    wait = the_wait(explained(due(), running(stuck_since=NOON)), "gate")
-    assert "stuck since" in wait.what
-    assert "forewarn events retry RUN" in (wait.opened_by or "")
+def test_a_stuck_blocker_shows_what_to_do() -> None:
+    wait = the_wait(explained(due(), running(stuck_since=NOON)), "blocker")
+    assert "stuck since" in wait.text
+    assert ways_out(wait) == [
+        "forewarn events retry RUN",
+        "forewarn events close RUN",
+    ]
+
+
+def test_groups_that_wait_for_the_same_maintenance_share_a_sentence() -> None:
+    events = [
+        replace(MINE, id=f"e-{name}", group=name) for name in ("web", "db", "api")
+    ]
+    held = a_maintenance("DUE", events=events, not_before=NOON)
+    stuck = replace(
+        running(stuck_since=NOON + SECOND),
+        events=tuple(
+            an_event(f"r-{name}", group=name, resources=("web-9",), update_domain=9)
+            for name in ("web", "db", "api")
+        ),
+    )
+    (wait,) = explained(held, stuck).waits
+    assert wait.groups == ("web", "db", "api")
+    assert wait.text == (
+        "Waiting for Reboot of web-9, stuck since 2026-01-05 12:00:01 UTC (only one"
+        " update domain of groups web, db, api at a time)."
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "until", "more"),
     [
-        ({"done": ("web-9",), "duration": 600}, NOON + 10 * MINUTE, "STARTED at"),
-        ({}, None, "whose work is not done"),
+        ({"done": ("web-9",), "duration": 600}, NOON + 10 * MINUTE, "started at"),
+        ({}, None, "started at"),
         ({"stuck_since": NOON}, None, "stuck since 2026-01-05 12:00:00 UTC"),
     ],
     ids=["done", "in progress", "stuck"],
@@ -188,12 +215,12 @@ def test_a_group_that_holds_up_maintenance_is_named_with_the_way_out(
     own = {"source": EventSource.USER, "cause": Cause.USER_RESTART}
     held = replace(due(), events=(MINE, THEIRS))
     slice_ = a_slice(maintenances=[held, running(**own, **changes)])
-    wait = the_wait(explain(slice_, held, NOON, RULES), "gate")
-    assert wait.what.startswith("held by group web, with maintenance RUN, Reboot of")
-    assert more in wait.what
-    assert (wait.held_by, wait.opens_at) == ("web", until)
-    assert wait.opened_by == "`forewarn events complete RUN`"
-    assert the_wait(explain(slice_, held, NOON, RULES, "web"), "gate") == wait
+    wait = the_wait(explain(slice_, held, NOON, RULES), "blocker")
+    assert wait.text.startswith("Waiting for Reboot of web-9, ")
+    assert more in wait.text
+    assert (wait.held_by, wait.until) == ("web", until)
+    assert ways_out(wait) == ["forewarn events complete RUN"]
+    assert the_wait(explain(slice_, held, NOON, RULES, "web"), "blocker") == wait
     shown_to_others = explain(slice_, held, NOON, RULES, "db")
     for word in ("web", "RUN", "complete"):
         assert word not in repr(shown_to_others)
@@ -215,8 +242,9 @@ def leaving(*, approved: bool = False, cause: Cause = Cause.DEGRADED) -> Mainten
 
 def test_a_vm_on_a_degraded_host_can_be_redeployed_without_waiting() -> None:
     explanation = explained(leaving(), now=NOON + MINUTE)
-    assert "does not wait for other VMs on the degraded host" in text(explanation)
-    assert "`forewarn vm redeploy web-0`" in text(explanation)
+    hint = explanation.hint or ""
+    assert "does not wait for other VMs on the degraded host" in hint
+    assert "`forewarn vm redeploy web-0`" in hint
 
 
 def test_a_vm_that_is_being_redeployed_is_not_moved_off_its_host_again() -> None:
@@ -229,22 +257,21 @@ def test_a_vm_that_is_being_redeployed_is_not_moved_off_its_host_again() -> None
         done=("web-0",),
     )
     explanation = explained(leaving(approved=True), redeploy)
-    wait = the_wait(explanation, "gate")
-    assert wait.what.startswith("VMs of group web are being redeployed already, by")
-    assert "maintenance RUN" in wait.what
-    assert wait.what.endswith("left the degraded host are not moved again")
+    wait = the_wait(explanation, "blocker")
+    assert (wait.rule, wait.maintenance) == ("move", "RUN")
+    assert wait.text.endswith("which already moves VMs of group web.")
     assert explanation.starts_at_latest is None  # it may never start
 
 
 def test_maintenance_of_the_platform_is_not_held_by_a_group() -> None:
-    assert the_wait(explained(due(), running()), "gate").held_by is None
+    assert the_wait(explained(due(), running()), "blocker").held_by is None
 
 
-def test_a_gate_is_named_before_the_maintenance_is_due() -> None:
+def test_a_blocker_is_named_before_the_maintenance_is_due() -> None:
     maintenance = a_maintenance("LATER", events=[MINE])
     explanation = explained(maintenance, running())
     assert not explanation.due
-    assert "A gate is shut, too" in text(explanation)
+    assert the_wait(explanation, "blocker").maintenance == "RUN"
 
 
 def test_the_older_goes_first_even_while_blocked() -> None:
@@ -252,16 +279,16 @@ def test_the_older_goes_first_even_while_blocked() -> None:
     older = a_maintenance("OLDER", events=both, not_before=NOON - MINUTE)
     younger = a_maintenance("DUE", events=[THEIRS], not_before=NOON)
     explanation = explained(younger, older, running())
-    wait = the_wait(explanation, "gate")
-    assert "in group db the older comes first" in wait.what
-    assert "maintenance OLDER" in wait.what
+    wait = the_wait(explanation, "blocker")
+    assert wait.text.endswith("which is older and goes first in group db.")
+    assert (wait.rule, wait.maintenance) == ("queue", "OLDER")
 
 
 def test_the_older_does_not_wait_for_the_younger() -> None:
     older = a_maintenance("OLDER", events=[MINE], not_before=NOON - MINUTE)
     younger = a_maintenance("YOUNGER", events=[MINE], not_before=NOON)
-    reasons = [wait.what for wait in explained(older, younger, running()).waits]
-    assert all("YOUNGER" not in reason for reason in reasons)
+    waits = explained(older, younger, running()).waits
+    assert "YOUNGER" not in {wait.maintenance for wait in waits}
 
 
 def test_deletions_are_coupled() -> None:
@@ -277,11 +304,11 @@ def test_deletions_are_coupled() -> None:
         not_before=NOON + 5 * MINUTE,
     )
     explanation = explained(first, other)
-    wait = the_wait(explanation, "gate")
-    assert "maintenance TWO" in wait.what
-    assert "web-2" in wait.what
-    assert wait.opens_at == NOON + 5 * MINUTE
-    assert "forewarn events approve TWO" in (wait.opened_by or "")
+    wait = the_wait(explanation, "blocker")
+    assert wait.maintenance == "TWO"
+    assert "web-2" in wait.text
+    assert wait.until == NOON + 5 * MINUTE
+    assert "forewarn events approve TWO" in ways_out(wait)
     assert explanation.starts_at_latest == NOON + 5 * MINUTE
 
 
@@ -290,9 +317,9 @@ def test_downtime_does_not_count_as_notice() -> None:
     explanation = explained(
         maintenance, now=NOON + 30 * MINUTE, outage=an_outage(1, 30)
     )
-    wait = the_wait(explanation, "gate")
-    assert "away for 29 min" in wait.what
-    assert wait.opens_at == NOON + 44 * MINUTE
+    wait = the_wait(explanation, "blocker")
+    assert "was down for 29 min of it" in wait.text
+    assert wait.until == NOON + 44 * MINUTE
     assert explanation.starts_at_latest == NOON + 44 * MINUTE
 
 
@@ -302,38 +329,40 @@ def test_downtime_does_not_count_as_notice() -> None:
 def test_the_lead_time_comes_before_the_work() -> None:
     rules = Rules(lead=timedelta(seconds=2))
     explanation = explained(running(), now=NOON + SECOND, rules=rules)
-    assert the_wait(explanation, "lead").opens_at == NOON + 2 * SECOND
+    assert the_wait(explanation, "lead").until == NOON + 2 * SECOND
     assert explanation.starts_at_latest is None
 
 
 def test_it_waits_for_the_driver() -> None:
     explanation = explained(running(), now=NOON + MINUTE)
     wait = the_wait(explanation, "work")
-    assert "has not reported web-9 done" in wait.what
+    assert wait.text == "Waiting for the driver to finish web-9."
     assert [reason.kind.value for reason in explanation.waits] == ["work"]
 
 
 def test_a_stuck_one_waits_for_an_operator() -> None:
     wait = the_wait(explained(running(stuck_since=NOON + SECOND)), "work")
     assert wait.since == NOON + SECOND
-    assert wait.opened_by == "`forewarn events retry RUN`, `complete` or `close`"
+    assert ways_out(wait) == [
+        f"forewarn events {verb} RUN" for verb in ("retry", "complete", "close")
+    ]
 
 
 def test_automatic_retries_are_mentioned() -> None:
     stuck = running(stuck_since=NOON, tries=1)
     wait = the_wait(explained(stuck, rules=Rules(retries=1)), "work")
-    assert (wait.opened_by or "").startswith("the driver is called again by itself")
+    assert ways_out(wait)[0] == "the service calls the driver again"
 
 
 def test_it_waits_for_its_minimum_display_time() -> None:
     explanation = explained(running(done=("web-9",)), now=NOON + SECOND)
-    assert the_wait(explanation, "time").opens_at == NOON + 5 * SECOND
+    assert the_wait(explanation, "time").until == NOON + 5 * SECOND
 
 
 def test_a_failure_lasts_until_the_host_recovers() -> None:
     failed = running(cause=Cause.HOST_FAILURE, host="host-a")
     wait = the_wait(explained(failed), "work")
-    assert "forewarn host recovered host-a" in (wait.opened_by or "")
+    assert "forewarn host recovered host-a" in ways_out(wait)
 
 
 def test_finished_maintenance_waits_for_nothing() -> None:
@@ -343,4 +372,4 @@ def test_finished_maintenance_waits_for_nothing() -> None:
         (),
         None,
     )
-    assert "COMPLETED since 2026-01-05 12:00:00 UTC" in text(explanation)
+    assert explanation.summary.endswith("completed at 2026-01-05 12:00:00 UTC.")

@@ -59,7 +59,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (f.FleetChanged(at=NOON, by="ops", epoch="e"), "fleet changed by ops"),
     (
-        f.ListeningBegan(at=NOON, group="web", epoch="e"),
+        f.Enabled(at=NOON, group="web", epoch="e"),
         "Scheduled Events enabled for group web",
     ),
     (
@@ -74,7 +74,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
                 at_once=True,
                 emergency=True,
                 reason="fire",
-                events=(replace(EVENT, silent=True),),
+                events=(replace(EVENT, disabled=True),),
             )
         ),
         "announced by ops: Reboot of host host-a (web-0), starting immediately"

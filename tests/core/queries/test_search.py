@@ -81,7 +81,7 @@ def test_an_empty_search_matches_everything(fact: f.Fact) -> None:
             {"group0", "group1"},
             {"vm1"},
         ),
-        (f.ListeningBegan(at=NOON, group="group0", epoch="e"), {"group0"}, set()),
+        (f.Enabled(at=NOON, group="group0", epoch="e"), {"group0"}, set()),
         (
             f.Published(
                 at=NOON, audience="group0", group="group0", epoch="e", incarnation=1

@@ -7,11 +7,11 @@ from itertools import count
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     Group,
     GroupKind,
     Host,
-    Listening,
     audiences_of,
 )
 from forewarn.core.lifecycle.announcements import Order
@@ -75,7 +75,7 @@ def a_group(
     name: str = "group0",
     *,
     kind: GroupKind = GroupKind.AVAILABILITY_SET,
-    listening: Listening = Listening.ALWAYS,
+    enabled: Enabling = Enabling.ALWAYS,
     terminate_notice: int | None = None,
     auto_approve: tuple[AutoApproval, ...] = (),
     isolated: bool = False,
@@ -85,12 +85,12 @@ def a_group(
     return Group(
         name=name,
         kind=kind,
-        listening=listening,
+        enabled=enabled,
         terminate_notice=terminate_notice,
         auto_approve=auto_approve,
         isolated=isolated,
         eviction_policy=eviction_policy,
-        listening_since=last_request,
+        enabled_since=last_request,
         last_request=last_request,
     )
 
@@ -127,7 +127,7 @@ def a_maintenance(
     promised: int = 0,
     duration: int = -1,
     emergency: bool = False,
-    ignore_gates: bool = False,
+    ignore_blockers: bool = False,
     phase: Phase = Phase.SCHEDULED,
     started_at: datetime | None = None,
     coupled: tuple[str, ...] = (),
@@ -151,7 +151,7 @@ def a_maintenance(
         promised=promised,
         duration=duration,
         emergency=emergency,
-        ignore_gates=ignore_gates,
+        ignore_blockers=ignore_blockers,
         announced_at=NOON,
         phase=phase,
         started_at=started_at,
@@ -228,7 +228,7 @@ def an_order(
     source: EventSource | None = None,
     reason: str | None = None,
     emergency: bool = False,
-    ignore_gates: bool = False,
+    ignore_blockers: bool = False,
 ) -> Order:
     """Build an order for vm0, unless VMs, a host or a group are given."""
     if not vms and host is None and group is None:
@@ -246,5 +246,5 @@ def an_order(
         source=source,
         reason=reason,
         emergency=emergency,
-        ignore_gates=ignore_gates,
+        ignore_blockers=ignore_blockers,
     )

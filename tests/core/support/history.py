@@ -71,7 +71,7 @@ class FleetStateMachine(RuleBasedStateMachine):
                 and changed.name in maintenance.vms
                 for maintenance in self.replayed.maintenances.values()
             )
-            self.memory.leave(self.replayed, changed.name)
+            self.memory.deallocate(self.replayed, changed.name)
         for vm in fact.removed_vms:
             maintenances = self.replayed.maintenances.values()
             assert any(

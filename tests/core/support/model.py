@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from forewarn.core.fleet import Audience, Group
-from forewarn.core.lifecycle.facts import ListeningBegan
+from forewarn.core.lifecycle.facts import Enabled
 from forewarn.core.lifecycle.model import Event, Maintenance, Slice
 from forewarn.core.lifecycle.settlement import Step
 
@@ -51,9 +51,18 @@ class CommandHistory:
             if vm in maintenance.vms and maintenance.phase.value in LIVE and concerned:
                 self.left.setdefault(maintenance.id, set()).add(vm)
 
-    def is_silent(self, group: Group) -> bool:
+    def deallocate(self, slice_: Slice, vm: str) -> None:
+        """Record that `vm` is deallocated, so that only deletions still touch it."""
+        others = {
+            name: maintenance
+            for name, maintenance in slice_.maintenances.items()
+            if not (maintenance.removes and maintenance.type.value == "Terminate")
+        }
+        self.leave(replace(slice_, maintenances=others), vm)
+
+    def is_disabled(self, group: Group) -> bool:
         """Return whether the group has not polled for a day of uptime."""
-        if group.listening.value == "always":
+        if group.enabled.value == "always":
             return False
         last = self.last_polls.get(group.name)
         return last is None or self.there - last >= DAY
@@ -121,7 +130,7 @@ def check_starts(
         assert not is_short_of_notice(after, new, memory)
         assert new.started_at == now
         assert not is_coupled(after, new, now, memory)
-        if is_planned(new) and not new.ignore_gates:
+        if is_planned(new) and not new.ignore_blockers:
             assert not any(blocks(other, new) for other in still)
             assert not any(
                 is_before(other, new) for other in not_started(after, now, memory)
@@ -242,7 +251,7 @@ def check_documents(before: Slice, after: Slice) -> None:
 
 def check_epochs(before: Slice, step: Step) -> None:
     """Check that an audience gets a new epoch only when its group becomes enabled."""
-    began = {fact.group for fact in step.facts if isinstance(fact, ListeningBegan)}
+    began = {fact.group for fact in step.facts if isinstance(fact, Enabled)}
     for name, audience in step.slice.audiences.items():
         old = before.audiences.get(name)
         if old is not None and old.epoch != audience.epoch:
@@ -282,7 +291,7 @@ def check_state(slice_: Slice) -> None:
     patient = [
         item
         for item in slice_.maintenances.values()
-        if runs(item) and not item.ignore_gates
+        if runs(item) and not item.ignore_blockers
     ]
     for first in patient:
         assert not any(
@@ -293,7 +302,7 @@ def check_state(slice_: Slice) -> None:
         for maintenance in slice_.maintenances.values()
         if runs(maintenance)
         and is_planned(maintenance)
-        and not maintenance.ignore_gates
+        and not maintenance.ignore_blockers
     ]
     for first in planned:
         for second in planned:
@@ -333,6 +342,18 @@ def check_degraded(slice_: Slice) -> None:
             if item.started_at >= degraded.announced_at:
                 moved = ({*item.vms} - {*item.left}) & {*degraded.vms}
                 assert moved <= {*degraded.left}
+
+
+def check_deallocated(slice_: Slice) -> None:
+    """Check that nothing but a deletion touches a deallocated VM."""
+    for maintenance in slice_.maintenances.values():
+        touched = {*maintenance.vms} - {*maintenance.left}
+        if maintenance.phase.value in LIVE and not (
+            maintenance.removes and maintenance.type.value == "Terminate"
+        ):
+            assert not any(
+                slice_.vms[vm].deallocated for vm in touched if vm in slice_.vms
+            )
 
 
 def remaining_events(maintenance: Maintenance) -> tuple[Event, ...]:
@@ -381,7 +402,7 @@ def is_before(one: Maintenance, other: Maintenance) -> bool:
         event.group for event in remaining_events(other)
     }
     older = one.not_before < other.not_before
-    return is_planned(one) and not one.ignore_gates and older and bool(shared)
+    return is_planned(one) and not one.ignore_blockers and older and bool(shared)
 
 
 def is_due(maintenance: Maintenance, now: datetime, memory: CommandHistory) -> bool:
@@ -393,7 +414,7 @@ def is_due(maintenance: Maintenance, now: datetime, memory: CommandHistory) -> b
 def is_held(
     slice_: Slice, one: Maintenance, now: datetime, memory: CommandHistory
 ) -> bool:
-    if one.ignore_gates:
+    if one.ignore_blockers:
         return False
     running = [item for item in slice_.maintenances.values() if runs(item)]
     if any(is_moving_with(item, one) for item in running):
@@ -405,7 +426,7 @@ def is_held(
     groups = {item.group for item in remaining_events(one)}
     return any(blocks(item, one) for item in running) or any(
         is_planned(item)
-        and not item.ignore_gates
+        and not item.ignore_blockers
         and groups & {event.group for event in remaining_events(item)}
         for item in queue
     )
@@ -448,7 +469,7 @@ def is_redeployed_from(slice_: Slice, vm: str, host: str) -> bool:
 def is_coupled(
     slice_: Slice, one: Maintenance, now: datetime, memory: CommandHistory
 ) -> bool:
-    if one.type.value != "Terminate" or one.ignore_gates or now >= one.not_before:
+    if one.type.value != "Terminate" or one.ignore_blockers or now >= one.not_before:
         return False
     others = [slice_.maintenances[item] for item in memory.waits_for.get(one.id, ())]
     return any(

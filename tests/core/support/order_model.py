@@ -42,10 +42,8 @@ def check_host_failure(
         for vm in maintenance.vms
         if vm not in maintenance.left
     }
-    there_now = {
-        vm.name for vm in before.vms.values() if vm.host == host and not vm.deallocated
-    }
-    assert {vm for maintenance in new for vm in maintenance.vms} == there_now - notified
+    announced = {vm for maintenance in new for vm in maintenance.vms}
+    assert announced == running_on(before, host) - notified
 
 
 def check_degraded_host(
@@ -69,7 +67,13 @@ def check_degraded_host(
         if vm not in maintenance.left
     ]
     assert len(listed) == len(set(listed))
-    assert {vm.name for vm in after.vms.values() if vm.host == host} <= set(listed)
+    assert running_on(after, host) <= set(listed)
+
+
+def running_on(slice_: Slice, host: str) -> set[str]:
+    return {
+        vm.name for vm in slice_.vms.values() if vm.host == host and not vm.deallocated
+    }
 
 
 def check_announced(
@@ -120,4 +124,4 @@ def starts_at_once(order: Order, group: Group, memory: CommandHistory) -> bool:
     user = order.source is not None and order.source.value == "User"
     if not user or order.type.value not in setting:
         return False
-    return memory.is_silent(group) or setting[order.type.value] in group.auto_approve
+    return memory.is_disabled(group) or setting[order.type.value] in group.auto_approve

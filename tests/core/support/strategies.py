@@ -6,12 +6,12 @@ from tests.core.support.builders import SECOND
 from forewarn.core.fleet import (
     VM,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     Fleet,
     Group,
     GroupKind,
     Host,
-    Listening,
 )
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.protocol.types import EventSource, EventType
@@ -36,7 +36,7 @@ VMS = (
 )
 
 GROUPS = (
-    Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS),
+    Group(name="web", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS),
     Group(
         name="db",
         kind=GroupKind.AVAILABILITY_SET,
@@ -83,5 +83,5 @@ def orders(draw: st.DrawFn) -> Order:
         duration=draw(st.sampled_from([None, -1, 0, 9, 600])),
         reason="because",
         emergency=emergency,
-        ignore_gates=emergency and draw(st.booleans()),
+        ignore_blockers=emergency and draw(st.booleans()),
     )

@@ -170,7 +170,7 @@ def test_a_fact_without_maintenance_is_filtered_by_its_own_group(
     system.engine.listen(["web"])
     for delivery in deliveries:
         delivery.catch_up()
-    assert "ListeningBegan" in ears["web"].names
+    assert "Enabled" in ears["web"].names
     assert ears["db"].names == []
 
 

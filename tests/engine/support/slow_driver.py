@@ -49,13 +49,13 @@ class BlockingDriver:
 
 
 def start_reboot(system: System, *vms: str, host: str | None = None) -> Maintenance:
-    """Start a Reboot now, regardless of gates."""
+    """Start a Reboot now, regardless of blockers."""
     order = Order(
         type=EventType.REBOOT,
         vms=vms,
         host=host,
         emergency=True,
-        ignore_gates=True,
+        ignore_blockers=True,
         reason="smoke",
     )
     return system.announce(order)

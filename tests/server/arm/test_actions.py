@@ -101,6 +101,27 @@ def test_deallocated_vm_is_shown_as_such_until_it_is_started(
     assert power_of(service, "pool_1")[1] == "PowerState/running"
 
 
+@pytest.mark.parametrize("body", [None, {"instanceIds": ["*"]}])
+def test_action_on_a_whole_scale_set_omits_deallocated_vms(
+    service: RunningService, body: object
+) -> None:
+    settings = {"spot": True, "eviction_policy": "deallocate", "host": "host-a"}
+    service.request("PUT", "/v1/vms/pool_1", {"group": "pool", **settings})
+    shown = read_resource(service, f"{VMS}/pool_1/instanceView")
+    assert shown["assignedHost"] == "host-a"
+    arm(service, "POST", f"{VMS}/pool_1/simulateEviction")
+    service.advance(60)
+    assert "assignedHost" not in read_resource(service, f"{VMS}/pool_1/instanceView")
+    assert arm(service, "POST", f"{SETS}/pool/restart", body).status == 202
+    assert announced(service)[-1][-1] == ["pool_0"]
+    named = arm(service, "POST", f"{SETS}/pool/restart", {"instanceIds": ["1"]})
+    assert error_of(named) == (409, "OperationNotAllowed")
+    everything = {"instanceIds": ["*"]}
+    assert arm(service, "POST", f"{SETS}/pool/delete", everything).status == 202
+    service.advance(360)
+    assert read_resource(service, f"{SETS}/pool/virtualMachines") == {"value": []}
+
+
 def test_scale_set_shows_its_eviction_policy(service: RunningService) -> None:
     settings = {"kind": "scale-set", "eviction_policy": "deallocate"}
     service.request("PUT", "/v1/groups/pool", settings)

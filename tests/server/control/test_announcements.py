@@ -137,8 +137,8 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
     first, second, third = preview["explained"]
     assert len(preview["maintenances"]) == 3
     assert first["starts_at_latest"] == preview["maintenances"][0]["not_before"]
-    assert "the one before it, Reboot of web-0" in str(second["sentences"])
-    assert third["waits"][-1]["opened_by"] == "the one before it, when it is over"
+    assert "Will wait for Reboot of web-0" in second["waits"][-1]["text"]
+    assert third["waits"][-1]["unblocked_by"] == [{"text": "it ends", "command": None}]
     assert "?" not in str(preview["explained"])
 
 

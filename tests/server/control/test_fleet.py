@@ -36,7 +36,7 @@ def test_group_is_enabled_by_its_first_poll(service: RunningService) -> None:
     service.document("lone")
     now = service.get("/v1/clock")["now"]
     group = service.get("/v1/groups/lone")
-    assert (group["listening_since"], group["last_request"]) == (now, now)
+    assert (group["enabled_since"], group["last_request"]) == (now, now)
 
 
 # --- single resources --------------------------------------------------------
@@ -73,7 +73,7 @@ def test_group_settings_can_be_changed(service: RunningService) -> None:
     body = {"kind": "availability-set", "auto_approve": ["user-reboot"]}
     assert service.request("PUT", "/v1/groups/web", body).status == 200
     assert service.get("/v1/groups/web")["auto_approve"] == ["user-reboot"]
-    assert service.get("/v1/groups/web")["listening"] == "on-demand"
+    assert service.get("/v1/groups/web")["enabled"] == "on-demand"
 
 
 @pytest.mark.parametrize(

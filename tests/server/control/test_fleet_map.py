@@ -87,18 +87,18 @@ def test_group_is_disabled_before_its_first_poll_and_after_a_day(
     service: RunningService,
 ) -> None:
     lone = group(read_fleet_map(service), "lone")
-    assert (lone["is_silent"], lone["last_request"]) == (True, None)
+    assert (lone["is_disabled"], lone["last_request"]) == (True, None)
     service.document("lone")
     polled_at = service.get("/v1/clock")["now"]
     lone = group(read_fleet_map(service), "lone")
-    assert (lone["is_silent"], lone["last_request"]) == (False, polled_at)
+    assert (lone["is_disabled"], lone["last_request"]) == (False, polled_at)
     service.advance(DAY)
-    assert group(read_fleet_map(service), "lone")["is_silent"]
+    assert group(read_fleet_map(service), "lone")["is_disabled"]
 
 
 def test_always_enabled_group_is_never_disabled(shared: RunningService) -> None:
     web = group(read_fleet_map(shared), "web")
-    assert (web["listening"], web["is_silent"]) == ("always", False)
+    assert (web["enabled"], web["is_disabled"]) == ("always", False)
 
 
 def test_map_has_position_and_time(

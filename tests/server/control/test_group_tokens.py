@@ -329,11 +329,11 @@ def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
     for event in (*own["events"], *planned["events"]):
         service.request("POST", f"/v1/events/{event['id']}/approve")
     path = f"/v1/maintenances/{planned['id']}"
-    held = service.get(f"{path}/explain")["sentences"][1]
-    assert f"held by group web, with maintenance {own['id']}" in held
+    (held,) = service.get(f"{path}/explain")["waits"]
+    assert (held["held_by"], held["maintenance"]) == ("web", own["id"])
     told = service.get(f"{path}/story")["sentences"][-1]
     assert told.startswith("Held by group web until ")
-    assert told.endswith(f"opened by `forewarn events complete {own['id']}`.")
+    assert told.endswith(f"unblocked by `forewarn events complete {own['id']}`.")
     for what in ("explain", "story"):
         assert "web" not in json.dumps(db.get(f"{path}/{what}"))
     service.request("POST", f"/v1/maintenances/{own['id']}/complete")
@@ -432,11 +432,12 @@ def test_missing_approvals_of_others_are_shown_without_names(
 ) -> None:
     maintenance = service.announce(host="host-a")
     explained = web.get(f"/v1/maintenances/{maintenance['id']}/explain")
-    waits = [wait["what"] for wait in explained["waits"] if wait["kind"] == "approval"]
-    assert len(waits) == 2
-    assert "web-0" in waits[0]
-    assert waits[1] == "others whom it touches have not approved"
-    assert "db" not in " ".join(explained["sentences"])
+    waits = [wait["text"] for wait in explained["waits"] if wait["kind"] == "approval"]
+    assert waits == [
+        "Waiting for approval by group web.",
+        "Waiting for approval by other groups.",
+    ]
+    assert "db" not in str(explained)
 
 
 def test_blocker_of_others_is_shown_without_names(
@@ -448,6 +449,8 @@ def test_blocker_of_others_is_shown_without_names(
     maintenance = service.announce(host="host-a")
     service.advance(901)
     explained = web.get(f"/v1/maintenances/{maintenance['id']}/explain")
-    blockers = [wait["what"] for wait in explained["waits"] if wait["kind"] == "gate"]
-    assert blockers == ["others whom it touches are not ready"]
-    assert "db" not in " ".join(explained["sentences"])
+    blockers = [
+        wait["text"] for wait in explained["waits"] if wait["kind"] == "blocker"
+    ]
+    assert blockers == ["Waiting for maintenance of other groups."]
+    assert "db" not in str(explained)

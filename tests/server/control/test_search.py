@@ -89,7 +89,7 @@ def test_order_newest_reverses_the_pages(past: RunningService) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("fact=Begun", "known are FleetChanged, "),
+        ("fact=Begun", "expected one of: FleetChanged, "),
         ("since=2026-11-01T00:00:00", "a time with a zone"),
         ("until=yesterday", "a time with a zone"),
         ("group=", "group.0"),

@@ -47,7 +47,7 @@ from forewarn.server.control.routes.access import sign_out
 
 HOURS = 12 * 3600
 KEY = "Forewarn-Session-Key"
-USERS = ["restart", "redeploy", "reimage", "evict", "delete"]
+USERS = ["restart", "redeploy", "reimage", "evict", "delete", "start"]
 ALL = [
     "announce",
     *("approve", "cancel", "complete", "retry", "close"),

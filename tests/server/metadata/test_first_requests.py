@@ -26,7 +26,7 @@ from tests.server.support.handlers import (
     shown,
 )
 
-from forewarn.core.fleet import Listening
+from forewarn.core.fleet import Enabling
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.errors import InvalidInput, Unavailable
 from forewarn.server.metadata.handler import ApproveFirst, EnableFirst
@@ -110,7 +110,7 @@ def test_other_groups_are_not_delayed() -> None:
 
 def test_always_enabled_group_is_never_delayed() -> None:
     line = a_first_call()
-    always = replace(view_after_enabling().group, listening=Listening.ALWAYS)
+    always = replace(view_after_enabling().group, enabled=Enabling.ALWAYS)
     line.plane.change(DocumentUpdate(position=2, shown=[shown(always, epoch="e1")]))
     other = a_caller(line.plane)
     other.send(GET)

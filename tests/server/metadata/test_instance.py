@@ -9,10 +9,10 @@ from tests.server.support.handlers import HandlerHarness, a_harness
 
 from forewarn.core.fleet import (
     VM,
+    Enabling,
     EvictionPolicy,
     Group,
     GroupKind,
-    Listening,
     OperatingSystem,
 )
 from forewarn.protocol.versions import INSTANCE_VERSIONS
@@ -35,7 +35,7 @@ FULL = VM(
     vm_id="5678",
 )
 BARE = VM(name="bare", group="bare", addresses=("10.0.0.9",))
-SET = Group(name="set", kind=GroupKind.SCALE_SET, listening=Listening.ALWAYS)
+SET = Group(name="set", kind=GroupKind.SCALE_SET, enabled=Enabling.ALWAYS)
 LONE = Group(name="bare")
 
 

@@ -15,11 +15,11 @@ from tests.server.support.handlers import (
     shown,
 )
 
-from forewarn.core.fleet import VM, Group, GroupKind, Listening
+from forewarn.core.fleet import VM, Enabling, Group, GroupKind
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.handler import EnableFirst
 
-DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+DB = Group(name="db", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS)
 DB_0 = VM(name="db-0", group="db", addresses=("10.0.0.5",))
 DB_DOCUMENT = shown(DB, an_event("D0"), epoch="d0")
 

@@ -22,7 +22,7 @@ from tests.server.support.handlers import (
 from tests.server.support.service import RunningService, a_service, simulate_outage
 from tests.stores.builders import sqlite_store
 
-from forewarn.core.lifecycle.facts import ListeningBegan
+from forewarn.core.lifecycle.facts import Enabled
 from forewarn.core.outages import Outage
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.readers.documents import Documents, DocumentUpdate
@@ -100,7 +100,7 @@ def test_vm_keeps_its_etag_if_its_request_reveals_the_outage() -> None:
     again = handler.handle_again(request, b"", "127.0.0.1", may_wait=True)
     assert isinstance(again, bytes)
     (response,) = read(again, ["GET"])
-    enabled = [e.fact for e in store.facts(0, 99) if isinstance(e.fact, ListeningBegan)]
+    enabled = [e.fact for e in store.facts(0, 99) if isinstance(e.fact, Enabled)]
     assert response.header(b"etag") == f'"{enabled[0].epoch}.0"'.encode()
     assert len(enabled) == 1
     store.close()
@@ -121,7 +121,7 @@ def test_vm_keeps_its_etag_after_an_outage_of_30_hours(tmp_path: Path) -> None:
         assert service.as_vm("lone").body == before.body
         service.announce(vms=["lone"], notice_seconds=7 * 24 * 3600)
         assert service.document("lone")["DocumentIncarnation"] == 2
-        assert len(service.facts("ListeningBegan")) == 1
+        assert len(service.facts("Enabled")) == 1
 
 
 def test_event_that_lost_notice_is_shown_unchanged_until_it_starts(
@@ -169,16 +169,16 @@ def test_outage_is_recorded_in_the_journal(tmp_path: Path) -> None:
 
 
 def test_outage_disables_no_group_on_the_map(tmp_path: Path) -> None:
-    def is_silent(service: RunningService) -> bool:
+    def is_disabled(service: RunningService) -> bool:
         groups = service.get("/v1/fleet/map")["groups"]
         (lone,) = [group for group in groups if group["name"] == "lone"]
-        return bool(lone["is_silent"])
+        return bool(lone["is_disabled"])
 
     with a_durable_service(tmp_path) as service:
         service.document("lone")
         service.advance(60)
     simulate_outage(tmp_path / STORE, 30 * HOUR)
     with a_durable_service(tmp_path) as service:
-        assert not is_silent(service)
+        assert not is_disabled(service)
         service.advance(24 * 3600)
-        assert is_silent(service)
+        assert is_disabled(service)

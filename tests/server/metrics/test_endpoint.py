@@ -167,8 +167,8 @@ def test_enabled_and_disabled_groups_are_counted(service: RunningService) -> Non
 
 def groups(service: RunningService) -> tuple[float, float]:
     metrics = scrape(service)
-    enabled = metrics.value("forewarn_groups_listening")
-    return enabled, metrics.value("forewarn_groups_silent")
+    enabled = metrics.value("forewarn_groups_enabled")
+    return enabled, metrics.value("forewarn_groups_disabled")
 
 
 def test_vms_that_stopped_polling_are_counted(service: RunningService) -> None:

@@ -22,7 +22,7 @@ from tests.engine.support.system import (
 )
 from tests.lanes import SEED
 
-from forewarn.core.fleet import AutoApproval, Fleet, Listening
+from forewarn.core.fleet import AutoApproval, Enabling, Fleet
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Sight
@@ -53,9 +53,9 @@ STEPS = 60
 def a_fleet() -> Fleet:
     """Return the usual fleet, with settings that lead to other histories."""
     changed = {
-        "web": {"listening": Listening.ALWAYS},
+        "web": {"enabled": Enabling.ALWAYS},
         "db": {"auto_approve": (AutoApproval.USER_REBOOT,)},
-        "iso": {"terminate_notice": 420, "listening": Listening.ALWAYS},
+        "iso": {"terminate_notice": 420, "enabled": Enabling.ALWAYS},
     }
     groups = {
         name: replace(group, **changed.get(name, {}))  # type: ignore[arg-type]
@@ -112,7 +112,7 @@ class RandomWorkload:
                 vms=tuple(vms),
                 notice=notice,
                 emergency=is_emergency,
-                ignore_gates=is_emergency and self.chance.random() < 0.5,
+                ignore_blockers=is_emergency and self.chance.random() < 0.5,
                 reason="smoke" if is_emergency else None,
             ),
             by="ops",

@@ -19,17 +19,17 @@ name = "host-a"
 [[groups]]
 name = "web"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 auto_approve = ["user-redeploy"]
 [[groups]]
 name = "pool"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 terminate_notice_seconds = 330
 [[groups]]
 name = "apart"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 isolated = true
 [[groups]]
 name = "empty"

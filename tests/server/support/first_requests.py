@@ -26,7 +26,7 @@ def a_caller(plane: FakePlane) -> ClientConnection:
 
 def view_after_enabling(*, at: datetime = NOON, epoch: str = "e1") -> AudienceView:
     """Return the view of the quiet group after it was enabled."""
-    return shown(replace(QUIET, listening_since=at, last_request=at), epoch=epoch)
+    return shown(replace(QUIET, enabled_since=at, last_request=at), epoch=epoch)
 
 
 def listen(*lines: ClientConnection, at: datetime = NOON) -> None:

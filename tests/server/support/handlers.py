@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.server.support.dialogs import ParsedResponse, a_request, read
 
-from forewarn.core.fleet import VM, Audience, Group, GroupKind, Listening
+from forewarn.core.fleet import VM, Audience, Enabling, Group, GroupKind
 from forewarn.engine.observations import PendingObservations
 from forewarn.engine.readers.documents import AudienceView, DocumentUpdate
 from forewarn.protocol.types import (
@@ -29,7 +29,7 @@ HOUR = timedelta(hours=1)
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 
-WEB = Group(name="web", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+WEB = Group(name="web", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS)
 #: A disabled group: none of its VMs has ever polled.
 QUIET = Group(name="quiet", kind=GroupKind.AVAILABILITY_SET)
 

@@ -34,11 +34,11 @@ name = "host-b"
 [[groups]]
 name = "web"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 [[groups]]
 name = "db"
 kind = "availability-set"
-listening = "always"
+enabled = "always"
 [[groups]]
 name = "empty"
 kind = "scale-set"

@@ -208,7 +208,7 @@ def audiences(fleet: Mapping[str, Any]) -> list[Audience]:
             group=group,
             isolated=bool(alone),
             paas=vms[0].get("paas", False),
-            always=groups.get(group, {}).get("listening") == "always",
+            always=groups.get(group, {}).get("enabled") == "always",
         )
         for (group, alone), vms in members.items()
     ]

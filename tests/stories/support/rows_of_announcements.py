@@ -90,7 +90,7 @@ ROWS = (
     ),
     immediate("an emergency without notice", "maintenances", EMERGENCY, SMOKE),
     Row(
-        name="an emergency without notice behind a gate: Scheduled, its time blank",
+        name="an emergency without notice while blocked: Scheduled, its time blank",
         acts={
             "first": replace(EMERGENCY, duration=60),
             "m": replace(EMERGENCY, events=[("web", ["web-1"])]),

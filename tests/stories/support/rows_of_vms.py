@@ -78,7 +78,7 @@ ROWS = (
         lasts=40,
     ),
     immediate(
-        "a user restarts a VM whose group is silent",
+        "a user restarts a VM whose group is disabled",
         "vms/quiet-0/restart",
         replace(RESTARTED, notice=None, events=QUIET),
     ),

@@ -160,7 +160,7 @@ def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"cuont": 3}, "there is no cuont; there are on, vms, count, "),
+        ({"cuont": 3}, "unknown option 'cuont'; expected one of: on, vms, count, "),
         ({"count": 1.5}, "count is a whole number; not 1.5"),
         ({"count": "3"}, "count is a whole number; not '3'"),
         ({"probability": "half"}, "probability is a number; not 'half'"),

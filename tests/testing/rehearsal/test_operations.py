@@ -30,7 +30,10 @@ def test_an_operation_has_its_own_type_and_source(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"notce": "1m"}, "there is no notce; there are host, group, notice, "),
+        (
+            {"notce": "1m"},
+            "unknown option 'notce'; expected one of: host, group, notice, ",
+        ),
         ({"source": "me"}, 'source: expected one of "Platform", "User", not "me"'),
     ],
 )

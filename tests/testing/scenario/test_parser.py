@@ -103,11 +103,11 @@ def test_a_freeze_may_be_a_live_migration() -> None:
 def test_an_emergency_needs_no_notice() -> None:
     step = step_of(
         '{announce = "Reboot", host = "host-a", notice = "1m", emergency = true,'
-        ' ignore_gates = true, reason = "smoke"}'
+        ' ignore_blockers = true, reason = "smoke"}'
     )
     assert isinstance(step, s.AnnounceStep)
     assert step.order.emergency
-    assert step.order.ignore_gates
+    assert step.order.ignore_blockers
     assert step.order.host == "host-a"
 
 

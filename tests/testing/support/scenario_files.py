@@ -21,7 +21,7 @@ hosts = [{ name = "host-a" }]
 [[fleet.groups]]
 name = "web"
 kind = "scale-set"
-listening = "always"
+enabled = "always"
 terminate_notice_seconds = 300
 auto_approve = ["user-reboot"]
 isolated = false
@@ -68,7 +68,7 @@ as = "a"
 announce = "Reboot"
 host = "host-a"
 emergency = true
-ignore_gates = true
+ignore_blockers = true
 reason = "smoke"
 as = "b"
 

@@ -69,9 +69,9 @@ EMERGENCY = (
         help="give less notice than the minimum, or none; needs --reason",
     ),
     Option(
-        flag="--ignore-gates",
+        flag="--ignore-blockers",
         switch=True,
-        help="with --emergency: start even while a gate is shut",
+        help="with --emergency: start even while blocked",
     ),
 )
 
@@ -116,7 +116,7 @@ _KEYS: Mapping[str, str] = {
     "source": "source",
     "reason": "reason",
     "emergency": "emergency",
-    "ignore_gates": "ignore_gates",
+    "ignore_blockers": "ignore_blockers",
 }
 
 _HOST_CAUSES = ("degraded", "host-failure")  # causes ended by `host recovered`
@@ -165,8 +165,8 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
     values = vars(args)
     if values.get("emergency") and not values.get("reason"):
         raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
-    if values.get("ignore_gates") and not values.get("emergency"):
-        raise WrongUsage("--ignore-gates is only possible with --emergency")
+    if values.get("ignore_blockers") and not values.get("emergency"):
+        raise WrongUsage("--ignore-blockers is only possible with --emergency")
     return {
         key: value.isoformat() if isinstance(value, datetime) else value
         for name, key in _KEYS.items()
@@ -194,7 +194,7 @@ def announced_lines(
     ):
         place = f" ({number} of {len(maintenances)})" if len(maintenances) > 1 else ""
         yield paragraph(f"{verb}{place}: {maintenance.title}")
-        yield fields([*_fields(maintenance, now), *_gate_fields(waits)])
+        yield fields([*_fields(maintenance, now), *_blocker_fields(waits)])
 
 
 def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
@@ -234,15 +234,15 @@ def _start(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
         return "at once, without notice"
     if maintenance.not_before is not None and maintenance.not_before <= now:
-        return "as soon as the gates are open"
+        return "as soon as nothing blocks it"
     latest = format_when(maintenance.not_before, now)
     approval = "all have approved"
     if maintenance.cause == "degraded" and len(maintenance.events) == 1:
         approval = f"{maintenance.events[0].group} has approved"
-    return f"when {approval}, at the latest {latest}, unless a gate is shut"
+    return f"when {approval}, at the latest {latest}, unless blocked"
 
 
-def _gate_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:
+def _blocker_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:
     for wait in explained.parts("waits") if explained else ():
-        if wait.text("kind") == "gate":
-            yield "gate", wait.text("what")
+        if wait.text("kind") == "blocker":
+            yield "blocked", wait.text("text")

@@ -35,6 +35,7 @@ _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
 _MARGIN = len("  12:15:00  ")
+_UNKNOWN_START = "Start time unknown until this is resolved."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +142,9 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    plain = api_of(args).request("GET", f"{_path(args.id)}/explain")
-    return write_response(args, plain, _sentences(plain))
+    api = api_of(args)
+    plain = api.request("GET", f"{_path(args.id)}/explain")
+    return write_response(args, plain, _explanation_lines(plain, api))
 
 
 def _approve(args: argparse.Namespace) -> int:
@@ -302,6 +304,23 @@ def _story_lines(story: JsonObject) -> Iterator[str]:
             day = date
             yield f"story of {date}, in UTC"
         yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
+
+
+def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    explanation, now = object_from(plain), api.now()
+    yield _wrapped(explanation.text("summary") or "")
+    for wait in explanation.parts("waits"):
+        until = format_when(wait.time("until"), now)
+        end = f" Until {until}." if until else ""
+        yield _wrapped(f"- {wait.text('text')}{end}")
+        for remedy in wait.parts("unblocked_by"):
+            text, command = remedy.text("text"), remedy.text("command")
+            yield f"    {command}  # {text}" if command else f"    ends when {text}"
+    if explanation.text("phase") == "SCHEDULED":
+        latest = format_when(explanation.time("starts_at_latest"), now)
+        yield _wrapped(f"Starts at the latest {latest}." if latest else _UNKNOWN_START)
+    if hint := explanation.text("hint"):
+        yield _wrapped(hint)
 
 
 def _sentences(plain: object) -> Iterator[str]:

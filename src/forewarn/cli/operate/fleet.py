@@ -33,7 +33,7 @@ VMs, and show what was added, changed and removed. Events and approvals stay as
 they are. More than a tenth of the VMs is only removed with --remove."""
 
 _SHOW = """\
-Show hosts, groups and VMs, which groups are listening, and which VMs a limit of
+Show hosts, groups and VMs, which groups are enabled, and which VMs a limit of
 the metadata plane stopped in the last hour."""
 
 _EXPORT = """\
@@ -44,16 +44,16 @@ _TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
 
 _HOSTS = ("HOST", "VMS")
-_GROUPS = ("GROUP", "KIND", "SETTINGS", "LISTENING", "VMS")
+_GROUPS = ("GROUP", "KIND", "SETTINGS", "ENABLED", "VMS")
 _VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
 
 #: Without a request for so long, Scheduled Events is disabled for a group.
 _DISABLED_AFTER = timedelta(hours=24)
 
 #: Keys that only the service sets.
-_READ_ONLY = frozenset({"listening_since", "last_request", "deallocated"})
+_READ_ONLY = frozenset({"enabled_since", "last_request", "deallocated"})
 #: Default values that are neither absent, false nor empty.
-_DEFAULTS: Mapping[str, str] = {"listening": "on-demand", "os": "linux"}
+_DEFAULTS: Mapping[str, str] = {"enabled": "on-demand", "os": "linux"}
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -219,10 +219,10 @@ def _settings(group: JsonObject) -> list[str]:
 def _enabled_state(group: JsonObject, now: datetime) -> str:
     last = group.time("last_request")
     last_poll = f", {unbroken(f'asked {format_distance(last, now)}')}" if last else ""
-    if group.text("listening") == "always":
+    if group.text("enabled") == "always":
         return f"always{last_poll}"
     listens = last is not None and now - last < _DISABLED_AFTER
-    return f"{'listening' if listens else 'silent'}{last_poll}"
+    return f"{'enabled' if listens else 'disabled'}{last_poll}"
 
 
 def _vm_row(vm: JsonObject) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         summary="restart a VM, as its user asks",
         description="Restart a VM, as its user asks. Its group is told 15 minutes"
         " before, and may\napprove it early. It is restarted at once if its group is"
-        " silent, or approves\nrestarts beforehand.",
+        " disabled, or approves\nrestarts beforehand.",
         done="restarted",
         plural="restarts",
     ),
@@ -46,7 +46,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         summary="move a VM to another host, as its user asks",
         description="Move a VM to another host, as its user asks. Its group is told 10"
         " minutes\nbefore, and may approve it early. It is moved at once if its group"
-        " is silent,\nor approves redeployments beforehand.",
+        " is disabled,\nor approves redeployments beforehand.",
         done="redeployed",
         plural="redeployments",
     ),
@@ -54,7 +54,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         summary="give a VM a new image; it reboots",
         description="Give a VM a new image; it reboots. Its group is told 15 minutes"
         " before, and may\napprove it early. It is done at once if its group is"
-        " silent, unless the platform\nrenews the image.",
+        " disabled, unless the\nplatform renews the image.",
         done="reimaged",
         plural="new images",
         options=(

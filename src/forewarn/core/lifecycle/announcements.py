@@ -83,7 +83,7 @@ class Order:
     cause: Cause | None = None  # None to derive it from type and source
     reason: str | None = None
     emergency: bool = False
-    ignore_gates: bool = False
+    ignore_blockers: bool = False
     at_once: bool = False  # start without notice
     removes: bool = False  # its VMs leave the fleet when it completes
 
@@ -111,8 +111,8 @@ def check_order(order: Order) -> None:
         )
     if order.emergency and not (order.reason or "").strip():
         raise InvalidInput("an emergency needs a reason")
-    if order.ignore_gates and not order.emergency:
-        raise InvalidInput("ignore_gates is only possible in an emergency")
+    if order.ignore_blockers and not order.emergency:
+        raise InvalidInput("ignore_blockers is only possible in an emergency")
     if order.duration is not None and not (
         -1 <= order.duration <= policy.LONGEST.total_seconds()
     ):
@@ -262,7 +262,7 @@ def _maintenance(
         description=_description(order, cause),
         reason=order.reason,
         emergency=order.emergency,
-        ignore_gates=order.ignore_gates,
+        ignore_blockers=order.ignore_blockers,
         announced_at=now,
         announced_by=context.by,
         removes=order.removes or eviction is EvictionPolicy.DELETE,
@@ -292,7 +292,7 @@ def _event(slice_: Slice, event_id: str, vms: Sequence[VM], now: datetime) -> Ev
         resources=tuple(vm.name for vm in vms),
         paas=tuple(vm.name for vm in vms if vm.paas),
         update_domain=vms[0].update_domain,
-        silent=not group.is_listening(now, slice_.outages),
+        disabled=not group.is_enabled(now, slice_.outages),
     )
 
 
@@ -368,8 +368,8 @@ def _starts_at_once(
         return True
     if cause in _USER_OPERATIONS and order.source is EventSource.USER:
         group = slice_.groups[unit.events[0][0].group]
-        is_listening = group.is_listening(now, slice_.outages)
-        if _USER_OPERATIONS[cause] in group.auto_approve or not is_listening:
+        is_enabled = group.is_enabled(now, slice_.outages)
+        if _USER_OPERATIONS[cause] in group.auto_approve or not is_enabled:
             return True
     return order.emergency and order.notice is None and order.not_before is None
 

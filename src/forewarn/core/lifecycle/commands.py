@@ -137,8 +137,8 @@ def listen(slice_: Slice, context: Context, groups: Iterable[str]) -> Step:
     """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
     builder, epoch = StepBuilder(slice_, context), context.new_epoch()
     for name in groups:
-        if not slice_.groups[name].is_listening(context.now, slice_.outages):
-            builder.record(f.ListeningBegan(at=context.now, group=name, epoch=epoch))
+        if not slice_.groups[name].is_enabled(context.now, slice_.outages):
+            builder.record(f.Enabled(at=context.now, group=name, epoch=epoch))
     return builder.finish()
 
 

@@ -111,7 +111,7 @@ def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> EventOutco
             return EventOutcome.CANCELED
         case (
             f.FleetChanged()
-            | f.ListeningBegan()
+            | f.Enabled()
             | f.Published()
             | f.Seen()
             | f.OutageEnded()

@@ -33,7 +33,7 @@ class FleetChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListeningBegan:
+class Enabled:
     """A group's poll enabled Scheduled Events; its incarnation restarts at 0."""
 
     version: ClassVar[int] = 1
@@ -288,7 +288,7 @@ MaintenanceFact: TypeAlias = (
 
 Fact: TypeAlias = (
     FleetChanged
-    | ListeningBegan
+    | Enabled
     | MaintenanceFact
     | Published
     | Seen

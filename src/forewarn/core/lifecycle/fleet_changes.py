@@ -68,7 +68,7 @@ def _as_it_listens(current: Group | None, desired: Group) -> Group:
         return desired
     return replace(
         desired,
-        listening_since=current.listening_since,
+        enabled_since=current.enabled_since,
         last_request=current.last_request,
     )
 

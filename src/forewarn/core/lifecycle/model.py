@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from forewarn.core.fleet import VM, Audience, Group, Host
 from forewarn.core.outages import Outage
+from forewarn.core.serialization import FORMERLY
 from forewarn.errors import NotFound
 from forewarn.protocol.types import EventSource, EventType
 
@@ -81,7 +82,8 @@ class Event:
     approved_via: Via | None = None  # None if not approved
     approved_at: datetime | None = None
     withdrawn_at: datetime | None = None  # None if some of its VMs are still there
-    silent: bool = False  # whether its group was disabled when announced
+    #: Whether its group was disabled when announced.
+    disabled: bool = field(default=False, metadata={FORMERLY: "silent"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ class Maintenance:
     description: str = ""
     reason: str | None = None
     emergency: bool = False
-    ignore_gates: bool = False
+    ignore_blockers: bool = field(default=False, metadata={FORMERLY: "ignore_gates"})
     announced_at: datetime
     announced_by: str | None = None
     phase: Phase = Phase.SCHEDULED

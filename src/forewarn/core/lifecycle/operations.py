@@ -155,12 +155,7 @@ _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
         "is being evicted",
         lambda maintenance: maintenance.cause is Cause.EVICTION,
     ),
-    VmOperation.DELETE: (
-        "is being deleted",
-        lambda maintenance: (
-            maintenance.removes and maintenance.cause is not Cause.EVICTION
-        ),
-    ),
+    VmOperation.DELETE: ("is being deleted", policy.is_deletion),
 }
 
 

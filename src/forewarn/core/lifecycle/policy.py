@@ -93,9 +93,14 @@ def is_move(maintenance: Maintenance) -> bool:
     )
 
 
+def is_deletion(maintenance: Maintenance) -> bool:
+    """Whether somebody deletes its VMs, which then leave the fleet."""
+    return maintenance.removes and maintenance.cause is not Cause.EVICTION
+
+
 def is_queued(maintenance: Maintenance) -> bool:
     """Whether it queues behind older, blocked maintenance of its groups."""
-    return is_planned(maintenance) and not maintenance.ignore_gates
+    return is_planned(maintenance) and not maintenance.ignore_blockers
 
 
 def is_due(maintenance: Maintenance, now: datetime) -> bool:
@@ -129,7 +134,7 @@ def blockers(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
     """Yield everything that blocks `maintenance` once it is due."""
-    if maintenance.ignore_gates:
+    if maintenance.ignore_blockers:
         return
     moves = [*_move_blockers(slice_, maintenance)]
     yield from moves

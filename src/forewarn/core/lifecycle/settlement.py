@@ -110,13 +110,16 @@ def record_leaving(
     builder: StepBuilder,
     gone: Collection[str],
     moved: Collection[tuple[str, str]] = (),
+    *,
+    unless: Callable[[Maintenance], bool] = lambda maintenance: False,
 ) -> None:
     """Record which live maintenance loses VMs that are `gone`, or `moved` off a host.
 
-    Events without VMs are withdrawn; maintenance without events is canceled.
+    Maintenance for which `unless` is true keeps them. Events without VMs are withdrawn;
+    maintenance without events is canceled.
     """
     for maintenance in tuple(builder.slice.maintenances.values()):
-        if not maintenance.phase.is_live:
+        if not maintenance.phase.is_live or unless(maintenance):
             continue
         leaving = [vm for vm in maintenance.vms if vm in gone]
         if maintenance.phase is Phase.SCHEDULED and maintenance.host is not None:
@@ -190,8 +193,9 @@ def _complete(builder: StepBuilder) -> bool:
 def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
     """Remove or deallocate the VMs that it ends; return whether there were any.
 
-    Other maintenance no longer touches them: a deallocated VM runs nowhere. VMs in
-    `left` are gone already: a VM that has such a name now is a new one.
+    Other maintenance no longer touches them: a deallocated VM runs nowhere, and can
+    only be deleted. VMs in `left` are gone already: a VM that has such a name now is a
+    new one.
     """
     gone = [
         vm
@@ -201,9 +205,12 @@ def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
     if not gone or not (maintenance.removes or maintenance.deallocates):
         return False
     vms = [builder.slice.vms[vm] for vm in gone]
-    change = _removed if maintenance.removes else _deallocated
-    builder.record(change(builder.now, vms=vms))
-    record_leaving(builder, gone)
+    if maintenance.removes:
+        builder.record(_removed(builder.now, vms=vms))
+        record_leaving(builder, gone)
+    else:
+        builder.record(_deallocated(builder.now, vms=vms))
+        record_leaving(builder, gone, unless=policy.is_deletion)
     return True
 
 

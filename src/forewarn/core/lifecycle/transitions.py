@@ -41,7 +41,7 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
     match fact:
         case f.FleetChanged():
             return _apply_fleet(slice_, fact)
-        case f.ListeningBegan() | f.Published():
+        case f.Enabled() | f.Published():
             return _apply_audience(slice_, fact)
         case f.Announced():
             return slice_.with_maintenance(fact.announced)
@@ -142,13 +142,13 @@ def _worked(maintenance: Maintenance, fact: _Work) -> Maintenance:
             assert_never(fact)
 
 
-def _apply_audience(slice_: Slice, fact: f.ListeningBegan | f.Published) -> Slice:
+def _apply_audience(slice_: Slice, fact: f.Enabled | f.Published) -> Slice:
     if isinstance(fact, f.Published):
         old = slice_.audiences[fact.audience]
         new = replace(old, epoch=fact.epoch, incarnation=fact.incarnation)
         return replace(slice_, audiences={**slice_.audiences, new.name: new})
     group = replace(
-        slice_.groups[fact.group], listening_since=fact.at, last_request=fact.at
+        slice_.groups[fact.group], enabled_since=fact.at, last_request=fact.at
     )
     audiences = {
         name: replace(audience, epoch=fact.epoch, incarnation=0)

@@ -3,7 +3,7 @@
 It explains what `policy` decides, and decides nothing itself.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,42 +15,50 @@ from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slic
 from forewarn.core.lifecycle.policy import Blocker, Rules
 from forewarn.core.outages import time_lost
 from forewarn.core.queries.phrases import (
-    command_hint,
     describe,
     format_time,
     is_preview_id,
-    name_of,
 )
 from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.formats import count, format_duration, join_all, join_names
 
-_UNKNOWN = "When it starts at the latest depends on what comes first."
+_HINTS = 3  # the most commands that one hint lists
 
-_HINTS = 3  # the most commands that one sentence lists
+#: Commands of operators, by what they do.
+_VERBS: Mapping[str, str] = {
+    "approve": "approve for all groups",
+    "complete": "mark the work as done",
+    "retry": "run the driver again",
+    "close": "give up",
+}
 
-_BLOCKED: Mapping[str, Callable[[str], str]] = {
-    "update-domain": lambda group: (
-        f"group {group} is touched in one update domain at a time, at present by"
-    ),
-    "move": lambda group: f"VMs of group {group} are being redeployed already, by",
-    "queue": lambda group: (
-        f"in group {group} the older comes first, though it is held itself:"
-    ),
-    "terminate-coupling": lambda group: (
-        f"deletions in group {group} go together, and one is not approved:"
-    ),
+_ENDED: Mapping[Phase, str] = {
+    Phase.COMPLETED: "completed",
+    Phase.CANCELED: "was canceled",
+    Phase.FAILED: "was given up",
+}
+
+#: Sentences about blockers, of what blocks and of the groups that wait for it.
+_BLOCKED: Mapping[str, str] = {
+    "update-domain": "Waiting for {other} (only one update domain of {groups} at a"
+    " time).",
+    "move": "Waiting for {other}, which already moves VMs of {groups}.",
+    "queue": "Waiting for {other}, which is older and goes first in {groups}.",
+    "terminate-coupling": "Waiting for approval of {other}: deletions in {groups} start"
+    " together.",
+    "ahead": "Will wait for {other} (only one update domain of {groups} at a time).",
 }
 
 
 class WaitKind(StrEnum):
     """The kind of thing that a maintenance waits for."""
 
-    #: The approval of a group.
+    #: Approvals.
     APPROVAL = "approval"
     #: A point in time.
     TIME = "time"
     #: A blocker that keeps it from starting although it is due.
-    GATE = "gate"
+    BLOCKER = "blocker"
     #: The time in which VMs see Started before anything happens.
     LEAD = "lead"
     #: The driver.
@@ -58,15 +66,26 @@ class WaitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """Something that ends a wait early."""
+
+    text: str  # for example: a VM of group web approves
+    command: str | None = None  # of an operator; None if no command does it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitReason:
     """One thing that a maintenance waits for."""
 
     kind: WaitKind
-    what: str
-    since: datetime | None
-    opens_at: datetime | None = None  # None if unknown
-    opened_by: str | None = None  # None if only time can unblock it
+    rule: str | None = None  # which rule blocks it; None if it is not a blocker
+    text: str  # one sentence
+    groups: tuple[str, ...] = ()  # that wait or have to approve; empty if not shown
+    maintenance: str | None = None  # id of the one that blocks it, if one does
     held_by: str | None = None  # group that holds it up; None if no group does
+    since: datetime | None
+    until: datetime | None = None  # None if unknown
+    unblocked_by: tuple[Remedy, ...] = ()  # empty if only time ends it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +94,10 @@ class Explanation:
 
     phase: Phase
     due: bool
+    summary: str  # one sentence
     waits: tuple[WaitReason, ...]
     starts_at_latest: datetime | None  # None if it has started, or if unknown
-    sentences: tuple[str, ...]
+    hint: str | None = None  # what its owner can do instead of waiting
 
 
 def explain(
@@ -97,7 +117,7 @@ def explain(
     due = policy.is_due(maintenance, now)
     shown = shown_maintenance(maintenance, group)
     if maintenance.phase is Phase.SCHEDULED:
-        waits = tuple(
+        waits = _fold(
             _enough(_before_start(slice_, maintenance, now, rules, group), limit)
         )
         latest = _starts_at_latest(slice_, maintenance, waits, now)
@@ -107,9 +127,10 @@ def explain(
     return Explanation(
         phase=maintenance.phase,
         due=due,
+        summary=_summary(maintenance, shown, due, now),
         waits=waits,
         starts_at_latest=latest,
-        sentences=tuple(_sentences(maintenance, shown, due, waits, latest, now)),
+        hint=_early_departure(maintenance) if not due else None,
     )
 
 
@@ -122,19 +143,52 @@ def explain_preview(
     is due, it starts after that.
     """
     explanation = explain(slice_, maintenance, now, rules)
-    sentences = (_preview_opening(maintenance, now), *explanation.sentences[1:])
-    ahead = tuple(_ahead(slice_, maintenance, now))
+    summary = _preview_summary(maintenance, now)
+    ahead = _fold(_ahead(slice_, maintenance, now))
     if maintenance.phase is not Phase.SCHEDULED or not ahead:
-        return replace(explanation, sentences=sentences)
-    return replace(
-        explanation,
-        waits=(*explanation.waits, *ahead),
-        starts_at_latest=None,
-        sentences=(*sentences[:-1], *map(_preview_sentence, ahead), _UNKNOWN),
-    )
+        return replace(explanation, summary=summary)
+    waits = (*explanation.waits, *ahead)
+    return replace(explanation, summary=summary, waits=waits, starts_at_latest=None)
 
 
 # --- before the start --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A wait of one group, whose sentence names all groups that wait for the same."""
+
+    wait: WaitReason
+    sentence: Callable[[Sequence[str]], str]
+
+
+def _fold(drafts: Iterable[_Draft]) -> tuple[WaitReason, ...]:
+    """Merge waits that differ only in their groups into one."""
+    merged: dict[object, list[_Draft]] = {}
+    for draft in drafts:
+        wait = draft.wait
+        is_named = bool(wait.groups)  # other groups are not shown to a group
+        key = (wait.kind, wait.rule, wait.maintenance, wait.since, wait.until, is_named)
+        merged.setdefault(key, []).append(draft)
+    return tuple(map(_merge, merged.values()))
+
+
+def _merge(drafts: Sequence[_Draft]) -> WaitReason:
+    first = drafts[0]
+    groups = dict.fromkeys(chain.from_iterable(draft.wait.groups for draft in drafts))
+    remedies = dict.fromkeys(
+        chain.from_iterable(draft.wait.unblocked_by for draft in drafts)
+    )
+    return replace(
+        first.wait,
+        text=first.sentence([*groups]),
+        groups=tuple(groups),
+        unblocked_by=tuple(remedies),
+    )
+
+
+def _constant(wait: WaitReason) -> _Draft:
+    return _Draft(wait, lambda groups: wait.text)
 
 
 def _before_start(
@@ -143,80 +197,93 @@ def _before_start(
     now: datetime,
     rules: Rules,
     group: str | None,
-) -> Iterator[WaitReason]:
+) -> Iterator[_Draft]:
     if not policy.is_due(maintenance, now):
-        own = [
-            candidate
-            for candidate in maintenance.unapproved
-            if group in (None, candidate.group)
-        ]
-        for event in own:
-            yield _approval(slice_, maintenance, event)
-        if len(own) < len(maintenance.unapproved):
-            yield WaitReason(
-                kind=WaitKind.APPROVAL,
-                what="others whom it touches have not approved",
+        yield from _approvals(slice_, maintenance, group)
+        yield _constant(
+            WaitReason(
+                kind=WaitKind.TIME,
+                text="Waiting for NotBefore, when it starts without approval.",
                 since=maintenance.announced_at,
-                opens_at=maintenance.not_before,
+                until=maintenance.not_before,
             )
-        yield WaitReason(
-            kind=WaitKind.TIME,
-            what="its NotBefore, when it is due without approval",
-            since=maintenance.announced_at,
-            opens_at=maintenance.not_before,
         )
     for blocker in chain(
         policy.blockers(slice_, maintenance, now),
         policy.queue_blockers(slice_, maintenance, now),
     ):
         if group not in (None, blocker.group):
-            yield WaitReason(
-                kind=WaitKind.GATE,
-                what="others whom it touches are not ready",
-                since=maintenance.announced_at,
-                opens_at=blocker.opens_at,
+            yield _constant(
+                WaitReason(
+                    kind=WaitKind.BLOCKER,
+                    text="Waiting for maintenance of other groups.",
+                    since=maintenance.announced_at,
+                    until=blocker.opens_at,
+                )
             )
         else:
             yield _blocked(slice_, maintenance, blocker, now, rules, group)
 
 
-def _enough(waits: Iterable[WaitReason], limit: int | None) -> Iterator[WaitReason]:
+def _enough(drafts: Iterable[_Draft], limit: int | None) -> Iterator[_Draft]:
     """Yield the first `limit` waits, and more while the latest start is still known."""
     is_known = True
-    for number, wait in enumerate(waits, 1):
-        yield wait
-        is_known = is_known and not _is_endless(wait)
+    for number, draft in enumerate(drafts, 1):
+        yield draft
+        is_known = is_known and not _is_endless(draft.wait)
         if limit is not None and number >= limit and not is_known:
             return
 
 
 def _is_endless(wait: WaitReason) -> bool:
-    return wait.kind is WaitKind.GATE and wait.opens_at is None
+    return wait.kind is WaitKind.BLOCKER and wait.until is None
 
 
-def _approval(slice_: Slice, maintenance: Maintenance, event: Event) -> WaitReason:
-    return WaitReason(
+def _approvals(
+    slice_: Slice, maintenance: Maintenance, group: str | None
+) -> Iterator[_Draft]:
+    """Yield the wait for the missing approvals, those of other groups separately."""
+    own = [event for event in maintenance.unapproved if group in (None, event.group)]
+    wait = WaitReason(
         kind=WaitKind.APPROVAL,
-        what=_not_approved(event),
+        text="Waiting for approval by other groups.",
         since=maintenance.announced_at,
-        opens_at=maintenance.not_before,
-        opened_by=f"{_approvers(slice_, maintenance, event)},"
-        f" or {command_hint('approve', event.id)}",
+        until=maintenance.not_before,
+    )
+    if own:
+        groups = tuple(dict.fromkeys(event.group for event in own))
+        remedies = (
+            _approval(slice_, maintenance, own),
+            *_by_command("approve", maintenance.id),
+        )
+        text = f"Waiting for approval by {_groups(groups)}."
+        yield _constant(replace(wait, text=text, groups=groups, unblocked_by=remedies))
+    if len(own) < len(maintenance.unapproved):
+        yield _constant(wait)
+
+
+def _approval(
+    slice_: Slice, maintenance: Maintenance, events: Iterable[Event]
+) -> Remedy:
+    """Return who has to approve `events`; all of them have to."""
+    who = dict.fromkeys(_approvers(slice_, maintenance, event) for event in events)
+    return Remedy(
+        text=f"{join_all([*who])} {'approves' if len(who) == 1 else 'approve'}"
     )
 
 
-def _leaves_alone(maintenance: Maintenance) -> bool:
-    """Whether one group leaves a degraded host, independently of others there."""
-    return maintenance.cause is Cause.DEGRADED and len(maintenance.events) == 1
-
-
-def _early_departure(maintenance: Maintenance) -> str:
+def _early_departure(maintenance: Maintenance) -> str | None:
+    """Return how one group leaves a degraded host, independently of others there."""
+    is_scheduled = maintenance.phase is Phase.SCHEDULED
+    is_alone = maintenance.cause is Cause.DEGRADED and len(maintenance.events) == 1
+    if not (is_scheduled and is_alone):
+        return None
     vms = [vm for vm in maintenance.vms if vm not in maintenance.left]
     hints = join_all([f"`forewarn vm redeploy {vm}`" for vm in vms[:_HINTS]])
-    more = f", and the same for {count(len(vms) - _HINTS, 'other VM')}"
+    more = f" and {count(len(vms) - _HINTS, 'more VM')}" if len(vms) > _HINTS else ""
     return (
         "It does not wait for other VMs on the degraded host. A redeploy by the owner"
-        f" replaces it: {hints}{more if len(vms) > _HINTS else ''}."
+        f" replaces it: {hints}{more}."
     )
 
 
@@ -228,11 +295,6 @@ def _approvers(slice_: Slice, maintenance: Maintenance, event: Event) -> str:
     return " or ".join(vm for vm in event.resources if vm not in maintenance.left)
 
 
-def _not_approved(event: Event) -> str:
-    its = "its event" if is_preview_id(event.id) else f"event {event.id}"
-    return f"group {event.group} has not approved {its} ({join_names(event.resources)})"
-
-
 def _blocked(
     slice_: Slice,
     maintenance: Maintenance,
@@ -240,75 +302,67 @@ def _blocked(
     now: datetime,
     rules: Rules,
     group: str | None,
-) -> WaitReason:
-    if blocker.held_by is None:
-        return _notice_blocker(slice_, maintenance, blocker, now)
+) -> _Draft:
     holding = blocker.held_by
+    if holding is None:
+        return _constant(_notice_blocker(slice_, maintenance, blocker, now))
+    other = _with_state(holding, shown_maintenance(holding, group))
     wait = WaitReason(
-        kind=WaitKind.GATE,
-        what=f"{_BLOCKED[blocker.kind](blocker.group)}"
-        f" {_named(shown_maintenance(holding, group))}",
+        kind=WaitKind.BLOCKER,
+        rule=blocker.kind,
+        text="",
+        groups=(blocker.group,),
+        maintenance=None if is_preview_id(holding.id) else holding.id,
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
-        opens_at=blocker.opens_at,
-        opened_by=f"{name_of(holding)}, when it is over",
+        until=blocker.opens_at,
+        unblocked_by=_remedies(slice_, blocker.kind, holding),
     )
-    if blocker.kind == "terminate-coupling":
-        return replace(
-            wait,
-            opened_by=f"{_approvers(slice_, holding, holding.events[0])}, by approving"
-            f" that one, or {command_hint('approve', holding.id)}",
-        )
-    if blocker.kind == "move":
-        return _held_by_move(wait, maintenance, holding, rules)
-    if blocker.kind == "update-domain":
-        wait = _held_by_started(wait, holding, rules)
-        return _held_by_group(wait, blocker.group, holding, group)
-    return wait
-
-
-def _held_by_started(
-    wait: WaitReason, holding: Maintenance, rules: Rules
-) -> WaitReason:
-    if not holding.to_do:
-        return replace(wait, opens_at=policy.ends_at(holding, rules))
-    if holding.stuck_since is not None:
-        return replace(
-            wait,
-            what=f"{wait.what}; it is stuck since {format_time(holding.stuck_since)}",
-            opened_by=f"`forewarn events retry {holding.id}` or"
-            f" `forewarn events close {holding.id}`",
-        )
-    return wait
-
-
-def _held_by_move(
-    wait: WaitReason, maintenance: Maintenance, holding: Maintenance, rules: Rules
-) -> WaitReason:
-    """Name what moves its VMs already; it may have nothing left to do after that."""
-    wait = _held_by_started(wait, holding, rules)
-    if maintenance.cause is not Cause.DEGRADED:
-        return wait
-    what = f"{wait.what}; VMs that have left the degraded host are not moved again"
-    return replace(wait, what=what, opens_at=None)
-
-
-def _held_by_group(
-    wait: WaitReason, holder: str, holding: Maintenance, group: str | None
-) -> WaitReason:
-    """Name the group that holds it up, if the group can do so by itself."""
-    if not policy.is_requested(holding):
-        return wait
-    stuck = holding.stuck_since
-    work = ", whose work is not done" if holding.to_do else ""
-    if stuck is not None:
-        work = f", which has been stuck since {format_time(stuck)}"
-    return replace(
+    if blocker.kind in ("move", "update-domain") and not holding.to_do:
+        wait = replace(wait, until=policy.ends_at(holding, rules))
+    if blocker.kind == "update-domain" and policy.is_requested(holding):
+        complete = _by_command("complete", holding.id)
+        wait = replace(wait, held_by=blocker.group, unblocked_by=complete)
+    if blocker.kind == "move" and maintenance.cause is Cause.DEGRADED:
+        # It may have nothing left to do after that, and then never starts.
+        wait = replace(wait, until=None)
+    return _Draft(
         wait,
-        what=f"held by group {holder}, with"
-        f" {_named(shown_maintenance(holding, group))}{work}",
-        opened_by=command_hint("complete", holding.id),
-        held_by=holder,
+        lambda groups: _BLOCKED[blocker.kind].format(
+            other=other, groups=_groups(groups)
+        ),
     )
+
+
+def _remedies(slice_: Slice, rule: str, holding: Maintenance) -> tuple[Remedy, ...]:
+    """Return what ends the wait for `holding`."""
+    if rule == "terminate-coupling":
+        by_vm = _approval(slice_, holding, holding.events[:1])
+        return (by_vm, *_by_command("approve", holding.id))
+    if rule != "queue" and holding.to_do and holding.stuck_since is not None:
+        retry, close = (_by_command(verb, holding.id) for verb in ("retry", "close"))
+        return (*retry, *close)
+    return (Remedy(text="it ends"),)
+
+
+def _by_command(verb: str, any_id: str) -> tuple[Remedy, ...]:
+    """Return an operator's command as a remedy; in a dry run there is none yet."""
+    if is_preview_id(any_id):
+        return ()
+    return (Remedy(text=_VERBS[verb], command=f"forewarn events {verb} {any_id}"),)
+
+
+def _with_state(holding: Maintenance, shown: Maintenance) -> str:
+    """Describe what blocks another maintenance, and how far it is."""
+    if holding.started_at is None:
+        return describe(shown)
+    if holding.stuck_since is not None and holding.to_do:
+        return f"{describe(shown)}, stuck since {format_time(holding.stuck_since)}"
+    return f"{describe(shown)}, started at {format_time(holding.started_at)}"
+
+
+def _groups(names: Sequence[str]) -> str:
+    noun = "group" if len(names) == 1 else "groups"
+    return f"{noun} {join_names(names)}"
 
 
 def _notice_blocker(
@@ -316,25 +370,18 @@ def _notice_blocker(
 ) -> WaitReason:
     away = time_lost(slice_.outages, maintenance.announced_at, now)
     promised = timedelta(seconds=maintenance.promised)
-    approvers = dict.fromkeys(
-        _approvers(slice_, maintenance, event)
-        for event in maintenance.unapproved
-        if event.group == blocker.group
-    )
+    events = [event for event in maintenance.unapproved if event.group == blocker.group]
     return WaitReason(
-        kind=WaitKind.GATE,
-        what=f"group {blocker.group} is promised {format_duration(promised)} of notice,"
-        f" and the service was away for {format_duration(away)} of it",
+        kind=WaitKind.BLOCKER,
+        rule=blocker.kind,
+        text=f"Waiting until group {blocker.group} has had"
+        f" {format_duration(promised)} of notice: the service was down for"
+        f" {format_duration(away)} of it.",
+        groups=(blocker.group,),
         since=maintenance.not_before,
-        opens_at=blocker.opens_at,
-        opened_by=f"{join_all([*approvers])}, by approving",
+        until=blocker.opens_at,
+        unblocked_by=(_approval(slice_, maintenance, events),),
     )
-
-
-def _named(holding: Maintenance) -> str:
-    since = holding.started_at
-    phase = "SCHEDULED" if since is None else f"STARTED at {format_time(since)}"
-    return f"{name_of(holding)}, {describe(holding)}, {phase}"
 
 
 def _starts_at_latest(
@@ -347,11 +394,11 @@ def _starts_at_latest(
     times = [now if maintenance.is_approved else maintenance.not_before]
     times += [given_at] if given_at is not None else []
     for wait in waits:
-        if wait.kind is not WaitKind.GATE:
+        if wait.kind is not WaitKind.BLOCKER:
             continue
-        if wait.opens_at is None:
+        if wait.until is None:
             return None
-        times.append(wait.opens_at)
+        times.append(wait.until)
     return max(times)
 
 
@@ -366,7 +413,7 @@ def _after_start(
     if is_busy and not maintenance.to_do:
         yield WaitReason(
             kind=WaitKind.WORK,
-            what="the work on others whom it touches is not over",
+            text="Waiting for the work on other groups.",
             since=maintenance.started_at,
         )
     opens = policy.work_opens_at(maintenance, rules)
@@ -374,9 +421,9 @@ def _after_start(
         if opens is not None and now < opens:
             yield WaitReason(
                 kind=WaitKind.LEAD,
-                what="VMs see Started before anything happens to them",
+                text="Showing Started to the VMs before the driver acts.",
                 since=maintenance.started_at,
-                opens_at=opens,
+                until=opens,
             )
         yield _work(maintenance, rules)
     ends = policy.ends_at(maintenance, rules)
@@ -385,132 +432,102 @@ def _after_start(
     elif now < ends:
         yield WaitReason(
             kind=WaitKind.TIME,
-            what="its duration, or the time for which Started is shown at least",
+            text="Showing Started for its duration.",
             since=maintenance.started_at,
-            opens_at=ends,
+            until=ends,
         )
 
 
 def _work(maintenance: Maintenance, rules: Rules) -> WaitReason:
-    mine = maintenance.id
+    to_do = join_names(maintenance.to_do)
+    complete = _by_command("complete", maintenance.id)
     if maintenance.stuck_since is None:
         return WaitReason(
             kind=WaitKind.WORK,
-            what=f"the driver has not reported {join_names(maintenance.to_do)} done",
+            text=f"Waiting for the driver to finish {to_do}.",
             since=maintenance.started_at,
-            opened_by=f"the driver, or {command_hint('complete', mine)}",
+            unblocked_by=(Remedy(text="the driver reports them done"), *complete),
         )
-    by_itself = "the driver is called again by itself, or "
+    again = Remedy(text="the service calls the driver again")
+    commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
     return WaitReason(
         kind=WaitKind.WORK,
-        what=f"the driver failed, and {join_names(maintenance.to_do)} is still to do:"
-        " stuck",
+        text=f"Stuck: the driver failed on {to_do}.",
         since=maintenance.stuck_since,
-        opened_by=(by_itself if is_retry_left(maintenance, rules) else "")
-        + f"`forewarn events retry {mine}`, `complete` or `close`",
+        unblocked_by=(
+            *((again,) if is_retry_left(maintenance, rules) else ()),
+            *commands[0],
+            *complete,
+            *commands[1],
+        ),
     )
 
 
 def _failure(maintenance: Maintenance) -> WaitReason:
     host = maintenance.host
+    remedies: tuple[Remedy, ...] = ()
+    if host is not None:
+        recovered = Remedy(
+            text="report the host as recovered",
+            command=f"forewarn host recovered {host}",
+        )
+        remedies = (recovered, *_by_command("complete", maintenance.id))
     return WaitReason(
         kind=WaitKind.WORK,
-        what=f"{f'host {host}' if host else 'its host'} has failed, and is not said to"
-        " be well again",
+        text=f"Waiting for {f'host {host}' if host else 'its host'} to recover.",
         since=maintenance.started_at,
-        opened_by=host
-        and f"`forewarn host recovered {host}` or"
-        f" `forewarn events complete {maintenance.id}`",
+        unblocked_by=remedies,
     )
 
 
-# --- sentences ---------------------------------------------------------------
+# --- summary -----------------------------------------------------------------
 
 
-def _sentences(
-    maintenance: Maintenance,
-    shown: Maintenance,
-    due: bool,
-    waits: tuple[WaitReason, ...],
-    latest: datetime | None,
-    now: datetime,
-) -> Iterator[str]:
-    yield _opening(maintenance, shown, due, now)
-    if due:
-        for event in shown.unapproved:
-            yield f"No longer waited for: {_not_approved(event)}."
-    for wait in waits:
-        yield _sentence(wait, due, now)
-    if maintenance.phase is not Phase.SCHEDULED:
-        return
-    if _leaves_alone(maintenance) and not due:
-        yield _early_departure(maintenance)
-    if latest is None:
-        yield "When it starts at the latest depends on what holds it."
-    else:
-        yield f"As things stand it starts at {format_time(latest)} at the latest."
-
-
-def _opening(
+def _summary(
     maintenance: Maintenance, shown: Maintenance, due: bool, now: datetime
 ) -> str:
-    subject = f"{describe(shown)} is {maintenance.phase}"
+    subject = describe(shown)
     if maintenance.phase is Phase.STARTED:
-        return f"{subject} since {format_time(maintenance.started_at or now)}."
+        return f"{subject} started at {format_time(maintenance.started_at or now)}."
     if maintenance.phase is not Phase.SCHEDULED:
-        return (
-            f"{subject} since {format_time(maintenance.ended_at or now)}; it is over."
-        )
+        ended = format_time(maintenance.ended_at or now)
+        return f"{subject} {_ENDED[maintenance.phase]} at {ended}."
     if not due:
-        return f"{subject}, and not due yet."
+        return f"{subject} is scheduled and not due yet."
     if maintenance.is_approved:
-        return f"{subject} and due: everybody has approved, but a gate is shut."
+        return f"{subject} is approved but blocked."
     since = format_time(maintenance.not_before)
-    return f"{subject} and due since {since}, but a gate is shut."
+    return f"{subject} has been due since {since} but is blocked."
 
 
-def _sentence(wait: WaitReason, due: bool, now: datetime) -> str:
-    begin = {
-        WaitKind.APPROVAL: "It waits for an approval",
-        WaitKind.TIME: "It waits for a time",
-        WaitKind.GATE: "It waits at a gate" if due else "A gate is shut, too",
-        WaitKind.LEAD: "It waits before it begins",
-        WaitKind.WORK: "It waits for the work",
-    }[wait.kind]
-    end = ""
-    if wait.kind is not WaitKind.APPROVAL and wait.opens_at is not None:
-        left = format_duration(wait.opens_at - now)
-        end = f", until {format_time(wait.opens_at)} (in {left})"
-    by = f" Opened by {wait.opened_by}." if wait.opened_by else ""
-    return f"{begin}: {wait.what}{end}.{by}"
-
-
-# --- preview -----------------------------------------------------------------
-
-
-def _preview_opening(maintenance: Maintenance, now: datetime) -> str:
+def _preview_summary(maintenance: Maintenance, now: datetime) -> str:
     subject = describe(maintenance)
     if maintenance.phase is not Phase.SCHEDULED:
-        return f"{subject} would start at once."
+        return f"{subject} would start immediately."
     if policy.is_due(maintenance, now):
-        return f"{subject} would be due at once, but a gate is shut."
+        return f"{subject} would be due immediately but is blocked."
     return f"{subject} would be announced for {format_time(maintenance.not_before)}."
 
 
-def _ahead(
-    slice_: Slice, maintenance: Maintenance, now: datetime
-) -> Iterator[WaitReason]:
+def _ahead(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[_Draft]:
     for blocker in policy.blockers_ahead(slice_, maintenance, now):
         first = blocker.held_by
         if first is not None:
-            yield WaitReason(
-                kind=WaitKind.GATE,
-                what=f"group {blocker.group} is touched in one update domain at a time,"
-                f" and {name_of(first)}, {describe(first)}, comes first",
-                since=None,
-                opened_by=f"{name_of(first)}, when it is over",
-            )
+            yield _will_wait(blocker.group, first)
 
 
-def _preview_sentence(wait: WaitReason) -> str:
-    return f"A gate will be shut: {wait.what}. Opened by {wait.opened_by}."
+def _will_wait(group: str, first: Maintenance) -> _Draft:
+    return _Draft(
+        WaitReason(
+            kind=WaitKind.BLOCKER,
+            rule="update-domain",
+            text="",
+            groups=(group,),
+            maintenance=None if is_preview_id(first.id) else first.id,
+            since=None,
+            unblocked_by=(Remedy(text="it ends"),),
+        ),
+        lambda groups: _BLOCKED["ahead"].format(
+            other=describe(first), groups=_groups(groups)
+        ),
+    )

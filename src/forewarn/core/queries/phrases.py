@@ -48,22 +48,6 @@ def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
     return f"{maintenance.type} {(event_id or maintenance.events[0].id)[:SHORT]}"
 
 
-def name_of(maintenance: Maintenance) -> str:
-    """Name a maintenance that others wait for, by its id if it has one."""
-    if is_preview_id(maintenance.id):
-        return "the one before it"
-    return f"maintenance {maintenance.id}"
-
-
-def command_hint(command: str, any_id: str) -> str:
-    """Return the operator's command for `any_id`, or "an operator" in a dry run."""
-    return (
-        "an operator"
-        if is_preview_id(any_id)
-        else f"`forewarn events {command} {any_id}`"
-    )
-
-
 def preview_ids() -> Callable[[], str]:
     """Return a generator of placeholder ids for a dry run; sentences omit them."""
     numbers = numbers_from(1)
@@ -127,7 +111,7 @@ def _announced(fact: f.Announced) -> str:
         parts.append("an emergency")
     if maintenance.reason:
         parts.append(f"reason: {maintenance.reason}")
-    disabled = [event.group for event in maintenance.events if event.silent]
+    disabled = [event.group for event in maintenance.events if event.disabled]
     if disabled:
         groups = join_names([*dict.fromkeys(disabled)])
         parts.append(f"Scheduled Events disabled for {groups}")
@@ -194,7 +178,7 @@ _WAYS: Mapping[Via, str] = {
 
 _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: each takes one kind
     f.FleetChanged: _fleet_changed,
-    f.ListeningBegan: lambda fact: f"Scheduled Events enabled for group {fact.group}",
+    f.Enabled: lambda fact: f"Scheduled Events enabled for group {fact.group}",
     f.Announced: _announced,
     f.Approved: _approved,
     f.VmsLeft: lambda fact: f"left, and will not be touched: {join_names(fact.vms)}",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import assert_never, get_args
 
+from forewarn.configfile.values import renamed
 from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Event, Maintenance, Via
@@ -57,7 +58,8 @@ def fact_kind(name: str) -> type[f.Fact]:
     for fact_name, kind in KINDS.items():
         if fold_name(fact_name) == fold_name(name):
             return kind
-    raise InvalidInput(f"there is no fact {name!r}; known are {', '.join(KINDS)}")
+    instead = renamed(name, KINDS) or f"; expected one of: {', '.join(KINDS)}"
+    raise InvalidInput(f"unknown fact {name!r}{instead}")
 
 
 def matches(search: Search, fact: f.Fact, look: MaintenanceLookup) -> bool:
@@ -103,7 +105,7 @@ def concerned(fact: f.Fact, look: MaintenanceLookup) -> ConcernedNames:
     match fact:
         case f.FleetChanged():
             return _of_fleet(fact)
-        case f.ListeningBegan() | f.Published() | f.Seen():
+        case f.Enabled() | f.Published() | f.Seen():
             return _of_document(fact, look)
         case f.Announced():
             return _of_maintenance(fact.announced)
@@ -148,7 +150,7 @@ def _of_fleet(fact: f.FleetChanged) -> ConcernedNames:
 
 
 def _of_document(
-    fact: f.ListeningBegan | f.Published | f.Seen, look: MaintenanceLookup
+    fact: f.Enabled | f.Published | f.Seen, look: MaintenanceLookup
 ) -> ConcernedNames:
     if isinstance(fact, f.Seen):
         return _of_sights(fact, look)

@@ -9,7 +9,7 @@ from forewarn.core.lifecycle.model import Cause, Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
 from forewarn.core.queries.explanation import WaitReason
 from forewarn.core.queries.phrases import fact_text, format_time
-from forewarn.formats import format_duration, join_names
+from forewarn.formats import format_duration, join_all, join_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +150,10 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
 def _holds(waits: Iterable[WaitReason]) -> Iterator[str]:
     for wait in waits:
         if wait.held_by is not None:
-            end = wait.opens_at
+            end = wait.until
             until = "" if end is None else f" until {format_time(end)}"
-            yield f"Held by group {wait.held_by}{until}; opened by {wait.opened_by}."
+            commands = join_all([f"`{remedy.command}`" for remedy in wait.unblocked_by])
+            yield f"Held by group {wait.held_by}{until}; unblocked by {commands}."
 
 
 def _is_unapproved(event: Event) -> bool:

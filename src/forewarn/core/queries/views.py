@@ -27,7 +27,7 @@ def group_view(group: Group) -> Json:
     """Return the JSON view of a group."""
     return {
         **fleet_file.group_table(group),
-        "listening_since": rfc3339(group.listening_since),
+        "enabled_since": rfc3339(group.enabled_since),
         "last_request": rfc3339(group.last_request),
     }
 

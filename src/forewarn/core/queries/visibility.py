@@ -49,7 +49,7 @@ def visible_fact(fact: f.Fact, group: str, look: MaintenanceLookup) -> f.Fact | 
     match fact:
         case f.FleetChanged():
             return _fleet_changed(fact, group)
-        case f.ListeningBegan() | f.Published() | f.Approved() | f.Withdrawn():
+        case f.Enabled() | f.Published() | f.Approved() | f.Withdrawn():
             return fact if fact.group == group else None
         case f.Seen():
             return _seen(fact, group, look)

@@ -169,6 +169,6 @@ def _groups(fact: f.Fact) -> Iterable[str]:
     """
     if isinstance(fact, f.FleetChanged):
         return {*(group.name for group in fact.groups), *(vm.group for vm in fact.vms)}
-    if isinstance(fact, f.Published | f.ListeningBegan):
+    if isinstance(fact, f.Published | f.Enabled):
         return (fact.group,)
     return ()

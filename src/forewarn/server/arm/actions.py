@@ -43,7 +43,10 @@ def act_on_vm(request: ArmRequest) -> Response:
 def act_on_set(request: ArmRequest) -> Response:
     """Perform the action in the path on some or all VMs of a scale set."""
     operation = _operation(request, _SET_ACTIONS)
-    machines = _chosen(request, is_choice_needed=operation is VmOperation.DELETE)
+    is_deletion = operation is VmOperation.DELETE
+    machines = _chosen(
+        request, is_choice_needed=is_deletion, are_stopped_included=is_deletion
+    )
     _check_number(machines)
     if not machines:
         return Response(status_code=200)
@@ -57,7 +60,7 @@ def start_vm(request: ArmRequest) -> Response:
 
 def start_set(request: ArmRequest) -> Response:
     """Record that some or all VMs of a scale set run again."""
-    machines = _chosen(request, is_choice_needed=False)
+    machines = _chosen(request, is_choice_needed=False, are_stopped_included=True)
     _check_number(machines)
     return _start(request, machines)
 
@@ -127,8 +130,13 @@ def _operate(
     return accepted(request, maintenances, machines[0].vm.location or ANYWHERE)
 
 
-def _chosen(request: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
-    """Return the VMs that the body names; if it names none, the whole scale set."""
+def _chosen(
+    request: ArmRequest, *, is_choice_needed: bool, are_stopped_included: bool
+) -> Sequence[ArmVm]:
+    """Return the VMs that the body names; if it names none, the whole scale set.
+
+    Unless `are_stopped_included`, the whole scale set is its running VMs.
+    """
     body = request.read_body() if request.body else {}
     instance_ids = body.get("instanceIds")
     if instance_ids is None and is_choice_needed:
@@ -138,7 +146,11 @@ def _chosen(request: ArmRequest, *, is_choice_needed: bool) -> Sequence[ArmVm]:
     _check_number(instance_ids or ())  # before any of them is looked up
     scale_set = _set(request)
     if instance_ids is None or instance_ids == ["*"]:
-        return scale_set.machines
+        return [
+            machine
+            for machine in scale_set.machines
+            if are_stopped_included or not machine.vm.deallocated
+        ]
     find = index_members(scale_set)
     chosen: dict[str, ArmVm] = {}
     for instance in map(str, instance_ids):

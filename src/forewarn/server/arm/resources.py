@@ -74,7 +74,7 @@ def instance_view(vm: VM, in_progress: Maintenance | None) -> Json:
     domains = {
         "platformUpdateDomain": vm.update_domain,
         "platformFaultDomain": vm.fault_domain,
-        "assignedHost": vm.host,
+        "assignedHost": None if vm.deallocated else vm.host,
     }
     since = None if in_progress is None else rfc3339(in_progress.started_at)
     return {

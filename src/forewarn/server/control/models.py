@@ -25,9 +25,9 @@ from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.fleet import (
     NAME,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     GroupKind,
-    Listening,
     OperatingSystem,
 )
 from forewarn.core.lifecycle.announcements import Order
@@ -95,7 +95,7 @@ class HostMaintenance(Timed):
         None, description="true: a Freeze that moves the VMs to another host"
     )
     emergency: StrictBool | None = None
-    ignore_gates: StrictBool | None = None
+    ignore_blockers: StrictBool | None = None
 
 
 class Degraded(Told):
@@ -116,7 +116,7 @@ class Announcement(Timed):
         None, description="true: a Freeze that moves the VMs to another host"
     )
     emergency: StrictBool | None = None
-    ignore_gates: StrictBool | None = None
+    ignore_blockers: StrictBool | None = None
 
 
 def order_of(body: Announcement) -> Order:
@@ -129,7 +129,7 @@ def order_of(body: Announcement) -> Order:
         source=source_of(body.source),
         live_migration=bool(body.live_migration),
         emergency=bool(body.emergency),
-        ignore_gates=bool(body.ignore_gates),
+        ignore_blockers=bool(body.ignore_blockers),
     )
     return with_times(order, body)
 
@@ -284,12 +284,12 @@ class GroupView(View):
 
     name: _Name
     kind: GroupKind
-    listening: Listening
+    enabled: Enabling
     terminate_notice_seconds: Annotated[int, Field(ge=300, le=900)] | None
     auto_approve: list[AutoApproval]
     eviction_policy: EvictionPolicy | None
     isolated: bool
-    listening_since: datetime | None
+    enabled_since: datetime | None
     last_request: datetime | None
 
 
@@ -334,8 +334,8 @@ class AppliedView(View):
 class _MappedGroupView(View):
     name: _Name
     kind: GroupKind
-    listening: Listening
-    is_silent: bool
+    enabled: Enabling
+    is_disabled: bool
     last_request: datetime | None
 
 
@@ -431,9 +431,10 @@ class ExplanationView(View):
 
     phase: Phase
     due: bool
+    summary: str
     waits: list[WaitReason]
     starts_at_latest: datetime | None
-    sentences: list[str]
+    hint: str | None
 
 
 class PreviewView(View):

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from forewarn.configfile.values import RENAMED, renamed
 from forewarn.core.queries.views import rfc3339
 from forewarn.errors import ForewarnError, Repeated, TooSoon
 from forewarn.server.error_responses import FAILED, problem, retry_headers, status_of
@@ -57,6 +58,9 @@ def _invalid(request: Request, error: Exception) -> Response:
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     where = where[:_MAX_WHERE]
     message = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        name = str(first["loc"][-1])
+        message = f"unknown key{renamed(name, RENAMED.get(name, ()))}"
     return problem(422, f"{where}: {message[:1].lower()}{message[1:]}")
 
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from forewarn.core.fleet import (
     VM,
+    Enabling,
     Group,
-    Listening,
     audience_name,
     fold_name,
     is_silence,
@@ -57,9 +57,9 @@ class EnabledState:
     def refresh(self, group: Group) -> None:
         """Refresh from the stored state of `group`."""
         last = group.last_request
-        if group.listening is Listening.ALWAYS:
+        if group.enabled is Enabling.ALWAYS:
             self.is_newly_enabled = False
-        elif group.listening_since not in (None, self.group.listening_since):
+        elif group.enabled_since not in (None, self.group.enabled_since):
             self.is_newly_enabled, self.head = True, None
         self.group = group
         if last is not None and (self.last_request is None or last > self.last_request):
@@ -67,7 +67,7 @@ class EnabledState:
 
     def is_disabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
         """Whether the group must be enabled before it gets a response."""
-        if self.group.listening is Listening.ALWAYS:
+        if self.group.enabled is Enabling.ALWAYS:
             return False
         return self.last_request is None or is_silence(self.last_request, now, outages)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from forewarn.core.fleet import Listening, is_silence
+from forewarn.core.fleet import Enabling, is_silence
 from forewarn.core.outages import Outage
 from forewarn.protocol.versions import VERSIONS
 from forewarn.server.metadata.directory import Directory, EnabledState
@@ -126,7 +126,7 @@ def _count_disabled(
     """Count like `EnabledState.is_disabled`, but once per distinct time."""
 
     def last_request(state: EnabledState) -> datetime | None:
-        return now if state.group.listening is Listening.ALWAYS else state.last_request
+        return now if state.group.enabled is Enabling.ALWAYS else state.last_request
 
     return sum(
         count

@@ -227,12 +227,12 @@ class ServiceMetrics:
             lambda scrape: scrape.presence.never,
         )
         self._read(
-            "forewarn_groups_listening",
+            "forewarn_groups_enabled",
             "Groups that have asked for events in the last 24 h, or always listen.",
             lambda scrape: scrape.presence.enabled,
         )
         self._read(
-            "forewarn_groups_silent",
+            "forewarn_groups_disabled",
             "Groups that have not asked for events in the last 24 h.",
             lambda scrape: scrape.presence.disabled,
         )

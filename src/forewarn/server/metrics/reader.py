@@ -75,7 +75,7 @@ class MetricsReader:
                 self.metrics.outage_seconds[()] += away.total_seconds()
             case (
                 f.FleetChanged()
-                | f.ListeningBegan()
+                | f.Enabled()
                 | f.Published()
                 | f.TokenCreated()
                 | f.TokenRevoked()

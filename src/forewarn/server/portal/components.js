@@ -39,7 +39,7 @@ export function Countdown({ to }) {
 export const STANDINGS = /** @type {const} */ ({
   stuck: "Stuck",
   started: "Started",
-  gate: "At a gate",
+  blocked: "Blocked",
   scheduled: "Scheduled",
   completed: "Completed",
   canceled: "Canceled",
@@ -56,7 +56,7 @@ export function standingOf(item) {
   if (maintenance.ended_at) return endOf(maintenance);
   if (maintenance.stuck_since) return "stuck";
   if (maintenance.started_at) return "started";
-  return due ? "gate" : "scheduled";
+  return due ? "blocked" : "scheduled";
 }
 
 /**

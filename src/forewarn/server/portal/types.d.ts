@@ -34,12 +34,15 @@ export interface Maintenance {
 }
 
 export interface Wait {
-  kind: "approval" | "time" | "gate" | "lead" | "work";
-  what: string;
-  since: string | null;
-  opens_at: string | null;
-  opened_by: string | null;
+  kind: "approval" | "time" | "blocker" | "lead" | "work";
+  rule: string | null;
+  text: string;
+  groups: string[];
+  maintenance: string | null;
   held_by: string | null;
+  since: string | null;
+  until: string | null;
+  unblocked_by: { text: string; command: string | null }[];
 }
 
 export interface Sight {
@@ -110,8 +113,8 @@ export interface Problem {
 export interface GroupOnMap {
   name: string;
   kind: string;
-  listening: string;
-  is_silent: boolean;
+  enabled: string;
+  is_disabled: boolean;
   last_request: string | null;
 }
 
@@ -134,9 +137,10 @@ export interface FleetMap {
 export interface Explanation {
   phase: Phase;
   due: boolean;
+  summary: string;
   waits: Wait[];
   starts_at_latest: string | null;
-  sentences: string[];
+  hint: string | null;
 }
 
 export interface Story {

@@ -135,7 +135,9 @@ class RehearsedEvent:
 
     def explain(self) -> str:
         """Return sentences on what it is waiting for."""
-        return " ".join(explain_maintenance(self._engine, self.id).sentences)
+        explanation = explain_maintenance(self._engine, self.id)
+        waits = (wait.text for wait in explanation.waits)
+        return " ".join((explanation.summary, *waits))
 
     # --- actions -------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias, TypedDict, TypeVar
 
 from forewarn.configfile import toml
-from forewarn.configfile.values import read_choice
+from forewarn.configfile.values import read_choice, renamed
 from forewarn.core import fleet_file
 from forewarn.core.faults import Fault, fault_of
 from forewarn.core.fleet import Fleet
@@ -40,7 +40,7 @@ class AnnouncementOptions(TypedDict, total=False):
     source: str
     reason: str
     emergency: bool
-    ignore_gates: bool
+    ignore_blockers: bool
 
 
 def order_of(
@@ -64,7 +64,7 @@ def order_of(
         source=None if source is None else read_choice(EventSource, source, "source"),
         reason=options.get("reason"),
         emergency=options.get("emergency", False),
-        ignore_gates=options.get("ignore_gates", False),
+        ignore_blockers=options.get("ignore_blockers", False),
     )
 
 
@@ -153,7 +153,7 @@ def _from_file(source: str | Path) -> Fleet:
 
 def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
     hosts = [{"name": f"host-{number}"} for number, _ in enumerate(vms)]
-    group = {"name": "vms", "kind": "availability-set", "listening": "always"}
+    group = {"name": "vms", "kind": "availability-set", "enabled": "always"}
     placed = [
         {"name": name, "group": "vms", "host": host["name"], "update_domain": number}
         for number, (name, host) in enumerate(zip(vms, hosts, strict=True))
@@ -168,9 +168,8 @@ def check_keys(options: Mapping[str, object], allowed: type) -> None:
     """Reject keys of `options` that the typed dict `allowed` does not have."""
     names = allowed.__annotations__
     if unknown := [key for key in options if key not in names]:
-        raise InvalidInput(
-            f"there is no {', '.join(unknown)}; there are {', '.join(names)}"
-        )
+        instead = renamed(unknown[0], names) or f"; expected one of: {', '.join(names)}"
+        raise InvalidInput(f"unknown option {unknown[0]!r}{instead}")
 
 
 def _seconds(duration: str | float | timedelta | None) -> float | None:

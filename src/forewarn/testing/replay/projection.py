@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from uuid import NAMESPACE_OID, uuid5
 
-from forewarn.core.fleet import VM, Audience, Group, GroupKind, Listening
+from forewarn.core.fleet import VM, Audience, Enabling, Group, GroupKind
 from forewarn.engine.readers.documents import AudienceView
 from forewarn.errors import UnknownEvent
 from forewarn.protocol.codec import decode
@@ -15,7 +15,7 @@ from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS
 from forewarn.recordings.format import RecordedDocument, Recording, shift_document
 
-_GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, listening=Listening.ALWAYS)
+_GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS)
 _DEFAULT_VM = "vm-0"  # the client's VM, if the recording names none
 
 

@@ -7,9 +7,9 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import (
     NEW_NAME,
     AutoApproval,
+    Enabling,
     EvictionPolicy,
     GroupKind,
-    Listening,
     OperatingSystem,
 )
 from forewarn.testing.scenario import expectations, parser
@@ -26,7 +26,7 @@ _BY_READER: Mapping[Reader[object], Schema] = {
 }
 _BY_KEY: Mapping[str, Schema] = {
     "kind": {"enum": [*GroupKind]},
-    "listening": {"enum": [*Listening]},
+    "enabled": {"enum": [*Enabling]},
     "terminate_notice_seconds": {"type": "integer", "minimum": 300, "maximum": 900},
     "auto_approve": {"type": "array", "items": {"enum": [*AutoApproval]}},
     "addresses": {"type": "array", "items": {"type": "string"}},

@@ -109,7 +109,7 @@ ANNOUNCING = StepForm(
             help="less notice than is promised, or none; needs a `reason`",
         ),
         StepKey(
-            name="ignore_gates",
+            name="ignore_blockers",
             kind=values.FLAG,
             help="start beside other maintenance of the group; for an emergency",
         ),

@@ -44,6 +44,7 @@ _ACTIONS: Mapping[str, str] = {
     "reimage": "/v1/vms/name/reimage",
     "evict": "/v1/vms/name/evict",
     "delete": "/v1/vms/name/delete",
+    "start": "/v1/vms/name/start",
     "maintain": "/v1/hosts/name/maintain",
     "degraded": "/v1/hosts/name/degraded",
     "failed": "/v1/hosts/name/failed",

@@ -177,7 +177,7 @@ def delete_host(services: ServicesDep, write: Write, name: str) -> None:
 
 @router.get("/v1/fleet/map", response_model=m.FleetMapView)
 def show_map(services: ServicesDep, by: Caller) -> Json:
-    """Show all hosts, groups and VMs in columns, and who is silent."""
+    """Show all hosts, groups and VMs in columns, and who is disabled."""
     engine = services.engine
     engine.save_observations()
     position = services.documents_position()
@@ -231,8 +231,8 @@ def _group_view(group: Group, now: datetime, outages: Iterable[Outage]) -> Json:
     return {
         "name": group.name,
         "kind": group.kind,
-        "listening": group.listening,
-        "is_silent": not group.is_listening(now, outages),
+        "enabled": group.enabled,
+        "is_disabled": not group.is_enabled(now, outages),
         "last_request": group.last_request,
     }
 

@@ -94,7 +94,7 @@ def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
 
 @router.get("/v1/maintenances/{id}/explain", response_model=m.ExplanationView)
 def explain(services: ServicesDep, by: Caller, id: str) -> Explanation:
-    """Explain what a maintenance waits for, since when, and who could open it."""
+    """Explain what a maintenance waits for, since when, and what unblocks it."""
     return explain_maintenance(services.engine, id, group=by.group)
 
 

@@ -47,7 +47,7 @@ _HOST: Mapping[str, Any] = {
 def restart(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Restart a VM, as a user asks for it; at once if its group is silent."""
+    """Restart a VM, as a user asks for it; at once if its group is disabled."""
     return _operate(services, write, VmOperation.RESTART, name, body)
 
 
@@ -56,7 +56,7 @@ def redeploy(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
     """Move a VM to another host, as a user asks for it; at once if its group is
-    silent.
+    disabled.
     """
     return _operate(services, write, VmOperation.REDEPLOY, name, body)
 
@@ -145,7 +145,7 @@ def maintain(
         m.with_times(order_for_host(name, kind), body),
         live_migration=bool(body and body.live_migration),
         emergency=bool(body and body.emergency),
-        ignore_gates=bool(body and body.ignore_gates),
+        ignore_blockers=bool(body and body.ignore_blockers),
     )
     return _respond(write, partial(services.operations.maintain, order))
 

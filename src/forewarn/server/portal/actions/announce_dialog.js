@@ -143,7 +143,7 @@ function AnnouncePreview({ preview, isFresh }) {
           (maintenance, i) => html`<${Planned}
               key=${i}
               maintenance=${maintenance}
-              sentences=${preview.explained[i]?.sentences ?? []}
+              sentences=${sentencesOf(preview.explained[i])}
             />`,
         )}
       </ol>`
@@ -175,6 +175,13 @@ function Earliest({ maintenances }) {
     Earliest NotBefore: <strong><${Time} at=${earliest} /></strong>,${" "}
     <${Time} at=${earliest} relative />
   </p>`;
+}
+
+/** @param {import("../types").Explanation | undefined} explanation */
+function sentencesOf(explanation) {
+  if (!explanation) return [];
+  const blockers = explanation.waits.filter(({ kind }) => kind === "blocker");
+  return [explanation.summary, ...blockers.map(({ text }) => text)];
 }
 
 /** @param {{maintenance: Maintenance, sentences: string[]}} props */

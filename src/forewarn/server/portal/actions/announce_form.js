@@ -224,10 +224,10 @@ function Emergency({ form, set }) {
       set=${(/** @type {boolean} */ isEmergency) => set({ isEmergency })}
     />
     <${CheckField}
-      name="ignore_gates"
-      label="Ignore gates: start even where a gate is shut"
-      isOn=${form.isEmergency && form.ignoresGates}
+      name="ignore_blockers"
+      label="Ignore blockers: start even if something blocks it"
+      isOn=${form.isEmergency && form.ignoresBlockers}
       isDisabled=${!form.isEmergency}
-      set=${(/** @type {boolean} */ ignoresGates) => set({ ignoresGates })}
+      set=${(/** @type {boolean} */ ignoresBlockers) => set({ ignoresBlockers })}
     />`;
 }

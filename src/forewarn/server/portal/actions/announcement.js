@@ -25,7 +25,7 @@ export const HOST_TYPES = ["Freeze", "Reboot", "Redeploy"];
  * @property {string} source empty for the default of the type
  * @property {string} reason
  * @property {boolean} isEmergency
- * @property {boolean} ignoresGates
+ * @property {boolean} ignoresBlockers
  */
 
 /** @type {Form} */
@@ -44,7 +44,7 @@ export const EMPTY = {
   source: "",
   reason: "",
   isEmergency: false,
-  ignoresGates: false,
+  ignoresBlockers: false,
 };
 
 /** @type {Record<string, string>} */
@@ -73,7 +73,7 @@ export function announcementOf(form) {
   const target = form.target === "vms" ? names : names[0];
   result.body = { type: form.type, [form.target]: target, ...result.body };
   if (form.isEmergency) result.body.emergency = true;
-  if (form.isEmergency && form.ignoresGates) result.body.ignore_gates = true;
+  if (form.isEmergency && form.ignoresBlockers) result.body.ignore_blockers = true;
   return result;
 }
 

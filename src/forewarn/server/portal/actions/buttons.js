@@ -47,15 +47,21 @@ export function MaintenanceActions({ item }) {
 }
 
 /**
- * @param {{name: string, isSpot: boolean}} props
+ * The actions on a VM; a deallocated one can only be started or deleted.
+ * @param {{name: string, isSpot: boolean, isDeallocated?: boolean}} props
  * @returns {unknown}
  */
-export function VmActions({ name, isSpot }) {
+export function VmActions({ name, isSpot, isDeallocated = false }) {
   const app = useApp();
-  const buttons = buttonsOf(app, VM_ACTIONS, name, path`/v1/vms/${name}`);
-  const possible = buttons.filter((button) => isSpot || button.name !== "evict");
+  const impossible = isDeallocated
+    ? ["restart", "redeploy", "reimage", "evict"]
+    : ["start", ...(isSpot ? [] : ["evict"])];
+  const possible = buttonsOf(app, VM_ACTIONS, name, path`/v1/vms/${name}`).filter(
+    (button) => !impossible.includes(button.name),
+  );
   const open = () => openAnnounce(app, { target: "vms", vms: [name] });
-  const announce = app.model.may("announce") ? [announceButton(open)] : [];
+  const isAnnounceable = app.model.may("announce") && !isDeallocated;
+  const announce = isAnnounceable ? [announceButton(open)] : [];
   return html`<${Buttons} of=${name} buttons=${[...announce, ...possible]} />`;
 }
 
@@ -146,7 +152,7 @@ function openAction(app, name, action, of, url) {
   async function send(body, key) {
     const response = await api.post(`${url}/${name}`, body, key);
     /** @type {Maintenance[]} */
-    const maintenances = response.maintenances ?? [response];
+    const maintenances = response.maintenances ?? (response.phase ? [response] : []);
     notify(outcomeOf(name, maintenances, model.clock.now()));
     live.refresh(maintenances.map(({ id }) => id));
   }

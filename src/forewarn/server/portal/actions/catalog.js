@@ -24,7 +24,7 @@ export const MAINTENANCE_ACTIONS = {
     verb: "Approve",
     effect: (title) =>
       `You approve ${title} on behalf of the groups below. ` +
-      "When all its groups have approved, it is due, and starts unless a gate is shut.",
+      "When all its groups have approved, it is due, and starts unless blocked.",
     fields: [],
   },
   complete: {
@@ -63,12 +63,20 @@ export const MAINTENANCE_ACTIONS = {
 
 /** @type {Record<string, Action>} */
 export const VM_ACTIONS = {
+  start: {
+    label: "Start",
+    verb: "Mark it as running",
+    effect: (vm) =>
+      `${vm} is marked as running again, and maintenance affects it. ` +
+      "This does not start the VM itself; do that in your hypervisor.",
+    fields: [],
+  },
   restart: {
     label: "Restart",
     verb: "Restart it",
     effect: (vm) =>
       `${vm} is restarted, as its user asks. Its group is told 15 minutes before and ` +
-      "may approve it early. It happens at once if the group is silent, or approves " +
+      "may approve it early. It happens at once if the group is disabled, or approves " +
       "restarts beforehand.",
     fields: ["reason"],
   },
@@ -77,7 +85,7 @@ export const VM_ACTIONS = {
     verb: "Redeploy it",
     effect: (vm) =>
       `${vm} is moved to another host, as its user asks. Its group is told 10 minutes ` +
-      "before and may approve it early. It happens at once if the group is silent, or " +
+      "before and may approve it early. It happens at once if the group is disabled, or " +
       "approves redeployments beforehand.",
     fields: ["reason"],
   },
@@ -86,7 +94,7 @@ export const VM_ACTIONS = {
     verb: "Reimage it",
     effect: (vm) =>
       `${vm} gets a new image, and reboots. Its group is told 15 minutes before and ` +
-      "may approve it early. It happens at once if the group is silent.",
+      "may approve it early. It happens at once if the group is disabled.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -211,8 +219,9 @@ export function toUtc(value) {
 /** @type {Record<string, string>} what to report if no maintenance was affected */
 const NONE = {
   recovered: "Nothing to do: the host is neither degraded nor failed.",
-  degraded: "The host has no VMs; nobody was told.",
-  failed: "The host has no VMs; nobody was told.",
+  degraded: "The host has no running VMs. Nobody was notified.",
+  failed: "The host has no running VMs. Nobody was notified.",
+  start: "It is marked as running.",
 };
 
 /** @type {Record<string, string>} */

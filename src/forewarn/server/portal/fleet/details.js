@@ -64,7 +64,11 @@ function VmBody({ index, at, choose }) {
   const name = vms.name[at] ?? "";
   const group = vms.group[at] ?? -1;
   const host = vms.host[at] ?? null;
-  return html`<${VmActions} name=${name} isSpot=${vms.spot[at] ?? false} />
+  return html`<${VmActions}
+      name=${name}
+      isSpot=${vms.spot[at] ?? false}
+      isDeallocated=${vms.deallocated[at] ?? false}
+    />
     <dl>
       <dt>Group</dt>
       <dd>
@@ -85,14 +89,14 @@ function VmBody({ index, at, choose }) {
       ${
         vms.deallocated[at] &&
         html`<dt>State</dt>
-          <dd>deallocated: start it with <code>forewarn vm start ${name}</code></dd>`
+          <dd>deallocated: it can be started or deleted</dd>`
       }
       <dt>Last request</dt>
       <dd>
         <${LastRequest} at=${vms.asked[at]} never="none since the service began" />
         ${
-          index.silence[at] === "silent" &&
-          html` <span class="badge warn">silent group</span>`
+          index.silence[at] === "disabled" &&
+          html` <span class="badge warn">disabled group</span>`
         }
       </dd>
     </dl>
@@ -103,7 +107,7 @@ function VmBody({ index, at, choose }) {
 function GroupBody({ index, at }) {
   const group = index.map.groups[at];
   if (!group) return null;
-  const { name, kind, listening, is_silent: isSilent } = group;
+  const { name, kind, enabled, is_disabled: isDisabled } = group;
   const vms = index.ofGroup[at] ?? [];
   const hosts = new Set(vms.map((vm) => index.map.vms.host[vm] ?? null));
   hosts.delete(null);
@@ -113,12 +117,12 @@ function GroupBody({ index, at }) {
       <dd>${kind}</dd>
       <dt>VMs</dt>
       <dd>${count(vms.length, "VM")} on ${count(hosts.size, "host")}</dd>
-      <dt>Listening</dt>
+      <dt>Enabled</dt>
       <dd>
-        ${listening}
+        ${enabled}
         ${
-          isSilent &&
-          html` <span class="badge warn">silent</span>
+          isDisabled &&
+          html` <span class="badge warn">disabled</span>
           <p class="soft">It has not asked for events in 24 h.</p>`
         }
       </dd>

@@ -25,7 +25,7 @@ import { search, SearchBar } from "./search.js";
 /** @typedef {import("./details.js").Chosen} Chosen */
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 
-const REFRESH = 60_000; // ms; last requests and silent groups are not in the journal
+const REFRESH = 60_000; // ms; last requests and disabled groups are not in the journal
 
 export function FleetPage() {
   const { live } = useApp();

@@ -3,8 +3,8 @@
 /** @typedef {import("../types").FleetMap} FleetMap */
 
 /**
- * Whether a VM does not poll: its whole group is silent, or only this VM is unheard.
- * @typedef {"silent" | "unheard" | null} Silence
+ * Whether a VM does not poll: its whole group is disabled, or only this VM is unheard.
+ * @typedef {"disabled" | "unheard" | null} Silence
  */
 
 /**
@@ -86,9 +86,9 @@ function domains({ groups, vms }) {
  */
 function silenceOf({ now, groups, vms }) {
   const limit = Date.parse(now) - SILENT_AFTER;
-  const isSilent = groups.map((group) => group.is_silent);
+  const isDisabled = groups.map((group) => group.is_disabled);
   return vms.asked.map((asked, vm) => {
-    if (isSilent[vms.group[vm] ?? -1]) return "silent";
+    if (isDisabled[vms.group[vm] ?? -1]) return "disabled";
     return asked !== null && Date.parse(asked) > limit ? null : "unheard";
   });
 }
@@ -125,7 +125,7 @@ export function vmLabel({ map, silence }, vm) {
   ];
   if (vms.spot[vm]) parts.push("spot");
   if (vms.deallocated[vm]) parts.push("deallocated");
-  if (silence[vm] === "silent") parts.push("silent");
+  if (silence[vm] === "disabled") parts.push("disabled");
   if (silence[vm] === "unheard") parts.push("has not asked itself");
   return parts.join(", ");
 }

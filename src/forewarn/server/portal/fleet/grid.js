@@ -249,7 +249,7 @@ function GroupHeading({ index, row, look }) {
     <span class="name" title=${row.name}>${row.name}</span>
     <span class="about">
       ${countOf(row)} · ${group?.kind}
-      ${group?.is_silent && html` <span class="badge warn">silent</span>`}
+      ${group?.is_disabled && html` <span class="badge warn">disabled</span>`}
     </span>
   </button>`;
 }

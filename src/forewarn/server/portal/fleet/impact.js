@@ -30,7 +30,7 @@ import { html, useMemo } from "../view.js";
  */
 export function impactOf(index, host) {
   const { map, ofHost } = index;
-  const held = ofHost[host] ?? [];
+  const held = (ofHost[host] ?? []).filter((vm) => !map.vms.deallocated[vm]);
   /** @type {Map<number, number[]>} */
   const byGroup = new Map();
   for (const vm of held) {
@@ -81,7 +81,7 @@ function shareOf({ map, ofGroup }, group, vms) {
  * @param {Impact} impact
  */
 export function headline({ host, vms, shares }) {
-  if (!vms) return `Maintenance of ${host} would touch nothing: no VM is there.`;
+  if (!vms) return `Maintenance of ${host} would touch nothing: no VM runs there.`;
   const groups = count(shares.length, "group");
   return `Maintenance of ${host} would touch ${count(vms, "VM")} of ${groups} at once.`;
 }
@@ -155,7 +155,7 @@ export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
 /** @param {{index: import("./fleet_index.js").FleetIndex}} props */
 function Hint({ index }) {
   const hosts = useMemo(() => hostsSpanningDomains(index), [index]);
-  const silent = index.map.groups.filter((group) => group.is_silent);
+  const disabled = index.map.groups.filter((group) => group.is_disabled);
   return html`<p class="soft">
       Point at a host to see what its maintenance would touch; choose it to keep that.
     </p>
@@ -167,11 +167,11 @@ function Hint({ index }) {
     </p>`
     }
     ${
-      silent.length > 0 &&
+      disabled.length > 0 &&
       html`<p>
-      Silent, not having asked for events in 24 h:
+      Disabled, because they have not polled for 24 hours:
       ${" "}${few(
-        silent.map(({ name }) => name),
+        disabled.map(({ name }) => name),
         5,
       )}.
     </p>`

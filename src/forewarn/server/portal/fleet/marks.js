@@ -5,13 +5,13 @@ import { html } from "../view.js";
 
 /** @typedef {import("../types").Item} Item */
 
-/** @typedef {"stuck" | "started" | "gate" | "scheduled"} Mark */
+/** @typedef {"stuck" | "started" | "blocked" | "scheduled"} Mark */
 
 /** The letter in a square, in addition to its color; most urgent first. */
 export const LETTERS = /** @type {const} */ ({
   stuck: "!",
   started: "▸",
-  gate: "G",
+  blocked: "B",
   scheduled: "S",
 });
 
@@ -107,7 +107,7 @@ export function marksKey({ vms }, names, { ofVm }) {
 const LEGEND = [
   { mark: "", label: "VM" },
   { mark: "spot", label: "spot VM" },
-  { mark: "silent", label: "silent: the group has not asked in 24 h" },
+  { mark: "disabled", label: "disabled: the group has not polled for 24 hours" },
   { mark: "unheard", label: "unheard: this VM has not asked itself" },
 ];
 

@@ -9,7 +9,7 @@ import { html } from "../view.js";
 
 /** @type {Record<string, Term>} words that match a property, or a name */
 const KINDS = {
-  silent: ({ silence }, vm) => silence[vm] === "silent",
+  disabled: ({ silence }, vm) => silence[vm] === "disabled",
   unheard: ({ silence }, vm) => silence[vm] === "unheard",
   spot: ({ map }, vm) => map.vms.spot[vm] ?? false,
 };
@@ -104,7 +104,7 @@ export function SearchBar({ index, query, setQuery, matches, isByHost, setByHost
         type="search"
         autocomplete="off"
         spellcheck=${false}
-        placeholder="names, silent, unheard, spot, ud:2, host:…, group:…"
+        placeholder="names, disabled, unheard, spot, ud:2, host:…, group:…"
         value=${query}
         onInput=${onInput}
       />
@@ -133,10 +133,10 @@ function Option({ label, isOn, choose }) {
 function summaryOf({ map }, matches) {
   const all = count(map.vms.name.length, "VM");
   if (matches) return `${matches.count.toLocaleString("en")} of ${all}`;
-  const silent = map.groups.filter((group) => group.is_silent).length;
+  const disabled = map.groups.filter((group) => group.is_disabled).length;
   const groups = count(map.groups.length, "group");
   const hosts = count(map.hosts.length, "host");
   const parts = [all, groups, hosts];
-  if (silent) parts.push(count(silent, "silent group"));
+  if (disabled) parts.push(count(disabled, "disabled group"));
   return parts.join(", ");
 }

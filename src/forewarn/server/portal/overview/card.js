@@ -12,15 +12,6 @@ import { shownWaits } from "./sections.js";
 
 /** @typedef {import("../types").Item} Item */
 
-/** Labels of what an item can wait for. */
-const WAIT_KINDS = {
-  approval: "Approval",
-  time: "Time",
-  gate: "Gate",
-  lead: "Before it begins",
-  work: "Work",
-};
-
 /** @param {{item: Item}} props */
 export function Card({ item }) {
   // A card is redrawn only if its own item has changed.
@@ -114,11 +105,14 @@ function Waits({ item }) {
 }
 
 /** @param {{wait: import("../types").Wait}} props */
-function WaitRow({ wait: { kind, what, opens_at, opened_by } }) {
+export function WaitRow({ wait: { kind, text, until, unblocked_by } }) {
+  const commands = unblocked_by.filter(({ command }) => command);
   return html`<li class=${kind}>
-    <strong>${WAIT_KINDS[kind]}:</strong> <${Sentence} text=${what} />${
-      opens_at && html`, until <${Time} at=${opens_at} />`
-    }.
-    ${opened_by && html`${" "}Opened by <${Sentence} text=${opened_by} />.`}
+    <${Sentence} text=${text} />
+    ${until && html`${" "}Until <${Time} at=${until} />.`}
+    ${commands.map(
+      ({ text, command }) =>
+        html`<br key=${command} /><code>${command}</code> ${text}`,
+    )}
   </li>`;
 }

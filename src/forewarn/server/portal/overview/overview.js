@@ -202,11 +202,11 @@ function Empty({ fleet }) {
 
 /** @param {{fleet: import("../types").FleetMap}} props */
 function Calm({ fleet }) {
-  const silent = fleet.groups.filter((group) => group.is_silent).length;
-  const have = silent === 1 ? "is silent: it has" : "are silent: they have";
-  const summary = silent
-    ? `${count(silent, "group")} ${have} not asked for events in 24 h`
-    : "none of them is silent";
+  const disabled = fleet.groups.filter((group) => group.is_disabled).length;
+  const have = disabled === 1 ? "is disabled: it has" : "are disabled: they have";
+  const summary = disabled
+    ? `${count(disabled, "group")} ${have} not polled for 24 hours`
+    : "all of them are enabled";
   return html`<div class="empty calm">
     <h2>Nothing is announced.</h2>
     <p>

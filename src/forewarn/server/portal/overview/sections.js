@@ -7,16 +7,16 @@ import { standingOf } from "../components.js";
 /** @typedef {import("../types").Sight} Sight */
 /** @typedef {import("../types").Wait} Wait */
 
-/** @typedef {"stuck" | "started" | "gate" | "scheduled"} Urgency */
+/** @typedef {"stuck" | "started" | "blocked" | "scheduled"} Urgency */
 
 /** The most urgent first. @type {Urgency[]} */
-export const URGENCIES = ["stuck", "started", "gate", "scheduled"];
+export const URGENCIES = ["stuck", "started", "blocked", "scheduled"];
 
 /** Sort key of each section: what has lasted longest, or comes soonest, is first. */
 const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
   stuck: ({ maintenance }) => maintenance.stuck_since ?? "",
   started: ({ maintenance }) => maintenance.started_at ?? "",
-  gate: ({ maintenance }) => maintenance.not_before,
+  blocked: ({ maintenance }) => maintenance.not_before,
   scheduled: ({ maintenance }) => maintenance.not_before,
 });
 
@@ -27,7 +27,7 @@ const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
  */
 export function sectionsOf(items) {
   /** @type {Record<Urgency, Item[]>} */
-  const sections = { stuck: [], started: [], gate: [], scheduled: [] };
+  const sections = { stuck: [], started: [], blocked: [], scheduled: [] };
   for (const item of items) {
     if (item.maintenance.ended_at) continue;
     sections[/** @type {Urgency} */ (standingOf(item))].push(item);
@@ -122,7 +122,7 @@ export function isWithdrawn({ ended_at }, event) {
 export function shownWaits({ maintenance, due, waits }) {
   const { started_at, ended_at } = maintenance;
   const relevant = waits.filter(({ kind }) =>
-    started_at || ended_at ? kind !== "approval" : kind === "gate",
+    started_at || ended_at ? kind !== "approval" : kind === "blocker",
   );
   const shown = relevant.slice(0, due || started_at ? 3 : 1);
   return { shown, more: relevant.length - shown.length };
@@ -133,11 +133,11 @@ export function shownWaits({ maintenance, due, waits }) {
  * @param {Record<Urgency, Item[]>} sections
  */
 export function summaryOf(sections) {
-  const { stuck, started, gate, scheduled } = sections;
-  const total = stuck.length + started.length + gate.length + scheduled.length;
+  const { stuck, started, blocked, scheduled } = sections;
+  const total = stuck.length + started.length + blocked.length + scheduled.length;
   if (!total) return "Nothing is announced.";
   return (
     `${stuck.length} stuck, ${started.length} started,` +
-    ` ${gate.length} at a gate, ${scheduled.length} scheduled.`
+    ` ${blocked.length} blocked, ${scheduled.length} scheduled.`
   );
 }

@@ -189,5 +189,5 @@ export function idsIn(entry) {
  * @param {Entry} entry
  */
 export function changesFleet(entry) {
-  return entry.fact === "FleetChanged" || entry.fact === "ListeningBegan";
+  return entry.fact === "FleetChanged" || entry.fact === "Enabled";
 }

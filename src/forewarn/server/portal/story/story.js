@@ -3,6 +3,7 @@
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Standing, Time, titleOf } from "../components.js";
+import { WaitRow } from "../overview/card.js";
 import { EventList } from "../overview/event_list.js";
 import { durationPhrase, originOf } from "../overview/phrases.js";
 import { openStory } from "../route.js";
@@ -51,7 +52,13 @@ function Content({ data: { item, explanation, story } }) {
     ${item && html`<${Standing} item=${item} /> <${MaintenanceActions} item=${item} />`}
     <section aria-labelledby="story-why">
       <h3 id="story-why">How it stands</h3>
-      <${Sentences} sentences=${explanation.sentences} />
+      <p>${explanation.summary}</p>
+      <ul class="waits">
+        ${explanation.waits.map(
+          (wait, index) => html`<${WaitRow} key=${index} wait=${wait} />`,
+        )}
+      </ul>
+      ${explanation.hint && html`<p><${Sentence} text=${explanation.hint} /></p>`}
     </section>
     <section aria-labelledby="story-what">
       <h3 id="story-what">What happened</h3>

@@ -8,7 +8,7 @@ import { local, span, utc } from "../times.js";
 /** @typedef {import("./lanes.js").By} By */
 
 /** Standings that only the color of a bar shows; they start its label. */
-const LABELED = new Set(["stuck", "gate", "canceled", "failed"]);
+const LABELED = new Set(["stuck", "blocked", "canceled", "failed"]);
 const BY = { approved: "approved by", seen: "seen by" };
 const NO_LANE = { host: "No host", group: "No group" };
 
