@@ -171,8 +171,9 @@ def test_a_deallocated_vm_is_started(user: PortalUser, shared: RunningService) -
     preempt = shared.facts("Announced")[-1]["maintenance"]
     shared.request("POST", f"/v1/maintenances/{preempt}/complete")
     shared.advance(5)
-    options = {"name": "evicted", "isSpot": True, "isDeallocated": True}
-    page = mounted(user, shared, "VmActions", **options)
+    page = mounted(
+        user, shared, "VmActions", name="evicted", isSpot=True, isDeallocated=True
+    )
     assert buttons(page) == ["Start", "Delete"]
     press(page, "Start: evicted", "Mark it as running")
     expect_message(page, "It is marked as running.")
