@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TypeAlias
 
 from forewarn.cli.values import read_boolean, read_url
@@ -169,10 +170,18 @@ def _parser(
     return subcommands.add_parser(
         name,
         help=summary,
-        description=description,
+        description=_filled(description),
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+    )
+
+
+def _filled(text: str) -> str:
+    """Wrap paragraphs to 80 columns, except those with columns of their own."""
+    return "\n\n".join(
+        part if "  " in part else fill(part, 80, break_on_hyphens=False)
+        for part in text.split("\n\n")
     )
 
 
@@ -180,7 +189,8 @@ def _add(
     parser: "argparse.ArgumentParser | argparse._ArgumentGroup", option: Option
 ) -> None:
     default = option.shown_default or option.default
-    suffix = "" if default is None else f"; default: {default}"
+    shown = f"{default:g}" if isinstance(default, float) else default
+    suffix = "" if default is None else f"; default: {shown}"
     text = f"{option.help} [${option.variable}{suffix}]".replace("%", "%%")
     flags = [option.flag] if option.short is None else [option.short, option.flag]
     unset = argparse.SUPPRESS  # or a subcommand would reset the parent's value

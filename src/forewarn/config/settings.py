@@ -297,13 +297,13 @@ class Config:
     connections_per_vm: int = _setting(
         "metadata.connections_per_vm",
         _read_connections,
-        "maximum connections from each VM; others get status 503",
+        "maximum number of connections from each VM; others get status 503",
         default=256,
     )
     connections: int | None = _setting(  # None to derive it from the limit on files
         "metadata.connections",
         _read_connections,
-        "maximum connections in total; others are closed immediately",
+        "maximum number of connections in total; others are closed immediately",
         shown_default="derived from the limit on open files",
     )
     log_format: str = _setting(
@@ -329,7 +329,7 @@ class Config:
     driver_parallel: int = _setting(
         "driver.parallel",
         whole_number(1, 1000, unit="calls", is_text=True),
-        "maximum maintenance operations that the driver works on in parallel",
+        "maximum number of maintenance operations that the driver works on in parallel",
         default=4,
     )
     driver_retries: int = _setting(
@@ -398,8 +398,8 @@ class Config:
     user_operations_limit: int = _setting(  # 0 means no limit
         "user_operations.limit",
         whole_number(0, 1_000_000, unit="user operations", is_text=True),
-        "maximum scheduled user operations that a group's tokens may request; 0 means"
-        " no limit",
+        "maximum number of scheduled user operations that a group's tokens may request;"
+        " 0 means no limit",
         default=500,
     )
     user_operations_max_duration: int = _setting(  # seconds
@@ -411,7 +411,7 @@ class Config:
     user_operations_max_notice: int = _setting(  # seconds
         "user_operations.max_notice",
         whole_number(900, 315_360_000, unit="seconds", is_text=True),
-        "maximum seconds ahead that a group's token may schedule an operation",
+        "how far ahead a group's token may schedule an operation, in seconds",
         default=604_800,
     )
     host_failure_type: EventType = _setting(

@@ -55,57 +55,57 @@ class FaultKind(StrEnum):
     TOO_MANY = (
         "429",
         "answered 429, too many requests",
-        "this status with Retry-After; approvals are not carried out",
+        "return this status with Retry-After; approvals are ignored",
         FaultTrait.RETRY_AFTER,
     )
     GONE = (
         "410",
         "answered 410, gone",
-        "this status without Retry-After; approvals are not carried out",
+        "return this status without Retry-After; approvals are ignored",
     )
     ERROR = (
         "500",
         "answered 500, an error",
-        "this status without Retry-After; approvals are not carried out",
+        "return this status without Retry-After; approvals are ignored",
     )
     UNAVAILABLE = (
         "503",
         "answered 503, unavailable",
-        "this status with Retry-After; approvals are not carried out",
+        "return this status with Retry-After; approvals are ignored",
         FaultTrait.RETRY_AFTER,
     )
     RESET = (
         "reset",
         "the connection is reset",
-        "reset the connection; approvals are carried out before",
+        "reset the connection; approvals still take effect",
     )
     TRUNCATED = (
         "truncated",
         "the answer ends in its middle",
-        "cut responses short; approvals are carried out before",
+        "cut responses short; approvals still take effect",
     )
     EMPTY = (
         "empty",
         "the answer is empty",
-        "200 with an empty body; only for reads",
+        "return 200 with an empty body; reads only",
         FaultTrait.READS,
     )
     ERROR_BODY = (
         "error-body",
         "answered 200 with a JSON error and no document",
-        "200 with a JSON error instead of a document; only for reads",
+        "return 200 with a JSON error instead of a document; reads only",
         FaultTrait.READS,
     )
     STALE = (
         "stale",
         "the document is an old one",
-        "freeze the document as it is now; only for reads",
+        "keep returning the current document; reads only",
         FaultTrait.READS,
     )
     REFUSED = (
         "refused",
         "nobody listens",
-        "refuse connections; the only option is --for",
+        "refuse connections; --for is the only option",
         FaultTrait.SERVICE,
     )
 

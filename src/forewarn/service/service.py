@@ -398,7 +398,7 @@ class Service:
         return replace(health, warnings=[*health.warnings, warning])
 
     def ended_threads(self) -> Sequence[str]:
-        """Return the names of threads that have ended although the service is running."""
+        """Return threads that have ended although the service is running."""
         return [thread.name for thread in self._threads() if not thread.is_alive]
 
     def _threads(self) -> Sequence[ThreadHealth]:

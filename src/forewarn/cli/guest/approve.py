@@ -11,10 +11,10 @@ from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Approve events, so that they start early, when this VM is prepared. Run it in a
-VM. Either all of the given events are approved or none. An event that lists
-several VMs starts for all of them. Operators use `forewarn events approve`
-instead."""
+Approve events of this VM, so that they start early. Run this command in a VM
+when the VM is prepared. Either all of the given events are approved or none. An
+event that lists several VMs starts for all of them. Operators use `forewarn
+events approve` instead."""
 
 _ALL = Option(
     flag="--all",

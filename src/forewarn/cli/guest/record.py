@@ -54,8 +54,8 @@ from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
 Record each document that differs from the one before, and each failed request,
-until Ctrl-C. Run it in a VM, on Azure or elsewhere. Recording never approves
-events. `forewarn replay` serves the recording.
+until Ctrl-C. Run this command in a VM, on Azure or elsewhere. Recording never
+approves events. `forewarn replay` serves the recording.
 
 With --scrub, names, ids and times are replaced, so that you can share the
 recording. To scrub an existing recording, add --recording."""

@@ -25,8 +25,8 @@ from forewarn.formats import clean, join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
-Show the events of this VM and their changes until Ctrl-C. Run it in a VM. If the
-service supports long polling, changes appear immediately, otherwise within
+Show the events of this VM and their changes until Ctrl-C. Run this command in a
+VM. If the service supports long polling, changes appear immediately, otherwise within
 --poll seconds. With --json, each change is one line of JSON: its events are in
 the format of the service, and `seconds_left` is the time until each event
 starts if it is not approved."""

@@ -38,14 +38,14 @@ TIMES = (
         flag="--notice",
         metavar="DURATION",
         read=read_duration,
-        help="notice that the VMs get, such as 20m",
+        help="notice to give, such as 20m",
         shown_default="the minimum of the event type",
     ),
     Option(
         flag="--not-before",
         metavar="TIME",
         read=read_time,
-        help="latest time at which it starts, such as 2026-01-31T12:15:00Z",
+        help="latest start time, such as 2026-01-31T12:15:00Z",
     ),
 )
 

@@ -51,29 +51,29 @@ _VERBS: Mapping[str, _Verb] = {
     "show": _Verb(
         summary="show the details and history of an operation",
         description="Show a maintenance operation: its events, which VMs have seen"
-        " them, who has\napproved them, and what has happened since the announcement.",
+        " them, who has approved them, and what has happened since the announcement.",
     ),
     "explain": _Verb(
         summary="explain what an operation is waiting for",
         description="Explain what a maintenance operation is waiting for: since when,"
-        " until when, and\nhow to unblock it.",
+        " until when, and how to unblock it.",
     ),
     "approve": _Verb(
         summary="approve events, so that the operation starts early",
         description="Approve an event on behalf of its VMs or, with the id of a"
-        " maintenance operation,\nall of its events. The operation starts when all of"
-        " its events are approved,\nunless it is blocked.",
+        " maintenance operation, all of its events. The operation starts when all of"
+        " its events are approved, unless it is blocked.",
     ),
     "cancel": _Verb(
         summary="cancel an operation before it starts",
         description="Cancel a maintenance operation. An operation that has started can"
-        " only be\ncompleted or closed.",
+        " only be completed or closed.",
         options=(REASON,),
     ),
     "complete": _Verb(
         summary="mark a started operation as done",
         description="Mark a started maintenance operation as done, even before its"
-        " duration is over.\nIts events disappear when they have been shown for the"
+        " duration is over. Its events disappear when they have been shown for the"
         " minimum time.",
     ),
     "retry": _Verb(

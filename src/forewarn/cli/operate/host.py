@@ -45,8 +45,8 @@ _COMMANDS: Mapping[str, _Command] = {
     "maintain": _Command(
         summary="announce planned maintenance of a host",
         description="Announce planned maintenance of a host, which affects all of its"
-        " VMs at once. Each\ngroup on the host gets notice and can approve. The"
-        " maintenance starts early if all\ngroups approve.",
+        " VMs at once. Each group on the host gets notice and can approve. The"
+        " maintenance starts early if all groups approve.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
             announce.TIMES,
@@ -61,24 +61,24 @@ _COMMANDS: Mapping[str, _Command] = {
     "degraded": _Command(
         summary="report that a host is predicted to fail",
         description="Report that a host is predicted to fail. Its VMs are redeployed"
-        " within seven days.\nEach group leaves independently, as soon as it approves"
-        " or redeploys its VMs. If\nyou report the host again, VMs that have arrived"
-        " since get an event, and an earlier\ntime replaces the existing events.",
+        " within seven days. Each group leaves independently, as soon as it approves"
+        " or redeploys its VMs. If you report the host again, VMs that have arrived"
+        " since get an event, and an earlier time replaces the existing events.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),
     "failed": _Command(
         summary="report that a host has failed",
         description="Report that a host has failed. Operations scheduled for it are"
-        " canceled, and its\nVMs are notified. The failure ends with `forewarn host"
-        " recovered`, or after\n--duration.",
+        " canceled, and its VMs are notified. The failure ends with `forewarn host"
+        " recovered`, or after --duration.",
         example="forewarn host failed host-a --reason 'power supply'",
         options=(announce.DURATION, announce.DESCRIPTION, announce.REASON),
     ),
     "recovered": _Command(
         summary="report that a host has recovered",
         description="Report that a host is no longer degraded or failed. Planned"
-        " maintenance of the\nhost stays scheduled.",
+        " maintenance of the host stays scheduled.",
         example="forewarn host recovered host-a",
         options=(announce.REASON,),
     ),

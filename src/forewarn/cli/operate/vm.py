@@ -37,24 +37,24 @@ _OPERATIONS: Mapping[str, _Operation] = {
     "restart": _Operation(
         summary="restart a VM at its user's request",
         description="Restart a VM at its user's request. Its group gets 15 minutes'"
-        " notice and can\napprove early. The VM restarts immediately if the group is"
-        " disabled or\nauto-approves restarts.",
+        " notice and can approve early. The VM restarts immediately if the group is"
+        " disabled or auto-approves restarts.",
         done="restarted",
         plural="restarts",
     ),
     "redeploy": _Operation(
         summary="move a VM to another host at its user's request",
         description="Move a VM to another host at its user's request. Its group gets"
-        " 10 minutes'\nnotice and can approve early. The VM moves immediately if the"
-        " group is disabled or\nauto-approves redeployments.",
+        " 10 minutes' notice and can approve early. The VM moves immediately if the"
+        " group is disabled or auto-approves redeployments.",
         done="redeployed",
         plural="redeployments",
     ),
     "reimage": _Operation(
         summary="reimage a VM, which also reboots it",
         description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
-        " notice and can\napprove early. The VM is reimaged immediately if the group"
-        " is disabled, unless the\nsource is platform.",
+        " notice and can approve early. The VM is reimaged immediately if the group"
+        " is disabled, unless the source is platform.",
         done="reimaged",
         plural="reimaging",
         options=(announce.source_option("user"),),
@@ -62,8 +62,8 @@ _OPERATIONS: Mapping[str, _Operation] = {
     "evict": _Operation(
         summary="evict a spot VM",
         description="Evict a spot VM. Its group gets 30 seconds' notice. The VM then"
-        ' leaves the fleet.\nWith eviction_policy = "deallocate" it stays and is'
-        " deallocated until you run\n`forewarn vm start`.",
+        ' leaves the fleet. With eviction_policy = "deallocate" it stays and is'
+        " deallocated until you run `forewarn vm start`.",
         done="evicted",
         plural="evictions",
         example="batch_0",
@@ -71,7 +71,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
     "delete": _Operation(
         summary="delete a VM and remove it from the fleet",
         description="Delete a VM and remove it from the fleet. VMs in a scale set with"
-        " terminate notice\nget that notice first. Spot VMs and all other VMs are"
+        " terminate notice get that notice first. Spot VMs and all other VMs are"
         " deleted immediately.",
         done="deleted",
         plural="deletions",

@@ -91,7 +91,8 @@ _OPTIONS = (
         metavar="DURATION",
         read=read_duration,
         default=300,
-        help="maximum duration in seconds, or such as 5m; at most 90 s with --lint",
+        help="time limit; at most 90s with --lint",
+        shown_default="5m",
     ),
     Option(
         flag="--quiet",

@@ -59,14 +59,15 @@ _OPTIONS = (
         metavar="N",
         read=_read_speed,
         default=1.0,
-        help="seconds of the recording to play per second",
+        help="playback speed; with 60, a minute takes a second",
     ),
     Option(
         flag="--shown",
         metavar="DURATION",
         read=read_real_duration,
         default=1.0,
-        help="minimum real time for which each document is shown",
+        shown_default="1s",
+        help="minimum time to show each document, in real time",
     ),
     Option(
         flag="--metadata",

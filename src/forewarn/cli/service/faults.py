@@ -52,14 +52,14 @@ _OPTIONS = (
         flag="--count",
         metavar="N",
         read=read_number,
-        help="number of requests that fail",
+        help="number of requests to affect",
         shown_default="no limit",
     ),
     Option(
         flag="--probability",
         metavar="P",
         read=read_fraction,
-        help="probability that a request fails, such as 0.25",
+        help="probability that a request is affected, such as 0.25",
         shown_default="1",
     ),
     Option(

@@ -51,7 +51,7 @@ def register(subcommands: Subcommands) -> None:
         _list_targets,
         summary="list notification targets and their progress",
         description="List each notification target with its position in the journal,"
-        " its backlog and\nits last error.",
+        " its backlog and its last error.",
         example="forewarn notify list",
     )
     parser = add_command(

@@ -76,8 +76,8 @@ def register(subcommands: Subcommands) -> None:
         "list",
         _list_tokens,
         summary="list API tokens",
-        description="List the tokens that are not revoked, with their role, expiry and last"
-        " use.",
+        description="List tokens with their role, expiry and last use. Revoked tokens"
+        " are not listed.",
         example="forewarn token list",
     )
     revoke_parser = add_command(
