@@ -125,7 +125,7 @@ def test_a_plugin_without_open_and_close_is_accepted() -> None:
 def test_a_plugin_that_cannot_be_opened_is_refused_in_one_line() -> None:
     with pytest.raises(CannotStart) as refused:
         open_plugin(SIRENS.make("closed", {}), "the siren")
-    expected = "the siren cannot be opened: ConnectionError: no answer"
+    expected = "cannot open the siren: ConnectionError: no answer"
     assert str(refused.value) == expected
 
 
@@ -133,5 +133,5 @@ def test_a_plugin_that_cannot_be_closed_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     close_plugin(SIRENS.make("closed", {}), "the siren")
-    assert "the siren cannot be closed" in caplog.text
+    assert "cannot close the siren" in caplog.text
     assert "ConnectionError: cannot close" in caplog.text

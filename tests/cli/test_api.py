@@ -49,7 +49,7 @@ def test_response_that_is_not_forewarns_is_recognized(
     service: Service, run: Cli
 ) -> None:
     service.reply_with("GET", "/v1/clock", text_reply("<h1>It works!</h1>"))
-    assert "does not answer as forewarn does" in run("clock show", code=1)
+    assert "is not a forewarn control API" in run("clock show", code=1)
 
 
 def test_response_of_another_shape_is_an_error_message(

@@ -10,7 +10,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("Yes", "[]\n"), ("off", "nothing is announced or under way\n")],
+    [("Yes", "[]\n"), ("off", "no scheduled or started maintenance operations\n")],
 )
 def test_switch_can_be_set_in_the_environment(
     service: Service, monkeypatch: Patch, run: Cli, value: str, shown: str

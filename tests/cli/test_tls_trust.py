@@ -97,7 +97,7 @@ def test_http_with_tls_is_reported(authority: CertificateAuthority, run: Cli) ->
 
 def test_unreadable_authority_is_wrong_usage(run: Cli) -> None:
     message = run("clock show --url https://127.0.0.1:1 --ca gone.pem", code=2)
-    assert "--ca: gone.pem cannot be read" in message
+    assert "--ca: cannot read gone.pem" in message
 
 
 def test_file_without_a_certificate_is_wrong_usage(tmp_path: Path, run: Cli) -> None:

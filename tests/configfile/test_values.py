@@ -196,7 +196,7 @@ def test_a_list_reports_every_item_that_is_wrong() -> None:
         read(["a", 1, "a"])
     assert refused.value.problems == [
         ((1,), "expected text, not 1"),
-        ((2,), '"a" stands here twice'),
+        ((2,), '"a" appears twice'),
     ]
     assert str(refused.value) == "expected text, not 1"
 

@@ -145,7 +145,7 @@ def test_no_waiting_events_are_reported_as_such(capsys: Capture) -> None:
     with a_service(respond(EMPTY)) as service:
         assert main.main(["approve", "--all", "--endpoint", service.url]) == 0
         assert len(service.requests) == 1
-    assert capsys.readouterr().out == "nothing waits for approval\n"
+    assert capsys.readouterr().out == "no events to approve\n"
 
 
 def test_refusal_of_the_service_is_shown(capsys: Capture) -> None:
@@ -171,7 +171,7 @@ def test_all_waiting_events_are_approved_through_its_own_variable(
     monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
     with a_service(respond(EMPTY)) as service:
         assert main.main(["approve", "--endpoint", service.url]) == 0
-    assert capsys.readouterr().out == "nothing waits for approval\n"
+    assert capsys.readouterr().out == "no events to approve\n"
 
 
 def test_closed_connection_is_an_error(capsys: Capture) -> None:

@@ -82,7 +82,7 @@ def test_faults_are_listed_in_80_columns(service: Service, run: Cli) -> None:
 
 def test_no_faults_are_reported_as_such(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/faults", {"items": [], "next": None})
-    assert run("faults list") == "No faults: the service behaves.\n"
+    assert run("faults list") == "No active faults.\n"
 
 
 def test_one_fault_or_all_are_cleared(service: Service, run: Cli) -> None:
