@@ -66,7 +66,7 @@ def test_invalid_word_is_reported_by_argparse() -> None:
 
 @pytest.mark.parametrize("text", ["127.0.0.1:8255", "http://host/?a=b", "http://h/#a"])
 def test_invalid_url_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not an address"):
+    with pytest.raises(ArgumentTypeError, match="is not a URL"):
         read_url(text)
 
 

@@ -69,7 +69,7 @@ def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
 ) -> None:
     done = run(tmp_path, "rehearse", short, option, "/dev/full", "--", *EAGER)
     assert done.code == 1
-    assert "/dev/full cannot be written: No space left on device" in done.err
+    assert "cannot write /dev/full: No space left on device" in done.err
     assert done.out.splitlines()[-1].startswith("PASSED short")
 
 

@@ -97,18 +97,18 @@ Seen at 2026-01-28 12:00:30Z by web-0.
 
 602D9444-D2CD-49C7-8624-8643E7171297: Reboot of web-1, web-0, Scheduled, by
     Platform
-  Not before 2026-01-28 12:15:00Z, in 15m.
+  Not before 2026-01-28 12:15:00Z, in 15 min.
   Rule "reboots" matches: its type is Reboot; it names this VM.
-    prepare (all at once):
+    prepare (in parallel):
       drain: /usr/local/bin/drain --now
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    It is approved when all of prepare has succeeded, when ask says that all are
-      ready.
+    The event is approved after all prepare hooks have succeeded, when the hook
+      ask reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; how long
     it lasts is not known.
-  Rule "others" would match, too, but comes later: it takes every event.
+  Rule "others" also matches, but comes later: it takes every event.
 """
     )
 
@@ -157,7 +157,10 @@ def test_host_name_is_used_and_mentioned_without_a_name(
 def test_an_event_without_a_rule_is_left_alone(explain: Explain) -> None:
     config = '[[rules]]\nname = "r"\ntypes = ["Freeze"]\napprove = "never"\n'
     output = explain(DOCUMENT, *NOON, config=config)
-    assert "No rule matches: nothing is done, and it is not approved." in output
+    assert (
+        "No rule matches: the agent neither runs hooks nor approves the event."
+        in output
+    )
     assert 'Rule "r" does not match: its type is Reboot, not Freeze' in output
 
 
@@ -250,7 +253,7 @@ def test_file_that_is_missing_or_not_json_is_refused(
     with pytest.raises(InvalidInput, match="cannot read .*x: no such file"):
         explain(str(tmp_path / "x"))
     (tmp_path / "x").write_text("<html>")
-    with pytest.raises(InvalidInput, match="x is not one JSON document"):
+    with pytest.raises(InvalidInput, match="x is not a JSON document"):
         explain(str(tmp_path / "x"))
 
 

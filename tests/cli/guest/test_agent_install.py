@@ -33,7 +33,7 @@ def test_unit_is_written_and_next_steps_are_printed(
     assert f"agent --config {file}\n" in written.read_text()
     assert stat.S_IMODE(written.stat().st_mode) == 0o644
     assert capsys.readouterr() == (
-        f"{written} is written; next:\n"
+        f"wrote {written}; next:\n"
         "  systemctl daemon-reload\n"
         "  systemctl enable --now forewarn-agent.service\n",
         "",
@@ -46,7 +46,7 @@ def test_missing_config_file_is_mentioned(
 ) -> None:
     assert install(tmp_path, "--config", str(tmp_path / "agent.toml")) == 0
     err = capsys.readouterr().err
-    assert err.startswith(f"forewarn: there is no {tmp_path}/agent.toml yet")
+    assert err.startswith(f"forewarn: {tmp_path}/agent.toml does not exist yet")
 
 
 def test_config_path_is_made_absolute(

@@ -95,7 +95,7 @@ def test_result_files_may_be_named_in_the_environment(
     [
         (("no-such", "--", "true"), "there is no scenario no-such"),
         (("user-reboot", "--", "no-such"), "no-such cannot be started"),
-        (("user-reboot", "--junit", "x/y", "--", "true"), "x/y cannot be written"),
+        (("user-reboot", "--junit", "x/y", "--", "true"), "cannot write x/y"),
         (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
     ],
 )

@@ -205,7 +205,7 @@ def test_a_fleet_without_vms_is_refused() -> None:
 def test_missing_fleet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(a_scenario(WAIT, top='fleet = "gone.toml"'))
-    with pytest.raises(FaultyFile, match=r"gone\.toml cannot be read"):
+    with pytest.raises(FaultyFile, match=r"cannot read .*gone\.toml"):
         read_scenario(path)
 
 

@@ -115,6 +115,6 @@ def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
-    write(f"{path} {'written' if is_new else 'is up to date'}; next:")
+    write(f"{f'wrote {path}' if is_new else f'{path} is up to date'}; next:")
     for command in _NEXT:
         write(f"  {command}")

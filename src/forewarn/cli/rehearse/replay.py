@@ -168,7 +168,7 @@ class _Display:
         takes = format_duration(round(schedule.ends))
         self._write(
             f"metadata  {playing.base}\n"
-            f"{name}: {documents} in {length}, which takes {takes} at speed"
+            f"{name}: {documents} in {length}, replayed in {takes} at speed"
             f" {schedule.speed:g}",
             {
                 "metadata": [playing.base],
