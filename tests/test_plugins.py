@@ -93,14 +93,14 @@ def test_a_plugin_is_created_with_its_options() -> None:
         ("mistaken", "NoSuchClass"),
         ("leaving", "SystemExit"),
         ("silent", "has no method wail"),
-        ("whistle", "there are bell, horn, Air-Raid"),
+        ("whistle", "expected one of: bell, horn, Air-Raid"),
     ],
 )
 def test_an_unusable_plugin_is_refused_in_one_line(name: str, words: str) -> None:
     with pytest.raises(CannotStart) as refused:
         SIRENS.make(name, {})
     assert words in str(refused.value)
-    assert f"siren {name}" in str(refused.value)
+    assert f"siren {name}" in str(refused.value).replace("'", "")
     assert "\n" not in str(refused.value)
 
 

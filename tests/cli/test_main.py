@@ -127,8 +127,8 @@ def test_clock_that_python_cannot_read_is_an_error_message() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "forewarn: the system clock is set beyond the year 2262, which Python cannot read;"
-        " correct the clock\n",
+        "forewarn: the system clock is set beyond the year 2262, which Python cannot"
+        " read; correct the clock\n",
     )
 
 

@@ -58,10 +58,10 @@ def test_a_wrapped_first_column_does_not_look_like_another_row() -> None:
 
 
 def test_fields_are_aligned_and_wrapped() -> None:
-    text = output.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
+    text = output.fields([("id", "1"), ("gone", None), ("note", "word " * 20)])
     first, second, *rest = text.splitlines()
     assert first == "  id    1"
-    assert second.startswith("  told  word")
+    assert second.startswith("  note  word")
     assert all(line.startswith("        word") for line in rest)
     assert max(map(len, text.splitlines())) <= 80
 

@@ -76,9 +76,9 @@ def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("user-reboot",), "say which program to run"),
-        (("--", "true"), "say which scenario to play"),
-        (("--list", "--schema"), "exclude each other"),
+        (("user-reboot",), "no program to run"),
+        (("--", "true"), "no scenario to play"),
+        (("--list", "--schema"), "cannot be used together"),
         (("--list", "user-reboot"), "plays no scenario"),
         (("user-reboot", "--seed", "x", "--", "true"), "expected a whole number"),
     ],

@@ -250,7 +250,7 @@ def test_a_file_without_events_is_refused(
 def test_file_that_is_missing_or_not_json_is_refused(
     explain: Explain, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidInput, match="cannot read .*x: no such file"):
+    with pytest.raises(InvalidInput, match=r"cannot read .*x: no such file"):
         explain(str(tmp_path / "x"))
     (tmp_path / "x").write_text("<html>")
     with pytest.raises(InvalidInput, match="x is not a JSON document"):

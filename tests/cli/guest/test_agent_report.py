@@ -224,7 +224,7 @@ def test_folder_without_a_record_is_an_error_message(
 
 def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
     (state / "audit.jsonl").mkdir()
-    with pytest.raises(Unavailable, match="cannot read .*: Is a directory"):
+    with pytest.raises(Unavailable, match=r"cannot read .*: Is a directory"):
         report()
 
 

@@ -140,7 +140,7 @@ def test_wrong_step_is_reported_with_a_remedy(step: str, said: str) -> None:
 
 def test_number_too_long_to_print_is_refused() -> None:
     message = only_error(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
-    assert message.endswith("expected at most ten years, not an endless number")
+    assert message.endswith("expected at most ten years, not a very long number")
 
 
 def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
