@@ -72,7 +72,7 @@ class Repeated(ForewarnError):
     """A request with this idempotency key was handled before."""
 
     def __init__(self, answer: str) -> None:
-        """Create the error with the `answer` returned the first time."""
+        """Create the error with the first response."""
         super().__init__("this request was handled before")
         self.answer = answer
 

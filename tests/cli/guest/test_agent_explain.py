@@ -26,7 +26,7 @@ command = ["/usr/local/bin/drain", "--now"]
 [hooks.say]
 command = "logger going down | cat"
 
-[hooks.ask]
+[hooks.quorum]
 python = "our.cluster:ready"
 
 [[rules]]
@@ -42,7 +42,7 @@ prepare = ["drain", "say"]
 recover = ["say"]
 parallel = true
 together = "when-ready"
-ready = "ask"
+ready = "quorum"
 
 [[rules]]
 name = "others"
@@ -105,7 +105,7 @@ Seen at 2026-01-28 12:00:30Z by web-0.
     recover:
       say: logger going down | cat
     The event is approved after all prepare hooks have succeeded, when the hook
-      ask reports that all VMs are ready.
+      quorum reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; how long
     it lasts is not known.
   Rule "others" also matches, but comes later: it takes every event.

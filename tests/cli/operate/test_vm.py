@@ -159,7 +159,7 @@ def test_evicted_vm_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "evict", type="Preempt")
-    service.refuse("GET", "/v1/vms/web-0", 404, "there is no VM web-0")
+    service.refuse("GET", "/v1/vms/web-0", 404, "VM 'web-0' not found")
     service.respond("GET", "/v1/groups/web", a_group("web"))
     shown = lines_of(run("vm evict web-0"))
     assert "web-0 then leaves the fleet" in [line.strip() for line in shown]
@@ -174,7 +174,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "delete", phase="STARTED")
-    service.refuse("GET", "/v1/groups/web", 404, "there is no group web")
+    service.refuse("GET", "/v1/groups/web", 404, "group 'web' not found")
     reason = "only scale sets have terminate notice, so web-0 is deleted immediately"
     assert reason in lines_of(run("vm delete web-0"))
 

@@ -29,7 +29,7 @@ WAITING = {
     "lag_seconds": 75.2,
     "state": "waiting",
     "failures": 3,
-    "last_error": "nothing answers",
+    "last_error": "connection refused",
     "next_attempt": "2026-01-01T12:01:00Z",
 }
 
@@ -61,7 +61,7 @@ def test_targets_are_listed(
     ]
     assert "5, 1 min 15 s" in second
     assert "waiting until 2026-01-01 12:01:00Z" in second
-    assert "3 failures: nothing answers" in second
+    assert "3 failures: connection refused" in second
 
 
 def test_targets_are_listed_as_json(service: Service, run: Cli) -> None:

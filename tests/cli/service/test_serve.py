@@ -66,7 +66,7 @@ def test_stop_that_hangs_is_cut_short(
     left, codes = Event(), []
 
     class HangingService(CrippledService):
-        """A service that is told to stop, and waits for its disk forever."""
+        """A service that receives a stop signal and then waits for its disk forever."""
 
         def ended_threads(self) -> list[str]:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -99,7 +99,7 @@ def test_signal_during_the_start_ends_the_program_in_order(
     missed, codes = [], []
 
     class InterruptedService(CrippledService):
-        """A service that is told to stop before it has started."""
+        """A service that receives a stop signal before it has started."""
 
         def __enter__(self) -> "InterruptedService":
             os.kill(os.getpid(), signal.SIGTERM)
