@@ -1,4 +1,4 @@
-"""Clocks: system time, N times as fast, or moved by hand."""
+"""Clocks: system time, N times as fast, or advanced manually."""
 
 import re
 import time
@@ -54,7 +54,7 @@ class FastClock(SystemClock):
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that stands still until it is advanced."""
 
     name = "manual"
     rate = 1.0

@@ -24,7 +24,7 @@ class PluginKind:
     noun: str
     group: str
     method: str
-    ours: Sequence[str]  # names of built-in kinds, which cannot be replaced
+    ours: Sequence[str]  # names of the built-in plug-ins, which cannot be replaced
 
     def names(self) -> Sequence[str]:
         """Return all names, with the built-in ones first."""

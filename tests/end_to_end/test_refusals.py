@@ -128,7 +128,7 @@ def test_an_unusable_token_file_is_refused(
     (tmp_path / "state" / "token").write_bytes(content)
     ended = serve(tmp_path, FOREWARN_TOKEN=None)
     check_sentence(ended, 1, "state/token", word)
-    assert "should not have happened" not in ended.err
+    assert "internal error" not in ended.err
 
 
 # --- limits of the machine ---------------------------------------------------
@@ -139,7 +139,7 @@ def test_an_unusable_token_file_is_refused(
     [
         ("--nofile=20", "the limit on open files is 20"),
         ("--nofile=63", "at least 64"),
-        ("--as=104857600", "only 100 MiB of memory"),
+        ("--as=104857600", "the memory limit is 100 MiB"),
     ],
 )
 def test_start_with_too_little_is_refused(
