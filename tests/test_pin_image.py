@@ -156,7 +156,7 @@ def test_registry_may_ask_for_an_anonymous_token(
             "lists neither images nor layers",
         ),
         ({"redirect": "http://127.0.0.1:9/elsewhere"}, "returned 307"),
-        ({"token": "x", "challenge": 'Basic realm="r"'}, "wants a password"),
+        ({"token": "x", "challenge": 'Basic realm="r"'}, "requires a password"),
         (
             {"token": "x", "challenge": 'Bearer realm="http://a.example/token"'},
             "is not https",

@@ -40,7 +40,9 @@ Serve = Callable[[], AbstractContextManager[Program]]
 def serve(hosts: LibvirtHosts, tmp_path: Path) -> Iterator[Serve]:
     fleet = copied("Define hosts and VMs", "toml fleet.toml", HOW_TO)
     (tmp_path / "fleet.toml").write_text(fleet)
-    settings = copied("Configure the service and the script", "toml forewarn.toml", HOW_TO)
+    settings = copied(
+        "Configure the service and the script", "toml forewarn.toml", HOW_TO
+    )
     settings = settings.replace("/etc/forewarn", str(SCRIPTS)) + SWIFT
     (tmp_path / "forewarn.toml").write_text(settings)
     (tmp_path / "token").write_text("t")
