@@ -144,10 +144,10 @@ def test_registry_may_ask_for_an_anonymous_token(
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        ({"digest": OTHER}, "the registry names"),
-        ({"digest": None}, "the registry names ''"),
-        ({"manifest": b"changed on the way"}, "the registry names"),
-        ({"manifest": b"{}", "digest": None}, "the registry names"),
+        ({"digest": OTHER}, "the registry reports"),
+        ({"digest": None}, "the registry reports ''"),
+        ({"manifest": b"changed on the way"}, "the registry reports"),
+        ({"manifest": b"{}", "digest": None}, "the registry reports"),
         (
             {
                 "manifest": b"{}",
