@@ -152,7 +152,7 @@ def _processor(pid: int) -> float:
 
 
 def _count_requests(service: ServeProcess) -> float:
-    """Return how many metadata requests the service has answered."""
+    """Return how many metadata requests the service has handled."""
     connection = HTTPConnection(service.control, timeout=10)
     connection.request("GET", "/metrics", headers=service.authorization)
     metrics = connection.getresponse().read().decode()
