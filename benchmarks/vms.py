@@ -208,7 +208,7 @@ class VM:
 
 
 def _is_approved(event: str) -> bool:
-    """Whether VMs approve `event`; they approve seven in ten."""
+    """Whether VMs approve `event`, as they do for seven in ten."""
     return int(event[:4], 16) % 10 < 7
 
 
