@@ -14,7 +14,7 @@ COMMAND = re.compile(r"^\$ \.venv/bin/forewarn (.+)$", re.MULTILINE)
 
 
 def test_two_commands_lead_to_the_first_event(tmp_path: Path) -> None:
-    title = "## From nothing to the first event\n"
+    title = "## Quick start\n"
     section = README.read_text().split(title, 1)[1].split("\n## ", 1)[0]
     typed = re.findall(r"^\$ forewarn (.+)$", section, re.MULTILINE)
     words = [tuple(shlex.split(line, comments=True)) for line in typed]
@@ -24,7 +24,7 @@ def test_two_commands_lead_to_the_first_event(tmp_path: Path) -> None:
 
 
 def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
-    section = README.read_text().split("## Causes\n", 1)[1].split("\n## ", 1)[0]
+    section = README.read_text().split("## Announce maintenance by cause\n", 1)[1].split("\n## ", 1)[0]
     outputs = {}
     with serving(tmp_path, "--clock", "manual") as program:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
