@@ -101,7 +101,7 @@ test("blockers that are not shown are counted", () => {
 });
 
 test("the sections are summarized in a sentence", () => {
-  assert.equal(summaryOf(sectionsOf([])), "Nothing is announced.");
+  assert.equal(summaryOf(sectionsOf([])), "No maintenance is announced.");
   const some = sectionsOf([anItem(), anItem(), anItem({}, { due: true })]);
   assert.equal(summaryOf(some), "0 stuck, 0 started, 1 blocked, 2 scheduled.");
 });

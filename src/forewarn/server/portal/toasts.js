@@ -1,10 +1,10 @@
-// Toasts: short messages about completed or failed actions.
+// Toasts: short messages about actions that succeeded or failed.
 
 import { html, useEffect, useMemo, useState } from "./view.js";
 
 /** @typedef {{id: number, text: string, kind: "done" | "refused"}} Toast */
 
-const DURATION = 8000; // ms; a failure stays until it is dismissed
+const DURATION = 8000; // ms; a failure stays until the user dismisses it
 
 /** Keep the list of toasts. */
 export function useToasts() {
@@ -43,6 +43,6 @@ function Message({ toast, drop }) {
   }, [id]);
   return html`<div class="toast ${kind}">
     <span>${text}</span>
-    <button class="quiet" aria-label="Put away" onClick=${() => drop(id)}>×</button>
+    <button class="quiet" aria-label="Dismiss" onClick=${() => drop(id)}>×</button>
   </div>`;
 }

@@ -3,19 +3,19 @@
 /** @typedef {import("../types").FleetMap} FleetMap */
 
 /**
- * Whether a VM does not poll: its whole group is disabled, or only this VM is unheard.
- * @typedef {"disabled" | "unheard" | null} Silence
+ * Why a VM gets no events: its whole group is disabled, or only this VM does not poll.
+ * @typedef {"disabled" | "not-polling" | null} Silence
  */
 
 /**
- * @typedef {object} FleetIndex VMs, groups and hosts are indexes of the map's columns
+ * @typedef {object} FleetIndex VMs, groups and hosts are indexes into the map's columns
  * @property {FleetMap} map
  * @property {number[][]} ofGroup the VMs of each group
  * @property {number[][]} ofHost the VMs of each host, group by group
  * @property {number[]} unplaced VMs without a host
  * @property {number[]} groupsOfHost number of groups on each host
  * @property {boolean[]} hasDomains whether each group has update domains
- * @property {(number | null)[]} columns the update domains; null (none) comes last
+ * @property {(number | null)[]} columns update domains; null (no update domain) is last
  * @property {Silence[]} silence of each VM
  * @property {string[]} texts searchable text of each VM
  * @property {Map<string, number>} vmByName
@@ -89,7 +89,7 @@ function silenceOf({ now, groups, vms }) {
   const isDisabled = groups.map((group) => group.is_disabled);
   return vms.asked.map((asked, vm) => {
     if (isDisabled[vms.group[vm] ?? -1]) return "disabled";
-    return asked !== null && Date.parse(asked) > limit ? null : "unheard";
+    return asked !== null && Date.parse(asked) > limit ? null : "not-polling";
   });
 }
 
@@ -109,7 +109,7 @@ function positionsByName(names) {
 }
 
 /**
- * Describe everything that the square of a VM shows.
+ * Describe everything that a VM's square shows.
  * @param {FleetIndex} index
  * @param {number} vm
  */
@@ -125,7 +125,7 @@ export function vmLabel({ map, silence }, vm) {
   ];
   if (vms.spot[vm]) parts.push("spot");
   if (vms.deallocated[vm]) parts.push("deallocated");
-  if (silence[vm] === "disabled") parts.push("disabled");
-  if (silence[vm] === "unheard") parts.push("has not asked itself");
+  if (silence[vm] === "disabled") parts.push("Scheduled Events disabled");
+  if (silence[vm] === "not-polling") parts.push("not polling");
   return parts.join(", ");
 }
