@@ -125,14 +125,17 @@ def test_faults_are_shown_while_they_are_active(
     expect(faults).to_have_count(0)
 
 
-def test_tokens_over_their_limits_are_shown(user: PortalUser, service: RunningService) -> None:
+def test_tokens_over_their_limits_are_shown(
+    user: PortalUser, service: RunningService
+) -> None:
     team = client_with_token(service, "team", "group", group="web")
     with ExitStack() as stack:
         open_streams(team, stack)
         assert team.request("GET", "/v1/stream").status == 429
         page = user.open_page(service)
         limits = page.get_by_role("region", name="Exceeded limits")
-        expect(limits).to_contain_text("Over their limits: token team, 1 request refused")
+        text = "Over their limits: token team, 1 request refused"
+        expect(limits).to_contain_text(text)
 
 
 def test_service_problems_are_shown_until_they_are_over(

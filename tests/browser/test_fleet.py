@@ -111,7 +111,7 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
 
 def test_the_grid_can_show_only_groups_that_a_host_affects(page: Page) -> None:
     host(page, "host-b").click()
-    page.get_by_label("Show only what host-b affects").check()
+    page.get_by_label("Only what host-b affects").check()
     assert groups(page) == ["batch", "quiet", "web"]
 
 
@@ -170,7 +170,7 @@ def test_groups_without_update_domains_are_labeled(page: Page) -> None:
 
 def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
     host(page, LONG).click()
-    expect(page.get_by_label(f"Show only what {LONG} affects")).to_be_visible()
+    expect(page.get_by_label(f"Only what {LONG} affects")).to_be_visible()
     reach = page.locator(".fleet-reach").bounding_box()
     assert reach
     assert reach["height"] < 200
@@ -241,7 +241,8 @@ def test_a_large_fleet_is_drawn_only_as_far_as_visible(
     host(page, "h").click()
     drawn = page.get_by_role("row").count()
     assert drawn < 40
-    page.get_by_role("button", name=re.compile("^Show more [(]")).scroll_into_view_if_needed()
+    more = page.get_by_role("button", name=re.compile("^Show more [(]"))
+    more.scroll_into_view_if_needed()
     expect(page.get_by_role("row").nth(drawn)).to_be_attached()
 
 

@@ -27,7 +27,7 @@ const TARGETS = [
 const TIMINGS = [
   { value: "minimum", label: "After the minimum notice" },
   { value: "notice", label: "After a custom notice" },
-  { value: "not_before", label: "Not before a given time" },
+  { value: "not_before", label: "Not before" },
 ];
 const OPTIONAL_REASON = "Optional; recorded in the journal.";
 const SOURCES = [

@@ -25,8 +25,8 @@ export const MAINTENANCE_ACTIONS = {
     label: "Approve",
     verb: "Approve",
     effect: (title) =>
-      `This approves ${title} for the selected groups. ` +
-      "Once all of its groups have approved, it starts unless something blocks it.",
+      `This approves the selected events of ${title}. ` +
+      "Once all events are approved, it starts unless something blocks it.",
     fields: [],
   },
   complete: {

@@ -146,7 +146,7 @@ export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
         type="checkbox"
         checked=${isOnly}
         onChange=${() => setOnly(!isOnly)}
-      />${" "}Show only what ${index.map.hosts[host]} affects
+      />${" "}Only what ${index.map.hosts[host]} affects
     </label>`
     }
   </div>`;
@@ -157,7 +157,7 @@ function Hint({ index }) {
   const hosts = useMemo(() => hostsSpanningDomains(index), [index]);
   const disabled = index.map.groups.filter((group) => group.is_disabled);
   return html`<p class="soft">
-      Point to a host to see what its maintenance would affect. Select it to pin this.
+      Point to a host, or select it, to see what its maintenance would affect.
     </p>
     ${
       hosts.length > 0 &&
