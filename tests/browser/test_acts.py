@@ -16,7 +16,7 @@ SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Start a service where work is done when an operator reports it."""
+    """Start a service whose work ends when an operator reports it as done."""
     folder = tmp_path_factory.mktemp("shared")
     with a_service(folder, driver="operator", fleet=_fleet(folder)) as service:
         yield service
@@ -248,7 +248,7 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 # --- refusals, clicks and keys -----------------------------------------------
 
 
-def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
+def test_an_error_shows_the_service_message_and_keeps_the_dialog_open(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 409")
@@ -264,7 +264,7 @@ def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
     expect(page.get_by_label("Reason")).to_have_value("too late")
 
 
-def test_a_double_submit_takes_effect_once(
+def test_submitting_twice_takes_effect_once(
     user: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))

@@ -8,7 +8,7 @@ from tests.browser.test_acts import expect_message, press
 from tests.server.support.service import RunningService
 
 
-def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
+def test_an_error_is_shown_even_after_the_dialog_was_closed(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 409")

@@ -1,4 +1,4 @@
-"""The Fleet page: where VMs are, and what maintenance of a host would affect."""
+"""The Fleet page: the location of VMs, and the impact of host maintenance."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def opened(profiles: ProfilePool, small: RunningService) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """Return from another page, which clears the selection."""
+    """Go to another page and back, which clears the selection."""
     for name in ("now", "fleet"):
         opened.evaluate("(name) => { location.hash = `#/${name}`; }", name)
         opened.locator("h1", has_text=name.capitalize()).wait_for()
@@ -227,7 +227,7 @@ def test_a_removed_vm_is_no_longer_shown(
 
 
 @pytest.mark.full
-def test_a_large_fleet_is_drawn_only_as_far_as_visible(
+def test_only_the_visible_part_of_a_large_fleet_is_drawn(
     user: PortalUser, serve: Serve
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]

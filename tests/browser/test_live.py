@@ -20,7 +20,7 @@ def link(page: Page) -> Locator:
     return page.locator(".link")
 
 
-def test_an_announcement_from_the_command_line_appears_by_itself(
+def test_an_announcement_from_the_command_line_appears_automatically(
     user: PortalUser, shared: RunningService, tmp_path: Path
 ) -> None:
     page = user.open_page(shared)

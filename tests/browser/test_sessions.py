@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService, send_request
 
-#: Keeps messages on the page that would disappear by themselves after some seconds.
+#: Keeps messages on the page that would otherwise disappear after some seconds.
 _KEEP_MESSAGES = """() => {
   const set = window.setTimeout;
   window.setTimeout = (act, ms, ...rest) => (ms >= 5000 ? 0 : set(act, ms, ...rest));
@@ -38,7 +38,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
     other = open_second_page(page)
     expect(page.get_by_role("button", name="Announce…")).to_be_visible()
     other.get_by_role("button", name="Sign out").click()
-    # The other tab may notice by itself before it is notified.
+    # The other tab may find out before it is notified.
     reason = re.compile("You are signed out|the session (has ended|was signed out)")
     expect(page.get_by_role("alert")).to_have_text(reason)
     sign_in(other, onlooker)

@@ -1,4 +1,4 @@
-"""The story of a maintenance, next to the page or on top of it."""
+"""The details of a maintenance operation, next to the page or on top of it."""
 
 import re
 

@@ -36,7 +36,7 @@ def lane(page: Page, name: str) -> Locator:
 
 
 def bar(page: Page, lane_: str, said: str) -> Locator:
-    """Find a bar by the beginning of its accessible name."""
+    """Find a bar by the start of its accessible name."""
     return lane(page, lane_).get_by_role("button", name=re.compile(f"^{said}"))
 
 

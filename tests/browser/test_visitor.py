@@ -1,4 +1,4 @@
-"""The simulated user, on which other browser tests rely."""
+"""The simulated user that other browser tests rely on."""
 
 import pytest
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn

@@ -23,7 +23,7 @@ const wait = (kind) => ({
   held_by: null,
 });
 
-test("each item is in the section of its standing", () => {
+test("each item is in the section of its status", () => {
   const sections = sectionsOf([
     anItem({ id: "scheduled" }),
     anItem({ id: "blocked" }, { due: true }),
@@ -36,7 +36,7 @@ test("each item is in the section of its standing", () => {
   }
 });
 
-test("what starts soonest, or has lasted longest, is first", () => {
+test("the soonest or longest-lasting item comes first", () => {
   const { scheduled, started } = sectionsOf([
     anItem({ id: "later", not_before: at(40) }),
     anItem({ id: "sooner", not_before: at(20) }),
