@@ -1,8 +1,8 @@
 """Takes screenshots of the portal with a busy service.
 
 Run by `scripts/screenshots`. With the same fonts and the same Chromium, the screenshots
-are always the same: the service has its own clock, and the browser has a fixed time zone
-and language.
+are always the same: the service has its own clock, and the browser has a fixed time
+zone and language.
 """
 
 import argparse
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "portal"
 #: The pages, and their heights in px.
 PAGES: Mapping[str, int] = {"now": 940, "timeline": 720, "fleet": 980}
 
-_FIRST = "timeline"  # loads the past, which other pages show only if already loaded
+_FIRST = "timeline"  # loads the past, which other pages do not load
 _WIDTH = 1280
 _POINTED_AT = "host-1"
 _LARGEST = 250_000  # maximum bytes of a screenshot

@@ -100,7 +100,9 @@ def test_each_count_leads_to_its_section(full_page: Page) -> None:
     expect(heading).to_be_focused()
 
 
-def test_an_announcement_appears_automatically(page: Page, shared: RunningService) -> None:
+def test_an_announcement_appears_automatically(
+    page: Page, shared: RunningService
+) -> None:
     shared.announce(type="Freeze", host="host-b")
     expect(card(page, "Freeze of host-b")).to_be_visible()
 
