@@ -122,7 +122,7 @@ def test_an_ended_session_shows_the_reason(
     wait_until_drawn(page, "now")
 
 
-def test_a_session_from_before_the_upgrade_asks_to_sign_in_again(
+def test_a_session_from_before_an_upgrade_requires_a_new_sign_in(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401 .*/v1/session")

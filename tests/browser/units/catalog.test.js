@@ -86,7 +86,7 @@ test("there is nothing to do for a healthy host that recovers", () => {
   assert.equal(outcome, "Nothing to do: the host is neither degraded nor failed.");
 });
 
-test("groups that leave a degraded host can be told apart", () => {
+test("the titles of groups that leave a degraded host differ", () => {
   const leaving = { type: "Redeploy", host: "host-a", cause: "degraded" };
   const outcome = outcomeOf(
     "degraded",

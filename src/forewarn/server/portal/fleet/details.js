@@ -91,7 +91,7 @@ function VmBody({ index, at, choose }) {
       ${
         vms.deallocated[at] &&
         html`<dt>State</dt>
-          <dd>deallocated (can only be marked as running, or deleted)</dd>`
+          <dd>deallocated (can only be marked as running or deleted)</dd>`
       }
       <dt>Last request</dt>
       <dd>
@@ -121,12 +121,9 @@ function GroupBody({ index, at }) {
       <dd>${count(vms.length, "VM")} on ${count(hosts.size, "host")}</dd>
       <dt>Scheduled Events</dt>
       <dd>
-        ${enabled}
-        ${
-          isDisabled &&
-          html` <span class="badge warn">disabled</span>
-          <p class="soft">None of its VMs has polled for 24 hours.</p>`
-        }
+        ${isDisabled ? html`<span class="badge warn">disabled</span>` : "enabled"}
+        ${" "}(${enabled})
+        ${isDisabled && html`<p class="soft">None of its VMs has polled for 24 hours.</p>`}
       </dd>
       <dt>Last request</dt>
       <dd><${LastRequest} at=${group.last_request} never="none" /></dd>

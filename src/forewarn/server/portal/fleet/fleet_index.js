@@ -36,11 +36,10 @@ export function indexOf(map) {
   const ofHost = hosts.map(() => /** @type {number[]} */ ([]));
   /** @type {number[]} */
   const unplaced = [];
-  for (let vm = 0; vm < vms.name.length; vm += 1) {
-    const host = vms.host[vm];
+  vms.host.forEach((host, vm) => {
     ofGroup[vms.group[vm] ?? -1]?.push(vm);
     (host == null ? unplaced : ofHost[host])?.push(vm);
-  }
+  });
   const byGroup = (/** @type {number} */ a, /** @type {number} */ b) =>
     (vms.group[a] ?? 0) - (vms.group[b] ?? 0) || a - b;
   for (const list of [...ofHost, unplaced]) list.sort(byGroup);
@@ -87,9 +86,9 @@ function domains({ groups, vms }) {
 function silenceOf({ now, groups, vms }) {
   const limit = Date.parse(now) - SILENT_AFTER;
   const isDisabled = groups.map((group) => group.is_disabled);
-  return vms.asked.map((asked, vm) => {
+  return vms.asked.map((at, vm) => {
     if (isDisabled[vms.group[vm] ?? -1]) return "disabled";
-    return asked !== null && Date.parse(asked) > limit ? null : "not-polling";
+    return at !== null && Date.parse(at) > limit ? null : "not-polling";
   });
 }
 

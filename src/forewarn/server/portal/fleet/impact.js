@@ -50,7 +50,7 @@ export function impactOf(index, host) {
  */
 export function hostsSpanningDomains(index) {
   return index.map.hosts.filter((_, host) => {
-    const [first] = impactOf(index, host).shares; // that spans domains, if any does
+    const [first] = impactOf(index, host).shares; // one that spans domains, if any
     return first?.spansDomains;
   });
 }

@@ -43,7 +43,7 @@ function EventRow({ item, event }) {
   const [first, ...others] = event.resources;
   const isStandalone = !others.length && first === event.group;
   return html`<li>
-    <div class="whom">
+    <div class="affected">
       <strong>${event.group}</strong>
       ${!isStandalone && html`${" "}<span class="soft">${few(event.resources)}</span>`}
     </div>

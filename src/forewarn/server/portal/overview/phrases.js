@@ -102,12 +102,12 @@ export function durationPhrase(seconds) {
  */
 export function namesOf(items, facts) {
   /** @type {Map<string, Maintenance> | null} */
-  let all = null; // built on demand: most ids are in `items`
+  let byId = null; // built on demand: most ids are in `items`
   return (id) => {
     const item = items.get(id);
     if (item) return titleOf(item.maintenance);
-    all ??= maintenancesById(items, facts);
-    const maintenance = all.get(id);
+    byId ??= maintenancesById(items, facts);
+    const maintenance = byId.get(id);
     return maintenance ? titleOf(maintenance) : null;
   };
 }

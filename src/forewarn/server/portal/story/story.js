@@ -98,8 +98,8 @@ function Entries({ entries }) {
 function Details({ item }) {
   const { maintenance } = item;
   return html`
-    <section aria-labelledby="story-whom">
-      <h3 id="story-whom">Affected groups</h3>
+    <section aria-labelledby="story-groups">
+      <h3 id="story-groups">Affected groups</h3>
       <${EventList} item=${item} first=${10} />
     </section>
     <section aria-labelledby="story-more">
