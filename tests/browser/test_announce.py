@@ -114,6 +114,24 @@ def test_too_little_notice_is_refused_with_the_service_message(
     expect(confirming(dialog)).to_be_disabled()
 
 
+def test_a_command_in_an_error_message_is_shown_as_code(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("status of 409")
+    page = user.open_page(shared)
+    dialog = opened(page)
+    dialog.locator("[name=vms]").fill("lone")
+    detail = "lone is deallocated; start it first: `forewarn vm start lone`"
+    page.route(
+        "**/v1/maintenances/preview",
+        lambda route: route.fulfill(status=409, json={"detail": detail}),
+    )
+    dialog.get_by_role("button", name="Preview").click()
+    alert = dialog.get_by_role("alert")
+    expect(alert).to_have_text(detail.replace("`", ""))
+    expect(alert.locator("code")).to_have_text("forewarn vm start lone")
+
+
 @pytest.mark.full
 def test_vms_can_be_added_and_removed_by_name(
     user: PortalUser, shared: RunningService

@@ -1,5 +1,6 @@
 // Sign-in page.
 
+import { Sentence } from "./story/sentence.js";
 import { html, useApp, useState } from "./view.js";
 
 /**
@@ -43,7 +44,9 @@ export function SignIn({ reason, enter }) {
         aria-describedby="refusal hint"
         aria-invalid=${error ? "true" : "false"}
       />
-      <p id="refusal" class="refusal" role="alert">${error}</p>
+      <p id="refusal" class="refusal" role="alert">
+        <${Sentence} text=${error} isPlain />
+      </p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
       <p id="hint" class="hint">
         To get a token, run <code>forewarn portal</code> where the service runs.

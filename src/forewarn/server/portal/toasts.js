@@ -1,5 +1,6 @@
 // Toasts: short messages about actions that succeeded or failed.
 
+import { Sentence } from "./story/sentence.js";
 import { html, useEffect, useMemo, useState } from "./view.js";
 
 /** @typedef {{id: number, text: string, kind: "done" | "refused"}} Toast */
@@ -42,7 +43,7 @@ function Message({ toast, drop }) {
     return () => clearTimeout(timer);
   }, [id]);
   return html`<div class="toast ${kind}">
-    <span>${text}</span>
+    <span><${Sentence} text=${text} isPlain /></span>
     <button class="quiet" aria-label="Dismiss" onClick=${() => drop(id)}>×</button>
   </div>`;
 }

@@ -1,5 +1,6 @@
 // Form fields, each with a label, a hint and an error.
 
+import { Sentence } from "../story/sentence.js";
 import { utc } from "../times.js";
 import { html } from "../view.js";
 import { toUtc } from "./catalog.js";
@@ -139,7 +140,9 @@ export function CheckField({ name, label, isOn, set, isDisabled = false }) {
  * @param {{text: string}} props
  */
 export function ErrorText({ text }) {
-  return html`<p id="dialog-refusal" class="refusal" role="alert">${text}</p>`;
+  return html`<p id="dialog-refusal" class="refusal" role="alert">
+    <${Sentence} text=${text} isPlain />
+  </p>`;
 }
 
 /**

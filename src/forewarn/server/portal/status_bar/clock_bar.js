@@ -4,6 +4,7 @@ import { useRequest } from "../actions/dialog.js";
 import { newKey, RequestError } from "../service/api.js";
 import { rateOf } from "../service/clock.js";
 import { countdown, durationError, local, ms, parseDuration, utc } from "../times.js";
+import { Sentence } from "../story/sentence.js";
 import { html, useApp, useModel, useNow, useRef, useState } from "../view.js";
 
 /** @typedef {{seconds: number} | {to: string}} Step a duration, or a target time */
@@ -55,7 +56,9 @@ function Advance() {
       <${StepButtons} ...${advance} />
       <${StepForm} ...${advance} />
       <${Progress} target=${isBusy ? target : null} />
-      <p id="advance-refusal" class="refusal" role="alert">${error}</p>
+      <p id="advance-refusal" class="refusal" role="alert">
+        <${Sentence} text=${error} isPlain />
+      </p>
       <p class="hidden" role="status">${done}</p>
     </div>`;
 }

@@ -36,7 +36,9 @@ export function StoryPanel({ id }) {
       </h2>
       <button class="quiet" aria-label="Close details" onClick=${close}>×</button>
     </div>
-    <p class="refusal" role="alert" hidden=${!error}>${error}</p>
+    <p class="refusal" role="alert" hidden=${!error}>
+      <${Sentence} text=${error} isPlain />
+    </p>
     ${data && html`<${Content} data=${data} />`}
     ${!data && !error && html`<p class="soft" role="status">Loading…</p>`}
   </div>`;
