@@ -118,7 +118,7 @@ def check_report(folder: Path, agent: Agent, event: str) -> None:
         'rule "all" matches',
         "prepare: drain succeeded",
         "| all is drained",
-        "approved; the service answered 200",
+        "approved; the service returned 200",
         "This agent approved it",
         "succeeded.",
     ):

@@ -75,7 +75,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             'endpoint = "169.254.169.254"\n',
-            "line 1: endpoint: '169.254.169.254' does not begin with http://; write it"
+            "line 1: endpoint: '169.254.169.254' does not start with http://; write it"
             " like http://169.254.169.254",
         ),
         (
