@@ -225,7 +225,7 @@ def test_every_command_on_the_pages_is_valid(
     monkeypatch.setenv("FOREWARN_AGENT_CONFIG", str(tmp_path / "agent.toml"))
     assert main(shlex.split(typed, comments=True)) == 1
     message = capsys.readouterr().err
-    missing = ".toml" if typed.startswith("agent ") else "nothing answers at"
+    missing = ".toml" if typed.startswith("agent ") else "http://127.0.0.1:1"
     assert missing in message
     assert "usage:" not in message
 

@@ -126,7 +126,7 @@ def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) ->
             ) as program,
             link.dnsmasq(*RANGE, f"--dhcp-option=245,{HOST}"),
         ):
-            agent.wait_for_log(f"documents are read from http://{HOST}\n")
+            agent.wait_for_log(f"reading documents from http://{HOST}\n")
             url = {"FOREWARN_URL": program.service.control}
             announce = ("announce", "reboot", "--vm", "web-0")
             announced = run(link.folder, *announce, within=within, **url)
@@ -143,7 +143,7 @@ def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) ->
             ),
             link.dnsmasq(*RANGE, f"--dhcp-option=245,{second}"),
         ):
-            agent.wait_for_log(f"documents are read from http://{second}\n")
+            agent.wait_for_log(f"reading documents from http://{second}\n")
         assert agent.stop() == 0
 
 

@@ -43,9 +43,9 @@ def client(rehearsal: Rehearsal) -> Iterator[Client]:
         ("410", Refused, "being updated"),
         ("500", Refused, "500"),
         ("503", Refused, "503"),
-        ("reset", Unreachable, "broke before it had answered"),
-        ("truncated", Unreachable, "before the answer was complete"),
-        ("refused", Unreachable, "nothing answers"),
+        ("reset", Unreachable, "lost the connection to"),
+        ("truncated", Unreachable, "the response is incomplete"),
+        ("refused", Unreachable, "refused the connection"),
     ],
 )
 def test_client_fails_until_the_fault_is_cleared(
