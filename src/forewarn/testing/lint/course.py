@@ -67,7 +67,7 @@ class LintCourse:
         deadline: float,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Play to `program` until `deadline`, a monotonic time; call `begin` per part."""
+        """Play to `program` until `deadline`; call `begin` before each part."""
         self._rehearsal = rehearsal
         self._program = program
         self._pace = pace

@@ -240,8 +240,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="hammers",
         severity=Severity.ERROR,
-        hurts="A program that keeps sending requests during a 429 keeps getting 429, and"
-        " so do the other programs of the VM.",
+        hurts="Without a pause, the program keeps getting 429, as do the other programs"
+        " of the VM.",
         remedy="After a 429, wait at least a second before the next request.",
         facts=("8.0h", "8.3b"),
         check=_hammers,
@@ -249,8 +249,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="ignores-retry-after",
         severity=Severity.ADVICE,
-        hurts="A service that sends Retry-After rejects earlier requests. forewarn sends"
-        " it; whether Azure does is not known.",
+        hurts="A service that sends Retry-After rejects earlier requests. forewarn"
+        " sends it; whether Azure does is not known.",
         remedy="If the response has Retry-After, wait that long.",
         facts=("8.0h", "8.3c"),
         check=_retry_after,

@@ -37,9 +37,9 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         finding.severity for finding in linted.findings if finding.is_found
     )
     counts = [
-        count(counts_by_severity[Severity.ERROR], "error"),
-        count(counts_by_severity[Severity.WARNING], "warning"),
-        count(counts_by_severity[Severity.ADVICE], "suggestion"),
+        _count(counts_by_severity[Severity.ERROR], "error"),
+        _count(counts_by_severity[Severity.WARNING], "warning"),
+        _count(counts_by_severity[Severity.ADVICE], "suggestion"),
     ]
     hidden = sum(finding.outcome is RuleOutcome.UNSEEN for finding in linted.findings)
     total = len(linted.findings)
@@ -47,6 +47,10 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
         f" {hidden} of {total} rules could not be checked"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return count(number, noun) if number else f"no {noun}s"
 
 
 def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]:

@@ -49,7 +49,7 @@ def _ends(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
     if evidence.ending is None or evidence.last_part is not part:
         return passed(f"kept running after {what}")
     waited = format_seconds(evidence.silence)
-    return found(f"{describe_exit(evidence.ending.code)} {waited} after {what}")
+    return found(f"{describe_exit(evidence.ending.code)}, {waited} after {what}")
 
 
 def _gives_up(evidence: Evidence) -> RuleResult:

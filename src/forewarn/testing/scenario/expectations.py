@@ -21,7 +21,9 @@ _HELP = {
     Expectation.RUNNING: "the program has not ended",
     Expectation.ENDED: "the program has ended",
 }
-EVENT = StepKey(name="event", kind=values.EVENT, help="the event", is_needed=True)
+EVENT = StepKey(
+    name="event", kind=values.EVENT, help="name of the event", is_needed=True
+)
 WITHIN = StepKey(
     name="within",
     kind=values.REAL_DURATION,

@@ -122,7 +122,7 @@ def bundled_file(name: str) -> Path:
         suggestion(name, bundled_names())
         or "; for all scenarios, run `forewarn rehearse --list`"
     )
-    raise NotFound(f"scenario {name!r} not found{near}")
+    raise NotFound(f'scenario "{name}" not found{near}')
 
 
 def _folder() -> Path:
