@@ -130,7 +130,7 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
             a_request_record(
                 2.0, vm="web-1", method="POST", status=400, events=("E9",)
             ),
-            "web-1 tried to approve E9, 8.0 s ago, status 400, api-version 2020-07-01",
+            "web-1 tried to approve E9, 8.0 s ago, status 400, api-version 2020-0...",
         ),
     ],
     ids=["header", "version", "fault", "unknown VM", "instance", "rejected"],
