@@ -137,8 +137,8 @@ def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -
     ("text", "sentence"),
     [
         ("", "not valid JSON"),
-        ('{"Events":[]}\n', 'the first line must have "tape": 1'),
-        ('{"tape":2}\n', "from a newer version of forewarn"),
+        ('{"Events":[]}\n', "the first line is not a header of recording format 1"),
+        ('{"tape":2}\n', "made by a newer version of forewarn"),
         ('{"tape":1}\n', "began must be a time"),
         ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
         ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),

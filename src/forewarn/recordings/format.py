@@ -193,8 +193,8 @@ def _parse_header(text: str) -> RecordingHeader:
     plain = _parse_object(text)
     if plain.get("tape") != VERSION:
         raise Malformed(
-            f"not a recording, or from a newer version of forewarn: the first line must"
-            f' have "tape": {VERSION}'
+            f"the first line is not a header of recording format {VERSION}: the file"
+            " is not a recording, or was made by a newer version of forewarn"
         )
     return RecordingHeader(
         began=_time(plain.get("began")),

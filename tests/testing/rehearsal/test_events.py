@@ -213,10 +213,11 @@ def test_wait_marked_and_wait_polled(rehearsal: Rehearsal) -> None:
 
 
 def test_messages_name_who_approved_or_why_it_is_not_approved() -> None:
-    approved = a_maintenance(events=[an_event("e0", approved_at=NOON)])
+    event = replace(an_event("e0", approved_at=NOON), approved_by="vm1")
+    approved = a_maintenance(events=[event])
     assert not_approved_by(approved, "e0", None, "1s") is None
     message = not_approved_by(approved, "e0", "vm0", "1s")
-    assert message == "Reboot e0 of vm0 was approved by somebody, not by vm0"
+    assert message == "Reboot e0 of vm0 was approved by vm1, not by vm0"
     canceled = a_maintenance(phase=Phase.CANCELED)
     message = not_approved_by(canceled, "e0", None, "1s")
     assert message == "Reboot e0 of vm0 was not approved: it was canceled"

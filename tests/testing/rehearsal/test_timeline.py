@@ -108,7 +108,7 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
     [
         (
             a_request_record(2.0, is_marked=False, status=400),
-            "web-0 polled, 8.0 s ago, status 400, without Metadata: true, api-vers...",
+            "web-0 polled, 8.0 s ago, status 400, without Metadata: true, api-ver...",
         ),
         (
             a_request_record(2.0, version="", status=400),

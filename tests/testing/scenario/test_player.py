@@ -126,7 +126,9 @@ def test_approval_by_a_step_is_not_attributed_to_the_program() -> None:
 
 
 def test_wait_for_an_approval_ends_with_the_program() -> None:
-    outcome = played(REBOOT, SEEN, APPROVED, by=an_actor("ask(); sys.exit('broken')"))
+    outcome = played(
+        REBOOT, SEEN, APPROVED, by=an_actor("request(); sys.exit('broken')")
+    )
     assert failure(outcome).number == 2
     assert failure(outcome).reason == "the program ended with exit code 1"
     assert failure(outcome).seconds < 30
@@ -199,7 +201,7 @@ def test_approving_an_event_of_others_fails(called: str | None) -> None:
 
 def test_request_for_another_path_is_not_a_poll() -> None:
     other = "URL = URL.replace('scheduledevents', 'instance')"
-    program = an_actor(f"ask()\n{other}\nforever(lambda event: None)")
+    program = an_actor(f"request()\n{other}\nforever(lambda event: None)")
     soon = replace(POLLED, seconds=0.3)
     assert failure(played(REBOOT, soon, by=program)).number == 2
 
@@ -213,7 +215,9 @@ def test_poll_that_gets_a_fault_still_counts(kind: FaultKind) -> None:
 
 def test_fault_set_first_applies_to_the_first_request() -> None:
     fault = s.SetFaultStep(fault=Fault(kind=FaultKind.UNAVAILABLE, count=1))
-    first = "try:\n    ask()\nexcept OSError as error:\n    print(error, flush=True)\n"
+    first = (
+        "try:\n    request()\nexcept OSError as error:\n    print(error, flush=True)\n"
+    )
     outcome = played(fault, REBOOT, APPROVED, by=an_actor(f"{first}forever(approve)"))
     assert outcome.has_passed, outcome.failed
     assert "503" in outcome.output
@@ -221,7 +225,7 @@ def test_fault_set_first_applies_to_the_first_request() -> None:
 
 
 def test_wait_ends_when_the_program_ends() -> None:
-    ends = an_actor("ask()")
+    ends = an_actor("request()")
     outcome = played(s.WaitStep(seconds=60.0), by=ends)
     assert outcome.seconds < 20
     assert failure(outcome).reason == "the program ended with exit code 0"

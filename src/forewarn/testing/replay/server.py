@@ -59,7 +59,7 @@ class Replay:
         on_approval: Callable[[ReplayApproval], None] = lambda approval: None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play `tape` at `speed`; requests count as coming from `vm`.
+        """Play the recording at `speed`; requests count as coming from `vm`.
 
         Default VM: the one that made the recording. The replay starts with the first
         request, or immediately if `is_eager`. Each document is shown for at least
