@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from forewarn.formats import count, format_times
+from forewarn.formats import count, format_times, join_all
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.testing.lint.evidence import AnnouncedEvent, Evidence
 from forewarn.testing.lint.findings import (
@@ -26,8 +26,8 @@ def _others(evidence: Evidence) -> RuleResult:
         return unseen("it received no event of another VM")
     done = [event for event in others if event.id in _approved(evidence)]
     if done:
-        return found(f"approved {' and '.join(map(_name_of, done))}")
-    return passed(f"did not approve {' or '.join(map(_name_of, seen))}")
+        return found(f"approved {_names_of(done)}")
+    return passed(f"did not approve {_names_of(seen)}")
 
 
 def _unprepared(evidence: Evidence) -> RuleResult:
@@ -78,7 +78,7 @@ def _nothing(evidence: Evidence) -> RuleResult:
         return unseen("it received no event of its own VM")
     done = [event for event in seen if event.id in _approved(evidence)]
     if done:
-        return passed(f"approved {' and '.join(map(_name_of, done))}")
+        return passed(f"approved {_names_of(done)}")
     names = sorted({event.type for event in seen})
     return found(f"did not approve any {' or '.join(names)} of its own VM")
 
@@ -105,6 +105,10 @@ def _first_approval(evidence: Evidence, event: str) -> float | None:
     )
 
 
+def _names_of(events: Sequence[AnnouncedEvent]) -> str:
+    return join_all([*map(_name_of, events)])
+
+
 def _name_of(event: AnnouncedEvent) -> str:
     kind = "user" if event.source == EventSource.USER else "platform"
     return f"the {kind} {event.type} of {', '.join(event.resources)}"
@@ -114,8 +118,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="approves-others",
         severity=Severity.ERROR,
-        hurts="An approval applies to all VMs that the event lists: the event starts at"
-        " once for the other VM, ready or not.",
+        hurts="An approval applies to all VMs that the event lists: the event starts"
+        " immediately for the other VM, even if that VM is not ready.",
         remedy="Approve only events that list this VM (compute.name of"
         " /metadata/instance). If one VM approves for all, have the others report to it"
         " when they are ready.",
@@ -125,8 +129,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="approves-unprepared",
         severity=Severity.WARNING,
-        hurts="After an approval, the event may start before NotBefore, so the program"
-        " gives up 15 minutes of notice.",
+        hurts="An approved event may start before NotBefore, so the program gives up"
+        " its 15 minutes of notice.",
         remedy="Approve after the work has moved elsewhere, not when the event"
         " appears.",
         facts=("6.1a", "6.5a"),
@@ -136,9 +140,8 @@ RULES: Sequence[LintRule] = (
         id="approves-in-vain",
         severity=Severity.ERROR,
         hurts="A rejected approval has no effect: the event waits until NotBefore.",
-        remedy="POST"
-        ' {"StartRequests": [{"EventId": "..."}]} with an id from the document and the'
-        " Metadata header.",
+        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata header'
+        " and an id from the document.",
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
         check=_in_vain,
     ),

@@ -93,7 +93,7 @@ class ProgramExit:
 class Evidence:
     """All observations of one program."""
 
-    vm: str  # the VM whose requests it sends
+    vm: str  # the VM in which it runs
     began: float
     until: float  # end of the observation
     patience: float = 8.0  # seconds without a poll until it counts as stopped

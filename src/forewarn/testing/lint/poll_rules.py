@@ -136,9 +136,8 @@ def _hammers(evidence: Evidence) -> RuleResult:
     if rate > 2 and rate > 2 * usual:
         text = f"sent {rate:.1f} requests per second during 429, {usual:.1f} before"
         return found(text, Severity.WARNING)
-    return passed(
-        f"sent {count(len(refused), 'request')} during {format_seconds(length)} of 429"
-    )
+    during = "429" if len(refused) == 1 else f"{format_seconds(length)} of 429"
+    return passed(f"sent {count(len(refused), 'request')} during {during}")
 
 
 def _retry_after(evidence: Evidence) -> RuleResult:

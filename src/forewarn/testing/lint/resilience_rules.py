@@ -157,7 +157,7 @@ RULES: Sequence[LintRule] = (
         severity=Severity.ERROR,
         hurts="The service is sometimes updated (410), fails (500) or rejects requests"
         " (429), and has been observed to return 200 without a body. A proxy may return"
-        " an error as 200. Events may come afterwards.",
+        " an error as 200. A program that gives up misses all later events.",
         remedy="After any error except 400, wait and poll again. Treat a response"
         " without a list of Events as an error.",
         facts=("4.5a", "4.7e", "8.0g", "8.0h", "8.0i", "8.3e"),

@@ -27,7 +27,7 @@ from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 TITLE = "timeline on the service's clock:"
 
 _WIDTH = 80
-#: Facts about a maintenance that are not shown: the progress of the driver.
+#: Facts about maintenance that the timeline omits: the progress of the driver.
 HIDDEN = f.WorkBegan | f.WorkDone | f.WorkPrinted
 
 _MAX_LINES = 24  # lines below the title

@@ -202,7 +202,7 @@ class Scenario:
     title: str
     description: str = ""
     fleet: Fleet
-    vm: str  # the VM whose requests the program sends
+    vm: str  # the VM in which the program runs
     steps: tuple[Step, ...]
     throughout: Throughout = Throughout()
 

@@ -23,7 +23,7 @@ class StepNames:
     """All names that a step can use; each announcement adds its own."""
 
     fleet: Fleet | None = None  # None if unreadable; then any name is valid
-    vm: str = ""  # the VM whose requests the program sends
+    vm: str = ""  # the VM in which the program runs
     events: dict[str, NamedEvent] = field(default_factory=dict)
 
     # --- the fleet -----------------------------------------------------------
@@ -100,5 +100,5 @@ def _find(name: str, names: Iterable[str], noun: str) -> str:
 
 def _listed(events: Mapping[str, object]) -> str:
     if not events:
-        return "no names are set so far"
+        return "no step has set a name so far"
     return f"expected one of: {', '.join(events)}"

@@ -312,7 +312,7 @@ def _register_name(
     location: Location,
     names: StepNames,
 ) -> None:
-    """Register the name of an announcement for later steps, even if it is faulty."""
+    """Register the name set by a step for later steps, even if the step is faulty."""
     name = table.get(AS.name)
     if not isinstance(name, str):
         return

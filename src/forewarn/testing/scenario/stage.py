@@ -27,7 +27,7 @@ class ScenarioStage:
 
     @property
     def vm(self) -> str:
-        """The VM whose requests the program sends."""
+        """The VM in which the program runs."""
         return self.rehearsal.vm
 
     def settle(self) -> None:
