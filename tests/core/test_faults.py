@@ -89,10 +89,10 @@ def test_refused_connections_may_have_a_duration() -> None:
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        (Fault(kind=FaultKind.SLOW, delay=0.25), "responses are delayed by 0.25 s"),
+        (Fault(kind=FaultKind.SLOW, delay=0.25), "response delayed by 0.25 s"),
         (
             Fault(kind=FaultKind.GONE, probability=0.5),
-            "requests fail with 410 Gone (probability 50%)",
+            "410 Gone (probability 50%)",
         ),
     ],
 )

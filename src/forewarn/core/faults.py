@@ -47,64 +47,64 @@ class FaultKind(StrEnum):
 
     SLOW_FIRST_CALL = (
         "slow-first-call",
-        "the first response to each VM is delayed",
+        "first response to each VM delayed",
         "delay the next response to each VM, once",
         FaultTrait.DELAY,
     )
-    SLOW = "slow", "responses are delayed", "delay responses", FaultTrait.DELAY
+    SLOW = "slow", "response delayed", "delay responses", FaultTrait.DELAY
     TOO_MANY = (
         "429",
-        "requests fail with 429 Too Many Requests",
+        "429 Too Many Requests",
         "fail with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
     GONE = (
         "410",
-        "requests fail with 410 Gone",
+        "410 Gone",
         "fail without Retry-After; approvals have no effect",
     )
     ERROR = (
         "500",
-        "requests fail with 500 Internal Server Error",
+        "500 Internal Server Error",
         "fail without Retry-After; approvals have no effect",
     )
     UNAVAILABLE = (
         "503",
-        "requests fail with 503 Service Unavailable",
+        "503 Service Unavailable",
         "fail with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
     RESET = (
         "reset",
-        "connections are reset",
+        "connection reset",
         "reset the connection; approvals still take effect",
     )
     TRUNCATED = (
         "truncated",
-        "responses are cut off in the middle",
+        "response cut off in the middle",
         "close the connection mid-response; approvals still take effect",
     )
     EMPTY = (
         "empty",
-        "responses have no body",
+        "response without a body",
         "return 200 without a body; reads only",
         FaultTrait.READS,
     )
     ERROR_BODY = (
         "error-body",
-        "responses contain a JSON error instead of a document",
+        "JSON error instead of a document",
         "return 200 with a JSON error instead of a document; reads only",
         FaultTrait.READS,
     )
     STALE = (
         "stale",
-        "responses contain an old document",
+        "outdated document",
         "keep returning the current document after changes; reads only",
         FaultTrait.READS,
     )
     REFUSED = (
         "refused",
-        "connections are refused",
+        "connection refused",
         "refuse connections; accepts only --for",
         FaultTrait.SERVICE,
     )
