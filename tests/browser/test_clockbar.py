@@ -119,7 +119,7 @@ def test_faults_are_shown_while_they_are_active(
     fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
     assert shared.request("POST", "/v1/faults", fault).status == 201
     expect(faults).to_contain_text("VMs get wrong responses on purpose")
-    expect(faults).to_contain_text("approvals from web-0: ")
+    expect(faults).to_contain_text("approvals from web-0: 429 Too Many Requests")
     expect(faults).to_contain_text("3 requests left")
     assert shared.request("DELETE", "/v1/faults").status == 204
     expect(faults).to_have_count(0)
