@@ -150,13 +150,11 @@ def _metrics() -> Iterator[str]:
 
 
 def _agent_metrics() -> Iterator[str]:
-    yield "The agent exposes these metrics to Prometheus over HTTP or in a file. See"
-    yield "[how to monitor the agent](../how-to/monitor-the-agent.md)."
-    yield ""
-    yield "Counters and histograms are reset at every start. Times and seconds are"
-    yield "those of the service's clock, with two exceptions in real seconds: how long"
-    yield "the agent is blind, and the impact of an event on this VM. A metric has at"
-    yield "most a few hundred series."
+    yield "The agent exports these metrics over HTTP or in a file; see"
+    yield "[Monitor the agent](../how-to/monitor-the-agent.md). Counters and histograms"
+    yield "restart at zero when the agent starts. Times and durations are on the"
+    yield "service's clock. Only `blind_seconds`, and the downtime of a restart in"
+    yield "`impact_seconds`, are real seconds. Each metric has at most 256 series."
     yield ""
     yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"

@@ -105,7 +105,7 @@ def _dates(shape: Mapping[str, Shape], above: str = "") -> Iterator[tuple[str, s
 
 def test_page_of_faults_has_every_kind_and_no_other() -> None:
     page = (ROOT / "docs" / "how-to" / "inject-faults.md").read_text()
-    section = page.partition("## What can go wrong")[2].partition("\n## ")[0]
+    section = page.partition("## Kinds of faults")[2].partition("\n## ")[0]
     kinds = re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)
     assert sorted(kinds) == sorted(FaultKind)
 

@@ -6,10 +6,8 @@ contain none of these words.
 """
 
 import ast
-import io
 import re
 import subprocess
-import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -75,6 +73,10 @@ CODE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 
+#: A comment of Python, or a string that looks like one.
+COMMENT = re.compile(r"(?:^|\s)#.*")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 def files() -> list[str]:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -95,15 +97,14 @@ def passages(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 def _of_python(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Constant(value=str() as value) if " " in value:
-                yield node.lineno, value
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if node.name.startswith("test_"):
-                    yield node.lineno, node.name.replace("_", " ")
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if " " in node.value:
+                yield node.lineno, node.value
+        elif isinstance(node, _FUNCTIONS) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+    for number, line in enumerate(text.splitlines(), 1):
+        if comment := COMMENT.search(line):
+            yield number, comment[0]
 
 
 def findings(name: str, text: str) -> Iterator[str]:

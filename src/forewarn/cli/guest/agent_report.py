@@ -1,6 +1,7 @@
 """`forewarn agent report`: what the agent did about events, from its audit log."""
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -53,6 +54,7 @@ _OPTIONS = (
 _FILE = "audit.jsonl"
 _HOOK_FIELDS = ("step", "hook", "outcome", "seconds", "reason")  # in JSON output
 
+_DURATION = re.compile(r"[0-9] (?:d|h|min|s)\b")
 _MIN_ID = 8  # characters of a shortened id
 _MARGIN = len("  12:15:00  ")
 
@@ -85,9 +87,8 @@ def report(args: argparse.Namespace) -> int:
     else:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
-        write_error(
-            f"{count(record.broken, 'line')} of the audit log could not be read"
-        )
+        lines = count(record.broken, "line")
+        write_error(f"{lines} of the audit log could not be read")
     return 0
 
 
@@ -131,8 +132,8 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     try:
         if not record.exists():
             raise NotFound(
-                f"{folder} contains no audit log of an agent; set the directory with"
-                " --state or --config"
+                f"no audit log in {folder}; use --state or --config to name the"
+                " agent's state folder"
             )
         return record, summarize(map(read_entry, record))
     except OSError as error:
@@ -149,8 +150,8 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several events start with {given}: {join_names(ids)}")
-    raise NotFound(f"event {given} not found in the audit log; omit EVENT to list all")
+        raise NotFound(f"several ids start with {given}: {join_names(ids)}")
+    raise NotFound(f"event {given} not found; run without EVENT to list all events")
 
 
 # --- table of all events -----------------------------------------------------
@@ -189,7 +190,7 @@ def _outcome(summary: EventSummary) -> Iterator[str]:
     if summary.approved_at is not None:
         yield "approved"
     elif summary.approved_elsewhere:
-        yield "approved by others"
+        yield "approved elsewhere"
     yield _state(summary)
     impact = summary.impact
     if impact is not None and impact.boots:
@@ -202,8 +203,8 @@ def _state(summary: EventSummary) -> str:
     if summary.is_canceled:
         return "canceled"
     if summary.gone_at is not None:
-        return "completed"
-    return "not started" if summary.started_at is None else "in progress"
+        return "took place"
+    return "not started yet" if summary.started_at is None else "in progress"
 
 
 # --- story of one event ------------------------------------------------------
@@ -214,7 +215,7 @@ def _story_parts(story: EventStory) -> Iterator[str]:
     yield clean(f"{summary.type} of {join_names(summary.resources) or 'no VM'}")
     yield fields(_story_fields(summary))
     yield "\n".join(_story_lines(story.entries))
-    yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
+    yield "\n".join(_paragraph(sentence, 2) for sentence in story.verdict)
 
 
 def _story_fields(summary: EventSummary) -> Iterator[tuple[str, str | None]]:
@@ -237,8 +238,13 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )
-        yield paragraph(f"  {time:8}  {entry.text}{after}", _MARGIN)
+        yield _paragraph(f"  {time:8}  {entry.text}{after}", _MARGIN)
         yield from (f"{'':{_MARGIN}}| {clean(line)}" for line in entry.output)
+
+
+def _paragraph(text: str, indent: int) -> str:
+    """Wrap `text`, but not between a number and its unit."""
+    return paragraph(_DURATION.sub(lambda match: unbroken(match[0]), text), indent)
 
 
 # --- JSON output -------------------------------------------------------------

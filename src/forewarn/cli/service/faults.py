@@ -1,4 +1,4 @@
-"""`forewarn faults`: fault injection on the metadata plane, for rehearsals."""
+"""`forewarn faults`: fault injection into the metadata plane, for rehearsals."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
