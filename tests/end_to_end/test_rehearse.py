@@ -124,12 +124,12 @@ def test_a_signal_to_the_rehearsal_ends_the_program(
 def test_a_second_signal_does_not_wait_for_the_program(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    fifo = tmp_path / "told"
+    fifo = tmp_path / "signaled"
     os.mkfifo(fifo)
     program = an_actor(
         "import signal\n"
-        f"tell = lambda *_: open({str(fifo)!r}, 'w').write(str(os.getpid()))\n"
-        "signal.signal(signal.SIGTERM, tell)\nforever(lambda e: None)"
+        f"report = lambda *_: open({str(fifo)!r}, 'w').write(str(os.getpid()))\n"
+        "signal.signal(signal.SIGTERM, report)\nforever(lambda e: None)"
     )
     process = subprocess.Popen(
         [*FOREWARN, "rehearse", "user-reboot", "--", *program],

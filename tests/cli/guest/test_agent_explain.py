@@ -104,8 +104,8 @@ Seen at 2026-01-28 12:00:30Z by web-0.
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    Approved after all prepare hooks have succeeded, once the hook quorum reports
-      that all VMs are ready.
+    Approved after all prepare hooks have succeeded, once the hook quorum
+      reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; its
     duration is unknown.
   Rule "others" also matches, but comes later: it matches every event.

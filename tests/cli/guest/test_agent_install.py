@@ -79,7 +79,7 @@ def test_printed_unit_equals_the_written_one(
 
 def test_unit_changed_by_hand_is_kept(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
-    with pytest.raises(Conflict, match="is different; show the new unit"):
+    with pytest.raises(Conflict, match="is different; --print shows"):
         install(tmp_path)
     assert (tmp_path / NAME).read_text() == "[Service]\nNice=5\n"
 
