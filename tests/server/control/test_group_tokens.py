@@ -333,7 +333,7 @@ def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
     assert (held["held_by"], held["maintenance"]) == ("web", own["id"])
     told = service.get(f"{path}/story")["sentences"][-1]
     assert told.startswith("Held by group web until ")
-    assert told.endswith(f"unblocked by `forewarn events complete {own['id']}`.")
+    assert told.endswith(f"to unblock it, run `forewarn events complete {own['id']}`.")
     for what in ("explain", "story"):
         assert "web" not in json.dumps(db.get(f"{path}/{what}"))
     service.request("POST", f"/v1/maintenances/{own['id']}/complete")
@@ -424,7 +424,7 @@ def test_story_does_not_mention_approvals_of_other_groups(
     ]
     assert start == "started after 15 min"
     whole = service.get(path)["entries"]
-    assert any("without the approval of db" in entry["what"] for entry in whole)
+    assert any("without approval by db" in entry["what"] for entry in whole)
 
 
 def test_missing_approvals_of_others_are_shown_without_names(

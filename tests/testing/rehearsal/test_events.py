@@ -85,7 +85,7 @@ def test_repr_shows_the_state_even_after_the_rehearsal() -> None:
 
 def test_explain_names_what_the_event_waits_for(rehearsal: Rehearsal) -> None:
     explanation = rehearsal.reboot("a").explain()
-    assert "Reboot of a is scheduled and not due yet." in explanation
+    assert "Reboot of a is scheduled but not due yet." in explanation
     assert "Waiting for approval by group vms." in explanation
 
 
