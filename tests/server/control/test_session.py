@@ -126,7 +126,7 @@ def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
 def test_session_cannot_start_another_session(browser: Browser) -> None:
     answer = browser.request("POST", "/v1/session")
     assert answer.status == 401
-    assert "shows a token" in answer.detail
+    assert "signing in needs a token" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
@@ -200,14 +200,14 @@ def test_cookie_of_another_service_is_ignored(browser: Browser, name: str) -> No
     for cookie_name in (name, f"__Host-forewarn-{port}"):
         other = replace(browser, name=cookie_name, key="")
         answer = other.request("GET", "/v1/vms")
-        assert "a bearer token is needed" in answer.detail
+        assert "a bearer token is required" in answer.detail
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 
 
 def test_empty_cookie_is_ignored(browser: Browser) -> None:
     answer = replace(browser, value="", key="").request("GET", "/v1/vms")
-    assert "a bearer token is needed" in answer.detail
+    assert "a bearer token is required" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
