@@ -115,7 +115,7 @@ def test_canceled_maintenance_is_a_canceled_operation(service: RunningService) -
     assert over["status"] == "Canceled"
     assert over["error"] == {
         "code": "OperationCanceled",
-        "message": "the Reboot of web-0 was called off before it started: not today",
+        "message": "the Reboot of web-0 was canceled before it started: not today",
     }
     monitored = followed(service, answer, "Location")
     assert error_of(monitored) == (409, "OperationCanceled")

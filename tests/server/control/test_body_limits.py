@@ -62,7 +62,7 @@ def test_size_of_a_body_is_limited(
     assert answer.status in (400, 404)  # it was read
     answer = shared.request(method, path, raw=b"[".ljust(kib * 1024 + 1))
     assert answer.status == 413
-    assert answer.detail == f"the body of this request may have {kib} KiB at most"
+    assert answer.detail == f"the request body is larger than {kib} KiB"
 
 
 def test_announcement_of_a_thousand_vms_with_long_names_is_read(

@@ -127,7 +127,7 @@ def test_swapped_files_are_recognized(authority: CertificateAuthority) -> None:
 def test_key_of_another_certificate_is_refused(authority: CertificateAuthority) -> None:
     first, second = authority.sign("localhost"), authority.sign("localhost")
     message = refusal(CertificateFiles(cert=first.cert, key=second.key))
-    assert message.endswith("they do not belong together")
+    assert message.endswith("they do not match")
 
 
 def test_malformed_certificate_is_refused(
@@ -136,12 +136,12 @@ def test_malformed_certificate_is_refused(
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
     key = authority.sign("localhost").key
-    assert "cannot be used" in refusal(CertificateFiles(cert=str(broken), key=key))
+    assert "cannot use the certificate" in refusal(CertificateFiles(cert=str(broken), key=key))
 
 
 def test_encrypted_key_is_refused(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost", passphrase=b"secret")
-    assert "is encrypted; write it without a passphrase" in refusal(pair)
+    assert "is encrypted; store it without a passphrase" in refusal(pair)
 
 
 def test_expired_certificate_is_refused(authority: CertificateAuthority) -> None:

@@ -284,10 +284,10 @@ class ControlConnection(HttpToolsProtocol):
         if self._head > _MAX_HEAD:
             self._refuse_large_head()
         else:
-            self._refuse(400, "what was sent is not HTTP/1.1")
+            self._refuse(400, "the request is not valid HTTP/1.1")
 
     def _refuse_large_head(self) -> None:
-        self._refuse(431, f"a request's head has {_MAX_HEAD} bytes at most")
+        self._refuse(431, f"the request head is larger than {_MAX_HEAD} bytes")
 
     def _end_silent(self) -> None:
         self.shares.ended[ConnectionEnd.SILENT] += 1
@@ -299,7 +299,7 @@ class ControlConnection(HttpToolsProtocol):
 
     def _end_slow_head(self) -> None:
         seconds = self.timeouts.head
-        self._refuse(408, f"the head of the request took more than {seconds:g} s")
+        self._refuse(408, f"the request head took more than {seconds:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Respond, unless another response is in progress; then close."""
@@ -332,7 +332,7 @@ class ControlConnection(HttpToolsProtocol):
 def control_connection(
     shares: ConnectionShares, timeouts: ConnectionTimeouts, invalid: InvalidRequests
 ) -> type[ControlConnection]:
-    """Return a connection class with what all connections share, as uvicorn needs."""
+    """Return the connection class that uvicorn instantiates, with shared objects."""
     attributes = {"shares": shares, "timeouts": timeouts, "invalid": invalid}
     return type("LimitedConnection", (ControlConnection,), attributes)
 
