@@ -115,7 +115,7 @@ def test_an_ended_session_shows_the_reason(
     page.context.clear_cookies()  # as browsers do when a cookie expires
     page.reload()
     expect(page.get_by_role("alert")).to_have_text(
-        "the session has ended; sign in again"
+        "the session has expired; sign in again"
     )
     sign_in(page, shared.token)
     page.reload()

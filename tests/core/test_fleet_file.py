@@ -159,7 +159,7 @@ def test_a_standalone_group_configures_its_vm() -> None:
 def test_a_standalone_group_and_its_vm_have_the_same_name(
     group: str, kind: str, vm: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=rf"VM \w+: the group {group} is of kind"):
+    with pytest.raises(InvalidInput, match=rf"VM \w+: group {group} has kind"):
         read(f'[[groups]]\nname = "{group}"\nkind = "{kind}"\n[[vms]]\n{vm}')
 
 

@@ -54,11 +54,11 @@ def test_healthy_service_has_no_problems() -> None:
                     ThreadHealth(name="works", failing_since=NOW - 10, reason="why")
                 ],
             ),
-            "works fails: why (for 10 s)",
+            "thread works fails: why (for 10 s)",
         ),
         (
             replace(WELL, threads=[ThreadHealth(name="works", is_alive=False)]),
-            "the thread works has ended; restart forewarn (for 0 s)",
+            "thread works has ended; restart forewarn (for 0 s)",
         ),
     ],
 )

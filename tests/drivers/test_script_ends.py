@@ -101,7 +101,7 @@ def test_a_halt_ends_the_script_and_its_session(run: MakeDriver, pipe: Path) -> 
     (pid,) = pids(pipe)
     assert os.getsid(pid) != os.getsid(0)
     work.halt.set()
-    assert call.detail() == "was told to end"
+    assert call.detail() == "was stopped"
     assert not is_alive(pid)
 
 

@@ -46,7 +46,9 @@ def test_only_so_many_interim_responses_are_read(
     a_webhook(receiver.url).notify(a_notice())
     receiver.reply = writing(*[interim] * 101, final)
     message = refusal(a_webhook(receiver.url))
-    assert message.endswith("more than 100 interim responses (1xx) and no final one")
+    assert message.endswith(
+        "more than 100 interim responses (1xx) but no final response"
+    )
 
 
 def test_refusal_after_an_interim_response_is_reported(receiver: Receiver) -> None:
@@ -69,7 +71,7 @@ def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
 
     receiver.reply = hint_for_ever
     message = refusal(a_webhook(receiver.url, timeout=0.1))
-    assert message.endswith("did not answer within 0.1 s")
+    assert message.endswith("did not respond within 0.1 s")
 
 
 def test_no_interim_response_is_parsed_after_the_timeout() -> None:
@@ -111,7 +113,7 @@ def test_success_with_an_incomplete_head_is_a_failure(
 ) -> None:
     receiver.reply = writing(head)
     message = refusal(a_webhook(receiver.url))
-    assert message.endswith("ended the connection without an answer")
+    assert message.endswith("closed the connection without a response")
 
 
 # --- slow name resolution ----------------------------------------------------
@@ -130,7 +132,7 @@ def test_name_resolution_counts_towards_the_timeout(
     receiver.reply = receiver.trickle
     began = time.monotonic()
     message = refusal(a_webhook(receiver.url, timeout=0.05))
-    assert message.endswith("did not answer within 0.05 s")
+    assert message.endswith("did not respond within 0.05 s")
     assert time.monotonic() - began < PATIENCE / 2
     assert receiver.got == []
 

@@ -156,7 +156,7 @@ def test_user_password_and_query_are_never_shown(receiver: Receiver) -> None:
 
 def test_unreachable_receiver_is_an_error_message() -> None:
     message = refusal(a_webhook("http://127.0.0.1:1/hook?key=1"))
-    assert message == "nothing answers at http://127.0.0.1:1"
+    assert message == "http://127.0.0.1:1 refused the connection"
 
 
 def test_name_without_an_address_is_an_error_message() -> None:
@@ -178,7 +178,7 @@ def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> No
         handler.close_connection = True
 
     receiver.reply = mumble
-    assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
+    assert "did not send a valid HTTP response" in refusal(a_webhook(receiver.url))
 
 
 # --- timeouts ----------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_slow_response_times_out(receiver: Receiver, way: str) -> None:
     began = time.monotonic()
     message = refusal(a_webhook(receiver.url, timeout=0.2))
     assert time.monotonic() - began < PATIENCE / 2
-    assert "did not answer within 0.2 s" in message
+    assert "did not respond within 0.2 s" in message
 
 
 def test_close_aborts_the_request_in_progress(receiver: Receiver) -> None:

@@ -66,7 +66,7 @@ LOSSES = {
 #: Losses that only the journal shows, so that only `find_problems` reports them.
 HIDDEN_LOSSES = {
     "DELETE FROM vms WHERE name = 'web-1'": "vms are not as the journal",
-    "DELETE FROM addresses": "addresses has 0 rows, but the journal leads to 1",
+    "DELETE FROM addresses": "addresses has 0 rows, but the journal implies 1",
     "DELETE FROM concerned WHERE position = 5": "concerned has 3 rows",
     "DELETE FROM events WHERE id = 'M0-web'": "events has 2 rows",
     "DELETE FROM outages": "outages has 0 rows",
@@ -201,7 +201,7 @@ def test_token_that_is_no_longer_revoked_is_a_problem(path: Path) -> None:
     run_sqlite(path, "UPDATE tokens SET body = json_remove(body, '$.revoked_at')")
     with database.existing() as cursor:
         (problem,) = find_problems(cursor, database.dialect)
-    assert problem == "revoked tokens are not as the journal has them"
+    assert problem == "revoked tokens differ from the journal"
 
 
 def test_sound_store_has_no_problems(path: Path) -> None:

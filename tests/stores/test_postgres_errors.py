@@ -291,12 +291,12 @@ def test_database_that_becomes_read_only_can_still_be_read(
         (
             "REVOKE INSERT ON OUR.maintenances FROM forewarn",
             "GRANT INSERT ON OUR.maintenances TO forewarn",
-            "does not let this role use its tables",
+            "does not allow this role to use its tables",
         ),
         (
             "REVOKE UPDATE ON OUR.audiences FROM forewarn",
             "GRANT UPDATE ON OUR.audiences TO forewarn",
-            "does not let this role use its tables",
+            "does not allow this role to use its tables",
         ),
         (
             "ALTER TABLE OUR.events RENAME COLUMN maintenance TO other",
@@ -358,4 +358,4 @@ def test_no_transaction_is_left_open(store: Store, schema: TemporarySchema) -> N
 
 def test_driver_words_for_a_lost_connection_are_replaced() -> None:
     lost = psycopg.OperationalError("cannot exit pipeline mode while busy")
-    assert describe_error(lost) == "has ended the connection"
+    assert describe_error(lost) == "closed the connection"

@@ -109,7 +109,7 @@ def test_unreachable_server_is_refused(postgres: PostgresServer) -> None:
 
 
 def test_outdated_server_is_refused(url: str) -> None:
-    assert "99 or newer is needed" in refusal(url, PostgresLimits(oldest=99))
+    assert "99 or newer is required" in refusal(url, PostgresLimits(oldest=99))
 
 
 def test_database_with_another_encoding_is_refused(postgres: PostgresServer) -> None:

@@ -71,7 +71,7 @@ def main() -> None:
         ScriptSupervisor(ScriptOrder(**json.loads(order))).run(rest)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        message = {"error": f"the command cannot be started: {why}"}
+        message = {"error": f"cannot start the command: {why}"}
         os.write(1, json.dumps(message).encode() + b"\n")
 
 
@@ -390,7 +390,7 @@ class OutputReader:
         )
         name = self._names.get(vm.lower()) if isinstance(vm, str) else None
         if name is None or status not in ("done", "failed"):
-            wrong = "names none of its VMs" if name is None else _STATUS
+            wrong = "names an unknown VM" if name is None else _STATUS
             is_report = {"vm", "status"} <= message.keys()
             self._note_unreadable(line, wrong, is_report=is_report)
             return None
@@ -408,7 +408,7 @@ class OutputReader:
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))
-        self.unreadable = f"a report of the script {wrong}: {begin}"
+        self.unreadable = f"a report by the script {wrong}: {begin}"
 
 
 def _visible(line: bytes) -> bytes:
@@ -420,6 +420,6 @@ def _visible(line: bytes) -> bytes:
 
 
 def _clean(text: str) -> str:
-    """Remove what would harm a terminal or a database."""
+    """Remove characters that could harm a terminal or a database."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
     return lines.encode(errors="replace").decode()

@@ -82,8 +82,8 @@ def test_json_of_an_explanation_is_the_response_of_the_service(
 
 
 def test_unknown_maintenance_cannot_be_explained(service: Service, run: Cli) -> None:
-    service.refuse("GET", f"{PATH}/explain", 404, "there is no maintenance")
-    assert run(f"events explain {M1}", code=1) == "forewarn: there is no maintenance\n"
+    service.refuse("GET", f"{PATH}/explain", 404, "maintenance M1 not found")
+    assert run(f"events explain {M1}", code=1) == "forewarn: maintenance M1 not found\n"
 
 
 def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> None:

@@ -242,8 +242,8 @@ def test_other_maintenance_allows_a_user_operation(other: Maintenance) -> None:
 def test_a_vm_with_a_user_operation_can_be_evicted_and_deleted_once() -> None:
     slice_ = a_slice(maintenances=[of_a_user()])
     for operation, state in (
-        (VmOperation.EVICT, "is being evicted"),
-        (VmOperation.DELETE, "is being deleted"),
+        (VmOperation.EVICT, "is already being evicted"),
+        (VmOperation.DELETE, "is already being deleted"),
     ):
         first = operate(operation, spot=True, slice_=slice_)
         again = slice_.with_maintenance(first)
@@ -258,7 +258,9 @@ def test_a_group_s_token_schedules_a_limited_number_of_user_operations() -> None
     rules = Rules(user_operations=3)
     operate(VmOperation.RESTART, slice_=slice_, rules=rules, by_group=True)
     rules = Rules(user_operations=2)
-    with pytest.raises(TooMany, match=r"group0 has 2 .* no more than 2") as refusal:
+    with pytest.raises(
+        TooMany, match=r"group0 already has 2 .* maximum is 2"
+    ) as refusal:
         operate(VmOperation.RESTART, slice_=slice_, rules=rules, by_group=True)
     assert "9" not in str(refusal.value)
     assert refusal.value.per == "group"
@@ -283,7 +285,7 @@ def test_deletions_are_not_limited() -> None:
 @pytest.mark.parametrize(
     ("most", "more", "message"),
     [
-        ({"duration": 900}, {"duration": 901}, "duration_seconds is at most 900"),
+        ({"duration": 900}, {"duration": 901}, "duration_seconds can be at most 900"),
         ({"notice": 7 * DAY}, {"notice": 7 * DAY + SECOND}, "within 7 d"),
         (
             {"not_before": NOON + 7 * DAY},

@@ -121,7 +121,7 @@ def test_the_last_error_is_kept(
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     assert delivery.progress.last_error == words
-    assert "ops was not told" in caplog.text
+    assert "delivery to ops failed" in caplog.text
 
 
 def test_a_failure_and_its_end_are_logged_once(
@@ -136,8 +136,8 @@ def test_a_failure_and_its_end_are_logged_once(
         stopwatch.now += 300
     messages = [record.getMessage() for record in caplog.records]
     assert messages == [
-        "ops was not told: the line is dead; trying again",
-        "ops is told again, failures: 50",
+        "delivery to ops failed: the line is dead; retrying",
+        "delivery to ops recovered after 50 failures",
     ]
 
 

@@ -310,7 +310,7 @@ def test_user_operations_of_a_group_are_limited(serve: Serve) -> None:
     assert again.status == 409
     assert first["maintenances"][0]["id"] in again.detail
     more = web.request("POST", "/v1/vms/web-1/restart", {})
-    assert (more.status, "no more than 1" in more.detail) == (409, True)
+    assert (more.status, "the maximum is 1" in more.detail) == (409, True)
     assert service.request("POST", "/v1/vms/web-1/restart", {}).status == 201
     assert len(service.facts("Announced")) == 2
     metrics = parse(service.request("GET", "/metrics").body.decode())

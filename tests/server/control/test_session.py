@@ -434,7 +434,7 @@ def test_forged_cookie_is_refused_and_deleted(
 ) -> None:
     answer = replace(browser, value=value).request("GET", "/v1/vms")
     assert answer.status == 401
-    assert answer.detail == "the session is not known; sign in again"
+    assert answer.detail == "unknown session; sign in again"
     assert is_removed(browser, answer)
 
 
@@ -448,7 +448,7 @@ def test_session_expires_after_twelve_hours_without_counting_as_a_guess(
     over = replace(browser, value=session_cookie(TOKEN, browser.key, lasts=0))
     answers = [over.request("GET", "/v1/vms") for _ in range(25)]
     assert {answer.status for answer in answers} == {401}
-    assert answers[0].detail == "the session has ended; sign in again"
+    assert answers[0].detail == "the session has expired; sign in again"
     assert is_removed(browser, answers[0])
     assert refusals(service) == {}
 

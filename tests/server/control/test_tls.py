@@ -136,7 +136,9 @@ def test_malformed_certificate_is_refused(
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
     key = authority.sign("localhost").key
-    assert "cannot use the certificate" in refusal(CertificateFiles(cert=str(broken), key=key))
+    assert "cannot use the certificate" in refusal(
+        CertificateFiles(cert=str(broken), key=key)
+    )
 
 
 def test_encrypted_key_is_refused(authority: CertificateAuthority) -> None:
