@@ -55,12 +55,12 @@ def test_refusal_after_an_interim_response_is_reported(receiver: Receiver) -> No
     hint = b"HTTP/1.1 103 Hints\r\nContent-Length: 7\r\n\r\n"
     answer = b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nlater"
     receiver.reply = writing(hint, answer)
-    assert refusal(a_webhook(receiver.url)).endswith("answered 503 Busy: later")
+    assert refusal(a_webhook(receiver.url)).endswith("responded with 503 Busy: later")
 
 
 def test_switching_protocols_is_a_failure(receiver: Receiver) -> None:
     receiver.reply = writing(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
-    assert "answered 101" in refusal(a_webhook(receiver.url))
+    assert "responded with 101" in refusal(a_webhook(receiver.url))
 
 
 def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
@@ -119,7 +119,7 @@ def test_success_with_an_incomplete_head_is_a_failure(
 # --- slow name resolution ----------------------------------------------------
 
 
-def test_name_resolution_counts_towards_the_timeout(
+def test_name_resolution_counts_toward_the_timeout(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = socket.getaddrinfo
@@ -182,7 +182,7 @@ def test_path_of_the_url_is_redacted_in_responses(
 ) -> None:
     receiver.reply = a_reply(404, f"no {repeated}")
     message = refusal(a_webhook(f"{receiver.url}/T0/hush%2Dhush"))
-    assert message == f"{receiver.url} answered 404 Not Found: no ***"
+    assert message == f"{receiver.url} responded with 404 Not Found: no ***"
 
 
 @pytest.mark.parametrize("repeated", ["hush/hush", "hush%2Fhush"])

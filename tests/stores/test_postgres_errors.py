@@ -240,7 +240,7 @@ def test_writes_fail_while_another_session_holds_the_counter(
 def test_locked_table_is_not_waited_for(store: Store, schema: TemporarySchema) -> None:
     with psycopg.connect(schema.server.url(user="postgres")) as other:
         other.execute(f"LOCK TABLE {schema.schema}.journal".encode())
-        with pytest.raises(Unavailable, match="locked by somebody else"):
+        with pytest.raises(Unavailable, match="locked by another session"):
             put(store, a_seen(1))
     assert put(store, a_seen(1)) == 1
 

@@ -69,9 +69,9 @@ class ScriptDriver:
     ) -> None:
         """Run `command` for at most `timeout` seconds; 0 for no limit.
 
-        It has `grace` seconds to end when asked to. Supervisors lock `lock_file`; None
-        if the store is in memory, so that a new service has nothing to repeat. Those
-        of an earlier service are killed after `patience` seconds.
+        It is killed `grace` seconds after SIGTERM. Supervisors lock `lock_file`, which
+        is None if the store is in memory: a new service then has nothing to repeat.
+        Supervisors of an earlier service are killed after `patience` seconds.
         """
         self._command = command
         self._timeout = timeout
@@ -192,7 +192,7 @@ class _SupervisedScript:
             self._process.stdin.flush()
 
     def end(self, grace: float) -> None:
-        """Ask the script to end; it is killed after `grace` seconds."""
+        """Send SIGTERM to the script; it is killed after `grace` seconds."""
         self.send(f"{grace:g}")
 
     def messages(self) -> Iterator[Sequence[Report] | ScriptResult]:

@@ -22,7 +22,7 @@ class ScriptResult:
     code: int | None = None  # as in `subprocess`; None if it never ended
     output: str = ""
     is_late: bool = False
-    is_halted: bool = False  # it was asked to end before it had
+    is_halted: bool = False  # it was stopped before it ended by itself
     error: str = ""  # why it could not be supervised
     unreadable: str = ""  # why a report could not be read; empty if all were
 

@@ -1,8 +1,8 @@
 """Supervisor process of one driver script.
 
 1. It uses only the standard library, because it starts without site-packages.
-2. The first line of its input is the order; each later line asks the script to end in
-   that many seconds. The end of the input means that the service is gone.
+2. The first line of its input is the order. Each later line is the number of seconds
+   that the script has to end. The end of the input means that the service is gone.
 3. It writes a line for each report and one for the result, and ends when the last
    process of the script's session has ended.
 4. The script does not outlive it: the kernel kills the script with its supervisor. The
@@ -85,7 +85,7 @@ class ScriptSupervisor:
         self._reader = OutputReader(order.vms)
         self._input = order.input.encode()
         self._deadline: float | None = None  # None if it has no time limit
-        self._kill_at: float | None = None  # None if it was not asked to end
+        self._kill_at: float | None = None  # None if it is not being stopped
         self._give_up_at: float | None = None  # None if it was not killed
         self._is_late = self._is_halted = False
         self._has_ended = self._is_over = False
@@ -188,7 +188,7 @@ class ScriptSupervisor:
                 self._end(self._order.grace)
 
     def _end(self, grace: float) -> None:
-        """Ask the script to end; a later call may shorten its time."""
+        """Send SIGTERM to the script; a later call may shorten the grace period."""
         if self._give_up_at is not None:
             return
         at = time.monotonic() + grace

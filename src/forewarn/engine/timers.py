@@ -91,7 +91,7 @@ class ClockAdvance:
         read_to_end: Callable[[], None],
         on_move: Callable[[], None] = lambda: None,
     ) -> None:
-        """Move the clock of `engine`; `read_to_end` lets all readers catch up.
+        """Move the clock of `engine`; `read_to_end` makes all readers catch up.
 
         `on_move` is called after each move.
         """

@@ -45,8 +45,8 @@ class UnknownToken(Enum):
     """Why a token is not valid."""
 
     WRONG = "unknown token"
-    EXPIRED = "the token has expired; ask for a new one"
-    REVOKED = "the token was revoked; ask for a new one"
+    EXPIRED = "the token has expired; get a new one"
+    REVOKED = "the token was revoked; get a new one"
 
 
 class Tokens:

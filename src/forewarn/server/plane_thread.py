@@ -33,11 +33,11 @@ class PlaneThread:
         if self._failure is not None:
             raise self._failure
 
-    def stop(self, tell: Callable[[], object]) -> None:
-        """Call `tell` to end the plane, and wait for the thread."""
+    def stop(self, end: Callable[[], object]) -> None:
+        """Call `end` to end the plane, and wait for the thread."""
         self._is_stopping = True
         if self._thread.is_alive():
-            tell()
+            end()
             self._thread.join()
 
     def _run(self) -> None:

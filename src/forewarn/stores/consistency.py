@@ -172,7 +172,7 @@ def _live_losses(session: StatementRunner) -> Iterator[str]:
             yield f"involved lacks a group of the live maintenance {maintenance.id}"
     for _, name in sorted(pairs):
         if name not in live:
-            yield f"maintenance {name} is live in involved, but not in maintenances"
+            yield f"maintenance {name} is live in involved, but maintenances lacks it"
     owners = {event.id: item.id for item in live.values() for event in item.events}
     known = _known_events(session, [*owners])
     for event, name in owners.items():

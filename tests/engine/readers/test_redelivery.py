@@ -102,7 +102,7 @@ def test_a_target_that_refuses_for_days_loses_nothing(system: System) -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (Undelivered("it answered 500"), "it answered 500"),
+        (Undelivered("it responded with 500"), "it responded with 500"),
         (ValueError("a\nbug\x1b"), "ValueError: a bug "),
         (ValueError("x" * 9999), "ValueError: " + "x" * 388),
     ],

@@ -394,7 +394,7 @@ def test_key_without_a_cookie_belongs_to_a_session_that_has_ended(
     assert (answer.status, answer.detail) == (401, Lapsed.OVER.value)
 
 
-def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
+def test_session_from_before_the_upgrade_must_sign_in_again(
     serve: Serve,
 ) -> None:
     service = serve()
@@ -405,7 +405,9 @@ def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
     assert refusals(service) == {}
 
 
-def test_challenge_tells_invalid_from_missing_credentials(browser: Browser) -> None:
+def test_challenge_distinguishes_invalid_from_missing_credentials(
+    browser: Browser,
+) -> None:
     url = f"{browser.control}/v1/session"
     missing = send_request("GET", url)
     invalid = replace(browser, value="x").request("GET", "/v1/session")

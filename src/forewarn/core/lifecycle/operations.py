@@ -192,7 +192,7 @@ def _refuse_long(order: Order, context: Context) -> None:
         raise InvalidInput(
             "with a group's token, duration_seconds can be at most"
             f" {rules.user_duration.total_seconds():.0f}"
-            " ([user_operations] max_duration); omit it, or ask an operator"
+            " ([user_operations] max_duration); omit it, or contact an operator"
         )
     notice = order.notice
     if order.not_before is not None:
@@ -201,7 +201,7 @@ def _refuse_long(order: Order, context: Context) -> None:
         raise InvalidInput(
             "with a group's token, an operation must start within"
             f" {format_duration(rules.user_notice)} ([user_operations] max_notice);"
-            " choose an earlier time, or ask an operator"
+            " choose an earlier time, or contact an operator"
         )
 
 

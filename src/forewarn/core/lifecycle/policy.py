@@ -299,7 +299,7 @@ def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
     if maintenance.completed_by is not None:
         duration = timedelta(0)
     elif maintenance.cause is Cause.HOST_FAILURE and maintenance.duration < 0:
-        return None  # until somebody declares it over
+        return None  # until the host recovers or an operator completes it
     return maintenance.started_at + max(duration, rules.shown[maintenance.type])
 
 

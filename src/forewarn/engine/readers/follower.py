@@ -40,7 +40,7 @@ class FailureLog:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log failures of `name`; `remedy` says what happens next.
+        """Log failures of `name`, each with its `remedy`.
 
         While the store `is_known` to fail, its failures are not logged again.
         """
@@ -141,6 +141,6 @@ class Follower:
                 if self._failing_since is None:
                     self._failing_since = time.monotonic()
                 is_known = isinstance(error, Unavailable)
-                self._reason = str(error) if is_known else "the log says why"
+                self._reason = str(error) if is_known else "see the service's log"
                 self._failures.failed(error)
                 self._bell.wait(_RETRY)

@@ -384,8 +384,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_connections_refused",
-            "Connections beyond a limit: refused with a 503 (`told`), or closed"
-            " without a response (`dropped`).",
+            "Connections beyond a limit, refused with a 503 or, if `dropped`, closed"
+            " without a response.",
             lambda scrape: {
                 (how,): sum(_plane(scrape).limits.not_admitted[a] for a in admissions)
                 for how, admissions in _NOT_ADMITTED.items()
@@ -469,8 +469,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_control_invalid_requests",
-            "Requests to the control plane that were not HTTP or asked for a"
-            " protocol upgrade.",
+            "Requests to the control plane that were not HTTP or wanted a protocol"
+            " upgrade.",
             lambda scrape: scrape.sources.invalid_requests.total,
             kind="counter",
         )

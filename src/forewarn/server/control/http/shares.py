@@ -175,7 +175,7 @@ class ConnectionShares:
 
 
 class InvalidRequests:
-    """Counts requests that are not HTTP or ask for an upgrade; logs once a minute."""
+    """Counts requests that are not HTTP or want an upgrade; logs once a minute."""
 
     def __init__(self) -> None:
         """Start at zero."""

@@ -158,7 +158,7 @@ class Http1Connection(Generic[_Deferred]):
     def request(self) -> Request:
         """The request whose response is deferred."""
         if self._request is None:
-            raise LookupError("no answer is deferred")
+            raise LookupError("no response is deferred")
         return self._request
 
     @property
