@@ -198,7 +198,7 @@ def test_names_are_required_and_unique_regardless_of_case(table: str) -> None:
     rows = [{"name": name, "kind": "scale-set"} for name in ("One", "oNE")]
     if table != "groups":
         rows = [{"name": row["name"]} for row in rows]
-    with pytest.raises(InvalidInput, match="oNE is given twice"):
+    with pytest.raises(InvalidInput, match="oNE; names must be unique"):
         read_fleet({table: rows})
 
 

@@ -224,9 +224,9 @@ def test_a_step_of_zero_does_nothing(system: System) -> None:
 
 @pytest.mark.parametrize("back", [SECOND, HOUR])
 def test_the_clock_is_never_set_back(system: System, back: timedelta) -> None:
-    with pytest.raises(InvalidInput, match="never set back"):
+    with pytest.raises(InvalidInput, match="cannot be set back"):
         system.advance.by(-back)
-    with pytest.raises(InvalidInput, match="never set back"):
+    with pytest.raises(InvalidInput, match="cannot be set back"):
         system.advance.to(NOON - back)
     assert system.clock.now() == NOON
 

@@ -71,7 +71,7 @@ def test_failed_write_is_known_until_a_probe_succeeds(
     writes = engine.health.writes
     assert (writes.failing_since, writes.reason, writes.failures) == (1000.0, FULL, 2)
     assert [line for line in caplog.messages if FULL in line] == [
-        f"writing: {FULL}; commands return 503"
+        f"store writes failed: {FULL}; commands return 503"
     ]
     engine.beat()
     announce(engine)
@@ -110,7 +110,7 @@ def test_log_reports_a_recovery_only_if_writes_are_healthy(
     assert ("recovered" in caplog.text) is is_healthy
 
 
-def test_refused_command_says_nothing_about_the_store(engine: FollowedEngine) -> None:
+def test_refused_command_does_not_affect_health(engine: FollowedEngine) -> None:
     with pytest.raises(LookupError), engine.writing():
         raise LookupError
     assert engine.health.writes.failures == 0

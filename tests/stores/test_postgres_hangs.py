@@ -178,7 +178,7 @@ def test_server_that_never_responds_is_refused(postgres: PostgresServer) -> None
             postgres_store(url, SHORT).open()
 
 
-def test_timeout_of_the_driver_reads_like_our_own() -> None:
+def test_timeout_of_the_driver_has_the_same_message_as_our_own() -> None:
     """Both are 5 seconds long, so either can come first."""
     expired = psycopg.errors.ConnectionTimeout("connection timeout expired")
     assert describe_error(expired) == "does not respond"

@@ -222,7 +222,7 @@ def test_given_values_override_those_of_a_live_migration() -> None:
 
 def test_only_a_freeze_can_be_a_live_migration() -> None:
     order = an_order(EventType.REDEPLOY, live_migration=True)
-    with pytest.raises(InvalidInput, match="only possible with a Freeze"):
+    with pytest.raises(InvalidInput, match="requires a Freeze"):
         announce(order)
 
 

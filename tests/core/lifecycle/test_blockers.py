@@ -342,7 +342,7 @@ def test_maintenance_that_ignores_blockers_does_not_queue() -> None:
     assert started(tick(*queue(), urgent)) == ["urgent"]
 
 
-def test_one_that_is_not_due_does_not_hold_up_the_queue() -> None:
+def test_maintenance_that_is_not_due_does_not_hold_up_the_queue() -> None:
     waiting, older = queue()
     patient = a_maintenance("older", events=older.events)
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))

@@ -143,7 +143,7 @@ def a_queue(type_: EventType = EventType.REBOOT) -> Slice:
     return a_slice(maintenances=[older, younger], outages=[an_outage(1, 30)])
 
 
-def test_younger_planned_ones_queue_after_one_that_waits_for_notice() -> None:
+def test_later_maintenance_queues_after_maintenance_that_waits_for_notice() -> None:
     assert started(a_queue(), NOON + 30 * MINUTE) == []
     assert started(a_queue(), NOON + 44 * MINUTE) == ["older", "younger"]
 

@@ -177,7 +177,7 @@ def test_plane_stops_during_a_handshake(tls: ssl.SSLContext) -> None:
 # --- connections that are not used -------------------------------------------
 
 
-def test_idle_connections_lock_nobody_out() -> None:
+def test_idle_connections_do_not_block_others() -> None:
     with a_plane(connections=4) as place, ExitStack() as stack:
         for _ in range(8):
             stack.enter_context(socket.create_connection(place, PATIENCE))
