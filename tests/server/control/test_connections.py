@@ -328,7 +328,7 @@ def test_non_http_data_gets_400_with_security_headers() -> None:
         client.sendall(b"nonsense\r\n\r\n")
         status_line, _, rest = client.recv(65536).partition(b"\r\n")
     assert status_line == b"HTTP/1.1 400 Bad Request"
-    assert b"not HTTP/1.1" in rest
+    assert b"not valid HTTP/1.1" in rest
     headers = Parser().parsestr(rest.decode())
     assert {name: headers[name] for name in ALWAYS} == ALWAYS
     assert headers["Cache-Control"] == "no-store"

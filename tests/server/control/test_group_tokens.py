@@ -109,7 +109,7 @@ def environment(
 def leaks(
     environment: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
 ) -> list[str]:
-    """Return the secrets in `answer` that the request did not contain (`said`)."""
+    """Return the secrets in a response that the request did not contain."""
     text = answer.body.decode()
     for word in said:
         text = text.replace(word, "")

@@ -237,7 +237,7 @@ def test_foreign_pages_cannot_act_with_the_cookie(
 ) -> None:
     answer = browser.request(method, path, {}, **headers)
     assert answer.status == 403
-    assert "pages of" in answer.detail
+    assert "pages from" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 

@@ -110,7 +110,7 @@ def test_certificate_chain_is_accepted(
 
 def test_missing_file_is_named(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
-    assert "gone.pem cannot be read: No such" in refusal(
+    assert "cannot read the certificate in gone.pem: No such" in refusal(
         CertificateFiles(cert="gone.pem", key=pair.key)
     )
     assert "gone.key cannot be read: No such" in refusal(
@@ -121,7 +121,7 @@ def test_missing_file_is_named(authority: CertificateAuthority) -> None:
 def test_swapped_files_are_recognized(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
     message = refusal(CertificateFiles(cert=pair.key, key=pair.cert))
-    assert message == f"there is no certificate in PEM in {pair.key}"
+    assert message == f"{pair.key} contains no certificate in PEM format"
 
 
 def test_key_of_another_certificate_is_refused(authority: CertificateAuthority) -> None:
