@@ -113,7 +113,7 @@ def test_missing_file_is_named(authority: CertificateAuthority) -> None:
     assert "cannot read the certificate in gone.pem: No such" in refusal(
         CertificateFiles(cert="gone.pem", key=pair.key)
     )
-    assert "gone.key cannot be read: No such" in refusal(
+    assert "cannot read the private key in gone.key: No such" in refusal(
         CertificateFiles(cert=pair.cert, key="gone.key")
     )
 
