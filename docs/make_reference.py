@@ -141,14 +141,13 @@ def _metrics() -> Iterator[str]:
 
 
 def _agent_metrics() -> Iterator[str]:
-    yield "What the agent tells Prometheus, over HTTP or in a file;"
-    yield "[how to use it](../how-to/monitor-the-agent.md). Counters and histograms"
-    yield "begin anew with every start. Times and seconds are those of the service's"
-    yield "clock; but how long the agent is blind, and what an event did to this VM, is"
-    yield "told in real seconds. Of one metric there are never more than some hundred"
-    yield "series."
+    yield "The agent exports these metrics over HTTP or in a file; see"
+    yield "[Monitor the agent](../how-to/monitor-the-agent.md). Counters and histograms"
+    yield "restart at zero when the agent starts. Times and durations are on the"
+    yield "service's clock. Only `blind_seconds`, and the downtime of a restart in"
+    yield "`impact_seconds`, are real seconds. Each metric has at most 256 series."
     yield ""
-    yield "| metric | type | labels | what it tells |"
+    yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"
     for metric in AGENT_METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)

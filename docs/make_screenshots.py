@@ -1,7 +1,8 @@
-"""Takes pictures of the portal, in which a rehearsal is shown.
+"""Takes screenshots of the portal with a busy service.
 
-Run by `scripts/screenshots`. The pictures are the same each time, as far as fonts and
-Chromium are: the rehearsal has its own clock, the browser a fixed zone and language.
+Run by `scripts/screenshots`. With the same fonts and the same Chromium, the screenshots
+are always the same: the service has its own clock, and the browser has a fixed time
+zone and language.
 """
 
 import argparse
@@ -20,17 +21,17 @@ FOLDER = Path(__file__).parent / "portal"
 #: The pages, and their heights in px.
 PAGES: Mapping[str, int] = {"now": 940, "timeline": 720, "fleet": 980}
 
-_FIRST = "timeline"  # loads the past, which other pages show only if it is loaded
+_FIRST = "timeline"  # loads the past, which other pages do not load
 _WIDTH = 1280
 _POINTED_AT = "host-1"
-_LARGEST = 250_000  # bytes of a picture
+_LARGEST = 250_000  # maximum bytes of a screenshot
 
 
 def main() -> None:
     """Take all screenshots."""
     parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
-    parser.add_argument("--into", type=Path, default=FOLDER, help="another folder")
-    parser.add_argument("--width", type=int, default=_WIDTH)
+    parser.add_argument("--into", type=Path, default=FOLDER, help="target folder")
+    parser.add_argument("--width", type=int, default=_WIDTH, help="width in px")
     arguments = parser.parse_args()
     program = executable()
     if program is None:
@@ -51,7 +52,7 @@ def main() -> None:
 def take(
     user: PortalUser, service: RunningService, into: Path, width: int
 ) -> Iterator[Path]:
-    """Take a screenshot of each page in the light and the dark scheme."""
+    """Take a screenshot of each page in the light and in the dark color scheme."""
     for scheme in SCHEMES:
         page = user.open_page(service, _FIRST, width=width, scheme=scheme, zone="UTC")
         for name, height in PAGES.items():

@@ -1,4 +1,4 @@
-// Reads the document, gets ready, approves what may be approved; and again.
+// Reads scheduled events, prepares for them, approves them, and polls again.
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -32,49 +32,49 @@ static class ScheduledEvents
     static readonly string InstanceUrl = Endpoint + "/metadata/instance?api-version=2021-02-01";
     static readonly TimeSpan Pause = TimeSpan.FromSeconds(double.Parse(
         Given("POLL_SECONDS", "1"), System.Globalization.CultureInfo.InvariantCulture));
-    const int First = 130, Usual = 10; // seconds; the very first answer may take two minutes
+    const int First = 130, Usual = 10; // seconds; the first response can take two minutes
 
     static bool ApproveAll; // --approve-all: even events of other VMs
 
-    // A proxy would ask for itself.
+    // No proxy: it would send its own address.
     static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false });
 
     static void GetReady(Event e)
     {
-        // Do here what must be done before the event starts: drain, save, hand over.
+        // Put your work here: drain connections, save data.
     }
 
-    // Says yes to what our own people asked for, and to a short pause.
+    // Approve user-initiated events, and a Freeze of less than 10 seconds.
     static bool MayBeApproved(Event e)
     {
         var isShort = e.EventType == "Freeze" && e.DurationInSeconds >= 0 && e.DurationInSeconds < 10;
         return e.EventSource == "User" || isShort;
     }
 
-    // Asks until there is an answer; it is null if nothing is new or the body is empty.
-    // 400 says that the question is wrong: it is not asked again.
-    static T Ask<T>(string url, int seconds, ref string tag, string body = null) where T : class
+    // Sends a request until it succeeds. Returns null if nothing has changed or the body is
+    // empty. Errors such as 400 are thrown, because a retry cannot help.
+    static T Send<T>(string url, int seconds, ref string tag, string body = null) where T : class
     {
         for (; ; Thread.Sleep(Pause))
         {
-            var asked = new HttpRequestMessage(body == null ? HttpMethod.Get : HttpMethod.Post, url);
-            asked.Headers.Add("Metadata", "true");
-            if (tag != null) asked.Headers.TryAddWithoutValidation("If-None-Match", tag);
-            if (body != null) asked.Content = new StringContent(body, Encoding.UTF8, "application/json");
+            var request = new HttpRequestMessage(body == null ? HttpMethod.Get : HttpMethod.Post, url);
+            request.Headers.Add("Metadata", "true");
+            if (tag != null) request.Headers.TryAddWithoutValidation("If-None-Match", tag);
+            if (body != null) request.Content = new StringContent(body, Encoding.UTF8, "application/json");
             var status = 0;
             try
             {
                 using (var patience = new CancellationTokenSource(seconds * 1000))
-                using (var answer = Client.SendAsync(asked, patience.Token).Result)
+                using (var response = Client.SendAsync(request, patience.Token).Result)
                 {
-                    status = (int)answer.StatusCode;
-                    var text = answer.Content.ReadAsByteArrayAsync().Result;
+                    status = (int)response.StatusCode;
+                    var text = response.Content.ReadAsByteArrayAsync().Result;
                     if (status == 304 || status == 200 && (body != null || text.Length == 0)) return null;
                     if (status == 200)
                     {
                         var reader = new DataContractJsonSerializer(typeof(T));
                         var found = (T)reader.ReadObject(new MemoryStream(text));
-                        tag = answer.Headers.ETag == null ? null : answer.Headers.ETag.ToString();
+                        tag = response.Headers.ETag == null ? null : response.Headers.ETag.ToString();
                         return found;
                     }
                 }
@@ -85,8 +85,8 @@ static class ScheduledEvents
                 continue;
             }
             if (status < 500 && status != 404 && status != 410 && status != 429)
-                throw new InvalidOperationException(url + " answers " + status);
-            Console.Error.WriteLine(url + " answers " + status);
+                throw new InvalidOperationException(url + " returned " + status);
+            Console.Error.WriteLine(url + " returned " + status);
         }
     }
 
@@ -95,13 +95,13 @@ static class ScheduledEvents
         string tag = null;
         try
         {
-            Ask<Document>(EventsUrl, Usual, ref tag, "{\"StartRequests\": [{\"EventId\": \"" + id + "\"}]}");
+            Send<Document>(EventsUrl, Usual, ref tag, "{\"StartRequests\": [{\"EventId\": \"" + id + "\"}]}");
             Console.WriteLine(id + " approved");
         }
         catch (InvalidOperationException error) { Console.WriteLine(id + " not approved: " + error.Message); }
     }
 
-    // Gets ready for an event of this VM, and approves it if this VM is named first.
+    // Prepares for an event of this VM, and approves it if this VM is named first.
     static void Act(Event e, string me)
     {
         var named = e.Resources ?? new string[0];
@@ -119,16 +119,16 @@ static class ScheduledEvents
             Console.Error.WriteLine("usage: scheduled-events.exe [--approve-all]");
             Environment.Exit(2);
         }
-        Client.Timeout = Timeout.InfiniteTimeSpan; // each question has its own
+        Client.Timeout = Timeout.InfiniteTimeSpan; // each request has its own timeout
         string tag = null;
-        Instance instance; // an empty body happens here, too
-        while ((instance = Ask<Instance>(InstanceUrl, First, ref tag)) == null) Thread.Sleep(Pause);
+        Instance instance; // null if the body is empty
+        while ((instance = Send<Instance>(InstanceUrl, First, ref tag)) == null) Thread.Sleep(Pause);
         var me = instance.Compute.Name;
         var seen = new Dictionary<string, string>();
         var seconds = First;
         for (tag = null; ; Thread.Sleep(Pause))
         {
-            var document = Ask<Document>(EventsUrl, seconds, ref tag);
+            var document = Send<Document>(EventsUrl, seconds, ref tag);
             seconds = Usual;
             if (document == null) continue;
             var events = document.Events ?? new Event[0];

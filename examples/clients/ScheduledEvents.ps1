@@ -21,7 +21,7 @@ $isCore = $PSVersionTable.PSVersion.Major -ge 6
 if (-not $isCore) { [System.Net.WebRequest]::DefaultWebProxy = $null }
 
 function Initialize-ForEvent($scheduledEvent) {
-    # Put your work here: drain connections, save data, fail over.
+    # Put your work here: drain connections, save data.
 }
 
 # Approve user-initiated events, and a Freeze of less than 10 seconds.
@@ -83,7 +83,7 @@ $seconds = $firstTimeout
 while ($true) {
     $document = Invoke-Metadata $eventsUri $null $seconds
     $seconds = $timeout
-    # An empty body, or one that is not JSON, has no such property. It is no news.
+    # An empty body, or one that is not JSON, does not have this property: no change.
     if ($null -ne $document.DocumentIncarnation) {
         $now = @{}
         foreach ($scheduledEvent in @($document.Events | Where-Object { $_ })) {

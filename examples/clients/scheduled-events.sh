@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reads the document, gets ready, approves what may be approved; and again.
+# Reads scheduled events, prepares for them, approves them, and polls again.
 # Needs curl and jq.
 set -euo pipefail
 
@@ -7,7 +7,7 @@ endpoint=${FOREWARN_ENDPOINT:-http://169.254.169.254}
 events="$endpoint/metadata/scheduledevents?api-version=2020-07-01"
 instance="$endpoint/metadata/instance?api-version=2021-02-01"
 pause=${POLL_SECONDS:-1}
-first=130 # seconds; the very first answer may take two minutes
+first=130 # seconds; the first response can take two minutes
 
 approve_all=false # --approve-all: approve every event, even one of another VM
 for argument; do
@@ -22,23 +22,23 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 143' TERM
 
 get_ready() { # event as JSON
-    : # Do here what must be done before the event starts: drain, save, hand over.
+    : # Put your work here: drain connections, save data.
 }
 
-# Yes to what our own people asked for, and to a short pause.
+# Approve user-initiated events, and a Freeze of less than 10 seconds.
 may_be_approved='
     .EventSource == "User" or
     (.EventType == "Freeze" and (.DurationInSeconds // -1 | . >= 0 and . < 10))'
 names_me='any(.Resources[]?; ascii_downcase == $me)'
 names_me_first='(.Resources[0] // "") | ascii_downcase == $me'
 
-# Asks until there is an answer; its text is in $folder/body, its status in $status.
-# 400 says that the question is wrong: it is not asked again.
-ask() { # timeout, URL, more options of curl
+# Sends a request until it gets a final response, and sets $status and $folder/body.
+# Errors such as 400 are final: a retry cannot help.
+request() { # timeout, URL, more options of curl
     local timeout=$1 url=$2
     shift 2
     while :; do
-        # A proxy would ask for itself.
+        # No proxy: it would send its own address.
         status=$(curl --silent --noproxy '*' --connect-timeout 5 --max-time "$timeout" \
             --header Metadata:true --header Content-Type:application/json \
             --output "$folder/body" --dump-header "$folder/head" \
@@ -48,15 +48,15 @@ ask() { # timeout, URL, more options of curl
             000 | 404 | 410 | 429 | 5??) ;;
             *) return ;;
         esac
-        echo "$url answers $status" >&2
+        echo "$url returned $status" >&2
         sleep "$pause" &
-        wait $! # so that TERM need not wait for its end
+        wait $! # SIGTERM interrupts this wait
     done
 }
 
 approve() { # id
     jq -n --arg id "$1" '{StartRequests: [{EventId: $id}]}' >"$folder/approval"
-    ask 10 "$events" --data "@$folder/approval"
+    request 10 "$events" --data "@$folder/approval"
     if [ "$status" = 200 ]; then
         echo "$1 approved"
     else
@@ -68,7 +68,7 @@ is() { # jq condition, event as JSON
     jq -e --arg me "$me" "$1" <<<"$2" >/dev/null
 }
 
-# Gets ready for an event of this VM, and approves it if this VM is named first.
+# Prepares for an event of this VM, and approves it if this VM is named first.
 act() { # event as JSON
     is '.EventStatus == "Scheduled"' "$1" || return 0
     if is "$names_me" "$1"; then
@@ -81,20 +81,20 @@ act() { # event as JSON
 
 me=''
 while :; do
-    ask "$first" "$instance"
+    request "$first" "$instance"
     [ "$status" = 200 ] || exit 1
     me=$(jq -r '.compute.name | ascii_downcase' "$folder/body")
-    [ -z "$me" ] || break # an empty body happens here, too
+    [ -z "$me" ] || break # retry if the body is empty
     sleep "$pause" &
     wait $!
 done
 seen='{}' tag='' timeout=$first
 while :; do
     : >"$folder/body"
-    ask "$timeout" "$events" ${tag:+--header "If-None-Match: $tag"}
+    request "$timeout" "$events" ${tag:+--header "If-None-Match: $tag"}
     timeout=10
     [ "$status" = 200 ] || [ "$status" = 304 ] || exit 1
-    if [ -s "$folder/body" ]; then # an empty one, too, happens
+    if [ -s "$folder/body" ]; then # empty if nothing has changed
         tag=$(sed -n 's/^etag: *\([^\r]*\).*/\1/Ip' "$folder/head")
         now=$(jq -c '[.Events[]? | {(.EventId): .EventStatus}] | add // {}' \
             "$folder/body")

@@ -1,4 +1,4 @@
-// Reads the document, gets ready, approves what may be approved; and again.
+// Reads scheduled events, prepares for them, approves them, and polls again.
 package main
 
 import (
@@ -20,29 +20,29 @@ type event struct {
 	DurationInSeconds                            *int
 }
 
-const first = 130 * time.Second // the very first answer may take two minutes
+const first = 130 * time.Second // the first response can take two minutes
 
 var (
 	endpoint  = "http://169.254.169.254"
 	pause     = time.Second
-	transport = &http.Transport{Proxy: nil} // a proxy would ask for itself
+	transport = &http.Transport{Proxy: nil} // a proxy would send its own address
 
 	approveAll = flag.Bool("approve-all", false,
 		"approve every scheduled event, even one of another VM")
 )
 
 func getReady(e event) {
-	// Do here what must be done before the event starts: drain, save, hand over.
+	// Put your work here: drain connections, save data.
 }
 
-// Says yes to what our own people asked for, and to a short pause.
+// Approve user-initiated events, and a Freeze of less than 10 seconds.
 func mayBeApproved(e event) bool {
 	seconds := e.DurationInSeconds
 	isShort := seconds != nil && *seconds >= 0 && *seconds < 10
 	return e.EventSource == "User" || e.EventType == "Freeze" && isShort
 }
 
-// Asks once; an answer's JSON goes into found, unless the body is empty: that happens.
+// Sends one request, and parses the JSON of the response into found unless it is empty.
 func try(path, tag, body string, timeout time.Duration, found any) (int, string, error) {
 	method := map[bool]string{true: "GET", false: "POST"}[body == ""]
 	request, err := http.NewRequest(method, endpoint+path, strings.NewReader(body))
@@ -53,26 +53,26 @@ func try(path, tag, body string, timeout time.Duration, found any) (int, string,
 	if tag != "" {
 		request.Header.Set("If-None-Match", tag)
 	}
-	answer, err := (&http.Client{Transport: transport, Timeout: timeout}).Do(request)
+	response, err := (&http.Client{Transport: transport, Timeout: timeout}).Do(request)
 	if err != nil {
 		return 0, tag, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode == 200 && found != nil && len(bytes.TrimSpace(text)) > 0 {
-		tag, err = answer.Header.Get("ETag"), json.Unmarshal(text, found)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode == 200 && found != nil && len(bytes.TrimSpace(text)) > 0 {
+		tag, err = response.Header.Get("ETag"), json.Unmarshal(text, found)
 	}
-	return answer.StatusCode, tag, err
+	return response.StatusCode, tag, err
 }
 
-// Asks until there is an answer. 400 says that the question is wrong: it is one.
-func ask(path, tag, body string, timeout time.Duration, found any) (int, string) {
+// Sends a request until it gets a final response. Errors such as 400 are final.
+func send(path, tag, body string, timeout time.Duration, found any) (int, string) {
 	for ; ; time.Sleep(pause) {
 		status, newTag, err := try(path, tag, body, timeout, found)
 		if err == nil && status != 404 && status != 410 && status != 429 && status < 500 {
 			return status, newTag
 		}
-		fmt.Fprintln(os.Stderr, path, "answers", status, err)
+		fmt.Fprintln(os.Stderr, path, "returned", status, err)
 	}
 }
 
@@ -80,14 +80,14 @@ const events = "/metadata/scheduledevents?api-version=2020-07-01"
 
 func approve(id string) {
 	body := fmt.Sprintf(`{"StartRequests": [{"EventId": %q}]}`, id)
-	if status, _ := ask(events, "", body, 10*time.Second, nil); status == 200 {
+	if status, _ := send(events, "", body, 10*time.Second, nil); status == 200 {
 		fmt.Println(id, "approved")
 	} else {
 		fmt.Println(id, "not approved:", status)
 	}
 }
 
-// Gets ready for an event of this VM, and approves it if this VM is named first.
+// Prepares for an event of this VM, and approves it if this VM is named first.
 func act(e event, me string) {
 	if e.EventStatus != "Scheduled" {
 		return
@@ -106,13 +106,13 @@ func act(e event, me string) {
 	}
 }
 
-// Asks who this VM is; an empty body happens here, too.
+// Returns the name of this VM; retries if the body is empty.
 func myName() string {
 	for ; ; time.Sleep(pause) {
 		var instance struct{ Compute struct{ Name string } }
-		status, _ := ask("/metadata/instance?api-version=2021-02-01", "", "", first, &instance)
+		status, _ := send("/metadata/instance?api-version=2021-02-01", "", "", first, &instance)
 		if status != 200 {
-			fmt.Fprintln(os.Stderr, "the endpoint answers", status)
+			fmt.Fprintln(os.Stderr, "the endpoint returned", status)
 			os.Exit(1)
 		}
 		if instance.Compute.Name != "" {
@@ -138,13 +138,13 @@ func main() {
 	for ; ; time.Sleep(pause) {
 		var document struct{ Events *[]event }
 		var status int
-		status, tag = ask(events, tag, "", timeout, &document)
+		status, tag = send(events, tag, "", timeout, &document)
 		if status != 200 && status != 304 {
-			fmt.Fprintln(os.Stderr, "the endpoint answers", status)
+			fmt.Fprintln(os.Stderr, "the endpoint returned", status)
 			os.Exit(1)
 		}
 		timeout = 10 * time.Second
-		if document.Events == nil { // nothing is new
+		if document.Events == nil { // nothing has changed
 			continue
 		}
 		now := map[string]string{}

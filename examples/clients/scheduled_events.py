@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the document, gets ready, approves what may be approved; and again."""
+"""Reads scheduled events, prepares for them, approves them, and polls again."""
 
 import argparse
 import http.client
@@ -14,7 +14,7 @@ ENDPOINT = os.environ.get("FOREWARN_ENDPOINT") or "http://169.254.169.254"
 EVENTS = f"{ENDPOINT}/metadata/scheduledevents?api-version=2020-07-01"
 INSTANCE = f"{ENDPOINT}/metadata/instance?api-version=2021-02-01"
 PAUSE = float(os.environ.get("POLL_SECONDS") or 1)
-FIRST = 130  # seconds; the very first answer may take two minutes
+FIRST = 130  # seconds; the first response can take two minutes
 
 PARSER = argparse.ArgumentParser(description="Prepare for and approve events.")
 PARSER.add_argument(
@@ -24,57 +24,58 @@ PARSER.add_argument(
 )
 APPROVE_ALL = PARSER.parse_args().approve_all
 
-OPENER = build_opener(ProxyHandler({}))  # a proxy would ask for itself
+OPENER = build_opener(ProxyHandler({}))  # no proxy: it would send its own address
 
 
 def get_ready(event):
-    """Do here what must be done before the event starts: drain, save, hand over."""
+    """Prepare for the event. Put your work here: drain connections, save data."""
 
 
 def may_be_approved(event):
-    """Say yes to what our own people asked for, and to a short pause."""
+    """Approve user-initiated events, and a Freeze of less than 10 seconds."""
     is_short = event.get("DurationInSeconds") in range(10)
     is_short_freeze = event.get("EventType") == "Freeze" and is_short
     return event.get("EventSource") == "User" or is_short_freeze
 
 
-def ask(url, body=None, tag=None, timeout=10):
-    """Ask until there is an answer: its JSON, or None if there is none; and its tag.
+def request(url, body=None, tag=None, timeout=10):
+    """Send a request until it succeeds; return the JSON, or None, and the ETag.
 
-    400 says that the question is wrong: it is not asked again.
+    Errors such as 400 are raised, because a retry cannot help.
     """
     headers = {"Metadata": "true", "Content-Type": "application/json"}
     if tag:
         headers["If-None-Match"] = tag
     while True:
         try:
-            with OPENER.open(Request(url, body, headers), timeout=timeout) as answer:
-                text = answer.read()
+            with OPENER.open(Request(url, body, headers), timeout=timeout) as response:
+                text = response.read()
                 found = json.loads(text) if text and body is None else None
-                return found, answer.headers["ETag"] if found else tag
+                return found, response.headers["ETag"] if found else tag
         except HTTPError as error:
             error.close()
             if error.code == 304:
                 return None, tag
             if error.code not in {404, 410, 429} and error.code < 500:
                 raise
-            print(f"{url} answers {error.code}", file=sys.stderr, flush=True)
+            print(f"{url} returned {error.code}", file=sys.stderr, flush=True)
         except (OSError, http.client.HTTPException, ValueError) as error:
             print(f"{url}: {error}", file=sys.stderr, flush=True)
         time.sleep(PAUSE)
 
 
 def approve(event_id):
-    """Let the event start."""
+    """Approve the event, so that it can start."""
+    body = json.dumps({"StartRequests": [{"EventId": event_id}]}).encode()
     try:
-        ask(EVENTS, json.dumps({"StartRequests": [{"EventId": event_id}]}).encode())
+        request(EVENTS, body)
         print(event_id, "approved", flush=True)
     except HTTPError as error:
         print(event_id, f"not approved: {error.code}", flush=True)
 
 
 def act(event, me):
-    """Get ready for an event of this VM, and approve it if this VM is named first."""
+    """Prepare for an event of this VM, and approve it if this VM is named first."""
     named = [name.lower() for name in event.get("Resources") or []]
     if event.get("EventStatus") != "Scheduled":
         return
@@ -85,22 +86,22 @@ def act(event, me):
 
 
 def my_name():
-    """Ask who this VM is; an empty body happens here, too."""
+    """Return the name of this VM; retry if the body is empty."""
     while True:
-        instance, _ = ask(INSTANCE, timeout=FIRST)
+        instance, _ = request(INSTANCE, timeout=FIRST)
         if instance:
             return instance["compute"]["name"].lower()
         time.sleep(PAUSE)
 
 
 def main():
-    """Watch the document for ever."""
+    """Poll the document forever."""
     me = my_name()
     tag, seen, timeout = None, {}, FIRST
     while True:
-        document, tag = ask(EVENTS, tag=tag, timeout=timeout)
+        document, tag = request(EVENTS, tag=tag, timeout=timeout)
         timeout = 10
-        if document:  # else nothing is new, or the body was empty: that happens
+        if document:  # None if nothing has changed or the body was empty
             events = document.get("Events") or []
             now = {event["EventId"]: event.get("EventStatus") for event in events}
             for event_id in seen.keys() - now.keys():

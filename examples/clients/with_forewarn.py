@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the same with forewarn's client, which asks, waits and asks again by itself."""
+"""Does the same with forewarn's client, which polls and retries by itself."""
 
 import argparse
 import math
@@ -17,17 +17,17 @@ APPROVE_ALL = PARSER.parse_args().approve_all
 
 
 def get_ready(event):
-    """Do here what must be done before the event starts: drain, save, hand over."""
+    """Prepare for the event. Put your work here: drain connections, save data."""
 
 
 def may_be_approved(event):
-    """Say yes to what our own people asked for, and to a short pause."""
+    """Approve user-initiated events, and a Freeze of less than 10 seconds."""
     is_short = event.type == "Freeze" and event.duration in range(10)
     return event.source == "User" or is_short
 
 
 def act(client, event, me):
-    """Get ready for an event of this VM, and approve it if this VM is named first."""
+    """Prepare for an event of this VM, and approve it if this VM is named first."""
     named = [name.lower() for name in event.resources]
     if event.status != "Scheduled":
         return
@@ -42,8 +42,8 @@ def act(client, event, me):
 
 
 def main():
-    """Watch the document for ever."""
-    client = Client(patience=math.inf)  # asks $FOREWARN_ENDPOINT, or 169.254.169.254
+    """Poll the document forever."""
+    client = Client(patience=math.inf)  # uses $FOREWARN_ENDPOINT or 169.254.169.254
     me = client.instance().name.lower()
     for change in client.watch():
         for event in (*change.completed, *change.canceled):

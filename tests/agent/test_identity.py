@@ -125,23 +125,23 @@ def mismatch_text(
 
 def test_a_configured_name_unknown_to_the_service_is_reported() -> None:
     message = mismatch_text(explicit="web-1", compute_name="web-0")
-    assert "given is web-1" in message
-    assert "this VM is web-0" in message
+    assert "configured as web-1" in message
+    assert "/metadata/instance reports web-0" in message
 
 
 def test_a_configured_name_may_have_another_form() -> None:
     assert mismatch_text(explicit="POOL00000i", compute_name="pool_18") == "None"
 
 
-def test_events_that_list_the_host_name_are_reported() -> None:
+def test_events_that_list_the_hostname_are_reported() -> None:
     message = mismatch_text(
         "db", "Box-7", compute_name="web-0", host_name="box-7.example.org"
     )
-    assert message.startswith("events name Box-7, which is this machine's host name")
-    assert "goes by web-0" in message
+    assert message.startswith("events name Box-7, which is this machine's hostname")
+    assert "uses web-0 as its name" in message
 
 
-def test_events_that_list_the_scale_set_form_of_the_host_name_are_reported() -> None:
+def test_events_that_list_the_scale_set_form_of_the_hostname_are_reported() -> None:
     assert "events name pool_18" in mismatch_text(
         "pool_18", compute_name="web-0", host_name="pool00000i"
     )
@@ -154,14 +154,12 @@ def test_events_that_also_list_this_vm_are_no_mismatch() -> None:
     )
 
 
-def test_a_host_name_that_no_event_lists_is_no_mismatch() -> None:
+def test_a_hostname_that_no_event_lists_is_no_mismatch() -> None:
     assert mismatch_text("db", compute_name="web-0", host_name="box-7") == "None"
 
 
-def test_having_only_a_host_name_is_reported() -> None:
-    assert "goes by the host name box-7," in mismatch_text(
-        host_name="box-7.example.org"
-    )
+def test_having_only_a_hostname_is_reported() -> None:
+    assert "uses the hostname box-7," in mismatch_text(host_name="box-7.example.org")
 
 
 def test_having_no_name_at_all_is_reported() -> None:

@@ -45,7 +45,7 @@ def test_a_failed_hook_prevents_approval_which_is_recorded_once(
     assert agent.approver.approved == []
     assert agent.runs() == [("drain", "failed", 1)]
     (line,) = agent.lines("not-approved")
-    assert str(line["reason"]).startswith("drain: ")
+    assert str(line["reason"]).startswith("hook drain ")
     assert agent.metrics.value("hooks_total", step="prepare", outcome="failed") == 1
 
 
@@ -83,7 +83,7 @@ def test_a_vm_not_listed_first_does_not_approve_and_names_the_one_that_does(
     agent.turn(a_document_read(event))
     assert agent.approver.approved == []
     (line,) = agent.lines("not-approved")
-    assert "web-1 is named first" in str(line["reason"])
+    assert "web-1 is the first VM" in str(line["reason"])
 
 
 def test_readiness_is_checked_until_all_are_ready(
@@ -99,7 +99,7 @@ def test_readiness_is_checked_until_all_are_ready(
     agent.turn()  # drain has ended; readiness is checked
     agent.turn()  # not ready; checked again
     assert agent.approver.approved == []
-    assert "not all are ready: " in str(agent.lines("not-approved")[0]["reason"])
+    assert "not all VMs are ready: " in str(agent.lines("not-approved")[0]["reason"])
     flag.touch()
     while not agent.approver.approved:
         agent.turn()

@@ -176,7 +176,9 @@ def test_an_event_is_over_when_its_last_hook_has_ended(agent_factory: Staging) -
     assert agent.state().over_at is None
     agent.turn()
     assert agent.state().over_at is not None
-    assert [line["outcome"] for line in agent.lines("over")] == ["it was called off"]
+    assert [line["outcome"] for line in agent.lines("over")] == [
+        "the event was canceled"
+    ]
 
 
 def test_an_event_announced_again_is_prepared_and_approved_again(

@@ -101,7 +101,9 @@ def test_the_reasons_of_a_match_are_all_its_conditions() -> None:
 
 
 def test_a_rule_without_conditions_matches_every_event() -> None:
-    assert match_reasons(a_rule(concerns=RuleScope.ANYONE)) == ("it takes every event",)
+    assert match_reasons(a_rule(concerns=RuleScope.ANYONE)) == (
+        "it matches every event",
+    )
 
 
 # --- single conditions -------------------------------------------------------
@@ -129,7 +131,7 @@ def test_sources_match() -> None:
 def test_a_missing_source_matches_no_sources() -> None:
     rule = a_rule(sources=frozenset({"User", "Platform"}))
     assert match_reasons(rule, source=None) == (
-        "its source is not told, not Platform or User",
+        "its source is unknown, not Platform or User",
     )
 
 
@@ -174,7 +176,7 @@ def test_the_remaining_notice_matches_its_range(
 def test_a_range_that_does_not_match_is_explained_in_seconds() -> None:
     rule = a_rule(notice=NumberRange(least=60), duration=NumberRange(most=5))
     assert match_reasons(rule, notice=30.25) == (
-        "it is to last 9 s, more than 5 s",
+        "its duration is 9 s, more than 5 s",
         "the notice left is 30.2 s, less than 60 s",
     )
 
@@ -185,7 +187,7 @@ def test_a_started_event_has_no_notice_left() -> None:
         rule, notice=None, status=EventStatus.STARTED, not_before=None
     )
     assert started == ("it has started, so no notice is left",)
-    assert match_reasons(rule, notice=None) == ("how much notice is left is not known",)
+    assert match_reasons(rule, notice=None) == ("the notice left is unknown",)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_systemd_accepts_a_program_in_an_awkward_folder(tmp_path: Path) -> None:
 
 
 def test_a_program_that_systemd_cannot_run_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no program with quotes"):
+    with pytest.raises(InvalidInput, match="cannot run a program with a quote"):
         unit_file(("/home/o'neill/forewarn",), CONFIG)
 
 

@@ -1,6 +1,6 @@
 """A busy service that has everything the portal can show.
 
-It is the same each time: its ids are seeded, and its clock stands at a fixed time.
+It is always the same: its ids are seeded, and its clock stands at a fixed time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.server.support.service import RunningService, a_service
 
-#: Start time; a manual clock can be moved to any later time.
+#: Start time of the service's manual clock.
 BEGINNING = "2030-03-04T06:30:00Z"
 
 HOSTS = tuple(f"host-{number}" for number in range(1, 7))
 
-#: The VM that no host has room for.
+#: The VM whose redeploy fails because no host has room for it.
 BROKEN = "mail"
 
 _SEED = 8
@@ -77,7 +77,7 @@ esac
 
 
 def _create_past(service: RunningService) -> None:
-    """Advance by two hours, with maintenance that is over at their end."""
+    """Advance by two hours, in which maintenance starts and ends."""
     first = service.announce(type="Freeze", host="host-5", notice_seconds=1800)
     service.advance(600)
     _poll(service, "search-1", "mail")
@@ -98,7 +98,7 @@ def _create_past(service: RunningService) -> None:
 
 
 def _create_present(service: RunningService) -> None:
-    """Leave maintenance that waits, is in progress, and is stuck."""
+    """Create maintenance that is scheduled, blocked, started or stuck."""
     _post(service, "/v1/vms/mail/redeploy")
     wearing = {"fails_by": "2030-03-07T18:00:00Z"}
     _post(service, "/v1/hosts/host-6/degraded", wearing)

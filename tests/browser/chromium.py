@@ -11,10 +11,10 @@ from playwright.sync_api import Browser, sync_playwright
 
 MISSING = "no Chromium: install the package chromium, or run scripts/test as root"
 
-#: Names of the program; the first one that is installed is used.
+#: Names of the program; the first installed one is used.
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
-#: Pictures are the same on every machine, whatever its graphics card.
+#: Screenshots are the same on every machine, whatever its graphics card.
 _OPTIONS = ("--disable-gpu", "--font-render-hinting=none", "--force-color-profile=srgb")
 
 
@@ -27,7 +27,7 @@ class Chromium:
 
     @contextmanager
     def in_use(self) -> Iterator[Browser]:
-        """Lend the browser; afterwards this thread can run other event loops.
+        """Lend the browser; then this thread can run other event loops again.
 
         As long as Playwright runs, its own loop counts as the thread's running loop,
         even while it is idle: `asyncio.run` would refuse to start.
@@ -40,7 +40,7 @@ class Chromium:
 
 
 def executable() -> str | None:
-    """Find the browser; `FOREWARN_TESTS_CHROMIUM` names another one, or none."""
+    """Find the browser, or the one that `FOREWARN_TESTS_CHROMIUM` names."""
     chosen = os.environ.get("FOREWARN_TESTS_CHROMIUM")
     names = _NAMES if chosen is None else (chosen,)
     return next((path for name in names if (path := shutil.which(name))), None)

@@ -4,7 +4,7 @@ from playwright.sync_api import Page
 from tests.browser.portal_user import PortalUser, start_session
 from tests.server.support.service import RunningService
 
-#: Renders one component, with its messages in `#said` below it.
+#: Renders one component, with its messages below it in `#said`.
 _MOUNT = """async ([component, props, id]) => {
   const [buttons, view, { Api }, { Live }, { Model }] = await Promise.all(
     ["actions/buttons", "view", "service/api", "service/live", "service/model"].map(

@@ -15,7 +15,7 @@ Serve = Callable[..., RunningService]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    """Start the browser once: that takes longer than a test may."""
+    """Start the browser once: this takes longer than a test is allowed to take."""
     path = executable()
     if path is None:
         pytest.skip(MISSING)
@@ -25,7 +25,7 @@ def chromium() -> Iterator[Chromium]:
 
 @pytest.fixture(scope="module")
 def profiles(chromium: Chromium) -> Iterator[ProfilePool]:
-    """Lend the browser to one test file; the next one may run its own event loops."""
+    """Lend the browser to one test file; the next file may run its own event loops."""
     with chromium.in_use() as browser:
         pool = ProfilePool(browser)
         yield pool

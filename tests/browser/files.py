@@ -1,4 +1,4 @@
-"""The portal's files, as they are served."""
+"""The portal files that the service serves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,5 +12,5 @@ _SERVED = frozenset({".html", ".css", ".js", ".svg"})
 
 
 def served() -> Sequence[Path]:
-    """Return every portal file that a browser can load."""
+    """Return all portal files that a browser can load."""
     return [path for path in sorted(PORTAL.rglob("*")) if path.suffix in _SERVED]

@@ -1,4 +1,4 @@
-"""A watch for everything that goes wrong on a page, whatever the test looks at."""
+"""A watch for everything that goes wrong on a page, whatever the test checks."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Page, Request
 
-#: Failure of a request that a page has aborted, for example when it is left.
+#: Failure of a request that the page aborted, for example when the user left it.
 _LEFT = "net::ERR_ABORTED"
 
 #: URL schemes that never reach the network.
@@ -14,7 +14,7 @@ _INWARD = ("data", "blob", "about")
 
 
 class PageErrors:
-    """Errors on all pages of one test, except those that it forgives."""
+    """Errors on all pages of one test, except those that the test expects."""
 
     def __init__(self) -> None:
         """Start without errors."""
@@ -27,7 +27,7 @@ class PageErrors:
 
     @property
     def complaints(self) -> Sequence[str]:
-        """Return the errors that are not forgiven."""
+        """Return the errors that the test does not expect."""
         return [
             complaint
             for complaint in self._seen
@@ -47,11 +47,11 @@ class PageErrors:
             self._seen.append(f"{message.type} in the console: {message.text} {where}")
 
     def _broken(self, error: Error) -> None:
-        self._seen.append(f"not caught: {error.stack or error}")
+        self._seen.append(f"uncaught error: {error.stack or error}")
 
     def _failed(self, request: Request) -> None:
         if request.failure != _LEFT:
-            self._seen.append(f"no answer: {request.failure} {request.url}")
+            self._seen.append(f"no response: {request.failure} {request.url}")
 
     def _asked(self, request: Request, origin: str) -> None:
         parts = urlsplit(request.url)

@@ -1,4 +1,4 @@
-"""A simulated user of the portal, with a browser profile of its own."""
+"""A simulated user of the portal, with their own browser profile."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 #: Waits for the performance mark that a page sets when it shows its first data.
 _DRAWN = """(name) => new Promise((drawn, failed) => {
-  const late = () => failed(new Error(`the page has not set the mark ${name}`));
+  const late = () => failed(new Error(`the page did not set the mark ${name}`));
   const timer = setTimeout(late, 60_000);
   new PerformanceObserver((list, observer) => {
     if (!list.getEntriesByName(name).length) return;
@@ -25,11 +25,11 @@ _DRAWN = """(name) => new Promise((drawn, failed) => {
   }).observe({ type: "mark", buffered: true });
 })"""
 
-#: Keeps a page from sending requests without the key that is about to be cleared.
+#: Stops a page from sending requests, because its session key is about to be cleared.
 _SEND_NOTHING = "() => { window.fetch = () => new Promise(() => {}); }"
 _STORE_KEY = "(key) => localStorage.setItem('forewarn-session-key', key)"
 
-#: Placeholders for data that has not arrived.
+#: Placeholders for data that has not arrived yet.
 _UNFINISHED = "main .skeleton, main [aria-busy=true]"
 
 _PATIENCE = PATIENCE * 1000  # ms
@@ -38,7 +38,7 @@ expect.set_options(timeout=_PATIENCE)
 
 
 class ProfilePool:
-    """A pool of browser profiles, because a new one costs more than the rest of a test.
+    """A pool of browser profiles: creating one takes longer than the rest of a test.
 
     Cookies and storage are cleared before a profile is lent again.
     """
@@ -88,7 +88,7 @@ class PageOptions(TypedDict, total=False):
 
 
 class PortalUser:
-    """A user whose pages each have an empty profile of their own."""
+    """A user whose pages each have their own empty profile."""
 
     def __init__(self, profiles: ProfilePool) -> None:
         """Start without a page."""

@@ -64,7 +64,7 @@ def test_panels_and_dialogs_are_accessible(
     assert violations(page, "dialog") == [], "approving"
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Reboot of host-1").first.click()
-    page.get_by_role("heading", name="Whom it touches").wait_for()
+    page.get_by_role("heading", name="Affected groups").wait_for()
     assert violations(page, ".story") == [], "a story"
 
 

@@ -16,7 +16,7 @@ SPOT = '[[vms]]\nname = "spot"\nspot = true\n'
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Start a service where work is done when an operator reports it."""
+    """Start a service whose work ends when an operator reports it as done."""
     folder = tmp_path_factory.mktemp("shared")
     with a_service(folder, driver="operator", fleet=_fleet(folder)) as service:
         yield service
@@ -95,9 +95,9 @@ def test_a_maintenance_is_canceled_with_a_reason(
 ) -> None:
     maintenance = shared.announce(vms=["lone"])
     page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
-    press(page, "Cancel: Reboot of lone")
+    press(page, "Cancel maintenance: Reboot of lone")
     page.get_by_label("Reason").fill("not today")
-    press(page, "Cancel it")
+    press(page, "Cancel maintenance")
     expect_message(page, "Canceled: Reboot of lone.")
     (fact,) = [
         entry
@@ -107,32 +107,30 @@ def test_a_maintenance_is_canceled_with_a_reason(
     assert (fact["by"], fact["reason"]) == ("admin", "not today")
 
 
-def test_a_started_maintenance_is_completed(
+def test_a_started_maintenance_can_be_marked_as_done(
     user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"], emergency=True, reason="smoke")
     page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
-    assert buttons(page) == ["Complete"]
-    press(page, "Complete: Reboot of lone", "Complete it")
-    expect_message(
-        page, "Started: Reboot of lone."
-    )  # it stays visible for some seconds
+    assert buttons(page) == ["Mark as done"]
+    press(page, "Mark as done: Reboot of lone", "Mark as done")
+    expect_message(page, "Marked as done: Reboot of lone.")
     shared.advance(10)
     assert now(shared, maintenance)["phase"] == "COMPLETED"
 
 
-def test_a_stuck_maintenance_can_be_retried_or_closed(
+def test_a_stuck_maintenance_can_be_retried_or_given_up(
     user: PortalUser, serve: Serve
 ) -> None:
     service = serve(driver="script", driver_command="false", lead=0)
     maintenance = service.announce(vms=["lone"], emergency=True, reason="smoke")
     service.advance(1)
     page = mounted(user, service, "MaintenanceActions", of=maintenance["id"])
-    assert buttons(page) == ["Complete", "Retry", "Close"]
+    assert buttons(page) == ["Mark as done", "Retry", "Give up"]
     press(page, "Retry: Reboot of lone", "Retry")
-    expect_message(page, "Started: Reboot of lone.")
+    expect_message(page, "Running the driver again: Reboot of lone.")
     service.advance(1)
-    press(page, "Close: Reboot of lone", "Give it up")
+    press(page, "Give up: Reboot of lone", "Give up")
     expect_message(page, "Given up: Reboot of lone.")
     assert now(service, maintenance)["phase"] == "FAILED"
 
@@ -145,7 +143,7 @@ def test_every_action_on_a_vm_works(user: PortalUser, shared: RunningService) ->
     for act in ("Restart", "Redeploy", "Reimage", "Evict", "Delete"):
         press(page, f"{act}: spot")
         page.get_by_label("Reason").fill(act)
-        press(page, f"{act} it")
+        press(page, act)
         expect_message(page, "of spot")
         started = shared.facts("Announced")[-1]["maintenance"]
         shared.request("POST", f"/v1/maintenances/{started}/complete")
@@ -174,9 +172,9 @@ def test_a_deallocated_vm_is_started(user: PortalUser, shared: RunningService) -
     page = mounted(
         user, shared, "VmActions", name="evicted", isSpot=True, isDeallocated=True
     )
-    assert buttons(page) == ["Start", "Delete"]
-    press(page, "Start: evicted", "Mark it as running")
-    expect_message(page, "It is marked as running.")
+    assert buttons(page) == ["Mark as running", "Delete"]
+    press(page, "Mark as running: evicted", "Mark as running")
+    expect_message(page, "The VM is marked as running.")
     assert shared.get("/v1/vms/evicted")["deallocated"] is False
 
 
@@ -194,13 +192,13 @@ def test_a_host_can_be_reported_degraded_failed_and_recovered(
 ) -> None:
     service = serve()
     page = mounted(user, service, "HostActions", name="host-b")
-    press(page, "Degraded: host-b", "Tell its VMs")
+    press(page, "Mark degraded: host-b", "Mark degraded")
     expect_message(page, "Scheduled: Redeploy of host-b")
-    press(page, "Failed: host-b", "Tell its VMs")
+    press(page, "Mark failed: host-b", "Mark failed")
     expect_message(page, "Started: Reboot of host-b.")
-    press(page, "Recovered: host-b", "Tell its VMs")
-    expect_message(page, "Reboot of host-b.")
-    press(page, "Recovered: host-b", "Tell its VMs")
+    press(page, "Mark recovered: host-b", "Mark recovered")
+    expect_message(page, "Ended: Reboot of host-b.")
+    press(page, "Mark recovered: host-b", "Mark recovered")
     expect_message(page, "Nothing to do: the host is neither degraded nor failed.")
     causes = [
         maintenance["cause"] for maintenance in service.get("/v1/maintenances")["items"]
@@ -215,10 +213,10 @@ def test_the_predicted_failure_is_entered_in_local_time(
     service = serve()
     service.request("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
     page = mounted(user, service, "HostActions", name="host-b")
-    press(page, "Degraded: host-b")
+    press(page, "Mark degraded: host-b")
     page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
     expect(page.get_by_role("dialog")).to_contain_text("2035-07-03 10:00:00 UTC")
-    press(page, "Tell its VMs")
+    press(page, "Mark degraded")
     expect_message(page, "not before 3 Jul 2035 12:00:00")
 
 
@@ -227,7 +225,7 @@ def test_the_announce_form_starts_with_its_target(
     user: PortalUser, shared: RunningService
 ) -> None:
     page = mounted(user, shared, "HostActions", name="lone")
-    press(page, "Maintain: lone")
+    press(page, "Announce…: lone")
     assert begun(page) == ("host", ["Freeze", "Reboot", "Redeploy"])
     page.keyboard.press("Escape")
     mount(page, "GroupActions", name="lone")
@@ -250,23 +248,23 @@ def begun(page: Page) -> tuple[str | None, Sequence[str]]:
 # --- refusals, clicks and keys -----------------------------------------------
 
 
-def test_a_refusal_shows_the_service_message_and_keeps_the_dialog_open(
+def test_an_error_shows_the_service_message_and_keeps_the_dialog_open(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 409")
     maintenance = shared.announce(vms=["lone"])
     page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
-    press(page, "Cancel: Reboot of lone")
+    press(page, "Cancel maintenance: Reboot of lone")
     page.get_by_label("Reason").fill("too late")
     (event,) = maintenance["events"]
     shared.request("POST", f"/v1/events/{event['id']}/approve")
-    press(page, "Cancel it")
+    press(page, "Cancel maintenance")
     alert = page.get_by_role("dialog").get_by_role("alert")
     expect(alert).to_contain_text("has started and cannot be canceled")
     expect(page.get_by_label("Reason")).to_have_value("too late")
 
 
-def test_a_double_submit_takes_effect_once(
+def test_submitting_twice_takes_effect_once(
     user: PortalUser, shared: RunningService
 ) -> None:
     before = len(shared.facts("Announced"))
@@ -293,10 +291,10 @@ def test_a_retry_after_a_lost_response_takes_effect_once(
         route.abort()
 
     page.route("**/v1/vms/fresh/reimage", lose, times=1)
-    press(page, "Reimage: fresh", "Reimage it")
+    press(page, "Reimage: fresh", "Reimage")
     alert = page.get_by_role("dialog").get_by_role("alert")
-    expect(alert).to_contain_text("The service does not answer.")
-    press(page, "Reimage it")
+    expect(alert).to_contain_text("may or may not have been carried out")
+    press(page, "Reimage")
     expect_message(page, "Reboot of fresh")
     assert len(shared.facts("Announced")) == before + 1
 

@@ -1,4 +1,4 @@
-"""The announce form: only what was previewed can be announced."""
+"""The announce form: a preview is required before an announcement."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def previewed(dialog: Locator) -> Locator:
     """Request the preview, and wait for it."""
     dialog.get_by_role("button", name="Preview").click()
     preview = dialog.get_by_role("region", name="Preview")
-    expect(preview).to_contain_text("This would be announced")
+    expect(preview).to_contain_text("To be announced")
     return preview
 
 
@@ -48,14 +48,15 @@ def test_a_preview_shows_groups_times_and_explanations(
     dialog.get_by_label("A host").check()
     dialog.get_by_label("Host", exact=True).fill("host-a")
     preview = previewed(dialog)
-    summary = "1 maintenance, 2 events, 2 groups (db, web), 2 VMs"
+    summary = "1 maintenance operation, 2 events, 2 groups (db, web), 2 VMs"
     expect(preview.get_by_role("status")).to_contain_text(summary)
     expect(preview).to_contain_text("in 15 min")
     rows = preview.get_by_role("row").all_inner_texts()
-    assert rows == ["Group\tVMs of its event", "db\tdb-0", "web\tweb-0"]
+    assert rows == ["Group\tVMs", "db\tdb-0", "web\tweb-0"]
     request = {"type": "Reboot", "host": "host-a"}
     answer = shared.request("POST", "/v1/maintenances/preview", request).json
-    expect(preview).to_contain_text(answer["explained"][0]["summary"])
+    without_time, _, _ = answer["explained"][0]["summary"].rpartition(" for ")
+    expect(preview).to_contain_text(f"{without_time} for ")
 
 
 def test_the_form_can_be_used_with_the_keyboard_alone(
@@ -91,7 +92,7 @@ def test_a_changed_form_needs_a_new_preview(
     expect(confirming(dialog)).to_be_enabled()
     dialog.get_by_label("Type", exact=True).select_option("Freeze")
     expect(confirming(dialog)).to_be_disabled()
-    expect(preview).to_contain_text("The form has changed since this preview.")
+    expect(preview).to_contain_text("The form has changed.")
     previewed(dialog)
     expect(preview.get_by_role("heading")).to_have_text("Freeze of lone")
     expect(confirming(dialog)).to_be_enabled()
@@ -104,13 +105,31 @@ def test_too_little_notice_is_refused_with_the_service_message(
     user.allow_errors("status of 422")
     dialog = opened(user.open_page(shared))
     dialog.get_by_label("VMs", exact=True).last.fill("lone")
-    dialog.get_by_label("Notice", exact=True).check()
-    dialog.get_by_label("Notice", exact=True).last.fill("5m")
+    dialog.get_by_label("After a custom notice").check()
+    dialog.get_by_label("Notice", exact=True).fill("5m")
     dialog.get_by_role("button", name="Preview").click()
     request = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
     message = shared.request("POST", "/v1/maintenances/preview", request).detail
     expect(dialog.get_by_role("alert")).to_have_text(message)
     expect(confirming(dialog)).to_be_disabled()
+
+
+def test_a_command_in_an_error_message_is_shown_as_code(
+    user: PortalUser, shared: RunningService
+) -> None:
+    user.allow_errors("status of 409")
+    page = user.open_page(shared)
+    dialog = opened(page)
+    dialog.locator("[name=vms]").fill("lone")
+    detail = "lone is deallocated; start it first: `forewarn vm start lone`"
+    page.route(
+        "**/v1/maintenances/preview",
+        lambda route: route.fulfill(status=409, json={"detail": detail}),
+    )
+    dialog.get_by_role("button", name="Preview").click()
+    alert = dialog.get_by_role("alert")
+    expect(alert).to_have_text(detail.replace("`", ""))
+    expect(alert.locator("code")).to_have_text("forewarn vm start lone")
 
 
 @pytest.mark.full
@@ -124,7 +143,7 @@ def test_vms_can_be_added_and_removed_by_name(
     expect(options).to_have_count(3)
     names.fill("web-0 web-1, lone")
     names.press("Enter")
-    dialog.get_by_role("button", name="Leave out web-1").click()
+    dialog.get_by_role("button", name="Remove web-1").click()
     names.fill("db-0")
     preview = previewed(dialog)
     expect(preview).to_contain_text("3 groups (db, lone, web), 3 VMs")
@@ -146,7 +165,7 @@ def test_an_announcement_repeated_after_a_lost_response_is_made_once(
     dialog.get_by_label("Reason").fill("lost")
     previewed(dialog)
     confirming(dialog).click()
-    expect(dialog.get_by_role("alert")).to_contain_text("does not answer")
+    expect(dialog.get_by_role("alert")).to_contain_text("No response.")
     confirming(dialog).click()
     expect(dialog).to_have_count(0)
     assert len(announced(shared, "lost")) == 1

@@ -1,4 +1,4 @@
-"""The clock bar, injected faults, limited tokens, and problems of the service."""
+"""The clock bar, injected faults, exceeded limits, and service problems."""
 
 from contextlib import ExitStack
 from datetime import datetime
@@ -12,17 +12,17 @@ from tests.server.control.test_token_limits import open_streams
 from tests.server.control.test_tokens import client_with_token
 from tests.server.support.service import RunningService
 
-_SHIFT = """() => new Promise((told) => {
+_SHIFT = """() => new Promise((report) => {
   new PerformanceObserver((list, observer) => {
     observer.disconnect();
-    told(list.getEntries().reduce((sum, each) => sum + each.value, 0));
+    report(list.getEntries().reduce((sum, each) => sum + each.value, 0));
   }).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => told(0), 300);
+  setTimeout(() => report(0), 300);
 })"""
 
 
 def bar(page: Page) -> Locator:
-    return page.get_by_role("region", name="The service's clock")
+    return page.get_by_role("region", name="Service clock")
 
 
 def press(page: Page, name: str) -> None:
@@ -50,7 +50,7 @@ def test_the_system_clock_is_not_shown(user: PortalUser, serve: Serve) -> None:
 @pytest.mark.full
 def test_a_fast_clock_shows_its_speed(user: PortalUser, serve: Serve) -> None:
     page = user.open_page(serve(clock="x60"))
-    expect(bar(page)).to_contain_text("60 times as fast")
+    expect(bar(page)).to_contain_text("runs at 60 times real time")
     expect(bar(page).get_by_role("button")).to_have_count(0)
 
 
@@ -58,7 +58,7 @@ def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
     user: PortalUser, shared: RunningService
 ) -> None:
     page = user.open_page(shared)
-    expect(bar(page)).to_contain_text("moves by hand")
+    expect(bar(page)).to_contain_text("stands still until advanced")
     before = time_of(shared)
     press(page, "+15 min")
     assert moved(page, shared, before) == 900
@@ -76,7 +76,7 @@ def test_a_manual_clock_can_be_moved_to_the_next_not_before(
     maintenance = shared.announce(vms=["web-0"], notice_seconds=3600)
     page = user.open_page(shared)
     before = time_of(shared)
-    press(page, "To NotBefore")
+    press(page, "To next NotBefore")
     moved(page, shared, before)
     assert time_of(shared) == datetime.fromisoformat(maintenance["not_before"])
 
@@ -90,7 +90,7 @@ def test_an_invalid_or_too_long_step_is_refused_with_a_message(
     by, alert = bar(page).get_by_label("Advance by"), bar(page).get_by_role("alert")
     by.fill("soon")
     press(page, "Advance")
-    expect(alert).to_contain_text("“soon” is not a duration")
+    expect(alert).to_contain_text("“soon” is not a valid duration")
     by.fill("99999d")
     press(page, "Advance")
     message = shared.request(
@@ -114,34 +114,37 @@ def test_faults_are_shown_while_they_are_active(
     user: PortalUser, shared: RunningService
 ) -> None:
     page = user.open_page(shared)
-    faults = page.get_by_role("region", name="Faults in force")
+    faults = page.get_by_role("region", name="Active faults")
     expect(faults).to_have_count(0)
     fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
     assert shared.request("POST", "/v1/faults", fault).status == 201
-    expect(faults).to_contain_text("VMs are answered wrongly on purpose")
-    expect(faults).to_contain_text("approvals of web-0: answered 429")
+    expect(faults).to_contain_text("VMs get wrong responses on purpose")
+    expect(faults).to_contain_text("approvals from web-0: 429 Too Many Requests")
     expect(faults).to_contain_text("3 requests left")
     assert shared.request("DELETE", "/v1/faults").status == 204
     expect(faults).to_have_count(0)
 
 
-def test_limited_tokens_are_shown(user: PortalUser, service: RunningService) -> None:
+def test_tokens_over_their_limits_are_shown(
+    user: PortalUser, service: RunningService
+) -> None:
     team = client_with_token(service, "team", "group", group="web")
     with ExitStack() as stack:
         open_streams(team, stack)
         assert team.request("GET", "/v1/stream").status == 429
         page = user.open_page(service)
-        limits = page.get_by_role("region", name="Limited callers")
-        expect(limits).to_contain_text("Limited: token team, 1 request refused")
+        limits = page.get_by_role("region", name="Exceeded limits")
+        text = "Over their limits: token team, 1 request refused"
+        expect(limits).to_contain_text(text)
 
 
-def test_problems_of_the_service_are_shown_until_they_are_over(
+def test_service_problems_are_shown_until_they_are_over(
     user: PortalUser, serve: Serve, tmp_path: Path
 ) -> None:
     database, moved_away = tmp_path / "kept.db", tmp_path / "moved.db"
     service = serve(store=f"sqlite:///{database}")
     page = user.open_page(service)
-    problems = page.get_by_role("region", name="Problems of the service")
+    problems = page.get_by_role("region", name="Service problems")
     expect(problems).to_have_count(0)
     database.rename(moved_away)
     order = {"type": "Reboot", "vms": ["web-0"]}
@@ -157,6 +160,6 @@ def test_the_layout_does_not_shift_when_the_clock_and_faults_appear(
 ) -> None:
     assert shared.request("POST", "/v1/faults", {"kind": "500"}).status == 201
     page = user.open_page(shared, width=390)
-    expect(page.get_by_role("region", name="Faults in force")).to_be_visible()
+    expect(page.get_by_role("region", name="Active faults")).to_be_visible()
     assert page.evaluate(_SHIFT) < 0.01
     assert shared.request("DELETE", "/v1/faults").status == 204

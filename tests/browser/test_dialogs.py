@@ -8,7 +8,7 @@ from tests.browser.test_acts import expect_message, press
 from tests.server.support.service import RunningService
 
 
-def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
+def test_an_error_is_shown_even_after_the_dialog_was_closed(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 409")
@@ -16,10 +16,10 @@ def test_a_refusal_is_shown_even_after_the_dialog_was_closed(
     page = mounted(user, shared, "MaintenanceActions", of=maintenance["id"])
     held: list[Route] = []
     page.route("**/cancel", lambda route: held.append(route))
-    press(page, "Cancel: Reboot of lone")
+    press(page, "Cancel maintenance: Reboot of lone")
     with page.expect_request("**/cancel"):
-        press(page, "Cancel it")
-    press(page, "Back")
+        press(page, "Cancel maintenance")
+    press(page, "Keep maintenance")
     (event,) = maintenance["events"]
     shared.request("POST", f"/v1/events/{event['id']}/approve")
     held[0].continue_()
@@ -33,11 +33,11 @@ def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
     page = mounted(user, shared, "HostActions", name="host-b")
     held: list[Route] = []
     page.route("**/recovered", lambda route: held.append(route))
-    press(page, "Recovered: host-b")
+    press(page, "Mark recovered: host-b")
     with page.expect_request("**/recovered"):
-        press(page, "Tell its VMs")
-    press(page, "Back")
-    elsewhere = page.get_by_role("button", name="Maintain: host-b")
+        press(page, "Mark recovered")
+    press(page, "Cancel")
+    elsewhere = page.get_by_role("button", name="Announce…: host-b")
     elsewhere.focus()
     held[0].continue_()
     expect_message(page, "Nothing to do")
@@ -51,7 +51,7 @@ def test_a_key_that_is_held_down_does_not_repeat_an_action(
     page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    page.get_by_role("button", name="Recovered: host-b").focus()
+    page.get_by_role("button", name="Mark recovered: host-b").focus()
     for _ in range(5):
         page.keyboard.down("Enter")  # a repetition from the second time on
     expect(page.get_by_label("Reason")).to_be_focused()
@@ -67,9 +67,9 @@ def test_a_date_without_a_time_is_rejected(
     page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    press(page, "Degraded: host-b")
+    press(page, "Mark degraded: host-b")
     page.get_by_label("Fails by").focus()
     page.keyboard.type("03072035")
-    press(page, "Tell its VMs")
-    expect(page.get_by_role("dialog")).to_contain_text("Give a day and a time.")
+    press(page, "Mark degraded")
+    expect(page.get_by_role("dialog")).to_contain_text("Enter a date and a time.")
     assert urls == []

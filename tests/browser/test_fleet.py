@@ -1,5 +1,6 @@
-"""The Fleet page: where VMs are, and what maintenance of a host would affect."""
+"""The Fleet page: the location of VMs, and the impact of host maintenance."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -55,7 +56,7 @@ def opened(profiles: ProfilePool, small: RunningService) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """Return from another page, which clears the selection."""
+    """Go to another page and back, which clears the selection."""
     for name in ("now", "fleet"):
         opened.evaluate("(name) => { location.hash = `#/${name}`; }", name)
         opened.locator("h1", has_text=name.capitalize()).wait_for()
@@ -98,11 +99,11 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
 ) -> None:
     host(page, "host-a").click()
     expect(page.locator(".fleet-reach")).to_contain_text(
-        "Maintenance of host-a would touch 2 VMs of 1 group at once."
+        "Maintenance of host-a would affect 2 VMs in 1 group."
     )
     expect(page.locator(".fleet-reach .defeated")).to_have_text(
         "web: update domains 0 and 2, 2 of 3 VMs;"
-        " loses two update domains at once: the placement defeats them"
+        " would lose two update domains at the same time"
     )
     assert highlighted_vms(page) == ["web-0", "web-2"]
     assert groups(page)[0] == "web"
@@ -110,7 +111,7 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
 
 def test_the_grid_can_show_only_groups_that_a_host_affects(page: Page) -> None:
     host(page, "host-b").click()
-    page.get_by_label("Only what host-b touches").check()
+    page.get_by_label("Only what host-b affects").check()
     assert groups(page) == ["batch", "quiet", "web"]
 
 
@@ -130,7 +131,7 @@ def test_arrow_keys_select_a_vm_and_enter_shows_its_details(
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     details = page.get_by_role("region", name="VM batch-1")
-    expect(details).to_contain_text("yes: it can be evicted")
+    expect(details).to_contain_text("yes (can be evicted)")
     expect(vm(page, "batch-1")).to_have_attribute("aria-current", "true")
     page.keyboard.press("Escape")
     expect(details).to_have_count(0)
@@ -139,10 +140,11 @@ def test_arrow_keys_select_a_vm_and_enter_shows_its_details(
 def test_vms_of_disabled_groups_stand_out(page: Page) -> None:
     expect(page.locator(".vm.disabled[data-vm]")).to_have_count(2)
     expect(vm(page, "quiet-0")).to_have_attribute(
-        "title", "quiet-0, group quiet, no update domain, on host-b, disabled"
+        "title",
+        "quiet-0, group quiet, no update domain, on host-b, Scheduled Events disabled",
     )
-    expect(vm(page, "web-0")).not_to_have_class("unheard")
-    expect(vm(page, "web-1")).to_have_class("vm unheard")
+    expect(vm(page, "web-0")).not_to_have_class("vm not-polling")
+    expect(vm(page, "web-1")).to_have_class("vm not-polling")
 
 
 def test_the_search_finds_and_counts_vms(page: Page) -> None:
@@ -168,7 +170,7 @@ def test_groups_without_update_domains_are_labeled(page: Page) -> None:
 
 def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
     host(page, LONG).click()
-    expect(page.get_by_label(f"Only what {LONG} touches")).to_be_visible()
+    expect(page.get_by_label(f"Only what {LONG} affects")).to_be_visible()
     reach = page.locator(".fleet-reach").bounding_box()
     assert reach
     assert reach["height"] < 200
@@ -184,7 +186,7 @@ def test_the_fleet_appears_together_with_its_marks(
     start_session(page, shared.control, shared.token)
     with page.expect_response("**/v1/fleet/map"):
         page.goto(f"{shared.control}/portal/#/fleet")
-    expect(page.get_by_text("Asking for the fleet…")).to_be_visible()
+    expect(page.get_by_text("Loading the fleet…")).to_be_visible()
     while held:
         held.pop().continue_()
     page.unroute("**/v1/overview?*")
@@ -221,11 +223,11 @@ def test_a_removed_vm_is_no_longer_shown(
     vm(page, "lone").click()
     assert shared.request("DELETE", "/v1/vms/lone").status == 204
     expect(vm(page, "lone")).to_have_count(0)
-    expect(page.get_by_text("It is no longer in the fleet.")).to_be_visible()
+    expect(page.get_by_text("This VM is no longer in the fleet.")).to_be_visible()
 
 
 @pytest.mark.full
-def test_a_large_fleet_is_drawn_only_as_far_as_visible(
+def test_only_the_visible_part_of_a_large_fleet_is_drawn(
     user: PortalUser, serve: Serve
 ) -> None:
     crowd = [f'[[groups]]\nname = "g{n}"\nkind = "scale-set"\n' for n in range(40)]
@@ -234,12 +236,13 @@ def test_a_large_fleet_is_drawn_only_as_far_as_visible(
     page = user.open_page(service, "fleet")
     first = page.get_by_role("row").filter(has_text="g0")
     expect(first.locator(".vm")).to_have_count(200)
-    first.get_by_role("button", name="Show more of 100 VMs of g0").click()
+    first.get_by_role("button", name="Show more VMs of g0 (100 hidden)").click()
     expect(first.locator(".vm")).to_have_count(300)
     host(page, "h").click()
     drawn = page.get_by_role("row").count()
     assert drawn < 40
-    page.get_by_role("button", name="Show more of").scroll_into_view_if_needed()
+    more = page.get_by_role("button", name=re.compile("^Show more [(]"))
+    more.scroll_into_view_if_needed()
     expect(page.get_by_role("row").nth(drawn)).to_be_attached()
 
 
@@ -252,7 +255,7 @@ def test_an_empty_fleet_shows_instructions_even_on_a_phone(
     user: PortalUser, serve: Serve
 ) -> None:
     page = user.open_page(serve(fleet=""), "fleet", width=320)
-    first = page.get_by_role("region", name="There are no VMs yet")
+    first = page.get_by_role("region", name="No VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     inside = first.bounding_box()
     assert inside

@@ -11,8 +11,8 @@ from tests.server.support.service import RunningService
 
 
 def positions(page: Page) -> Locator:
-    """Find the journal positions of the facts on the page."""
-    return page.get_by_role("region", name="Last facts").locator("li small")
+    """Find the positions of the journal entries on the page."""
+    return page.get_by_role("region", name="Journal").locator("li small")
 
 
 def link(page: Page) -> Locator:
@@ -20,7 +20,7 @@ def link(page: Page) -> Locator:
     return page.locator(".link")
 
 
-def test_an_announcement_from_the_command_line_appears_by_itself(
+def test_an_announcement_from_the_command_line_appears_automatically(
     user: PortalUser, shared: RunningService, tmp_path: Path
 ) -> None:
     page = user.open_page(shared)
@@ -46,11 +46,11 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
     for path in lost:
         page.route(path, lambda route: route.abort(), times=1)
     page.goto(f"{shared.control}/portal/#/now")
-    ended = page.get_by_role("region", name="Just ended")
+    ended = page.get_by_role("region", name="Recently ended")
     expect(ended).to_contain_text("Reboot of web-0")
 
 
-def test_a_restart_of_the_service_neither_loses_nor_duplicates_a_fact(
+def test_a_restart_of_the_service_neither_loses_nor_duplicates_an_entry(
     user: PortalUser, tmp_path: Path
 ) -> None:
     user.allow_errors("ERR_", "network error")  # the service is down

@@ -1,4 +1,4 @@
-"""The Now page: current maintenance, and the latest facts."""
+"""The Now page: current maintenance, and the latest journal entries."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def section(page: Page, name: str) -> Locator:
         ("Started", "Reboot of host-2"),
         ("Blocked", "Reboot of orders-2"),
         ("Scheduled", "Freeze of host-3"),
-        ("Just ended", "Reboot of host-4"),
+        ("Recently ended", "Reboot of host-4"),
     ],
 )
 def test_each_maintenance_is_in_its_section(
@@ -88,19 +88,21 @@ def test_a_waiting_maintenance_shows_the_service_explanation(
 
 
 def test_counts_are_shown_at_the_top(full_page: Page) -> None:
-    counts = full_page.get_by_role("list", name="How many there are")
+    counts = full_page.get_by_role("list", name="Maintenance by status")
     texts = [" ".join(text.split()) for text in counts.locator("li").all_inner_texts()]
     assert texts == ["1 Stuck", "1 Started", "1 Blocked", "10 Scheduled"]
 
 
 def test_each_count_leads_to_its_section(full_page: Page) -> None:
-    counts = full_page.get_by_role("list", name="How many there are")
+    counts = full_page.get_by_role("list", name="Maintenance by status")
     counts.get_by_role("button", name="Scheduled").press("Enter")
     heading = full_page.get_by_role("heading", name="Scheduled", exact=True)
     expect(heading).to_be_focused()
 
 
-def test_an_announcement_appears_by_itself(page: Page, shared: RunningService) -> None:
+def test_an_announcement_appears_automatically(
+    page: Page, shared: RunningService
+) -> None:
     shared.announce(type="Freeze", host="host-b")
     expect(card(page, "Freeze of host-b")).to_be_visible()
 
@@ -114,7 +116,7 @@ def test_a_card_shows_who_has_seen_and_approved_an_event(
     shared.document("db-0")
     web = next(event for event in maintenance["events"] if event["group"] == "web")
     shared.approve_as("web-0", web["id"])
-    expect(shown).to_contain_text("approved by web-0, at the metadata endpoint")
+    expect(shown).to_contain_text("approved by web-0 via the metadata endpoint")
     expect(shown).to_contain_text("1 of 2 events approved")
     row = shown.get_by_role("listitem").filter(has_text="db-0").first
     row.get_by_text("seen by 1 of 1 VM").click()
@@ -131,13 +133,13 @@ def test_the_time_until_not_before_follows_the_service_clock(
     expect(left).to_have_text("14:00")
 
 
-def test_ended_maintenance_moves_to_just_ended(
+def test_ended_maintenance_moves_to_recently_ended(
     page: Page, shared: RunningService
 ) -> None:
     maintenance = shared.announce(type="Freeze", vms=["web-2"])
     expect(card(page, "Freeze of web-2")).to_be_visible()
     shared.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel", {})
-    expect(section(page, "Just ended")).to_contain_text("Freeze of web-2")
+    expect(section(page, "Recently ended")).to_contain_text("Freeze of web-2")
     expect(card(page, "Freeze of web-2")).to_have_count(0)
 
 
@@ -150,40 +152,40 @@ def test_instructions_are_shown_until_there_is_a_fleet(
 ) -> None:
     service = serve(fleet="")
     page = user.open_page(service, width=320)
-    first = section(page, "There are no VMs yet")
+    first = section(page, "No VMs yet")
     expect(first).to_contain_text("forewarn fleet apply fleet.toml")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
     assert service.request("PUT", "/v1/vms/lone", {}).status == 200
-    summary = "1 VM in 1 group; 1 group is disabled: it has not polled"
+    summary = "1 VM in 1 group. Scheduled Events is disabled for 1 group that has not"
     expect(page.get_by_text(summary)).to_be_visible()
     expect(first).to_have_count(0)
 
 
-# --- the latest facts --------------------------------------------------------
+# --- the journal -------------------------------------------------------------
 
 
-def test_the_newest_fact_comes_first(page: Page, shared: RunningService) -> None:
+def test_the_newest_entry_comes_first(page: Page, shared: RunningService) -> None:
     shared.request("POST", "/v1/hosts/host-b/degraded", {})
     (*_, fact) = shared.facts("Announced")
-    rows = section(page, "Last facts").get_by_role("listitem")
+    rows = section(page, "Journal").get_by_role("listitem")
     row = rows.filter(has_text="Announced by admin: Redeploy of host-b")
     expect(row).to_contain_text(str(fact["position"]))
     expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
 
 
-def test_new_facts_wait_while_the_list_is_read(
+def test_new_entries_wait_while_the_user_reads_the_list(
     page: Page, shared: RunningService
 ) -> None:
-    facts = section(page, "Last facts")
-    read = facts.get_by_role("list")
-    read.hover()
-    before = read.inner_text()
+    journal = section(page, "Journal")
+    entries = journal.get_by_role("list")
+    entries.hover()
+    before = entries.inner_text()
     shared.announce(type="Redeploy", vms=["lone"])
-    button = facts.get_by_role("button", name="new fact")
+    button = journal.get_by_role("button", name="new journal entr")
     expect(button).to_be_visible()
-    assert read.inner_text() == before
+    assert entries.inner_text() == before
     button.click()
-    expect(read).to_contain_text("Announced by admin: Redeploy of lone")
+    expect(entries).to_contain_text("Announced by admin: Redeploy of lone")
 
 
 # --- layout ------------------------------------------------------------------

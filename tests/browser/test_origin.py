@@ -1,4 +1,4 @@
-"""The portal's origin: pages use nothing but the service they came from."""
+"""The portal's origin: pages use only the service that they came from."""
 
 import re
 from pathlib import Path

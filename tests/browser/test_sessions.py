@@ -1,4 +1,4 @@
-"""Signing in and out: several tabs and people, other ports, sessions that ended."""
+"""Signing in and out: several tabs and users, other ports, ended sessions."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
 from tests.server.support.service import RunningService, send_request
 
-#: Keeps messages on the page that would disappear by themselves after some seconds.
+#: Keeps messages on the page that would otherwise disappear after some seconds.
 _KEEP_MESSAGES = """() => {
   const set = window.setTimeout;
   window.setTimeout = (act, ms, ...rest) => (ms >= 5000 ? 0 : set(act, ms, ...rest));
@@ -38,7 +38,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
     other = open_second_page(page)
     expect(page.get_by_role("button", name="Announce…")).to_be_visible()
     other.get_by_role("button", name="Sign out").click()
-    # The other tab may notice by itself before it is notified.
+    # The other tab may find out before it is notified.
     reason = re.compile("You are signed out|the session (has ended|was signed out)")
     expect(page.get_by_role("alert")).to_have_text(reason)
     sign_in(other, onlooker)
@@ -46,7 +46,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
     expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
 
 
-def test_late_news_of_a_sign_out_does_not_end_the_next_session(
+def test_a_late_sign_out_response_does_not_end_the_next_session(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401")
@@ -79,8 +79,8 @@ def test_messages_disappear_on_sign_out(
     shared.announce(vms=["lone"])
     page = user.open_page(shared)
     page.evaluate(_KEEP_MESSAGES)
-    page.get_by_role("button", name="Cancel: Reboot of lone").click()
-    page.get_by_role("button", name="Cancel it").click()
+    page.get_by_role("button", name="Cancel maintenance: Reboot of lone").click()
+    page.get_by_role("button", name="Cancel maintenance", exact=True).click()
     expect(page.locator(".toast")).to_contain_text("Canceled: Reboot of lone")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
@@ -122,7 +122,7 @@ def test_an_ended_session_shows_the_reason(
     wait_until_drawn(page, "now")
 
 
-def test_a_session_from_before_the_upgrade_asks_to_sign_in_again(
+def test_a_session_from_before_an_upgrade_requires_a_new_sign_in(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401 .*/v1/session")
@@ -175,7 +175,7 @@ def another_server() -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def test_a_server_on_another_port_gets_a_cookie_that_is_of_no_use(
+def test_a_server_on_another_port_gets_only_a_useless_cookie(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("left the origin")

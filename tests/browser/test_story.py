@@ -1,4 +1,4 @@
-"""The story of a maintenance, next to the page or on top of it."""
+"""The details of a maintenance operation, next to the page or on top of it."""
 
 import re
 
@@ -61,9 +61,9 @@ def test_the_whole_card_opens_the_story_and_the_button_closes_it(
     user: PortalUser, shared: RunningService, maintenance_id: str
 ) -> None:
     page = user.open_page(shared)
-    page.get_by_role("article").get_by_text("planned work on the platform").click()
+    page.get_by_role("article").get_by_text("Platform: planned maintenance").click()
     expect(page).to_have_url(re.compile(f"#/now/{maintenance_id}$"))
-    page.get_by_role("button", name="Close the story").click()
+    page.get_by_role("button", name="Close details").click()
     expect(page).to_have_url(re.compile("#/now$"))
 
 

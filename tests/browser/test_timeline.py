@@ -36,7 +36,7 @@ def lane(page: Page, name: str) -> Locator:
 
 
 def bar(page: Page, lane_: str, said: str) -> Locator:
-    """Find a bar by the beginning of its accessible name."""
+    """Find a bar by the start of its accessible name."""
     return lane(page, lane_).get_by_role("button", name=re.compile(f"^{said}"))
 
 
@@ -106,7 +106,7 @@ def test_lanes_can_be_searched_by_name(page: Page) -> None:
     expect(page.locator(".lanes > li")).to_have_count(1)
     expect(bar(page, "host-2", "Reboot")).to_be_visible()
     page.get_by_label("Search hosts").fill("nowhere")
-    choose(page, "Show all")
+    choose(page, "Clear search")
     expect(lane(page, "host-1")).to_be_visible()
 
 
@@ -177,7 +177,7 @@ def test_an_announcement_appears_and_now_follows_the_clock(
     user: PortalUser, service: RunningService
 ) -> None:
     page = user.open_page(service, "timeline")
-    page.get_by_text("nothing is announced").wait_for()
+    page.get_by_text("none is announced").wait_for()
     service.announce(host="host-a", notice_seconds=900)
     new_bar = bar(page, "host-a", "Reboot of host-a, groups db, web, scheduled")
     new_bar.wait_for()
@@ -203,7 +203,7 @@ def test_old_maintenance_appears_in_a_longer_period(
     )
     service.advance(3 * 86_400)
     page = user.open_page(service, "timeline")
-    page.get_by_text("nothing is announced").wait_for()
+    page.get_by_text("none is announced").wait_for()
     choose(page, "7 d")
     expect(bar(page, "host-a", "Canceled: Reboot of host-a")).to_be_visible()
 
@@ -217,7 +217,7 @@ def test_live_maintenance_outside_the_period_can_be_found(
     lane(page, "host-a").wait_for()
     for _ in range(6):
         choose(page, "Earlier")
-    choose(page, "Show 1 live maintenance")
+    choose(page, "Show 1 maintenance operation")
     expect(bar(page, "host-a", "Reboot")).to_be_visible()
 
 
@@ -225,7 +225,7 @@ def test_live_maintenance_outside_the_period_can_be_found(
 
 
 def test_the_timeline_can_be_shown_as_a_table(page: Page) -> None:
-    choose(page, "As a table")
+    choose(page, "Table")
     row = page.get_by_role("row", name="host-2 Reboot of host-2")
     cells = row.get_by_role("cell").all_inner_texts()
     assert cells[:5] == ["host-2", "Started", "09:14:00", "09:29:00", "09:17:00"]
@@ -255,7 +255,7 @@ def test_long_names_fit_a_narrow_screen(user: PortalUser, serve: Serve) -> None:
     choose(page, "Groups")
     lane(page, name).wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    choose(page, "As a table")
+    choose(page, "Table")
     page.get_by_role("rowheader").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 

@@ -1,4 +1,4 @@
-"""The simulated user, on which other browser tests rely."""
+"""The simulated user that other browser tests rely on."""
 
 import pytest
 from tests.browser.portal_user import PortalUser, sign_in, wait_until_drawn
@@ -17,7 +17,7 @@ def test_the_next_visitor_starts_with_empty_storage(
     user: PortalUser, shared: RunningService
 ) -> None:
     page = user.open_page(shared)
-    page.evaluate("() => localStorage.setItem('name', 'somebody')")
+    page.evaluate("() => localStorage.setItem('name', 'value')")
     user.close()
     page = user.open_sign_in(shared)
     assert page.evaluate("() => localStorage.length") == 0

@@ -1,4 +1,4 @@
-"""The page watch: errors on a page are noticed even if no test looks for them."""
+"""The page watch: errors on a page are found even if no test checks for them."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -83,7 +83,7 @@ def test_a_faulty_page_causes_a_complaint(
     assert complaint in " ".join(unchecked_user.watch.complaints)
 
 
-def test_an_expected_complaint_is_forgiven(
+def test_an_expected_complaint_is_ignored(
     user: PortalUser, pages: RunningService
 ) -> None:
     user.allow_errors(r"a loud \w+")

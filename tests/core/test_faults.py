@@ -49,7 +49,7 @@ def test_unknown_request_type_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
-        (Fault(kind=FaultKind.ERROR, count=0), "give 1 or more"),
+        (Fault(kind=FaultKind.ERROR, count=0), "must be at least 1"),
         (Fault(kind=FaultKind.ERROR, probability=0), "more than 0 and at most 1"),
         (Fault(kind=FaultKind.ERROR, probability=1.5), "more than 0 and at most 1"),
         (Fault(kind=FaultKind.ERROR, probability=float("nan")), "at most 1"),
@@ -78,7 +78,7 @@ def test_invalid_setting_is_refused_with_a_reason(fault: Fault, sentence: str) -
     ],
 )
 def test_refused_connections_accept_no_filter(fault: Fault) -> None:
-    with pytest.raises(InvalidInput, match="give only how long it lasts"):
+    with pytest.raises(InvalidInput, match="it accepts a duration, but no VMs"):
         check_fault(fault)
 
 
@@ -89,8 +89,11 @@ def test_refused_connections_may_have_a_duration() -> None:
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        (Fault(kind=FaultKind.SLOW, delay=0.25), "answered late by 0.25 s"),
-        (Fault(kind=FaultKind.GONE, probability=0.5), "answered 410, gone in 50 % of"),
+        (Fault(kind=FaultKind.SLOW, delay=0.25), "response delayed by 0.25 s"),
+        (
+            Fault(kind=FaultKind.GONE, probability=0.5),
+            "410 Gone (probability 50%)",
+        ),
     ],
 )
 def test_text_has_the_delay_and_the_probability(fault: Fault, text: str) -> None:

@@ -46,7 +46,7 @@ class Agent:
 
     def wait_until_it_reads(self) -> None:
         """Wait until the agent has read a document."""
-        self.wait_for_log("documents are read from")
+        self.wait_for_log("reading documents from")
 
     def wait_for_log(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until `text` is in the log."""

@@ -118,7 +118,7 @@ def check_report(folder: Path, agent: Agent, event: str) -> None:
         'rule "all" matches',
         "prepare: drain succeeded",
         "| all is drained",
-        "approved; the service answered 200",
+        "approved; the service returned 200",
         "This agent approved it",
         "succeeded.",
     ):
@@ -167,7 +167,10 @@ def test_a_dry_run_does_not_bind_later_agents(fast: Program, tmp_path: Path) -> 
     never = HOOKS + RULE + 'approve = "never"\n'
     fast.service.announce(vms=["tried"], **LATE)
     with an_agent(folder, where, never, "--dry-run") as tried:
-        assert tried.wait_for("not-approved")["reason"] == 'rule "all" says never'
+        assert (
+            tried.wait_for("not-approved")["reason"]
+            == 'rule "all" has approve = "never"'
+        )
     with an_agent(folder, where, HOOKS + RULE) as agent:
         agent.wait_for("approved")
 

@@ -116,9 +116,9 @@ def test_the_agent_outlasts_a_service_that_misbehaves(
     agent.wait_for("blind")
     fake_service.body = NOTHING
     assert agent.wait_for("sees-again")["seconds"] >= 1
-    agent.wait_for_log("documents can be read again")
-    assert agent.log.count(" no document:") == 1
-    assert agent.log.count("documents can be read again") == 1
+    agent.wait_for_log("can read documents again")
+    assert agent.log.count(" cannot read the document:") == 1
+    assert agent.log.count("can read documents again") == 1
 
     fake_service.post_status = 503
     fake_service.body = SOMETHING

@@ -59,7 +59,7 @@ def test_a_full_disk_costs_the_audit_log_only_one_line(disk: SmallDisk) -> None:
     audit = AuditLog(path)
     audit.write({"n": 0})
     disk.fill()
-    with pytest.raises(Unavailable, match="cannot be written"):
+    with pytest.raises(Unavailable, match="cannot write"):
         audit.write({"n": 1, "output": "x" * 9_000})
     disk.free()
     audit.write({"n": 2})

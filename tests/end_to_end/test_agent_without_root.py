@@ -42,7 +42,7 @@ def listening(address: str) -> Iterator[Sequence[bytes]]:
 
 def page(agent: Agent, path: str) -> tuple[int, str]:
     """Request a page from the agent at the address that it has logged."""
-    pattern = r"metrics are told at http://([\d.:]+)/metrics"
+    pattern = r"serving metrics at http://([\d.:]+)/metrics"
     until(lambda: re.search(pattern, agent.log) is not None)
     (address,) = set(re.findall(pattern, agent.log))
     connection = HTTPConnection(address, timeout=PATIENCE)
@@ -117,5 +117,5 @@ def test_an_agent_does_not_start_if_its_metrics_address_is_taken(
         with an_agent(tmp_path / "vm", "http://127.0.0.1:1", text) as agent:
             assert agent.process.wait(PATIENCE) == 1
     assert agent.log == (
-        f"forewarn: metrics cannot be told at {taken}: Address already in use\n"
+        f"forewarn: cannot serve metrics on {taken}: Address already in use\n"
     )

@@ -8,17 +8,17 @@ from forewarn.testing.scenario import parser
 
 #: The faulty handler that each scenario catches, and part of the reported reason.
 CAUGHT = {
-    "user-reboot": (clients.approves_everything, "neighbour was approved by web-0"),
-    "user-redeploy": (clients.remembers_types, "posted no approval of again"),
-    "live-migration": (clients.knows_only_reboots, "posted no approval"),
-    "host-maintenance": (clients.stops_after_approving, "web-0 asked last"),
+    "user-reboot": (clients.approves_everything, "neighbor was approved by web-0"),
+    "user-redeploy": (clients.remembers_types, "but no approval of again"),
+    "live-migration": (clients.knows_only_reboots, "but no approval"),
+    "host-maintenance": (clients.stops_after_approving, "web-0 sent its last request"),
     "canceled-maintenance": (clients.waits_for_the_start, "ended with exit code 1"),
-    "degraded-hardware": (clients.remembers_types, "posted no approval of worse"),
+    "degraded-hardware": (clients.remembers_types, "but no approval of worse"),
     "host-failure": (clients.reads_every_date, "ended with exit code 1"),
-    "spot-eviction": (clients.asks_once_a_minute, "batch_0 asked last"),
+    "spot-eviction": (clients.polls_once_a_minute, "batch_0 sent its last request"),
     "scale-in": (clients.approves_everything, "another was approved by workers_0"),
-    "concurrent-events": (clients.looks_at_the_first_event, "posted no approval"),
-    "silence": (clients.trusts_the_incarnation, "posted no approval of after"),
+    "concurrent-events": (clients.looks_at_the_first_event, "but no approval"),
+    "silence": (clients.trusts_the_incarnation, "but no approval of after"),
     "outage": (clients.ends_when_refused, "ended with exit code 1"),
 }
 

@@ -56,8 +56,8 @@ def test_a_bad_program_fails_with_the_reason_and_code_1(
     done = run(tmp_path, "rehearse", short, "--quiet", "--", *program)
     assert done.code == 1
     output = " ".join(done.out.split())
-    assert "step 3: restart is approved within 500ms: web-0 was shown it" in output
-    assert "it posted no approval" in output
+    assert "step 3: restart is approved within 500ms: web-0 received" in output
+    assert "but no approval" in output
     assert "I do nothing" in done.out
     assert done.out.splitlines()[-1].startswith("FAILED short after ")
     assert done.err == ""

@@ -26,7 +26,7 @@ RANGE = (
     "--interface=br0",
     "--dhcp-range=10.77.0.10,10.77.0.20,5m",
 )
-SERVE = "Serve on an address that the VMs reach"
+SERVE = "Serve on an address that VMs can reach"
 
 FOUND = f"""\
 forewarn: trying http://169.254.169.254
@@ -62,7 +62,7 @@ def started(link: DhcpLink, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def lines_of(page_label: str) -> list[list[str]]:
     """Return the commands of the page with that label, without `forewarn`."""
-    text = copied("Use it in a VM", page_label, PAGE)
+    text = copied("Find the endpoint in a VM", page_label, PAGE)
     return [shlex.split(line)[1:] for line in text.splitlines()]
 
 
@@ -126,7 +126,7 @@ def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) ->
             ) as program,
             link.dnsmasq(*RANGE, f"--dhcp-option=245,{HOST}"),
         ):
-            agent.wait_for_log(f"documents are read from http://{HOST}\n")
+            agent.wait_for_log(f"reading documents from http://{HOST}\n")
             url = {"FOREWARN_URL": program.service.control}
             announce = ("announce", "reboot", "--vm", "web-0")
             announced = run(link.folder, *announce, within=within, **url)
@@ -143,7 +143,7 @@ def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) ->
             ),
             link.dnsmasq(*RANGE, f"--dhcp-option=245,{second}"),
         ):
-            agent.wait_for_log(f"documents are read from http://{second}\n")
+            agent.wait_for_log(f"reading documents from http://{second}\n")
         assert agent.stop() == 0
 
 

@@ -56,7 +56,7 @@ def test_a_job_that_does_not_leave_makes_the_node_not_ready(
 ) -> None:
     slurm.stub("squeue", "echo 41; echo 42")
     ended = slurm.run("prepare", left=1, FAILS="requeue")
-    assert (ended.code, ended.err) == (1, "still here: 41 42\n")
+    assert (ended.code, ended.err) == (1, "jobs left: 41 42\n")
     assert scontrol(slurm)[1:] == ["scontrol requeue 41,42"]  # once
 
 

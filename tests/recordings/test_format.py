@@ -36,7 +36,7 @@ WHOLE = a_recording(
 
 
 def test_a_recording_is_read_back_unchanged() -> None:
-    recording = parse_recording(text_of(WHOLE), "tape.jsonl")
+    recording = parse_recording(text_of(WHOLE), "recording.jsonl")
     assert recording.header == WHOLE.header
     assert [*recording.lines] == [*WHOLE.lines]
 
@@ -53,7 +53,7 @@ def test_every_line_is_json_with_relative_and_absolute_time() -> None:
 def test_an_object_without_events_in_an_older_recording_is_read_as_empty() -> None:
     older = text_of(WHOLE).replace('"Events":[]', '"Events":null')
     assert older != text_of(WHOLE)
-    (first, *_) = parse_recording(older, "tape.jsonl").documents
+    (first, *_) = parse_recording(older, "recording.jsonl").documents
     assert first.document == {"DocumentIncarnation": 0, "Events": []}
 
 
@@ -80,23 +80,25 @@ def test_a_truncated_last_line_is_skipped(missing: int) -> None:
             a_recorded_document(), a_recorded_document(a_raw_event(), after=1.0)
         )
     )
-    recording = parse_recording(text[:-missing], "tape.jsonl")
+    recording = parse_recording(text[:-missing], "recording.jsonl")
     assert recording.is_cut
     assert recording.lines == [a_recorded_document()]
 
 
 def test_the_last_line_may_lack_its_newline() -> None:
-    recording = parse_recording(text_of(a_recording()).rstrip("\n"), "tape.jsonl")
+    recording = parse_recording(text_of(a_recording()).rstrip("\n"), "recording.jsonl")
     assert not recording.is_cut
     assert recording.lines == [a_recorded_document()]
 
 
 def test_lone_surrogates_and_blank_lines_are_accepted() -> None:
     odd = a_recording(a_recorded_document(a_raw_event(Description="\ud800 half")))
-    assert parse_recording(text_of(odd) + "\n\n", "tape.jsonl").lines == [*odd.lines]
+    assert parse_recording(text_of(odd) + "\n\n", "recording.jsonl").lines == [
+        *odd.lines
+    ]
 
 
-def test_lines_and_keys_of_later_versions_are_skipped() -> None:
+def test_unknown_lines_and_keys_are_skipped() -> None:
     text = text_of(a_recording())
     later = '{"after_seconds":5,"weather":"fine"}\n{"after_seconds":6,"end":1,"x":2}\n'
     assert parse_recording(text + later, "t").lines == [
@@ -108,35 +110,38 @@ def test_lines_and_keys_of_later_versions_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("nonsense", "not a line of JSON"),
-        ("[" * 100_000, "not a line of JSON"),
+        ("nonsense", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ("[]", "not a JSON object"),
-        ('{"after_seconds":-1,"end":true}', "after_seconds is not a number"),
-        ('{"after_seconds":NaN,"end":true}', "after_seconds is not a number"),
-        ('{"after_seconds":true,"end":true}', "after_seconds is not a number"),
-        ('{"after_seconds":1e99,"end":true}', "after_seconds is not a number"),
-        ('{"after_seconds":1,"end":true}', "goes back in time"),
-        ('{"after_seconds":9,"document":[]}', "neither an object nor null"),
+        ('{"after_seconds":-1,"end":true}', "after_seconds must be a number"),
+        ('{"after_seconds":NaN,"end":true}', "after_seconds must be a number"),
+        ('{"after_seconds":true,"end":true}', "after_seconds must be a number"),
+        ('{"after_seconds":1e99,"end":true}', "after_seconds must be a number"),
+        (
+            '{"after_seconds":1,"end":true}',
+            "after_seconds is less than in the line before",
+        ),
+        ('{"after_seconds":9,"document":[]}', "must be an object or null"),
         ('{"after_seconds":9,"document":{"Events":[{}]}}', "has no EventId"),
-        ('{"after_seconds":9,"trouble":503}', "trouble is not text"),
+        ('{"after_seconds":9,"trouble":503}', "trouble must be text"),
     ],
 )
-def test_an_invalid_line_is_named(line: str, sentence: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -> None:
     text = text_of(a_recording(a_recorded_document(after=2.0)))
     end = write_line(RecordingEnd(after=100.0), NOON)
-    with pytest.raises(FaultyFile, match=f"^tape.jsonl:3: .*{sentence}"):
-        parse_recording(f"{text}{line}\n{end}", "tape.jsonl")
+    with pytest.raises(FaultyFile, match=f"^recording.jsonl:3: .*{sentence}"):
+        parse_recording(f"{text}{line}\n{end}", "recording.jsonl")
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "not a line of JSON"),
-        ('{"Events":[]}\n', 'begins with {"tape": 1}'),
-        ('{"tape":2}\n', "of a version that this forewarn knows"),
-        ('{"tape":1}\n', "began is not a time"),
-        ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began is not a time"),
-        ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began is not a time"),
+        ("", "not valid JSON"),
+        ('{"Events":[]}\n', "the first line is not a header of recording format 1"),
+        ('{"tape":2}\n', "made by a newer version of forewarn"),
+        ('{"tape":1}\n', "began must be a time"),
+        ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
+        ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),
     ],
 )
 def test_an_invalid_recording_is_refused(text: str, sentence: str) -> None:

@@ -147,7 +147,7 @@ def test_unknown_fields_are_removed() -> None:
 
 def test_only_the_kind_of_an_error_is_kept() -> None:
     lines = [
-        RecordedFailure(after=0.0, what="503", message="http://contoso answered 503"),
+        RecordedFailure(after=0.0, what="503", message="http://contoso returned 503"),
         RecordedFailure(after=1.0, what="contoso"),
         RecordedFailure(after=2.0, what=None),
     ]

@@ -175,7 +175,7 @@ def run_idle(read: Callable[[], Document]) -> None:
         pass
 
 
-def asks_once_a_minute() -> None:
+def polls_once_a_minute() -> None:
     """Poll too rarely for a notice of 30 seconds."""
     for event in events(every=60):
         if is_open(event):

@@ -49,10 +49,10 @@ def test_rehearsal_class_leaves_the_environment_alone(
 
 def test_rehearsal_that_is_not_open_is_refused() -> None:
     rehearsal = Rehearsal()
-    assert repr(rehearsal) == "<Rehearsal that is not open>"
+    assert repr(rehearsal) == "<Rehearsal (not open)>"
     with pytest.raises(Conflict, match="not open"):
         rehearsal.reboot()
-    with rehearsal, pytest.raises(Conflict, match="opened once"):
+    with rehearsal, pytest.raises(Conflict, match="only be opened once"):
         rehearsal.open()
     with pytest.raises(Conflict, match="not open"):
         _ = rehearsal.control  # would start a control plane that never ends
@@ -79,21 +79,21 @@ def test_forked_process_may_leave_the_block() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
-        ({"vm": 3}, "there is no VM 3 in the fleet"),
-        ({"vms": 3}, "vms is a list of names"),
-        ({"fleet": 3}, "a fleet is a file or a table"),
-        ({"fleet": {}}, "there is no VM in the fleet"),
-        ({"settings": 3}, "settings is a table"),
-        ({"settings": {"requests": 1}}, "there is no setting 'requests'"),
-        ({"settings": {"clock": "x60"}}, "clock is not to be set"),
+        ({"vm": 3}, "VM 3 is not in the fleet"),
+        ({"vms": 3}, "vms must be a list of names"),
+        ({"fleet": 3}, "fleet must be a file, or a table"),
+        ({"fleet": {}}, "the fleet has no VMs"),
+        ({"settings": 3}, "settings must be a table"),
+        ({"settings": {"requests": 1}}, "unknown setting 'requests'"),
+        ({"settings": {"clock": "x60"}}, "setting 'clock' cannot be changed"),
     ],
 )
 def test_invalid_arguments_are_refused_with_a_message(
-    arguments: dict[str, Any], said: str
+    arguments: dict[str, Any], error: str
 ) -> None:
-    with pytest.raises(ForewarnError, match=said):
+    with pytest.raises(ForewarnError, match=error):
         Rehearsal(**arguments)
 
 

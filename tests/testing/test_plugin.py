@@ -1,4 +1,4 @@
-"""The pytest plugin, as other projects run it."""
+"""The pytest plugin, as used by other projects."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def nothing_left():
     assert {*threading.enumerate()} <= before
 
 
-def test_the_environment_leads_to_the_first_vm(scheduled_events):
+def test_the_environment_points_to_the_first_vm(scheduled_events):
     assert os.environ["FOREWARN_ENDPOINT"] == scheduled_events.endpoint
     event = scheduled_events.reboot()
     with Client() as client:
@@ -41,7 +41,7 @@ def test_the_environment_is_as_before():
 
 
 @pytest.mark.scheduled_events(fleet="fleet.toml", vm="db-0", seed=7)
-def test_a_fleet_is_a_file_beside_the_test(scheduled_events):
+def test_a_fleet_is_a_file_next_to_the_test(scheduled_events):
     assert [*scheduled_events.fleet.vms] == ["web-0", "db-0"]
     assert scheduled_events.endpoint.endswith("/vm/db-0")
 
@@ -51,7 +51,7 @@ def test_a_fleet_is_a_table(scheduled_events):
     assert scheduled_events.vm == "only"
 
 
-def test_there_may_be_several(make_scheduled_events):
+def test_there_can_be_several_services(make_scheduled_events):
     one, two = make_scheduled_events(vms=["a"]), make_scheduled_events(vms=["a"])
     event = one.reboot()
     with Client(two.endpoint) as client:
@@ -67,7 +67,7 @@ def test_a_program_marks_what_it_has_done(scheduled_events):
     assert [each.name for each in scheduled_events.marks] == ["hook done"]
 
 
-def test_a_program_of_coroutines(scheduled_events):
+def test_an_asyncio_program(scheduled_events):
     async def program():
         async with aio.Client() as client:
             await client.approve(*(await client.document()).events)
@@ -79,14 +79,14 @@ def test_a_program_of_coroutines(scheduled_events):
     asyncio.run(both(scheduled_events.reboot()))
 
 
-def test_the_control_plane_is_there_when_it_is_asked_for(scheduled_events):
+def test_the_control_plane_starts_on_first_use(scheduled_events):
     import json
     from urllib.request import Request, urlopen
 
-    asked = Request(scheduled_events.control + "/v1/vms/web-0")
-    asked.add_header("Authorization", "Bearer " + scheduled_events.token)
-    with urlopen(asked) as answer:
-        assert json.load(answer)["name"] == "web-0"
+    request = Request(scheduled_events.control + "/v1/vms/web-0")
+    request.add_header("Authorization", "Bearer " + scheduled_events.token)
+    with urlopen(request) as response:
+        assert json.load(response)["name"] == "web-0"
 """
 
 FAILING = """
@@ -108,13 +108,13 @@ def test_of_a_program(scheduled_events):
         scheduled_events.wait_marked("ready", within="10ms")
 
 
-class Unspeakable(Exception):
+class Unprintable(Exception):
     def __str__(self):
         raise RuntimeError
 
 
-def test_of_an_error_that_cannot_be_told(scheduled_events):
-    raise Unspeakable
+def test_of_an_error_without_a_message(scheduled_events):
+    raise Unprintable
 
 
 @pytest.mark.scheduled_events(vms="a")
@@ -162,7 +162,7 @@ def test_project_with_warnings_as_errors_can_use_every_feature(
     run_alone(pytester, monkeypatch).assert_outcomes(passed=8)
 
 
-def test_a_failure_is_told_with_a_timeline_once(
+def test_a_failure_shows_its_timeline_once(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("CI", "BUILD_NUMBER"):  # in CI, pytest prints a longer summary
@@ -173,26 +173,26 @@ def test_a_failure_is_told_with_a_timeline_once(
     result.assert_outcomes(failed=4, errors=4)
     result.stdout.fnmatch_lines(
         [
-            "scheduled_events: vms is a list of names: ['a']",
-            "scheduled_events: there is no VM b in the fleet; there are a",
+            "scheduled_events: vms must be a list of names, such as ['a']",
+            "scheduled_events: VM b is not in the fleet; expected one of: a",
             "scheduled_events: unknown option 'size'; expected one of: fleet, *",
-            "the marker scheduled_events takes keywords alone, as in vms=*",
+            "the marker scheduled_events accepts only keywords, such as vms=*",
             ">       assert 1 == 2",
             "*- scheduled events -*",
             "  +0:00  announced Freeze * of web-1, not before +15:00",
-            "*nobody has asked: does the program ask at $FOREWARN_ENDPOINT?",
+            "*no requests received: does the program use $FOREWARN_ENDPOINT?",
             '>       scheduled_events.reboot().assert_approved(within="10ms")',
             "E       AssertionError: Reboot * of web-0 was not approved within 10ms",
             "E         +0:00  announced Reboot * of web-0, not before +15:00",
-            "*test_a_failure_is_told_with_a_timeline_once.py:10: AssertionError",
-            "E           AssertionError: there is no mark 'ready'",
-            "*- the program, which had ended (code 3) -*",
+            "*test_a_failure_shows_its_timeline_once.py:10: AssertionError",
+            "E           AssertionError: mark 'ready' was not made",
+            "*- output of the program (ended by itself, exit code 3) -*",
             "no disk",
-            ">       raise Unspeakable",
+            ">       raise Unprintable",
             "*- scheduled events -*",
         ]
     )
-    assert str(result.stdout).count("scheduled events, by the service's clock") == 4
+    assert str(result.stdout).count("timeline on the service's clock") == 4
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Before an event: signals the main process of a service to save a checkpoint, and waits
-# until the program has written a marker file. After it: starts the service if needed.
+# Before an event, signals the main process of a service to save a checkpoint, and waits
+# until the program has written a marker file. Afterwards, starts the service if needed.
 # Needs systemctl, and permission to signal and start the service.
 set -euo pipefail
 
@@ -9,7 +9,7 @@ marker=${MARKER:?the file that the program writes last}
 signal=${SIGNAL:-USR1}
 stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # as old as the signal
 
-# Real seconds until the agent stops this hook, less two to exit; by default 10 minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -18,7 +18,7 @@ is_saved() {
     [ -e "$marker" ] && [ ! "$marker" -ot "$stamp" ]
 }
 
-# Whether the program was signaled for this event, perhaps by a run that was interrupted.
+# Whether the program was signaled for this event, perhaps by an interrupted run.
 is_asked() {
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$FOREWARN_EVENT_ID" ]
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Takes this VM's node out of Kubernetes before an event, and brings it back after it.
-# Needs kubectl, and the right to read, change and drain the node.
+# Drains this VM's Kubernetes node before an event, and uncordons it afterwards.
+# Needs kubectl, with permission to read, change and drain the node.
 #
-# An annotation for each event says that the node is cordoned for it: the last one to go
-# uncordons the node. What somebody else has cordoned has no such annotation, and stays.
+# An annotation for each event marks that this hook cordoned the node. When the last
+# annotation goes, the node is uncordoned. A node that someone else cordoned has no
+# annotation and stays cordoned.
 set -euo pipefail
 
-# An id becomes part of an annotation: refuse one with other characters.
+# The id becomes part of an annotation, so reject other characters.
 case $FOREWARN_EVENT_ID in
     '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
 esac
@@ -15,11 +16,11 @@ node=${NODE:-$(uname -n | tr '[:upper:]' '[:lower:]')}
 mark=forewarn/$(tr '[:upper:]' '[:lower:]' <<<"$FOREWARN_EVENT_ID")
 drain_options=(--ignore-daemonsets --delete-emptydir-data)
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
-# "cordoned", if it is; and the events for which we did it.
+# Prints "cordoned" if the node is cordoned, and the annotations of this hook.
 state() {
     # shellcheck disable=SC2016 # the template's own dollars
     kubectl get node "$node" -o go-template='{{if .spec.unschedulable}}cordoned{{end}}
@@ -31,13 +32,13 @@ prepare() {
     local now left
     now=$(state)
     if [ "$now" = cordoned ]; then
-        echo "$node was cordoned by somebody else, and stays so"
+        echo "$node was cordoned by someone else and stays cordoned"
     else
         kubectl annotate node "$node" --overwrite "$mark=$FOREWARN_EVENT_TYPE"
         kubectl cordon "$node"
     fi
     left=$((limit - SECONDS))
-    # Without a second left it would get 0, which means for ever.
+    # At least one second, because 0 means no timeout.
     kubectl drain "$node" "${drain_options[@]}" --timeout="$((left > 0 ? left : 1))s"
 }
 
@@ -49,7 +50,7 @@ bring_back() {
         return
     fi
     if grep -x 'forewarn/.*' <<<"$now" | grep -qvx "$mark"; then
-        echo "$node stays cordoned: another event is to come"
+        echo "$node stays cordoned: another event is pending"
     else
         kubectl uncordon "$node"
     fi

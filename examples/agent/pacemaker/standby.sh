@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Puts this VM's node on standby before an event, and back online after it.
-# Needs crm_attribute and crm_resource of Pacemaker, and either pcs or crm.
+# Puts this VM's Pacemaker node on standby before an event, and back online afterwards.
+# Needs Pacemaker's crm_attribute and crm_resource, and either pcs or crm.
 #
-# A file for each event says that we put it on standby: the last one to go ends that.
-# What somebody else has put on standby has no such file, and stays.
+# A file for each event marks that this hook put the node on standby. When the last file
+# goes, the node goes back online. A node that someone else put on standby has no file
+# and stays on standby.
 set -euo pipefail
 
-# An id becomes a file name: refuse one with other characters.
+# The id becomes a file name, so reject other characters.
 case $FOREWARN_EVENT_ID in
     '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
 esac
@@ -15,7 +16,7 @@ node=${NODE:-$(crm_node -n)}
 marks=${MARKS:-/var/lib/forewarn-agent/pacemaker}
 mark=$marks/$FOREWARN_EVENT_ID
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -46,13 +47,13 @@ prepare() {
     local left
     mkdir -p "$marks"
     if is_on_standby && ! compgen -G "$marks/*" >/dev/null; then
-        echo "$node was put on standby by somebody else, and stays so"
+        echo "$node was put on standby by someone else and stays on standby"
     else
         : >"$mark"
         standby
     fi
     left=$((limit - SECONDS))
-    # Until nothing is on its way any more.
+    # Wait until the cluster has no more actions to run.
     crm_resource --wait --timeout "$((left > 0 ? left : 1))s"
 }
 
@@ -63,7 +64,7 @@ bring_back() {
         unstandby
         rm "$mark"
     else
-        echo "$node stays on standby: another event is to come"
+        echo "$node stays on standby: another event is pending"
         rm "$mark"
     fi
 }

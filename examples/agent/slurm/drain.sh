@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Drains this VM's node before an event, and resumes it after it. Jobs may end by
-# themselves while there is time; those that have not are requeued.
-# Needs scontrol and squeue, as a user who may operate nodes and jobs.
+# Drains this VM's Slurm node before an event, and resumes it afterwards. Jobs can end by
+# themselves while there is time; the remaining ones are requeued.
+# Needs scontrol and squeue, and a user who can update nodes and requeue jobs.
 #
-# The node's reason names the events that it is drained for: the last one to go resumes
-# it. What somebody else has drained has another reason, and stays.
+# The drain reason lists the events for which this hook drained the node. When the last
+# event goes, the node is resumed. A node that someone else drained has another reason
+# and stays drained.
 set -euo pipefail
 
-# An id becomes a word of the reason: refuse one with other characters.
+# The id becomes part of the reason, so reject other characters.
 case $FOREWARN_EVENT_ID in
     '' | *[!A-Za-z0-9_-]*) echo "unsafe EventId: $FOREWARN_EVENT_ID" >&2 && exit 1 ;;
 esac
 
 node=${NODE:-$(uname -n | cut -d. -f1)}
-requeue_within=${REQUEUE_WITHIN:-60} # seconds that are kept for requeued jobs to end
+requeue_within=${REQUEUE_WITHIN:-60} # seconds that requeued jobs have to end
 
-# Seconds until the agent ends us, real ones, less two to end in; else ten minutes.
+# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -27,7 +28,7 @@ is_drained() {
     scontrol show node "$node" --oneliner | grep -Eq ' State=[A-Z+*]*DRAIN'
 }
 
-# Why it is drained; without who said so, and when, which stands in brackets behind.
+# The drain reason, without the user and time that follow it in brackets.
 reason() {
     scontrol show node "$node" --oneliner |
         sed -n 's/.* Reason=\(.*\)/\1/p' | sed 's/ \[[^]]*\].*//; s/ *$//'
@@ -46,11 +47,11 @@ prepare() {
     local why jobs requeued=
     why=$(reason)
     case $why in
-        "forewarn "*"$FOREWARN_EVENT_ID"*) drain "${why#forewarn }" ;; # once more
+        "forewarn "*"$FOREWARN_EVENT_ID"*) drain "${why#forewarn }" ;; # a repeated run
         "forewarn "*) drain "${why#forewarn } $FOREWARN_EVENT_ID" ;;
         *)
             if is_drained; then
-                echo "$node was drained by somebody else, and stays so: $why"
+                echo "$node was drained by someone else and stays drained: $why"
             else
                 drain "$FOREWARN_EVENT_ID"
             fi
@@ -60,12 +61,12 @@ prepare() {
         jobs=$(jobs_here)
         [ -n "$jobs" ] || return 0
         if [ -z "$requeued" ] && (($(left) <= requeue_within)); then
-            # One that may not be requeued may still end in time.
+            # A job that cannot be requeued may still end in time.
             scontrol requeue "${jobs//$'\n'/,}" || true
             requeued=yes
         fi
         if (($(left) <= 0)); then
-            echo "still here: ${jobs//$'\n'/ }" >&2
+            echo "jobs left: ${jobs//$'\n'/ }" >&2
             return 1
         fi
         sleep "${PAUSE:-1}"
@@ -82,7 +83,7 @@ bring_back() {
     rest=${why#forewarn }
     rest=$(xargs <<<"${rest//$FOREWARN_EVENT_ID/}")
     if [ -n "$rest" ]; then
-        echo "$node stays drained: another event is to come"
+        echo "$node stays drained: another event is pending"
         drain "$rest"
     else
         scontrol update "nodename=$node" state=resume

@@ -1,13 +1,13 @@
-"""Agent loop: follows this VM's events, and decides when approvals are sent.
+"""Agent loop: follows this VM's events and decides when to send approvals.
 
 1. Everything arrives through the inbox: documents from the poller, results from the
    executor, and the request to stop. Only this thread changes event states.
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
-   but nothing is approved. If another agent uses the folder, this one ends.
+   but nothing is approved. If another agent uses the folder, this one stops.
 3. Retries of approvals are not stored, because sending one twice is harmless.
-4. The number of hooks and approvals at a time is limited; the most urgent events go
-   first. The poller waits until its last result is processed. So a service that shows
-   any number of events uses a limited part of this VM.
+4. The number of simultaneous hooks and approvals is limited, and the most urgent events
+   go first. The poller waits until its last result is processed. A service that shows
+   any number of events therefore uses a limited part of this VM.
 """
 
 import time
@@ -51,7 +51,7 @@ from forewarn.protocol.types import Document
 _NEVER = float("inf")
 _REJECTED_PAUSE = 300.0  # seconds until a rejected approval is retried
 _BLANKS = 3  # consecutive empty responses that mean "no events"
-_SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits; if not
+_SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits, or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Agent:
         self._blanks = 0
         self._was_away = True  # it was not running before
         self._document: Document | None = None  # None before the first one
-        self._has_ignored = False  # whether events of it are not tracked
+        self._has_ignored = False  # whether some of its events are not tracked
         self._has_polled = False  # or has waited long enough for a document
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
@@ -284,15 +284,15 @@ class Agent:
         if self._is_stopping or state is None or message.is_ready:
             return
         if progress.is_scheduled(state):
-            self._hold(state, f"not all are ready: {message.why}")
+            self._hold(state, f"not all VMs are ready: {message.why}")
 
     # --- decisions -----------------------------------------------------------
 
     def _can_advance(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
-        Until the first document, an event may already be over. Even an event that
-        surely waits is held until a response has set the clock or the service has
+        Until the first document, an event may already be over. Even if it cannot be
+        over yet, it is held until a response has set the clock or the service has
         failed to respond.
         """
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
@@ -326,7 +326,8 @@ class Agent:
             executor.cancel_ready_check(state.id, progress.CANCEL_REASONS[state.seen])
         elif not step.orders and not running:
             waits = (
-                f"its hooks wait until others end: {self._plan.hooks_at_once} at once"
+                "its hooks are waiting for other hooks to finish (hooks_at_once is"
+                f" {self._plan.hooks_at_once})"
             )
             why = progress.why_not_approved(step.state)
             self._hold(step.state, waits if step.waiting else why)
@@ -366,14 +367,14 @@ class Agent:
         reason: str | None,
         kind: type[e.ApprovalFailedEntry | e.NotApprovedEntry] = e.NotApprovedEntry,
     ) -> None:
-        """Write down why an event is not approved, once for each reason."""
+        """Record why an event is not approved, once for each reason."""
         name = normalize_event_id(state.id)
         if (
             state.approved_at is None
             and reason
             and self._hold_reasons.get(name) != reason
         ):
-            if state.over_at is None:  # else it would never be forgotten
+            if state.over_at is None:  # otherwise it would never be forgotten
                 self._hold_reasons[name] = reason
             self._write([kind(at=self._clock.now(), event=state.id, reason=reason)])
 
@@ -406,14 +407,14 @@ class Agent:
 class _Retry:
     due: float = 0.0  # on the monotonic clock
     failures: int = 0
-    is_ready: bool = False  # a hook reported that everyone is ready
+    is_ready: bool = False  # a hook reported that all VMs are ready
 
 
 class ApprovalRetries:
     """Pending approvals, by event."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without pending approvals."""
         self._retries: dict[str, _Retry] = {}
 
     def claim(self, event: str, now: float) -> bool:
@@ -440,7 +441,7 @@ class ApprovalRetries:
         retry.due = 0.0 if is_ready else retry_at
 
     def make_due(self, event: str) -> None:
-        """Make an approval due again that was not sent after all."""
+        """Make an approval due again because it was not sent."""
         self._retries[event].due = 0.0
 
     def failed(self, event: str, error: ForewarnError, now: float) -> None:
@@ -458,5 +459,5 @@ class ApprovalRetries:
 
     @property
     def next_due(self) -> float:
-        """When the next one is due, on the monotonic clock."""
+        """When the next approval is due, on the monotonic clock."""
         return min((retry.due for retry in self._retries.values()), default=_NEVER)

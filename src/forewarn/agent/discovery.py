@@ -1,10 +1,10 @@
-"""Metadata service whose address is searched for, and again when it is lost.
+"""Metadata service whose address the agent discovers.
 
 1. Only the poller's thread searches, so nothing else waits. A search that fails is a
    failed read: the poller reports it and retries.
-2. An address is lost when no read has found a metadata service there for a while. Then
-   the next read searches. If that finds nothing, the old address stays in use until the
-   next search.
+2. The address is lost when no read has found a metadata service there for a while. The
+   next read then searches again. If that finds nothing, the old address stays in use
+   until the next search.
 3. The first read at another address sends no tag: two services may use the same tags.
 """
 
@@ -53,7 +53,7 @@ class ServiceClient(Protocol):
 
 
 class DiscoveredService:
-    """Client of the service at the address that was last found."""
+    """Client of the service at the most recently discovered address."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class DiscoveredService:
         self._monotonic = monotonic
         self._client: ServiceClient | None = None  # None until the first is found
         self._failing_since: float | None = None  # None if the last read succeeded
-        self._is_new = False  # nothing was read at this address yet
+        self._is_new = False  # no read at this address has succeeded yet
         self._is_closed = False
 
     @property
@@ -132,7 +132,7 @@ class DiscoveredService:
         """Return the client to use; search first if there is none or it is lost."""
         if self._client is not None and not self._is_search_due():
             return self._client
-        self._failing_since = None  # the next search is due after as long again
+        self._failing_since = None  # wait again before the next search
         endpoint = self._search()
         if self._is_closed:
             raise ClientClosed("the agent is stopping")

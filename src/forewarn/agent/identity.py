@@ -1,10 +1,10 @@
-"""Identity of this VM: its name, and its place in an event.
+"""Identity of this VM: its name, and its position in an event's resources.
 
-1. A VM's name is the configured one, else compute.name of /metadata/instance, else the
-   host name. Only the first known one counts.
+1. A VM's name is the configured name, otherwise compute.name from /metadata/instance,
+   otherwise the hostname. Only the first known name counts.
 2. Comparison ignores case and one leading underscore, which api-version 2017-03-01 puts
    before names.
-3. The VM `web_18` of a scale set has the host name `web00000i`: six digits in base 36.
+3. The VM `web_18` of a scale set has the hostname `web00000i`: six digits in base 36.
    Both are the same name if the part before the number is the same.
 """
 
@@ -21,7 +21,7 @@ _HIGHEST = 36**6 - 1  # the highest number with six digits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmIdentity:
-    """The names of this VM, as far as they are known."""
+    """The known names of this VM."""
 
     explicit: str | None = None  # from the configuration; None if it has none
     compute_name: str | None = None  # from /metadata/instance; None if unknown
@@ -29,7 +29,7 @@ class VmIdentity:
 
     @property
     def name(self) -> str | None:
-        """The name that counts; None if there is none, so that no event matches."""
+        """The name that identifies this VM in events; None if it has no name."""
         return self.explicit or self.compute_name or self._host_label or None
 
     @property
@@ -50,18 +50,19 @@ class VmIdentity:
         explicit, compute_name = self.explicit, self.compute_name
         if explicit and compute_name and not is_same(explicit, compute_name):
             return (
-                f"the name given is {explicit}, but /metadata/instance says that this"
-                f" VM is {compute_name}; events of {compute_name} are not taken for"
-                " its own"
+                f"this VM is configured as {explicit}, but /metadata/instance reports"
+                f" {compute_name}; the agent ignores events for {compute_name}: correct"
+                " `name` or --name"
             )
         name = explicit or compute_name
         if name is not None:
             return _named_by_host(name, self._host_label, document)
         if not self.host_name:
-            return "this VM has no name, so no event is taken for its own; give --name"
+            return "this VM has no name, so it matches no event; set `name` or --name"
         return (
-            "/metadata/instance does not tell what this VM is called, so it goes by the"
-            f" host name {self._host_label}, which events need not use; give --name"
+            "/metadata/instance does not report the name of this VM, so the agent uses"
+            f" the hostname {self._host_label}, which events may not use; set `name` or"
+            " --name"
         )
 
 
@@ -71,7 +72,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def _named_by_host(name: str, host: str, document: Document | None) -> str | None:
-    """Detect events that use this machine's host name instead of its VM name."""
+    """Detect events that use this machine's hostname instead of its VM name."""
     events = () if document is None else document.events
     named = [entry for event in events for entry in event.resources]
     if not host or any(is_same(entry, name) for entry in named):
@@ -79,14 +80,15 @@ def _named_by_host(name: str, host: str, document: Document | None) -> str | Non
     for entry in named:
         if is_same(entry, host):
             return (
-                f"events name {entry}, which is this machine's host name, but this VM"
-                f" goes by {name}; they are not taken for its own"
+                f"events name {entry}, which is this machine's hostname, but the agent"
+                f" uses {name} as its name; if {entry} is this VM, correct `name` or"
+                " --name"
             )
     return None
 
 
 def _forms(name: str) -> frozenset[str]:
-    """Return a name in normal form, and as the host name of a scale set's VM.
+    """Return a name in normal form, and as the hostname of a scale set's VM.
 
     No two numbers have the same six digits, and no name has two numbers.
     """

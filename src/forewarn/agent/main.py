@@ -47,10 +47,10 @@ _log = logging.getLogger("forewarn.agent")
 
 
 def run_agent(plan: Plan, *, is_dry: bool) -> None:
-    """Run an agent until a signal ends it.
+    """Run an agent until a signal stops it.
 
-    A dry run has its own state. Otherwise its rules would stay in effect for all events
-    that it has seen, even for the agent that runs after it.
+    A dry run has its own state. Otherwise its rules would still apply to the events
+    that it has seen when the agent runs for real.
     """
     if is_dry:
         plan = replace(plan, state=plan.state / _DRY_RUN)
@@ -93,7 +93,7 @@ class _Running:
         self._alive = AliveFile(plan.state / "alive")
         self._freeze_detector = FreezeDetector(self._alive)
         stack.callback(self._freeze_detector.stop)
-        self._textfile: TextfileExporter | None = None  # None if there is no file
+        self._textfile: TextfileExporter | None = None  # None if it is off
         if plan.textfile is not None:
             self._textfile = TextfileExporter(
                 plan.textfile, self._metrics, self._conditions
@@ -101,7 +101,7 @@ class _Running:
         if plan.metrics is not None:
             health = HealthServer(plan.metrics, self._metrics, self._conditions)
             stack.callback(health.close)
-            _log.info("metrics are told at http://%s/metrics", health.address)
+            _log.info("serving metrics at http://%s/metrics", health.address)
 
     def run(self) -> None:
         """Load the state, then poll, decide and act until stopped."""
@@ -109,14 +109,14 @@ class _Running:
         for problem in problems:
             _log.warning("%s", problem)
         agent = self._agent(boot_id())
-        with _signals(agent):  # to the end: a second one must not interrupt
+        with _signals(agent):  # to the end: a second signal must not interrupt
             self._end_orphans()
             self._begin(problems)
             self._loop(agent)
             if self._states.is_taken:
                 raise Unavailable(
-                    f"{self._plan.state} was replaced, and another agent uses it now;"
-                    " this one ends"
+                    f"{self._plan.state} was replaced and another agent is using it;"
+                    " stopping this agent"
                 )
             self._write(EndedEntry(at=self._clock.now()))
             self._metrics.set("up", 0.0)
@@ -137,7 +137,7 @@ class _Running:
         self._systemd.stopping()
         poller.stop()
         executor.stop()
-        agent.turn(executor)  # saves what ended by itself meanwhile
+        agent.turn(executor)  # saves the results that arrived in the meantime
 
     def _agent(self, boot: str) -> Agent:
         return Agent(
@@ -171,8 +171,9 @@ class _Running:
                     continue
                 number = end_orphans(run.token, kill_after=self._plan.kill_after)
                 if number:
-                    message = "%s of %s was still running, and was ended: %d processes"
-                    _log.warning(message, run.hook, state.id, number)
+                    noun = "process" if number == 1 else "processes"
+                    message = "stopped %d leftover %s of hook %s for event %s"
+                    _log.warning(message, number, noun, run.hook, state.id)
 
     def _begin(self, problems: Sequence[str]) -> None:
         self._metrics.set("up", 1.0)
@@ -208,7 +209,7 @@ class _Running:
 
 
 def _client(plan: Plan) -> Client | DiscoveredService:
-    """Return a client of the endpoint in the plan, or of the one that is found."""
+    """Return a client of the endpoint in the plan, or of a discovered endpoint."""
 
     def connect(endpoint: str | None) -> Client:
         return Client(endpoint, api_version=plan.api_version, patience=0)
@@ -227,8 +228,8 @@ def _client(plan: Plan) -> Client | DiscoveredService:
 def _signals(agent: Agent) -> Iterator[None]:
     """Stop the agent on signals, unless its caller ignores them.
 
-    A thread waits for them. A handler would run only after the main thread has finished
-    waiting, if the signal arrived just before that wait or at another thread.
+    A thread waits for them. A handler could run late: only after the main thread has
+    finished waiting, if the signal arrived just before the wait or at another thread.
     """
 
     def forward() -> None:

@@ -1,11 +1,11 @@
-"""Permissions of the agent's files: who else could change what the agent trusts.
+"""Permission checks of the files that the agent trusts.
 
-1. A path is trusted if root or the agent's own user owns it and every folder above it,
-   and nobody else can write to any of them. A folder above may be writable by others if
-   it has the sticky bit, as /tmp has: there, nobody can replace what others own.
-2. A symbolic link is followed; every link and folder on the way is checked, and the
-   target. The agent's own files must not be links.
-3. These checks are for POSIX. Where there are no such permissions, nothing is reported.
+1. A path is trusted if root or the agent's own user owns it and every parent folder,
+   and no other user can write to any of them. A parent folder may be writable by others
+   if it has the sticky bit, as /tmp has: users cannot replace each other's files there.
+2. A symbolic link is followed. Every link and folder on the way is checked, and so is
+   the target. The agent's own files must not be links.
+3. These checks are for POSIX. On other platforms, nothing is reported.
 """
 
 import os
@@ -21,15 +21,15 @@ _MOST_LINKS = 40  # on the way to a path; the kernel follows no more
 
 
 def permission_problem(path: Path) -> str | None:
-    """Return who else could change `path`, with the remedy; None if nobody could.
+    """Return who else can change `path`, with the remedy; None if no one else can.
 
-    A path that does not exist is as good as the folders above it.
+    For a path that does not exist, only the folders above it count.
     """
     return None if _user() is None else next(_problems(path), None)
 
 
 def own_file_problem(path: Path) -> str | None:
-    """Return why a file in a trusted folder is not the agent's own; None if it is."""
+    """Return why a file in a trusted folder is not trusted; None if it is."""
     if _user() is None:
         return None
     if path.is_symlink():
@@ -53,7 +53,7 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _steps(path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield each folder, link and file on the way to `path`; True with the last."""
+    """Yield each folder, link and file on the way to `path`; True with the last one."""
     at, links = Path(), 0
     names = [*reversed(path.absolute().parts)]
     while names:

@@ -1,7 +1,7 @@
 """Poller: a thread that reads the document repeatedly and passes it on.
 
-It decides nothing itself. It first learns the name of this VM, because a document means
-nothing without that.
+It decides nothing itself. It first learns the name of this VM, because a document is of
+no use without it.
 """
 
 import logging
@@ -17,7 +17,7 @@ from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
 _LONGEST_POLL = 60.0  # seconds; the longest long poll
-_BLIND_PAUSE = 2.0  # seconds between requests without response; Preempt leaves only 30
+_BLIND_PAUSE = 2.0  # seconds after a request without response; Preempt leaves only 30
 _REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
 _IMMEDIATE = 0.1  # seconds; a 304 that comes sooner was not a long poll
 _SHORTEST_PAUSE = 0.1  # seconds between two requests, whatever the service offers
@@ -93,7 +93,7 @@ class DocumentPoller:
             try:
                 pause = self.poll_once()
             except Exception:  # an agent that stops polling would be worse
-                _log.exception("nothing could be made of what was read; again")
+                _log.exception("could not process the document; retrying")
                 pause = _REFUSED_PAUSE
             self._stopped.wait(pause)
 
@@ -111,7 +111,7 @@ class DocumentPoller:
     def _learn_name(self) -> None:
         try:
             name: str | None = self._source.instance().name or None
-        except (Refused, Misunderstood):  # it responds, but not to this
+        except (Refused, Misunderstood):  # it responds, but does not know the name
             name = None
         except ForewarnError:
             if self._needs_name:
@@ -145,7 +145,7 @@ class DocumentPoller:
 
 
 def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, shorter than those that raise an alarm."""
+    """Return the seconds of a long poll, so that none raises an alarm; None if off."""
     seconds = min(plan.blind_after / 2, _LONGEST_POLL)
     return seconds if plan.wait and seconds >= 1 else None
 

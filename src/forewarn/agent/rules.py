@@ -2,7 +2,7 @@
 
 1. The first rule whose conditions all hold is the match. Later rules are still
    explained.
-2. Words are compared without case, and bounds of ranges are included.
+2. Comparison of words ignores case, and ranges include their bounds.
 3. A window's time zone comes from the machine's time zone database; UTC needs none.
 """
 
@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from forewarn.agent.config.plan import NumberRange, Rule, RuleScope, Window
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
-#: As in the configuration; Monday is the first.
+#: Names as in the configuration file, starting with Monday.
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _DAY = timedelta(days=1)
@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Facts for a rule's conditions that the event itself does not contain."""
+    """Input for a rule's conditions that the event itself does not contain."""
 
     is_mine: bool  # it names this VM
     notice: float | None  # seconds left, as `notice_left` returns it
@@ -48,7 +48,7 @@ class RuleMatch:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Why that rule was chosen, or why no rule was."""
+        """Why that rule was chosen, or why no rule matches."""
         if self.rule is None:
             return tuple(
                 f"rule {reason.rule} does not match: {'; '.join(reason.why)}"
@@ -69,7 +69,7 @@ def match_rule(
 
 
 def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
-    """Return the seconds until an event may start; None if it has, or if unknown."""
+    """Return the seconds until an event may start; None if started or unknown."""
     if event.not_before is None or event.status == EventStatus.STARTED:
         return None
     return max((event.not_before - now).total_seconds(), 0.0)
@@ -78,7 +78,7 @@ def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
 def covering_rules(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
     """Return the names of `rules` that match everything `later` could match.
 
-    Empty if some events are left for it.
+    Empty if `later` can still match some events.
     """
     if later.types is None:
         parts = [later]
@@ -113,11 +113,11 @@ def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> MatchRea
     holds = all(held for held, _ in applicable)
     why = tuple(sentence for held, sentence in applicable if held == holds)
     return MatchReason(
-        rule=rule.name, holds=holds, why=why or ("it takes every event",)
+        rule=rule.name, holds=holds, why=why or ("it matches every event",)
     )
 
 
-#: Whether a condition holds, and a sentence about it; None if the rule has no such one.
+#: Whether a condition holds, and a sentence about it; None if the rule lacks it.
 _Check = tuple[bool, str] | None
 
 
@@ -133,8 +133,8 @@ def _duration(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.duration is None:
         return None
     if event.duration is None:
-        return False, "how long it lasts is not known"
-    return _within(rule.duration, event.duration, "it is to last")
+        return False, "its duration is unknown"
+    return _within(rule.duration, event.duration, "its duration is")
 
 
 def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Check:
@@ -144,7 +144,7 @@ def _notice(rule: Rule, event: ScheduledEvent, situation: Situation) -> _Check:
         return _within(rule.notice, situation.notice, "the notice left is")
     if event.status == EventStatus.STARTED:
         return False, "it has started, so no notice is left"
-    return False, "how much notice is left is not known"
+    return False, "the notice left is unknown"
 
 
 def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Check:
@@ -155,7 +155,7 @@ def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Check:
             wording = "names" if situation.is_mine else "does not name"
             return situation.is_mine, f"it {wording} this VM"
         case RuleScope.OTHERS:
-            wording = "this VM" if situation.is_mine else "others only"
+            wording = "this VM" if situation.is_mine else "only other VMs"
             return not situation.is_mine, f"it names {wording}"
 
 
@@ -163,7 +163,7 @@ def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:
     if rule.description is None:
         return None
     holds = fnmatchcase(event.description.lower(), rule.description.lower())
-    wording = "fits" if holds else "does not fit"
+    wording = "matches" if holds else "does not match"
     return holds, f'its description {wording} "{rule.description}"'
 
 
@@ -194,7 +194,7 @@ def _has(words: Iterable[str], word: str) -> bool:
 def _one_of(noun: str, word: str | None, words: Iterable[str] | None) -> _Check:
     if words is None:
         return None
-    sentence = f"its {noun} is {word or 'not told'}"
+    sentence = f"its {noun} is {word or 'unknown'}"
     if word is not None and _has(words, word):
         return True, sentence
     return False, f"{sentence}, not {' or '.join(sorted(words))}"
@@ -223,7 +223,7 @@ def _local_time(window: Window, moment: datetime) -> str:
 
 
 def _format_window(window: Window) -> str:
-    """Format a window for people."""
+    """Format a window, such as "Sat, Sun 22:00 to 06:00, UTC"."""
     days = ", ".join(DAYS[day] for day in sorted(window.days))
     on = "" if len(window.days) == len(DAYS) else f"{days} "
     return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"

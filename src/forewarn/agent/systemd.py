@@ -1,6 +1,6 @@
 """systemd: notifications of the running agent, and the unit file of its service.
 
-No notification fails: without systemd, notifications are dropped.
+Without systemd, notifications are dropped. Sending one never raises an error.
 """
 
 import math
@@ -19,17 +19,17 @@ _STATUS_LIMIT = 1024  # characters of a status; it is shown on one line
 _HEARTBEATS = 2  # within the time that systemd allows
 
 # Reasons for these settings:
-# - It is always restarted: a VM without its agent misses every event.
-# - KillMode=mixed: TERM goes only to the agent, which ends its hooks in order. What is
-#   left after that is killed.
+# - Restart=always: a VM without its agent misses every event.
+# - KillMode=mixed: SIGTERM goes only to the agent, which stops its hooks in order.
+#   Processes that remain after that are killed.
 # - OOMPolicy=continue: a hook that needs too much memory fails; the agent stays.
-# - Hooks are children of this service and run as root. So nothing is forbidden here
-#   that a drain, a failover or a restart could need.
+# - Hooks are children of this service and run as root. The unit therefore forbids
+#   nothing that a drain, a failover or a restart could need.
 _UNIT = """\
-# Made by `forewarn agent install`. To change something: systemctl edit {name}
+# Created by `forewarn agent install`. To change it, run: systemctl edit {name}
 
 [Unit]
-Description=Prepares this VM for what is announced to it, and approves
+Description=Handle Scheduled Events of this VM: run hooks and approve events
 Wants=network-online.target
 After=network-online.target
 StartLimitIntervalSec=0
@@ -74,7 +74,7 @@ class SystemdNotifier:
     ) -> None:
         """Read the socket's address from the `environment`.
 
-        If its queue is full, a notification waits at most `timeout` seconds.
+        If the socket's queue is full, a notification waits at most `timeout` seconds.
         """
         variables = os.environ if environment is None else environment
         self._address = _address(variables.get("NOTIFY_SOCKET", ""))
@@ -86,7 +86,7 @@ class SystemdNotifier:
     def ready(self, status: str) -> bool:
         """Report that the agent has started; return whether it was sent.
 
-        `status` is what `systemctl status` shows.
+        `systemctl status` shows `status`.
         """
         line = " ".join(status.split())[:_STATUS_LIMIT]
         return self._notify(f"READY=1\nSTATUS={line}")
@@ -103,7 +103,7 @@ class SystemdNotifier:
         return self._notify("WATCHDOG=1", timeout=0.0)
 
     def stopping(self) -> bool:
-        """Report that the agent is about to end; return whether it was sent."""
+        """Report that the agent is about to stop; return whether it was sent."""
         return self._notify("STOPPING=1")
 
     def _notify(self, text: str, timeout: float | None = None) -> bool:
@@ -123,7 +123,10 @@ def unit_file(program: Sequence[str], config: Path) -> str:
     """Return the unit of an agent that runs `program` with the file `config`."""
     first, *rest = program
     if set(first) & {*_NOT_IN_PROGRAM}:
-        raise InvalidInput(f"systemd runs no program with quotes in its path: {first}")
+        raise InvalidInput(
+            "systemd cannot run a program with a quote or backslash in its path:"
+            f" {first}"
+        )
     words = (*rest, "agent", "--config", str(config))
     command = [_quoted(first, _PROGRAM_ESCAPES)]
     command += [_quoted(word, _ARGUMENT_ESCAPES) for word in words]
@@ -131,7 +134,7 @@ def unit_file(program: Sequence[str], config: Path) -> str:
 
 
 def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
-    """Return the command that runs the `called` program from anywhere.
+    """Return the command that runs the `called` program from any folder.
 
     An archive runs with the same `python`: the one in systemd's path may be too old.
     """

@@ -1,7 +1,7 @@
 """Comparison of documents: which events appeared, started, completed, or were canceled.
 
-1. Content decides, not the counter: it starts over after a day without polls, and a new
-   number alone is not a change.
+1. Content decides, not the incarnation: it restarts after a day without polls, and a
+   new incarnation alone is not a change.
 2. An event that is gone was completed if it was last seen as Started, otherwise
    canceled.
 """
@@ -19,11 +19,11 @@ class Change(Document):
     started.
     """
 
-    appeared: tuple[ScheduledEvent, ...] = ()  # was not there before
-    started: tuple[ScheduledEvent, ...] = ()  # is Started, and was not before
-    completed: tuple[ScheduledEvent, ...] = ()  # is gone, and had started
-    canceled: tuple[ScheduledEvent, ...] = ()  # is gone, and was never seen as Started
-    changed: tuple[ScheduledEvent, ...] = ()  # differs in any other way
+    appeared: tuple[ScheduledEvent, ...] = ()  # not in the previous document
+    started: tuple[ScheduledEvent, ...] = ()  # Started, and not Started before
+    completed: tuple[ScheduledEvent, ...] = ()  # gone after being Started
+    canceled: tuple[ScheduledEvent, ...] = ()  # gone without being seen as Started
+    changed: tuple[ScheduledEvent, ...] = ()  # different in any other way
 
     @property
     def is_news(self) -> bool:

@@ -49,7 +49,7 @@ class ClientOptions(TypedDict, total=False):
 
 
 class BaseClient(Generic[Pool]):
-    """The half of a client that waits for nothing: its settings and its clock."""
+    """The part of a client without I/O: its settings and its clock."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class BaseClient(Generic[Pool]):
     ) -> None:
         """Use `endpoint`, else $FOREWARN_ENDPOINT, else http://169.254.169.254.
 
-        A request may take `timeout` seconds, but the first one for events
-        `first_timeout`: Azure needs up to two minutes for it. Temporary failures are
-        retried for `patience` seconds.
+        A request may take `timeout` seconds. The first request for events may take
+        `first_timeout` seconds, because Azure needs up to two minutes for it. The
+        client retries temporary failures for `patience` seconds.
         """
         location = endpoints.find(endpoint, os.environ)
         self._endpoint = str(location)
@@ -90,7 +90,7 @@ class BaseClient(Generic[Pool]):
         return self._endpoint
 
     def now(self) -> datetime:
-        """Return the service's current time, based on its responses, not this clock."""
+        """Return the service's current time, which may differ from this machine's."""
         return self._conversation.clock.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
@@ -101,7 +101,7 @@ class BaseClient(Generic[Pool]):
 class Client(BaseClient[ConnectionPool]):
     """Client of this VM's metadata service.
 
-    It opens no connection before a method is called. Failures raise `Refused`,
+    It opens no connection until a method is called. Failures raise `Refused`,
     `Unreachable` or `Misunderstood` from `forewarn.errors`.
     """
 
@@ -121,9 +121,9 @@ class Client(BaseClient[ConnectionPool]):
     ) -> Self:
         """Find the service even without a virtual network's route to 169.254.169.254.
 
-        An endpoint that is named is used as it is. Otherwise these are tried in order:
-        169.254.169.254, $SCHEDULEDEVENTSIP, and the address that a DHCP server offers
-        on `interface`. That may take minutes. DHCP needs root and Linux.
+        If `endpoint` or $FOREWARN_ENDPOINT is set, use it without a search. Otherwise
+        try 169.254.169.254, then $SCHEDULEDEVENTSIP, then the address that a DHCP
+        server offers on `interface`. That may take minutes. DHCP needs root and Linux.
         """
         location = endpoint or os.environ.get(endpoints.VARIABLE)
         if not location:
@@ -150,9 +150,9 @@ class Client(BaseClient[ConnectionPool]):
         """Yield the current document, then each change, until the client is closed.
 
         If the service supports long polls, changes arrive immediately, otherwise within
-        `poll` seconds. Raises if the service fails for longer than the client's
-        patience. To continue after that, pass the last change to a new watch as
-        `since`.
+        `poll` seconds. Raises an error if the service fails for longer than the
+        client's patience. To continue after that, pass the last change as `since` to a
+        new watch.
         """
         exchange = self._conversation.watch(poll, since)
         reply: HttpResponse | ForewarnError | None = None
@@ -171,7 +171,7 @@ class Client(BaseClient[ConnectionPool]):
         """Send exactly one request for the document, without retries.
 
         With the `tag` of an earlier reading, the service can omit an unchanged
-        document, and may `wait` that many seconds for a change.
+        document, and wait up to `wait` seconds for a change.
         """
         return self._run(self._conversation.read(tag, wait))
 
@@ -219,7 +219,7 @@ def discover_endpoint(
     dhcp_timeout: float = 15.0,
     **options: Unpack[ClientOptions],
 ) -> str:
-    """Search for the service as `Client.discover` does, even if an endpoint is named.
+    """Search for the service as `Client.discover` does, even if an endpoint is set.
 
     `report` receives a sentence before each step that may take a while.
     """

@@ -29,7 +29,7 @@ from forewarn.protocol.types import Document, ScheduledEvent
 #: Seconds for which the service may hold a long poll. A dead connection is noticed
 #: after that plus a timeout.
 HOLD = 30.0
-_SILENCE = requests.DAY  # without a poll; then the service disables events
+_SILENCE = requests.DAY  # without a poll, after which the service disables events
 _BLANKS = 2  # consecutive empty bodies before events count as gone
 
 T = TypeVar("T")
@@ -67,10 +67,12 @@ class ClientSettings:
             for seconds in (self.timeout, self.first_timeout)
         ):
             raise InvalidInput(
-                "a timeout is a number of seconds above 0, a day at most"
+                f"a timeout must be more than 0 and at most {requests.DAY:.0f} seconds"
             )
         if not self.patience >= 0:
-            raise InvalidInput("patience is a number of seconds, or 0 for none")
+            raise InvalidInput(
+                "patience must be a number of seconds; 0 turns retries off"
+            )
 
 
 class Conversation:
@@ -96,8 +98,7 @@ class Conversation:
             return reading
         if tag is None:
             raise Misunderstood(
-                f"{settings.endpoint} says that nothing has changed, and was not told"
-                " since when"
+                f"{settings.endpoint} returned 304 to a request without If-None-Match"
             )
         return replace(reading, tag=reading.tag or tag)
 
@@ -133,7 +134,9 @@ class Conversation:
     def watch(self, poll: float, since: Document | None) -> Watch:
         """Yield every change, without end."""
         if not 0 < poll <= requests.DAY:
-            raise InvalidInput("poll is a number of seconds above 0, a day at most")
+            raise InvalidInput(
+                f"poll must be more than 0 and at most {requests.DAY:.0f} seconds"
+            )
         latest = since
         tag: str | None = None
         blanks = 0
@@ -186,7 +189,7 @@ def advance(
     exchange: Generator[Action, HttpResponse | None, object],
     reply: HttpResponse | ForewarnError | None,
 ) -> Action:
-    """Send `reply` to `exchange` and return what it wants next."""
+    """Send `reply` to `exchange` and return the next action that it yields."""
     if isinstance(reply, ForewarnError):
         return exchange.throw(reply)
     return exchange.send(reply)
@@ -195,7 +198,7 @@ def advance(
 def _change_since(
     previous: Document | None, reading: Reading, blanks: int
 ) -> Change | None:
-    """Return what differs from `previous`; None if nothing does."""
+    """Return the change since `previous`; None if there is none."""
     is_doubtful = previous is not None and previous.events and 0 < blanks < _BLANKS
     if reading.document is None or is_doubtful:
         return None

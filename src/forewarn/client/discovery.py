@@ -1,7 +1,7 @@
 """Discovery of the metadata service: well-known address, environment, then DHCP.
 
-Option 245 of a DHCP offer is the service's address where no virtual network has a route
-to 169.254.169.254. Nothing is leased: a DISCOVER without a REQUEST reserves no address.
+Where VMs have no route to 169.254.169.254, option 245 of a DHCP offer contains the
+service's address. The search takes no lease: it sends a DISCOVER without a REQUEST.
 """
 
 import os
@@ -17,7 +17,7 @@ from forewarn.errors import InvalidInput, Malformed, Unreachable
 
 #: Environment variable in which Azure's scripts keep an address found earlier.
 _KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
-#: Ports of the service at such an address; some clients know only the second.
+#: Ports of the service at that address; some clients know only the second one.
 _PORTS = (80, 8080)
 
 #: Ports of DHCP.
@@ -116,7 +116,7 @@ def dhcp_problem() -> str | None:
     except PermissionError:
         return _NO_PERMISSION
     except OSError:
-        pass  # of this moment; a search reports it
+        pass  # perhaps temporary; a search reports it
     return None
 
 
@@ -218,7 +218,7 @@ def offer_in(packet: bytes, number: int, mac: bytes) -> bytes | None:
         raise Malformed("the packet is too short for DHCP")
     kind, _, _, _, its_number, _, _, _, chaddr, _, cookie = _HEAD.unpack_from(packet)
     if kind != _BOOT_REPLY or cookie != _COOKIE:
-        raise Malformed("the packet is not a reply of a DHCP server")
+        raise Malformed("the packet is not a reply from a DHCP server")
     if its_number != number or chaddr[:_MAC_SIZE] != mac:
         raise Malformed("the packet is a reply to another request")
     options = _options(packet[_OPTIONS_AT:])
@@ -234,7 +234,7 @@ def is_address(data: bytes) -> bool:
 
 
 def _options(data: bytes) -> Mapping[int, bytes]:
-    """Parse the options; one that is split into several parts is joined."""
+    """Parse the options; join options that are split into several parts."""
     options: dict[int, bytes] = {}
     at = 0
     while at < len(data) and data[at] != _END:
@@ -270,7 +270,7 @@ def _mac_of(card: str) -> bytes:
         raise Unreachable(f"network card {card!r} not found") from error
     kind, mac = struct.unpack_from("H6s", reply, _NAME_SIZE)
     if kind != _ETHERNET:
-        raise Unreachable(f"network card {card!r} is not Ethernet; DHCP needs that")
+        raise Unreachable(f"network card {card!r} is not Ethernet; DHCP needs Ethernet")
     return bytes(mac)
 
 

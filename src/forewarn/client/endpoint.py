@@ -1,4 +1,4 @@
-"""Endpoint of the metadata service, parsed from the URL that people write."""
+"""Endpoint of the metadata service, parsed from a URL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,32 +46,32 @@ def parse(text: str) -> Endpoint:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InvalidInput(f"{text!r} has no port that exists; {_EXAMPLE}") from error
+        raise InvalidInput(f"{text!r} has an invalid port; {_EXAMPLE}") from error
     if not host or port == 0 or not _can_be_looked_up(host):
-        raise InvalidInput(f"{text!r} is not the address of a service; {_EXAMPLE}")
+        raise InvalidInput(f"{text!r} is not a valid endpoint; {_EXAMPLE}")
     if parts.username is not None:
-        raise InvalidInput("the address of a metadata service takes no user")
+        raise InvalidInput("an endpoint cannot contain a user name; remove it")
     return Endpoint(host=host, port=port or 80, prefix=_prefix(parts.path))
 
 
 def _can_be_looked_up(host: str) -> bool:
-    """Return whether every label of a host name has 1 to 63 characters."""
+    """Return whether every label of a hostname has 1 to 63 characters."""
     return all(0 < len(part) < 64 for part in host.removesuffix(".").split("."))
 
 
 def _split(text: str) -> SplitResult:
     if not (text.isascii() and text.isprintable()) or " " in text:
-        raise InvalidInput(f"{text!r} is not an address; {_EXAMPLE}")
+        raise InvalidInput(f"{text!r} is not a valid URL; {_EXAMPLE}")
     try:
         parts = urlsplit(text)
     except ValueError as error:
-        raise InvalidInput(f"{text!r} is not an address; {_EXAMPLE}") from error
+        raise InvalidInput(f"{text!r} is not a valid URL; {_EXAMPLE}") from error
     if parts.scheme == "https":
         raise InvalidInput(
-            f"a metadata service speaks plain HTTP; write http:// instead of {text!r}"
+            f"metadata services use plain HTTP; write http:// instead of {text!r}"
         )
     if parts.scheme != "http":
-        raise InvalidInput(f"{text!r} does not begin with http://; {_EXAMPLE}")
+        raise InvalidInput(f"{text!r} does not start with http://; {_EXAMPLE}")
     return parts
 
 

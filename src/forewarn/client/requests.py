@@ -38,16 +38,16 @@ def for_document(
     """Build a request for the document.
 
     With `tag`, the service responds 304 if nothing has changed since. With `wait`, it
-    may hold the request for that many seconds until something does.
+    may hold the request for up to that many seconds until something changes.
     """
     headers = dict(_COMMON_HEADERS)
     if tag is not None:
         if not (tag.isascii() and tag.isprintable()):
-            raise InvalidInput(f"a tag has characters that no header has: {tag!r}")
+            raise InvalidInput(f"a tag must be printable ASCII, not {tag!r}")
         headers["If-None-Match"] = tag
     if wait is not None:
         if not 0 <= wait <= DAY:
-            raise InvalidInput("wait is a number of seconds, a day at most")
+            raise InvalidInput(f"wait must be from 0 to {DAY:.0f} seconds")
         headers["Prefer"] = f"wait={round(wait)}"
     return ClientRequest(
         method="GET",
@@ -63,10 +63,10 @@ def for_approval(
     """Build a request that approves `events`, given as events or as ids."""
     ids = [event if isinstance(event, str) else event.id for event in events]
     if not ids or not all(ids):
-        raise InvalidInput("name at least one event to approve, by its id")
+        raise InvalidInput("no event to approve; pass the id of at least one event")
     for event in ids:
         if not is_utf8(event):
-            raise InvalidInput(f"{event!r} is not the id of an event")
+            raise InvalidInput(f"invalid event id: {event!r}")
     return ClientRequest(
         method="POST",
         path=f"{_EVENTS}?api-version={checked_version(version)}",
@@ -90,5 +90,5 @@ def checked_version(version: str) -> str:
     """Return `version` if it is safe in a query string; raise `InvalidInput` if not."""
     plain = version.replace("-", "")
     if not (plain.isascii() and plain.isalnum()):
-        raise InvalidInput(f"{version!r} is not an api-version; one is 2020-07-01")
+        raise InvalidInput(f"invalid api-version {version!r}; an example is 2020-07-01")
     return version

@@ -16,16 +16,17 @@ _YEARS = range(1970, 9000)  # of a plausible clock; later dates could overflow
 
 #: Hints for each error status.
 _ADVICE = {
-    400: "the service finds the request wrong; asking again is of no use",
-    403: "something between here and the service forbids it; is this a VM of it?",
+    400: "bad request; retrying will not help",
+    403: "something between this machine and the service forbids the request; check"
+    " that this is a VM of the service",
     404: "the service does not know this VM, or is not a metadata service",
-    405: "what answers is not a metadata service",
-    410: "the service is being updated; ask again in a minute",
-    429: "this VM asks too often; ask less often",
+    405: "this is not a metadata service",
+    410: "the service is being updated; retry in a minute",
+    429: "this VM sends too many requests; poll less often",
 }
 _REDIRECT = (
-    "it sends its clients elsewhere, which no metadata service does; is the endpoint"
-    " right, or does a proxy answer?"
+    "a metadata service does not redirect; check the endpoint, and whether a proxy"
+    " responded instead"
 )
 
 #: Path of each field within `compute`.
@@ -52,7 +53,7 @@ class Reading:
 
     document: Document | None  # None if unchanged since the tag that was sent
     tag: str | None  # for the next request; None if the service sends no ETag
-    is_held: bool  # the service supports long polls
+    is_held: bool  # whether the service supports long polls
     is_blank: bool = False  # an empty body: no events, or no change
     reckoning: ClockEstimate | None = None  # None if the response had no date
     # The raw status, headers and body; None if no request was sent.
@@ -81,7 +82,7 @@ class Instance:
     size: str = ""
     priority: str = ""  # Spot, Regular
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)
-    addresses: tuple[str, ...] = ()  # private ones, IPv4 before IPv6
+    addresses: tuple[str, ...] = ()  # private addresses, IPv4 before IPv6
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -125,9 +126,9 @@ def check_status(response: HttpResponse, endpoint: str) -> None:
     if 300 <= response.status < 400:
         advice = _REDIRECT
     elif response.status >= 500:
-        advice = "the service has trouble of its own; ask again later"
+        advice = "the service has a problem; retry later"
     message = _error_message(response.body)
-    sentence = f"{endpoint} answered {response.status}" + (
+    sentence = f"{endpoint} returned {response.status}" + (
         f" ({message})" if message else ""
     )
     raise Refused(
@@ -141,12 +142,12 @@ def _misunderstood(response: HttpResponse, endpoint: str, why: str) -> Misunders
     kind = response.headers.get("content-type", "").split(";")[0].strip()
     if kind == "text/html" or response.body.lstrip()[:1] == b"<":
         return Misunderstood(
-            f"{endpoint} answered with a page, not with JSON; is the endpoint right, or"
-            " does a proxy answer?"
+            f"{endpoint} returned a web page instead of JSON; check the endpoint, and"
+            " whether a proxy responded instead"
         )
     message = _error_message(response.body)
     return Misunderstood(
-        f"{endpoint} does not answer as a metadata service does: {why}"
+        f"{endpoint} returned an invalid response: {why}"
         + (f" ({message})" if message else "")
     )
 
@@ -207,7 +208,7 @@ def instance_from(plain: object) -> Instance:
     compute = _at(plain, "compute")
     name = _text(_at(compute, "name"))
     if not isinstance(plain, dict) or not name:
-        raise Malformed("it does not tell the name of this VM (compute.name)")
+        raise Malformed("the name of this VM (compute.name) is missing")
     texts = {
         field: _text(_at(compute, *path)) for field, path in _COMPUTE_PATHS.items()
     }

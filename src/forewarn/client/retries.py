@@ -20,18 +20,18 @@ _SLOW = (1.0, 2.0, 5.0, 10.0)  # seconds
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RetryRule:
     delays: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last one is repeated
-    patience: float = 0.0  # minimum seconds of retries, unless these are off
+    patience: float = 0.0  # minimum seconds of retries, unless retries are off
 
 
-#: By status; all others below 500 are final.
+#: By status; all other statuses below 500 are final.
 _BY_STATUS: Mapping[int, _RetryRule] = {
     404: _RetryRule(delays=_SLOW),  # the endpoint may not be up yet
-    # The service is updated, which takes 70 seconds at most.
+    # The service is being updated, which takes at most 70 seconds.
     410: _RetryRule(delays=(1.0, 2.0, 5.0), patience=70.0),
-    429: _RetryRule(delays=_SLOW),  # asked too often
+    429: _RetryRule(delays=_SLOW),  # too many requests
 }
-_AWAY = _RetryRule()  # the service or the network has trouble, or is restarting
-_STRANGE = _RetryRule(delays=_SLOW)  # something else answers while the service starts
+_AWAY = _RetryRule()  # the service or the network is failing or restarting
+_STRANGE = _RetryRule(delays=_SLOW)  # something else responds while the service starts
 
 
 def can_retry(error: ForewarnError) -> bool:
@@ -67,6 +67,6 @@ def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | No
 
 
 def patience_for(error: ForewarnError, patience: float) -> float:
-    """Return for how many seconds such failures are retried."""
+    """Return for how many seconds to retry after `error`."""
     rule = _rule_for(error)
     return patience if rule is None or not patience else max(rule.patience, patience)

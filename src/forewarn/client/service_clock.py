@@ -1,8 +1,8 @@
 """Clock estimate: the service's time, derived from its responses.
 
-A VM's own clock may be wrong or set while a program runs. So the remaining time is
-computed from the service's `Date` header and the monotonic time since. A service whose
-clock runs faster, or stands still, reports its rate.
+A VM's own clock may be wrong, or may be set while a program runs. The remaining time is
+therefore computed from the service's `Date` header and the monotonic time since. A
+service whose clock runs faster, or is moved by hand, reports its rate.
 """
 
 import time
@@ -48,9 +48,9 @@ def better_estimate(
 ) -> ClockEstimate:
     """Return the better of two estimates of the same service's clock.
 
-    A Date header is cut to the whole second and then in transit, so the true time is
-    never earlier. If two estimates nearly agree, the later time is closer to the truth.
-    If they do not, the clock was set, and the newer estimate counts.
+    A Date header has whole seconds and takes time to arrive, so the true time is never
+    earlier. If two estimates nearly agree, the later time is closer to the truth. If
+    they do not, the clock was set, and the newer estimate counts.
     """
     if previous is None or previous.rate != latest.rate:
         return latest
@@ -62,7 +62,7 @@ def better_estimate(
 class ServiceClock:
     """Estimates the service's time from the dates of its responses; thread-safe.
 
-    Before the first date, it is this machine's time.
+    Until the first response, it uses this machine's time.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -94,7 +94,7 @@ class ServiceClock:
         return self._estimate.wait_until(moment, self._monotonic())
 
     def real(self, seconds: float) -> float:
-        """Convert the service's seconds to real ones; same for a manual clock."""
+        """Convert the service's seconds to real ones; unchanged for a manual clock."""
         return seconds / self.rate if self.rate else seconds
 
     @property

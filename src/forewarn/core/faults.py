@@ -1,7 +1,7 @@
 """Fault kinds: planned misbehavior of the metadata plane, for rehearsals.
 
-1. `FaultKind` is the only list of kinds: API, command line, scenario files, metrics and
-   portal are made from it.
+1. `FaultKind` is the only list of kinds. The API, command line, scenario files, metrics
+   and portal are derived from it.
 2. Faults are parsed and validated here. `server.metadata.faults` decides which requests
    they apply to, and applies them.
 """
@@ -21,20 +21,20 @@ _DAY = 86_400  # seconds
 
 
 class FaultTrait(StrEnum):
-    """What sets a kind apart: its own option, or what it can apply to."""
+    """Special property of a kind: its own option, or a limited scope."""
 
     DELAY = "delay"
     RETRY_AFTER = "retry_after"
-    READS = "reads"  #: the response to an approval is empty and holds no document
-    SERVICE = "service"  #: applies to everything, because no request is read
+    READS = "reads"  #: applies to reads only: approvals do not return a document
+    SERVICE = "service"  #: applies to all connections, before a request is read
 
 
 class FaultKind(StrEnum):
     """What goes wrong."""
 
-    text: str  # what happens to a request
-    help: str  # on the command line, where kinds with the same help share a line
-    trait: FaultTrait | None  # None if it is like most kinds
+    text: str  # what happens to requests, for the portal
+    help: str  # on the command line; kinds with the same help share a line
+    trait: FaultTrait | None  # None for most kinds
 
     def __new__(
         cls, value: str, text: str, help_text: str, trait: FaultTrait | None = None
@@ -47,63 +47,71 @@ class FaultKind(StrEnum):
 
     SLOW_FIRST_CALL = (
         "slow-first-call",
-        "the first call of each VM is answered late",
-        "each VM's next call is answered late, once",
+        "first response to each VM delayed",
+        "delay the next response to each VM, once",
         FaultTrait.DELAY,
     )
-    SLOW = "slow", "answered late", "answered late", FaultTrait.DELAY
+    SLOW = "slow", "response delayed", "delay responses", FaultTrait.DELAY
     TOO_MANY = (
         "429",
-        "answered 429, too many requests",
-        "with Retry-After; an approval is not carried out",
+        "429 Too Many Requests",
+        "fail with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
-    GONE = "410", "answered 410, gone", "likewise, without it"
-    ERROR = "500", "answered 500, an error", "likewise, without it"
+    GONE = (
+        "410",
+        "410 Gone",
+        "fail without Retry-After; approvals have no effect",
+    )
+    ERROR = (
+        "500",
+        "500 Internal Server Error",
+        "fail without Retry-After; approvals have no effect",
+    )
     UNAVAILABLE = (
         "503",
-        "answered 503, unavailable",
-        "with Retry-After; an approval is not carried out",
+        "503 Service Unavailable",
+        "fail with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
     RESET = (
         "reset",
-        "the connection is reset",
-        "the connection is reset; an approval is carried out before",
+        "connection reset",
+        "reset the connection; approvals still take effect",
     )
     TRUNCATED = (
         "truncated",
-        "the answer ends in its middle",
-        "the connection ends in the middle of the answer; likewise",
+        "response cut off in the middle",
+        "close the connection mid-response; approvals still take effect",
     )
     EMPTY = (
         "empty",
-        "the answer is empty",
-        "200 without a body; only reads",
+        "response without a body",
+        "return 200 without a body; reads only",
         FaultTrait.READS,
     )
     ERROR_BODY = (
         "error-body",
-        "answered 200 with a JSON error and no document",
-        "200 with a JSON error instead of a document; only reads",
+        "JSON error instead of a document",
+        "return 200 with a JSON error instead of a document; reads only",
         FaultTrait.READS,
     )
     STALE = (
         "stale",
-        "the document is an old one",
-        "the document as it is now, whatever changes; only reads",
+        "outdated document",
+        "keep returning the current document after changes; reads only",
         FaultTrait.READS,
     )
     REFUSED = (
         "refused",
-        "nobody listens",
-        "nobody listens; takes no option but --for",
+        "connection refused",
+        "refuse connections; accepts only --for",
         FaultTrait.SERVICE,
     )
 
 
 def takers(option: FaultTrait) -> str:
-    """Return the names of the kinds that take `option`, in words."""
+    """Return the names of the kinds that accept `option`, joined by "and"."""
     return " and ".join(sorted(kind for kind in FaultKind if kind.trait is option))
 
 
@@ -135,7 +143,7 @@ class Fault:
         if self.kind.trait is FaultTrait.DELAY:
             parts.append(f"by {self.delay:.15g} s")
         if self.probability < 1:
-            parts.append(f"in {self.probability:.0%} of cases".replace("%", " %"))
+            parts.append(f"(probability {self.probability:.0%})")
         return " ".join(parts)
 
 
@@ -143,39 +151,38 @@ class Fault:
 _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: fault.count is not None and fault.count < 1,
-        "count is how many requests the fault befalls; give 1 or more",
+        "count must be at least 1: it is the number of requests to fault",
     ),
     (
         lambda fault: not 0 < fault.probability <= 1,
-        "probability is more than 0 and at most 1",
+        "probability must be more than 0 and at most 1",
     ),
     (
         lambda fault: fault.seconds is not None and not 0 < fault.seconds <= _DAY,
-        "a fault lasts more than 0 seconds and at most a day of real time",
+        "a fault must last more than 0 seconds and at most a day, in real time",
     ),
     (
         lambda fault: not 0 < fault.delay <= _MAX_DELAY,
-        "a delay is more than 0 seconds and at most an hour",
+        "the delay must be more than 0 seconds and at most an hour",
     ),
     (
         lambda fault: not 0 <= fault.retry_after <= _DAY,
-        "Retry-After is 0 seconds or more, and at most a day",
+        "Retry-After must be at least 0 seconds and at most a day",
     ),
     (
         lambda fault: (
             fault.kind.trait is FaultTrait.SERVICE
             and fault != Fault(kind=fault.kind, seconds=fault.seconds)
         ),
-        "while connections are refused nobody knows who asks for what: `refused` takes"
-        " no VMs, no kind of request, no count and no probability; give only how long"
-        " it lasts, or clear it",
+        "`refused` affects all connections, before any request is read: it accepts a"
+        " duration, but no VMs, `on`, count or probability",
     ),
     (
         lambda fault: (
             fault.kind.trait is FaultTrait.READS and fault.on is FaultOn.APPROVE
         ),
-        "the response to an approval holds no document; `empty`, `error-body` and"
-        " `stale` apply to reads only: omit `on`, or set it to read",
+        "`empty`, `error-body` and `stale` apply to reads only, because the response"
+        " to an approval has no document: omit `on`, or set it to read",
     ),
 )
 
@@ -205,7 +212,7 @@ def fault_of(
     for option, value in options.items():
         if value is not None and fault_kind.trait is not option:
             raise InvalidInput(
-                f"{fault_kind} takes no {option}; only {takers(option)} do"
+                f"{fault_kind} does not accept {option}; only {takers(option)} do"
             )
     return check_fault(
         Fault(

@@ -1,4 +1,4 @@
-"""File of a recording, appended line by line; each line is synced to disk."""
+"""Recording file: lines are appended one by one and synced to disk."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from forewarn.recordings.format import (
     write_line,
 )
 
-#: Bytes of the largest recording. A line has about 1,000, so it has 60,000 changes.
+#: Maximum size in bytes: about 60,000 changes with 1,000 bytes each.
 MAX_SIZE = 64 * 1024 * 1024
 _MOST = f"{MAX_SIZE // 1024**2} MiB"
 
@@ -28,17 +28,17 @@ def read_recording(path: Path) -> Recording:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)
     except OSError as error:
-        raise CannotStart(f"{path} cannot be read: {error.strerror}") from error
+        raise CannotStart(f"cannot read {path}: {error.strerror}") from error
     if len(content) > MAX_SIZE:
-        raise CannotStart(f"{path} is larger than {_MOST}, the most for a recording")
+        raise CannotStart(f"{path} is too large: recordings have at most {_MOST}")
     return parse_recording(content.decode("utf-8", errors="replace"), str(path))
 
 
 class RecordingFile:
-    """A recording that is being written; the file is valid at any time."""
+    """A recording that is being written; the file is valid at all times."""
 
     def __init__(self, path: Path, descriptor: int, header: RecordingHeader) -> None:
-        """Write to the open file `descriptor`, a recording with that `header`."""
+        """Write to the open file `descriptor`, a recording with this `header`."""
         self.path = path
         self.header = header
         self._descriptor = descriptor
@@ -46,23 +46,23 @@ class RecordingFile:
 
     @classmethod
     def create(cls, path: Path, header: RecordingHeader) -> Self:
-        """Create a recording; an existing file is left alone."""
+        """Create a recording; fail if the file exists."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
         try:
             file = cls(path, os.open(path, flags, 0o600), header)
             file._lock()
         except FileExistsError as error:
             raise CannotStart(
-                f"{path} is there already; --append goes on with it, or choose another"
+                f"{path} already exists; use --append to continue it, or choose another"
                 " name"
             ) from error
         except OSError as error:
-            raise CannotStart(f"{path} cannot be made: {error.strerror}") from error
+            raise CannotStart(f"cannot create {path}: {error.strerror}") from error
         try:
             file._write(write_header(header))
         except Unavailable:
             file.close()
-            path.unlink()  # an empty file would block the next attempt
+            path.unlink()  # an empty file would make the next attempt fail
             raise
         return file
 
@@ -74,7 +74,7 @@ class RecordingFile:
             file._lock()
             file._repair_end(is_cut=recording.is_cut)
         except OSError as error:
-            raise CannotStart(f"{path} cannot be written: {error.strerror}") from error
+            raise CannotStart(f"cannot write {path}: {error.strerror}") from error
         return file
 
     def add(self, line: Line) -> None:
@@ -94,7 +94,7 @@ class RecordingFile:
         self.close()
 
     def _lock(self) -> None:
-        """Lock the file against other writers while it is open; not on Windows."""
+        """Lock the file against other writers while it is open, except on Windows."""
         if sys.platform == "win32":
             return
         import fcntl  # POSIX only
@@ -104,10 +104,9 @@ class RecordingFile:
         except BlockingIOError as error:
             self.close()
             raise CannotStart(
-                f"{self.path} is being written by another recording; choose another"
-                " name"
+                f"another recorder is writing to {self.path}; choose another name"
             ) from error
-        except OSError:  # a file system without locks
+        except OSError:  # the file system has no locks
             return
 
     def _repair_end(self, *, is_cut: bool) -> None:
@@ -121,11 +120,11 @@ class RecordingFile:
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        """Append `text`, all of it or nothing."""
+        """Append `text` completely, or not at all."""
         data = text.encode("ascii")
         if self._length + len(data) > MAX_SIZE:
             raise Unavailable(
-                f"{self.path} is full: a recording has at most {_MOST}; continue with"
+                f"{self.path} is full: recordings have at most {_MOST}; continue in"
                 " another file"
             )
         try:
@@ -137,7 +136,7 @@ class RecordingFile:
             os.ftruncate(self._descriptor, self._length)
             os.lseek(self._descriptor, self._length, os.SEEK_SET)  # else a gap follows
             raise Unavailable(
-                f"{self.path} cannot be written: {error.strerror}; what was recorded"
-                " so far is on it"
+                f"cannot write {self.path}: {error.strerror}; all earlier lines are"
+                " saved"
             ) from error
         self._length += len(data)

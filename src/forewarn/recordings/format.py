@@ -1,8 +1,8 @@
-"""Format of a recording: a service's responses over time, as lines of JSON.
+"""Recording format: a service's responses over time, as lines of JSON.
 
-1. The first line is the header; each further line is a change from then on.
-2. Times are seconds of the service's clock since the recording began. They never go
-   back.
+1. The first line is the header. Each further line is a change.
+2. Times are seconds on the service's clock since the recording began. They never
+   decrease.
 """
 
 import json
@@ -19,7 +19,7 @@ from forewarn.protocol.versions import NEWEST
 #: The version of the format.
 VERSION = 1
 
-_LONGEST = 100 * 365 * 86_400.0  # seconds; beyond that, dates overflow
+_LONGEST = 100 * 365 * 86_400.0  # seconds; larger values overflow dates
 _YEARS = range(1970, 9000)
 _NOT_BEFORE = "NotBefore"
 
@@ -31,17 +31,17 @@ _NOT_BEFORE = "NotBefore"
 class RecordingHeader:
     """The origin of a recording."""
 
-    began: datetime  # by the service's clock, a whole second
+    began: datetime  # on the service's clock, in whole seconds
     api_version: str
     recorded_with: str = ""
-    endpoint: str | None = None  # None if it is not recorded
-    vm: str | None = None  # where it was recorded; None if it is not known
+    endpoint: str | None = None  # None if not recorded
+    vm: str | None = None  # VM that made the recording; None if unknown
     is_scrubbed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDocument:
-    """The response from now on."""
+    """The service now returns this response."""
 
     after: float
     document: Mapping[str, object] | None  # None for an empty body
@@ -51,16 +51,16 @@ class RecordedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedFailure:
-    """A failure from now on, or its end: the last document is available again."""
+    """Requests now fail, or the failure is over and the last document applies."""
 
     after: float
-    what: str | None  # a status, or why there is no response; None if it is over
+    what: str | None  # status, or cause of a missing response; None if it is over
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingResumed:
-    """Recording was interrupted until now."""
+    """The recording resumed after an interruption."""
 
     after: float
 
@@ -77,7 +77,7 @@ Line: TypeAlias = RecordedDocument | RecordedFailure | RecordingResumed | Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A recording: its header and all lines since."""
+    """A recording: its header and all other lines."""
 
     header: RecordingHeader
     lines: Sequence[Line] = ()
@@ -85,12 +85,12 @@ class Recording:
 
     @property
     def documents(self) -> Sequence[RecordedDocument]:
-        """Every response that differs from the one before."""
+        """All recorded responses; each differs from the one before."""
         return [line for line in self.lines if isinstance(line, RecordedDocument)]
 
     @property
     def length(self) -> float:
-        """Its duration in seconds of the service's clock."""
+        """Its duration in seconds on the service's clock."""
         return self.lines[-1].after if self.lines else 0.0
 
 
@@ -112,14 +112,14 @@ def write_header(header: RecordingHeader) -> str:
 
 
 def write_line(line: Line, began: datetime) -> str:
-    """Return one line of a recording that `began` then."""
+    """Return one line of a recording that started at `began`."""
     date = began + timedelta(seconds=line.after)
     plain = {"after_seconds": round(line.after, 3), "date": _format_time(date)}
     return _line({**plain, **line_content(line)})
 
 
 def line_content(line: Line) -> Mapping[str, object]:
-    """Return what a line says, as JSON values, without its time."""
+    """Return the content of a line as JSON values, without its time."""
     match line:
         case RecordedDocument():
             return {
@@ -173,7 +173,7 @@ def parse_recording(text: str, name: str) -> Recording:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Yield one line after another: a list of all would take many times the memory."""
+    """Yield lines one by one: a list of all lines would use much more memory."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield text[start:end]
@@ -193,8 +193,8 @@ def _parse_header(text: str) -> RecordingHeader:
     plain = _parse_object(text)
     if plain.get("tape") != VERSION:
         raise Malformed(
-            f'a tape begins with {{"tape": {VERSION}}}; is this one, and of a version'
-            " that this forewarn knows?"
+            f"the first line is not a header of recording format {VERSION}: the file"
+            " is not a recording, or was made by a newer version of forewarn"
         )
     return RecordingHeader(
         began=_time(plain.get("began")),
@@ -213,7 +213,7 @@ def _parse_line(text: str, before: float) -> Line | None:
     plain = _parse_object(text)
     after = _seconds(plain.get("after_seconds"))
     if after < before:
-        raise Malformed("it goes back in time: after_seconds is less than before")
+        raise Malformed("after_seconds is less than in the line before")
     if "document" in plain:
         status = plain.get("status", 200)
         return RecordedDocument(
@@ -235,9 +235,9 @@ def _parse_object(text: str) -> Mapping[str, object]:
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Malformed("this is not a line of JSON") from error
+        raise Malformed("the line is not valid JSON") from error
     if not isinstance(plain, dict):
-        raise Malformed("this is not a JSON object")
+        raise Malformed("the line is not a JSON object")
     return plain
 
 
@@ -245,8 +245,8 @@ def _document(value: object) -> Mapping[str, object] | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise Malformed("document is neither an object nor null")
-    # Earlier versions recorded an object without Events as an empty document.
+        raise Malformed("document must be an object or null")
+    # Older versions recorded objects without Events as empty documents.
     document = value if value.get("Events") else {**value, "Events": []}
     decode(json.dumps(document).encode())  # raises if it is not a document
     return document
@@ -261,7 +261,7 @@ def _seconds(value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     number = float(str(value)) if is_number else -1.0
     if not (isfinite(number) and 0 <= number <= _LONGEST):
-        raise Malformed("after_seconds is not a number of seconds")
+        raise Malformed("after_seconds must be a number of seconds")
     return number
 
 
@@ -271,14 +271,14 @@ def _time(value: object) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None or moment.year not in _YEARS:
-        raise Malformed("began is not a time such as 2026-01-31T12:00:00Z")
+        raise Malformed("began must be a time such as 2026-01-31T12:00:00Z")
     return moment.astimezone(UTC)
 
 
 def _text(plain: Mapping[str, object], name: str) -> str | None:
     value = plain.get(name)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{name} is not text")
+        raise Malformed(f"{name} must be text")
     return value
 
 
@@ -288,7 +288,7 @@ def _text(plain: Mapping[str, object], name: str) -> str | None:
 def shift_document(
     document: Mapping[str, object], by: timedelta
 ) -> Mapping[str, object]:
-    """Move every NotBefore of `document`; values that are not times stay."""
+    """Move every NotBefore of `document`; keep values that are not times."""
     listed = document.get("Events")
     if not isinstance(listed, list):
         return document
@@ -303,7 +303,7 @@ def _shift_event(event: object, by: timedelta) -> object:
 
 
 def shift_time(value: object, by: timedelta) -> str | None:
-    """Move a document's time; None if it is not a time or gets out of range."""
+    """Move a time of a document; None if it is invalid or goes out of range."""
     moment = parse_date(value)
     if moment is None:
         return None

@@ -20,7 +20,7 @@ from forewarn.recordings.format import (
 #: Response headers that are recorded.
 HEADERS = ("content-type", "etag", "server", "preference-applied", "forewarn-clock")
 
-#: Names of failures without a status; the first match counts.
+#: Names of failures without a status; the first match applies.
 _FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
     (Lost, "lost"),
     (Unreachable, "unreachable"),
@@ -29,7 +29,7 @@ _FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
 
 
 class Recorder:
-    """Turns responses into lines, skipping what the recording already has."""
+    """Converts responses to lines, skipping what is already recorded."""
 
     def __init__(self, header: RecordingHeader) -> None:
         """Start a recording with this `header`."""
@@ -81,14 +81,14 @@ class Recorder:
         return self._last is not None and self._last.document == shown.document
 
     def _seconds_at(self, now: datetime) -> float:
-        """Return the seconds recorded so far; they never go back if the clock does."""
+        """Return the seconds since the start, never less than before."""
         passed = (now - self.header.began).total_seconds()
         self._after = max(self._after, round(passed, 3))
         return self._after
 
 
 def failure_name(error: ForewarnError) -> str:
-    """Name a failure: its status if there was a response, else one word."""
+    """Return the name of a failure: the status if there was a response, else a word."""
     if isinstance(error, Refused):
         return str(error.status)
     names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))
@@ -96,7 +96,7 @@ def failure_name(error: ForewarnError) -> str:
 
 
 def _recorded(reading: Reading) -> RecordedDocument | None:
-    """Return what to record of a response; its time is set later."""
+    """Return the line for a response; the caller sets its time."""
     response = reading.answer
     if response is None:
         return None

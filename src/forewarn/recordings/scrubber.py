@@ -1,9 +1,9 @@
-"""Redaction: removes everything from a recording that could identify its owner.
+"""Scrubber: removes everything from a recording that could identify its owner.
 
-1. Only what is listed here is kept. Everything else is removed, including fields that
-   are still unknown.
-2. A name or id gets the same replacement wherever it occurs in one recording.
-3. Every redacted recording begins on the same date; all durations stay.
+1. Only values listed here are kept. Everything else is removed, including unknown
+   fields.
+2. A name or id gets the same replacement everywhere in a recording.
+3. All scrubbed recordings start on the same date; durations are kept.
 """
 
 import re
@@ -23,7 +23,7 @@ from forewarn.recordings.format import (
     shift_time,
 )
 
-#: When every redacted recording begins.
+#: Start of all scrubbed recordings.
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 
 #: Descriptions that are the same for everyone; any other may identify someone.
@@ -53,7 +53,7 @@ _WORDS = ("EventStatus", "EventType", "ResourceType", "EventSource")
 
 
 class Scrubber:
-    """Redacts one recording line by line, in order."""
+    """Scrubs one recording line by line, in order."""
 
     def __init__(self, header: RecordingHeader) -> None:
         """Start a recording with this `header`."""
@@ -72,7 +72,7 @@ class Scrubber:
         )
 
     def scrub(self, line: Line) -> Line:
-        """Redact the next line."""
+        """Scrub the next line."""
         match line:
             case RecordedDocument():
                 headers = {
@@ -109,7 +109,7 @@ class Scrubber:
         return kept
 
     def _value(self, name: str, value: object) -> object:
-        """Redact the field `name`; return None to remove it."""
+        """Scrub the field `name`; return None to remove it."""
         if name in _WORDS:
             return value if isinstance(value, str) and _WORD.fullmatch(value) else None
         match name:
@@ -145,6 +145,6 @@ class Scrubber:
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number; old services write some as text."""
+    """Return a whole number; old services send some as text."""
     text = str(value)
     return int(text) if re.fullmatch(r"-?[0-9]{1,12}", text) else None

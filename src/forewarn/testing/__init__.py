@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
         if missing == "forewarn":
             raise
         raise ImportError(
-            f"a rehearsal needs the service, and {missing} is missing:"
+            f"rehearsals need the server extra, but {missing} is missing:"
             " pip install 'forewarn[server]'"
         ) from None
     return getattr(module, attribute)

@@ -24,7 +24,7 @@ class RehearsalArguments(TypedDict, total=False):
 def scheduled_events(**arguments: Unpack[RehearsalArguments]) -> Iterator[Rehearsal]:
     """Run a rehearsal until the block ends, with its endpoint in `os.environ`.
 
-    This changes the environment of the whole process, unlike `Rehearsal` itself.
+    Unlike `Rehearsal`, this changes the environment of the whole process.
     """
     with Rehearsal(**arguments) as rehearsal, _set(rehearsal.environment):
         yield rehearsal

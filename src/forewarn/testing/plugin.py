@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _MARKER = "scheduled_events"
 _SECTION = "scheduled events"
 _HELP = (
-    f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): what the"
-    " fixture `scheduled_events` serves: a fleet (a file beside the test, or tables)"
-    " or the VMs of one group, the VM that the program speaks for, a seed for ids"
+    f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): configure the"
+    " fixture `scheduled_events`: a fleet (a file next to the test, or tables) or the"
+    " VMs of one group, the VM in which the program runs, a seed for event ids"
 )
 
-#: Exit codes of a program that was stopped at the end of its block.
+#: Exit codes of a program that `run` stopped at the end of its block.
 _BY_US = (-15, -9)
 
 _rehearsals = pytest.StashKey[list["Rehearsal"]]()
@@ -36,9 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def make_scheduled_events(
     request: pytest.FixtureRequest,
 ) -> "Iterator[Callable[..., Rehearsal]]":
-    """Give the test as many services as it makes; each ends with the test.
+    """Return a function that starts a service; all services end with the test.
 
-    They take what the marker takes. The environment names none of them.
+    It accepts the keywords of the marker and does not set environment variables.
     """
     with ExitStack() as cleanup:
         yield lambda **arguments: _open(request, cleanup, arguments)
@@ -48,13 +48,13 @@ def make_scheduled_events(
 def scheduled_events(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> "Iterator[Rehearsal]":
-    """Give the test a service of its own, with a clock that the test moves.
+    """Give the test a service of its own, with a clock that the test controls.
 
-    FOREWARN_ENDPOINT says where it is; the marker `scheduled_events` what it serves.
+    FOREWARN_ENDPOINT is its address. The marker `scheduled_events` configures it.
     """
     marker = request.node.get_closest_marker(_MARKER)
     if marker is not None and marker.args:
-        why = f"the marker {_MARKER} takes keywords alone, as in vms=['a', 'b']"
+        why = f"the marker {_MARKER} accepts only keywords, such as vms=['a', 'b']"
         pytest.fail(why, pytrace=False)
     with ExitStack() as cleanup:
         rehearsal = _open(request, cleanup, marker.kwargs if marker else {})
@@ -86,9 +86,9 @@ def _add_sections(
             if TITLE not in message:
                 report.sections.append((_SECTION, rehearsal.timeline()))
         for program in rehearsal.programs:
-            end = "ended by the test" if program.code in _BY_US else "which had ended"
-            title = f"the program, {end} (code {program.code})"
-            report.sections.append((title, program.written or "(it wrote nothing)"))
+            end = "stopped by the test" if program.code in _BY_US else "ended by itself"
+            title = f"output of the program ({end}, exit code {program.code})"
+            report.sections.append((title, program.written or "(no output)"))
 
 
 def _open(

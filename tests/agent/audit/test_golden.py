@@ -1,7 +1,7 @@
 """Audit log with every kind of entry: its bytes, log messages and reports.
 
-`tests/golden/agent` was written by commit 4f539aa. Since then, the entries of one turn
-begin with the most urgent event, which has moved one line.
+`tests/golden/agent` was written by commit 4f539aa. Since then, texts were reworded, and
+the entries of one turn begin with the most urgent event, which has moved one line.
 """
 
 import logging

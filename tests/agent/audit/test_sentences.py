@@ -88,11 +88,15 @@ def test_an_unknown_event_has_no_story() -> None:
             "prepare: drain failed after 1.5 s: exit code 3",
         ),
         (
-            a_hook(outcome="cut", reason="its time was up", tries=3, seconds=60),
-            "prepare: drain was cut after 1 min, in 3 tries: its time was up",
+            a_hook(outcome="cut", reason="time limit reached", tries=3, seconds=60),
+            "prepare: drain was stopped after 1 min and 3 attempts: time limit reached",
         ),
-        (a_line("started"), "it has started"),
-        (a_line("began", dry_run=True), "the agent was started, and only watches"),
+        (
+            a_hook(outcome="cut", reason="no time was left to start it", tries=0),
+            "prepare: drain did not finish: no time was left to start it",
+        ),
+        (a_line("started"), "the event started"),
+        (a_line("began", dry_run=True), "the agent was started with --dry-run"),
         (a_line("sung", key="C"), 'sung {"key": "C"}'),
         (a_line("sung"), "sung"),
         ({}, "?"),
@@ -107,9 +111,9 @@ def test_incomplete_and_unknown_entries_are_shown(line: Line, said: str) -> None
 
 def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
     assert [*tell_story(CALLED_OFF, "E2").verdict] == [
-        "There were 15 min of notice; this agent did not approve it: drain: exit code"
+        "The notice was 15 min. This agent did not approve the event: drain: exit code"
         " 3.",
-        "It was called off 10 min after first sight.",
+        "It was canceled 10 min after the agent first saw it.",
         "Hook drain (prepare) failed: exit code 3.",
     ]
 
@@ -119,11 +123,11 @@ def test_a_later_success_hides_earlier_approval_failures() -> None:
     assert "503" not in " ".join(verdict(*lines))
 
 
-def test_a_verdict_mentions_approval_by_others() -> None:
+def test_a_verdict_mentions_an_approval_from_elsewhere() -> None:
     started = a_line("started", 300, early=True, approved_elsewhere=True)
     assert verdict(a_sighting(), started) == [
-        "Somebody else approved it: it started 10 min before its time.",
-        "It is under way, as far as this record goes.",
+        "It started 10 min early, but this agent had not approved it.",
+        "According to the audit log, it is in progress.",
     ]
 
 
@@ -134,30 +138,36 @@ def test_a_verdict_mentions_missing_notice() -> None:
 
 def test_a_log_may_end_before_the_event_does() -> None:
     assert verdict(a_sighting(), DECIDED)[1] == (
-        "It has not started, as far as this record goes."
+        "According to the audit log, it has not started yet."
     )
 
 
 def test_an_event_may_take_place_unseen() -> None:
-    assert verdict(a_sighting(), GONE)[1] == "It took place, and was not seen to start."
+    assert verdict(a_sighting(), GONE)[1] == (
+        "It took place, but the agent did not see it start."
+    )
 
 
 @pytest.mark.parametrize(
     ("impact", "said"),
     [
-        ({}, "This VM was not seen to stand still; 9 s were announced."),
+        (
+            {},
+            "No interruption of this VM was measured. The announced duration was 9 s.",
+        ),
         (
             {"boots": 0, "seconds": 4.2, "total": 4.2},
-            "This VM stood still for 4.2 s; 9 s were announced.",
+            "This VM was interrupted for 4.2 s. The announced duration was 9 s.",
         ),
         (
             {"boots": 0, "seconds": 12, "total": 15},
-            "This VM stood still for 12 s at most, 15 s in all; 9 s were announced: it"
-            " took 6 s longer.",
+            "This VM was interrupted for up to 12 s, 15 s in total. The announced"
+            " duration was 9 s, exceeded by 6 s.",
         ),
         (
             {"boots": 2, "seconds": 5, "total": 8},
-            "This VM was restarted twice, and was down for 8 s; 9 s were announced.",
+            "This VM was restarted twice and was down for 8 s. The announced duration"
+            " was 9 s.",
         ),
     ],
 )
@@ -172,7 +182,7 @@ def test_impact_without_an_announced_duration_is_included() -> None:
     event = shown(DurationInSeconds=-1)
     observation = a_line("seen", event_as_shown=event, mine=True)
     assert verdict(observation, STARTED, GONE)[-1].endswith(
-        "down for 48 s; how long it would take was not announced."
+        "down for 48 s. No duration was announced."
     )
 
 

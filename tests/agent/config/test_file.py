@@ -187,32 +187,32 @@ def test_a_window_may_omit_its_bounds(
         (f"{HOOK}{RULE}", 'line 1: no rule uses the hook "drain"'),
         (
             f'{RULE}[[rules]]\nname = "s"\ntypes = ["Reboot"]\napprove = "never"\n',
-            'line 4: rule "s" never matches, as "r" before it takes all that it could'
-            " match",
+            'line 4: rule "s" never matches, because earlier rules match all its'
+            ' events: "r"',
         ),
         (
             '[[rules]]\nname = "r"\n',
-            'line 1: rule "r" has no hooks in prepare, so it approves as soon as the'
-            ' event is seen; write approve = "at-once" if that is meant, else "never"',
+            'line 1: rule "r" has no `prepare` hooks, so it approves events as soon as'
+            ' they are seen; set approve to "at-once" if you want this, or to "never"',
         ),
         (
             f'{USED}ready = "drain"\n',
-            'line 3: rule "r" has a hook `ready`, which is asked only if together ='
-            ' "when-ready"',
+            'line 3: rule "r" has a `ready` hook, which has no effect without together'
+            ' = "when-ready"',
         ),
         (
             f'api_version = "2019-04-01"\n{RULE}sources = ["User"]\n',
-            'line 2: rule "r" asks for sources, which api_version 2019-04-01 does not'
-            " tell, so it never matches",
+            'line 2: rule "r" never matches, because api_version 2019-04-01 has no'
+            " field for its condition sources",
         ),
         (
             f'api_version = "2017-08-01"\n{RULE}types = ["Preempt", "Freeze"]\n',
-            'line 2: rule "r" is for Preempt, which 2017-08-01 does not show',
+            'line 2: rule "r" is for Preempt, which api_version 2017-08-01 omits',
         ),
         (
             f"blind_after_seconds = 5\npoll_seconds = 3\n{RULE}",
-            "line 2: a document is read every 3 s, and after 5 s without one there is"
-            " an alarm; that will come and go",
+            "line 2: the alarm will come and go, because blind_after_seconds (5) is"
+            " less than twice poll_seconds (3)",
         ),
     ],
 )

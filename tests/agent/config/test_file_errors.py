@@ -41,7 +41,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             'approve = "never"\n',
-            "line 1: approve: unknown key; it belongs in a [[rules]]",
+            "line 1: approve: unknown key; it belongs in [[rules]]",
         ),
         (
             f'{HOOK}endpoint = "http://x"\n',
@@ -71,11 +71,11 @@ from forewarn.errors import CannotStart, FaultyFile
         ("name = 7\n", "line 1: name: expected text, not 7"),
         (
             'name = "a\\u0007"\n',
-            "line 1: name: expected text without characters that cannot be printed",
+            "line 1: name: expected text without control characters",
         ),
         (
             'endpoint = "169.254.169.254"\n',
-            "line 1: endpoint: '169.254.169.254' does not begin with http://; write it"
+            "line 1: endpoint: '169.254.169.254' does not start with http://; write it"
             " like http://169.254.169.254",
         ),
         (
@@ -93,7 +93,7 @@ from forewarn.errors import CannotStart, FaultyFile
         # rules
         (
             "[rules]\nname = 1\n",
-            "line 1: rules are a list: write [[rules]], not [rules]",
+            "line 1: rules are a list; write [[rules]] instead of [rules]",
         ),
         (
             "rules = 1\n",
@@ -112,7 +112,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}types = []\n",
-            'line 4: types in [[rules]] "r": an empty list matches no event; leave'
+            'line 4: types in [[rules]] "r": an empty list matches no event; omit'
             " the key out",
         ),
         (
@@ -122,8 +122,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}duration_seconds = {{min = 9, max = 1}}\n",
-            'line 4: duration_seconds in [[rules]] "r": min is 9, which is more than'
-            " max, 1",
+            'line 4: duration_seconds in [[rules]] "r": min (9) is greater than max'
+            " (1)",
         ),
         (
             f"{RULE}notice_seconds = 9\n",
@@ -137,8 +137,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}notice_seconds = {{}}\n",
-            'line 4: notice_seconds in [[rules]] "r": it has neither min nor max;'
-            " leave the key out",
+            'line 4: notice_seconds in [[rules]] "r": expected min, max or both; omit'
+            " the key for any value",
         ),
         (
             f"{RULE}notice_seconds = {{max = -1}}\n",
@@ -156,17 +156,17 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{RULE}together = "when-ready"\n',
-            'line 4: together in [[rules]] "r": "when-ready" needs a key `ready`, the'
-            " hook that tells whether all are",
+            'line 4: together in [[rules]] "r": "when-ready" needs `ready`, a hook that'
+            " checks whether all VMs are ready",
         ),
         (
             f"{RULE}{RULE}",
-            'line 5: two rules are called "r"',
+            'line 5: two rules are named "r"',
         ),
         (
             f'endpoint = "http://x"\ndiscover = true\n{RULE}',
-            "line 2: discover: discover = true searches for the endpoint, but"
-            " `endpoint` names it; remove one of the two",
+            "line 2: discover: `discover` cannot be combined with `endpoint`; remove"
+            " one of them",
         ),
         # windows
         (
@@ -176,38 +176,38 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}window = {{days = []}}\n",
-            'line 4: days in window in [[rules]] "r": an empty list is a window that'
-            " is never open",
+            'line 4: days in window in [[rules]] "r": with an empty list, the window is'
+            " never open; omit the key",
         ),
         (
             f'{RULE}window = {{from = "25:00"}}\n',
-            'line 4: from in window in [[rules]] "r": expected a time of the day such'
+            'line 4: from in window in [[rules]] "r": expected a time of day such'
             ' as "22:00", not "25:00"',
         ),
         (
             f'{RULE}window = {{zone = "Europe/Berln"}}\n',
-            'line 4: zone in window in [[rules]] "r": "Europe/Berln" is no time zone;'
+            'line 4: zone in window in [[rules]] "r": unknown time zone "Europe/Berln";'
             ' did you mean "Europe/Berlin"?',
         ),
         (
             f'{RULE}window = {{zone = "../../etc/passwd"}}\n',
-            'line 4: zone in window in [[rules]] "r": "../../etc/passwd" is no time'
-            " zone",
+            'line 4: zone in window in [[rules]] "r": unknown time zone'
+            ' "../../etc/passwd"',
         ),
         # hooks
         (
             f'{HOOK}{RULE}prepare = [\n"drian"]\n',
-            'line 7: prepare in [[rules]] "r": there is no hook "drian"; did you mean'
+            'line 7: prepare in [[rules]] "r": hook "drian" not found; did you mean'
             ' "drain"?',
         ),
         (
             f'{HOOK}{RULE}together = "when-ready"\nready = "x"\n',
-            'line 7: ready in [[rules]] "r": there is no hook "x"',
+            'line 7: ready in [[rules]] "r": hook "x" not found',
         ),
         (
             f'{HOOK}{RULE}prepare = ["/opt/drain"]\n',
-            'line 6: prepare in [[rules]] "r": there is no hook "/opt/drain"; write'
-            " [hooks.NAME] with this as its command, and NAME here",
+            'line 6: prepare in [[rules]] "r": hook "/opt/drain" not found; define it'
+            " as the command of a [hooks.NAME], and write NAME here",
         ),
         (
             f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
@@ -215,10 +215,10 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{HOOK}python = "a:b"\n',
-            "line 3: python in [hooks.drain]: a hook has a command or a python, not"
-            " both",
+            "line 3: python in [hooks.drain]: a hook cannot have both `command` and"
+            " `python`",
         ),
-        ("[hooks.x]\n", "line 1: [hooks.x]: a hook needs a command, or a python"),
+        ("[hooks.x]\n", "line 1: [hooks.x]: a hook needs `command` or `python`"),
         (
             '[hooks]\nx = "drain"\n',
             'line 2: [hooks.x]: expected a table, not "drain"',
@@ -229,8 +229,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             '[hooks."a b"]\ncommand = "x"\n',
-            "line 1: [hooks.a b]: a hook is called by at most 64 letters, digits,"
-            " dots, - and _",
+            "line 1: [hooks.a b]: a hook name has 1 to 64 letters, digits, dots,"
+            " hyphens and underscores",
         ),
         (
             "[hooks.x]\ncommand = []\n",
@@ -243,12 +243,12 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             '[hooks.x]\ncommand = ["", "a"]\n',
-            "line 2: command in [hooks.x]: the first word, which is to be run, is"
+            "line 2: command in [hooks.x]: the first word, which names the program, is"
             " empty",
         ),
         (
             '[hooks.x]\ncommand = ["a", "b\\u0000"]\n',
-            "line 2: command in [hooks.x]: no command has a zero character in it",
+            "line 2: command in [hooks.x]: a command cannot contain a zero character",
         ),
         (
             '[hooks.x]\npython = "our.drain"\n',
@@ -266,8 +266,8 @@ def test_an_error_names_the_line_and_the_likely_intention(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: there are no rules, so the agent would do nothing; add"),
-        ('name = "x"\nrules = []\n', "line 1: there are no rules"),
+        ("", "line 1: no rules, so the agent would do nothing; add [[rules]]"),
+        ('name = "x"\nrules = []\n', "line 1: no rules"),
         ('name = "x\n', "line 1, column 10: not valid TOML: Illegal character"),
     ],
 )
@@ -277,7 +277,7 @@ def test_an_unusable_file_is_refused(file: Path, text: str, said: str) -> None:
 
 
 def test_a_missing_file_is_reported_with_advice(file: Path) -> None:
-    with pytest.raises(CannotStart, match="no such file or directory; write it, or"):
+    with pytest.raises(CannotStart, match="no such file or directory; create it, or"):
         read_plan(file)
 
 

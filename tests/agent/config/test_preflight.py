@@ -40,9 +40,9 @@ def test_a_missing_command_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("drain --now", 'in a list each word stands for itself: ["drain", "--now"]'),
-        ("~/drain", "only a shell knows ~ and $: write a text instead of a list"),
-        ("$HOME/drain", "only a shell knows ~ and $: write a text instead of a list"),
+        ("drain --now", 'in a list, write each word separately: ["drain", "--now"]'),
+        ("~/drain", "~ and $ need a shell: write a string instead of a list"),
+        ("$HOME/drain", "~ and $ need a shell: write a string instead of a list"),
     ],
 )
 def test_shell_syntax_in_a_list_is_reported(
@@ -115,12 +115,13 @@ def test_a_shell_command_with_an_unknown_first_word_is_reported(
     tmp_path: Path, text: str
 ) -> None:
     (problem,) = check_hook(tmp_path, "/bin/sh", "-c", text)
-    assert "drain-7 is not found by /bin/sh" in problem
+    assert "/bin/sh cannot find " in problem
+    assert problem.endswith("drain-7")
 
 
 def test_a_shell_syntax_error_is_reported(tmp_path: Path) -> None:
     (problem,) = check_hook(tmp_path, "/bin/sh", "-c", "echo 'drain")
-    assert problem.startswith("/bin/sh cannot read it: ")
+    assert problem.startswith("/bin/sh cannot parse the command: ")
 
 
 def test_shell_commands_are_not_run(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_function_is_looked_up_as_when_it_is_called(
     tmp_path: Path, target: str, said: list[str]
 ) -> None:
     problems = check_hook(tmp_path, python=target)
-    assert problems == [f"{target} cannot be called: {reason}" for reason in said]
+    assert problems == [f"cannot call {target}: {reason}" for reason in said]
 
 
 def test_a_module_in_the_current_folder_is_not_found(
@@ -172,14 +173,16 @@ def test_a_file_as_state_folder_is_reported(tmp_path: Path) -> None:
     assert problem.startswith(f"state: {tmp_path}/f is not a folder")
     (below,) = check_machine(Plan(state=tmp_path / "f" / "x"))
     assert below == (
-        f"state: {tmp_path}/f/x cannot be made in {tmp_path}/f by this user; `state` in"
-        " the file names another folder"
+        f"state: this user cannot create {tmp_path}/f/x in {tmp_path}/f; set `state` to"
+        " another folder"
     )
 
 
 def test_an_unwritable_folder_is_reported() -> None:
     (problem,) = check_machine(Plan(state=Path("/proc/self/x")))
-    assert problem.startswith("state: /proc/self/x cannot be made in /proc/self")
+    assert problem.startswith(
+        "state: this user cannot create /proc/self/x in /proc/self"
+    )
 
 
 def test_the_folder_of_the_textfile_must_exist(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_new_event_gets_a_state() -> None:
         True,
     )
     assert entry_kinds(observed) == ["seen", "decided"]
-    assert observed.entries[1].line()["why"] == ("it takes every event",)
+    assert observed.entries[1].line()["why"] == ("it matches every event",)
 
 
 def test_the_matching_rule_becomes_the_course_of_an_event() -> None:

@@ -66,7 +66,8 @@ def test_a_failed_preparation_is_neither_approved_nor_retried(
     state = a_state(runs=(a_run(outcome=outcome),))
     step = advance(state, context())
     assert step.orders == ()
-    assert progress.why_not_approved(state) == f"drain: {outcome}"
+    why = f"hook drain did not succeed: {outcome}"
+    assert progress.why_not_approved(state) == why
 
 
 def test_a_running_hook_is_waited_for() -> None:
@@ -131,7 +132,7 @@ def test_never_does_not_approve() -> None:
         course=a_response_plan(approve=ApprovalPolicy.NEVER), runs=(a_run(),)
     )
     assert advance(state, context()).orders == ()
-    assert progress.why_not_approved(state) == 'rule "all" says never'
+    assert progress.why_not_approved(state) == 'rule "all" has approve = "never"'
 
 
 def test_only_the_first_listed_vm_approves() -> None:
@@ -140,7 +141,7 @@ def test_only_the_first_listed_vm_approves() -> None:
     assert advance(state, context()).orders == ()
     assert (
         progress.why_not_approved(state)
-        == "web-1 is named first and is the one to approve"
+        == "web-1 is the first VM of the event, so it approves"
     )
     every_vm = replace(state, course=a_response_plan(together=SharedApproval.EACH))
     assert advance(every_vm, context()).orders == (PostApproval(),)
@@ -245,7 +246,7 @@ def test_an_event_is_over_when_it_is_gone_and_its_hooks_have_ended() -> None:
     step = advance(state, context(now=NOON + MINUTE))
     assert step.state.over_at == NOON + MINUTE
     assert step.entries == (
-        OverEntry(at=NOON + MINUTE, event="E1", outcome="it was called off"),
+        OverEntry(at=NOON + MINUTE, event="E1", outcome="the event was canceled"),
     )
     assert advance(step.state, context()) == EventStep(state=step.state)
 
@@ -258,7 +259,7 @@ def test_an_event_is_not_over_while_a_hook_runs() -> None:
 
 def test_running_hooks_of_an_earlier_announcement_are_cut_first() -> None:
     step = advance(a_state(), context(running=["run-of-before"]))
-    reason = "the event was announced anew"
+    reason = "the event was announced again"
     assert step.orders == (CancelHook(token="run-of-before", reason=reason),)
 
 

@@ -33,11 +33,12 @@ def test_a_command_that_cannot_be_run_is_explained() -> None:
 
 def test_a_program_for_another_machine_is_refused(tmp_path: Path) -> None:
     program = write(tmp_path / "program", b"\x7fELF\0\0\0\0")
-    assert failure_reason(program) == f"{program} is no program for this machine"
+    assert failure_reason(program) == f"{program} is not a program for this machine"
 
 
 def test_arguments_that_are_too_long_are_reported() -> None:
-    expected = "/bin/true cannot be run: its arguments and its environment are too long"
+    why = "could not be started: its arguments and environment are too long"
+    expected = f"/bin/true {why}"
     assert failure_reason("/bin/true", "x" * 200_000) == expected
 
 

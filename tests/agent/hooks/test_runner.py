@@ -61,17 +61,17 @@ def test_exit_code_0_is_success() -> None:
 def test_any_other_exit_code_is_a_failure(code: int) -> None:
     ended = ran(f"exit {code}")
     assert (ended.outcome, ended.code) == (HookOutcome.FAILED, code)
-    assert ended.reason == f"it ended with exit code {code}"
+    assert ended.reason == f"exit code {code}"
 
 
 def test_a_signal_from_elsewhere_is_a_failure() -> None:
     ended = ran("kill -USR1 $$")
     assert (ended.outcome, ended.code) == (HookOutcome.FAILED, -signal.SIGUSR1)
-    assert ended.reason == "it was ended by signal 10 (SIGUSR1)"
+    assert ended.reason == "killed by signal 10 (SIGUSR1)"
 
 
 def test_an_unnamed_signal_is_reported_by_number() -> None:
-    assert ran("kill -40 $$").reason == "it was ended by signal 40"
+    assert ran("kill -40 $$").reason == "killed by signal 40"
 
 
 def test_an_unknown_exit_status_is_not_a_success() -> None:
@@ -181,7 +181,7 @@ def test_a_process_that_ignores_term_is_killed(ready_pipe: ReadyPipe) -> None:
     ended, _ = cut_when_up(text, ready_pipe, kill_after=0.05)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGKILL)
     assert ended.reason == (
-        "the event is gone; it did not end when it was told to, and was killed"
+        "the event is gone; SIGTERM did not end it, so it was killed"
     )
 
 
@@ -205,7 +205,7 @@ def test_its_child_processes_are_killed_with_it(ready_pipe: ReadyPipe) -> None:
     text = f"(trap '' TERM; {say}; {ON_AND_ON}) & wait"
     ended, pid = cut_when_up(text, ready_pipe, kill_after=0.05)
     assert is_gone(int(pid))
-    assert ended.reason.endswith("and was killed")
+    assert ended.reason.endswith("so it was killed")
 
 
 def test_no_file_stays_open_after_termination(ready_pipe: ReadyPipe) -> None:

@@ -26,7 +26,7 @@ from forewarn.client.service_clock import ClockEstimate
 @pytest.mark.slow
 def test_it_ends_at_the_event_s_deadline() -> None:
     ended = ran(ON_AND_ON, a_call(left=1))
-    assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "its time was up")
+    assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "time limit reached")
     assert 1 <= seconds(ended) < LONG / 2
 
 
@@ -60,12 +60,12 @@ def test_it_ends_when_a_manual_clock_has_moved(ready_pipe: ReadyPipe) -> None:
     moving.start()
     ended = ran(f"echo up > {ready_pipe.path}; {ON_AND_ON}", call)
     moving.join()
-    assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "its time was up")
+    assert (ended.outcome, ended.reason) == (HookOutcome.CUT, "time limit reached")
 
 
 def test_without_time_left_nothing_is_started(tmp_path: Path) -> None:
     ended = ran(f": > {tmp_path}/begun", a_call(left=0))
-    assert ended.reason == "there was no time left to run it"
+    assert ended.reason == "no time was left to start it"
     assert (ended.outcome, ended.code, ended.tries) == (HookOutcome.CUT, None, 0)
     assert not (tmp_path / "begun").exists()
 

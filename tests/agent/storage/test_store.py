@@ -106,7 +106,7 @@ def test_a_second_agent_is_refused_with_the_process_id(
     store: StateStore, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        CannotStart, match=rf"in use by another agent, process {os.getpid()}$"
+        CannotStart, match=rf"in use by another agent \(process {os.getpid()}\)$"
     ):
         StateStore(tmp_path / "state", lock_timeout=0).open()
 
@@ -174,25 +174,35 @@ def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CannotStart, match=r"nothing can be kept in .*Not a directory"):
+    with pytest.raises(
+        CannotStart, match=r"cannot use the state folder .*Not a directory"
+    ):
         StateStore(tmp_path / "file" / "state").open()
 
 
 # --- damaged files -----------------------------------------------------------
 
 CUTS = [
-    pytest.param(lambda text: text[: len(text) // 2], "not whole", id="half"),
-    pytest.param(lambda text: text[:-1], "not whole", id="but for a byte"),
-    pytest.param(lambda text: text[:10], "not whole", id="within the checksum"),
-    pytest.param(lambda text: b"", "empty", id="empty"),
-    pytest.param(lambda text: b"\0" * len(text), "empty", id="zeros"),
     pytest.param(
-        lambda text: text[:40] + b"\0" * 40 + text[80:], "not whole", id="a hole"
+        lambda text: text[: len(text) // 2], "its checksum is wrong", id="half"
+    ),
+    pytest.param(lambda text: text[:-1], "its checksum is wrong", id="but for a byte"),
+    pytest.param(
+        lambda text: text[:10], "its checksum is wrong", id="within the checksum"
+    ),
+    pytest.param(lambda text: b"", "it is empty", id="empty"),
+    pytest.param(lambda text: b"\0" * len(text), "it is empty", id="zeros"),
+    pytest.param(
+        lambda text: text[:40] + b"\0" * 40 + text[80:],
+        "its checksum is wrong",
+        id="a hole",
     ),
     pytest.param(
-        lambda text: text.replace(b"second", b"s3cond"), "not whole", id="a byte"
+        lambda text: text.replace(b"second", b"s3cond"),
+        "its checksum is wrong",
+        id="a byte",
     ),
-    pytest.param(lambda text: text + text, "not whole", id="twice"),
+    pytest.param(lambda text: text + text, "its checksum is wrong", id="twice"),
 ]
 
 
@@ -205,9 +215,7 @@ def test_the_older_copy_replaces_a_damaged_file_with_a_warning(
     file.write_bytes(cut(file.read_bytes()))
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert loaded.problems == (
-        f"{file} cannot be used: it is {why}; the older copy is used",
-    )
+    assert loaded.problems == (f"cannot use {file}: {why}; using the older copy",)
 
 
 def test_the_warning_is_given_once(store: StateStore, file: Path) -> None:
@@ -242,8 +250,8 @@ def test_two_damaged_copies_are_moved_aside_with_a_warning(
     loaded = store.load()
     assert loaded.states == {}
     assert loaded.problems == (
-        f"{file} cannot be used: it is not whole; nor can the older copy: it is not"
-        " whole; both are moved aside, and the event is new again",
+        f"cannot use {file}: its checksum is wrong; cannot use the older copy either:"
+        " its checksum is wrong; moved both aside, so the event counts as new",
     )
     assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {
         f"{file.name}.bad": b"first",
@@ -268,7 +276,7 @@ def test_the_older_copy_replaces_a_file_of_a_later_version(
     file.write_bytes(with_checksum(later.replace(b'"version":1', b'"version":2')))
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert "it is of version 2, and 1 is understood" in loaded.problems[0]
+    assert "it has version 2 instead of 1" in loaded.problems[0]
 
 
 def with_checksum(text: bytes) -> bytes:
@@ -283,7 +291,7 @@ def test_a_file_copied_under_another_name_is_refused(
     (file.parent / "E1.json").write_bytes(file.read_bytes())
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert f"it is about event {ID}" in loaded.problems[0]
+    assert f"it belongs to event {ID}" in loaded.problems[0]
 
 
 def test_a_link_to_a_state_is_not_read(store: StateStore, file: Path) -> None:
@@ -342,7 +350,7 @@ def test_a_disk_error_keeps_the_previous_state_and_is_reported(
     store.save(FIRST)
     store.save(FIRST)
     refusing = StateStore(tmp_path / "state", replace(Disk(), **{call: refuse}))
-    with pytest.raises(Unavailable, match=f"cannot be written: {os.strerror(code)}"):
+    with pytest.raises(Unavailable, match=f"cannot write .*: {os.strerror(code)}"):
         refusing.save(SECOND)
     loaded = store.load()
     assert loaded.states == {ID: FIRST}

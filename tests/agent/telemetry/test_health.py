@@ -164,13 +164,13 @@ def test_an_error_in_a_value_is_logged_and_the_next_request_is_served(
     with listening(metrics=metrics) as (health, _):
         assert send_request(health, "/metrics")[0].status == 500
         assert send_request(health, "/healthz")[0].status == 200
-    assert "cannot tell how the agent is" in caplog.text
+    assert "cannot serve metrics or health" in caplog.text
 
 
 def test_a_port_in_use_is_reported_in_a_sentence() -> None:
     with (
         listening() as (health, _),
-        pytest.raises(CannotStart, match=r"metrics cannot be told at 127\.0\.0\.1:\d+"),
+        pytest.raises(CannotStart, match=r"cannot serve metrics on 127\.0\.0\.1:\d+"),
     ):
         HealthServer(health.address, AgentMetrics(), Conditions(logging.getLogger()))
 
@@ -207,4 +207,4 @@ def test_an_address_that_others_can_reach_causes_a_warning(
 ) -> None:
     for everyone in ("0.0.0.0:0", "[::]:0"):
         with listening(everyone):
-            assert f"whoever reaches {everyone} can read" in caplog.text
+            assert f"anyone who can reach {everyone} can read" in caplog.text

@@ -83,9 +83,9 @@ def test_a_new_endpoint_is_logged_and_in_the_metrics(
     outputs.recorder.document_read(READ)
     endpoints.append("http://10.0.0.2")
     outputs.recorder.document_read(READ)
-    assert [line for line in caplog.messages if "documents are" in line] == [
-        "documents are read from http://10.0.0.1",
-        "documents are read from http://10.0.0.2",
+    assert [line for line in caplog.messages if "reading documents" in line] == [
+        "reading documents from http://10.0.0.1",
+        "reading documents from http://10.0.0.2",
     ]
     labels = {"version": __version__, "name": "web-0", "endpoint": endpoints[-1]}
     assert outputs.metrics.value("info", **labels) == 1
@@ -106,7 +106,7 @@ def test_being_blind_is_reported_once_until_a_document_is_read(
     assert outputs.metrics.value("blind") == 1
     assert outputs.metrics.value("blind_seconds") == 60
     (warning,) = warnings(caplog)
-    assert "no document could be read for 30 s" in warning
+    assert "no document for 30 s" in warning
     outputs.recorder.document_read(READ)
     assert outputs.metrics.value("blind") == 0
     assert outputs.metrics.value("blind_seconds") == 0
@@ -156,10 +156,10 @@ def test_each_kind_of_read_failure_is_logged_once(tmp_path: Path, caplog: Log) -
     ):
         outputs.recorder.read_failed(error)
     assert warnings(caplog) == [
-        "no document: nobody is there",
-        "no document: busy",
-        "no document: down",
-        "no document: that is HTML",
+        "cannot read the document: nobody is there",
+        "cannot read the document: busy",
+        "cannot read the document: down",
+        "cannot read the document: that is HTML",
     ]
     assert outputs.metrics.value("readings_total", result="failed") == 6
 
@@ -179,7 +179,7 @@ def test_reads_are_counted_by_result(tmp_path: Path, caplog: Log) -> None:
     }
     assert count == {"document": 1, "unchanged": 2, "blank": 1, "failed": 0}
     assert outputs.metrics.value("last_document_timestamp_seconds") == NOON.timestamp()
-    assert caplog.text.count("documents are read from http://127.0.0.1:1") == 1
+    assert caplog.text.count("reading documents from http://127.0.0.1:1") == 1
 
 
 def test_the_incarnation_is_exported(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_unwritable_audit_log_is_reported_once(tmp_path: Path, caplog: Log) -
     outputs.record.rmdir()
     outputs.recorder.write([came_back], lambda _: state)
     assert outputs.whats() == ["came-back"]
-    assert "the audit record is written again" in caplog.text
+    assert "can write the audit log again" in caplog.text
 
 
 def test_a_disk_failure_and_its_end_are_logged_once(
@@ -215,7 +215,7 @@ def test_a_disk_failure_and_its_end_are_logged_once(
         outputs.recorder.save_result(Unavailable("no space left"))
     outputs.recorder.save_result(None)
     assert warnings(caplog) == ["no space left"]
-    assert caplog.messages[-1] == "what the agent knows can be kept again"
+    assert caplog.messages[-1] == "can save the agent's state again"
     assert outputs.metrics.value("state_errors_total") == 2
 
 

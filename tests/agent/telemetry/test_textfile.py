@@ -81,8 +81,8 @@ def test_a_failure_and_its_end_are_logged_once(
     assert textfile.write(60.0)
     messages = [record.message for record in caplog.records]
     assert messages == [
-        f"{folder}/forewarn.prom cannot be written: No such file or directory",
-        f"{folder}/forewarn.prom is written again",
+        f"cannot write {folder}/forewarn.prom: No such file or directory",
+        f"can write {folder}/forewarn.prom again",
     ]
 
 

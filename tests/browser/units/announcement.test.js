@@ -79,7 +79,7 @@ test("a preview is summarized, counting each group and VM once", () => {
     { events: [event("web", ["web-0"]), event("db", ["db-0"])] },
     { events: [event("web", ["web-1"])] },
   ]);
-  const summary = "2 maintenances, 3 events, 2 groups (web, db), 3 VMs";
+  const summary = "2 maintenance operations, 3 events, 2 groups (web, db), 3 VMs";
   assert.equal(summaryOf(maintenances), summary);
 });
 

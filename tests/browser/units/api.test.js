@@ -16,12 +16,15 @@ function apiWith(body) {
 }
 
 test("a truncated response counts as no response", async () => {
-  const request = apiWith('{"maintenances": [').post("/v1/maintenances");
-  await assert.rejects(request, { status: 0, message: /does not answer/ });
+  const api = apiWith('{"maintenances": [');
+  const change = api.post("/v1/maintenances");
+  await assert.rejects(change, { status: 0, message: /may or may not/ });
+  const read = api.get("/v1/maintenances");
+  await assert.rejects(read, { status: 0, message: /^No response from the service/ });
 });
 
 test("a token with characters that cannot be sent is rejected", async () => {
-  await assert.rejects(apiWith("{}").signIn("€"), { message: /is no token/ });
+  await assert.rejects(apiWith("{}").signIn("€"), { message: /not a valid token/ });
 });
 
 test("the key of the session is sent until the user signs out", async () => {

@@ -54,7 +54,7 @@ test("a duration is sent in seconds, or reported as an error", () => {
   assert.deepEqual(bodyOf({ duration: "1h" }).body, { duration_seconds: 3600 });
   const { body, errors } = bodyOf({ duration: "soon" });
   assert.deepEqual(body, {});
-  assert.match(errors.duration ?? "", /“soon” is not a duration/);
+  assert.match(errors.duration ?? "", /“soon” is not a valid duration/);
 });
 
 test("every action describes its effect on its target", () => {
@@ -77,16 +77,16 @@ test("an outcome names the phase, and the time if it is scheduled", () => {
   const two = [aMaintenance({}), aMaintenance({ vms: ["web-1"] })];
   assert.equal(
     outcome(...two),
-    "2 maintenances scheduled: Reboot of web-0, Reboot of web-1.",
+    "Scheduled: 2 maintenance operations (Reboot of web-0, Reboot of web-1).",
   );
 });
 
-test("a recovered host without failures needs nothing", () => {
+test("there is nothing to do for a healthy host that recovers", () => {
   const outcome = outcomeOf("recovered", [], NOON);
   assert.equal(outcome, "Nothing to do: the host is neither degraded nor failed.");
 });
 
-test("groups that leave a degraded host can be told apart", () => {
+test("the titles of groups that leave a degraded host differ", () => {
   const leaving = { type: "Redeploy", host: "host-a", cause: "degraded" };
   const outcome = outcomeOf(
     "degraded",
@@ -94,5 +94,5 @@ test("groups that leave a degraded host can be told apart", () => {
     NOON,
   );
   const titles = "Redeploy of host-a (db-0), Redeploy of host-a (web-0)";
-  assert.equal(outcome, `2 maintenances scheduled: ${titles}.`);
+  assert.equal(outcome, `Scheduled: 2 maintenance operations (${titles}).`);
 });

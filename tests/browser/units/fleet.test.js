@@ -45,16 +45,16 @@ function filter(more) {
 
 // --- index ---------------------------------------------------------------------
 
-test("a VM is disabled with its group, and unheard if only others poll", () => {
+test("a VM is disabled with its group, or not polling if only others poll", () => {
   const silences = ["web-0", "web-1", "web-2", "db-0"].map(
     (name) => index.silence[index.vmByName.get(name)],
   );
-  assert.deepEqual(silences, [null, "unheard", "unheard", "disabled"]);
+  assert.deepEqual(silences, [null, "not-polling", "not-polling", "disabled"]);
 });
 
-test("the label of a square describes all it shows", () => {
-  const disabled = "db-0, group db-0, no update domain, on host-a, disabled";
-  assert.equal(vmLabel(index, 3), disabled);
+test("the label of a square describes everything it shows", () => {
+  const disabled = "db-0, group db-0, no update domain, on host-a";
+  assert.equal(vmLabel(index, 3), `${disabled}, Scheduled Events disabled`);
   const spot = "batch_1, group batch, update domain 2, no host, spot, deallocated";
   assert.equal(vmLabel(index, 5), spot);
 });
@@ -75,9 +75,9 @@ test("every word must match", () => {
   assert.deepEqual(matching("web host-a"), ["web-0", "web-2"]);
 });
 
-test("disabled, unheard and spot are search words", () => {
+test("disabled, not-polling and spot are search words", () => {
   assert.deepEqual(matching("disabled"), ["db-0"]);
-  assert.deepEqual(matching("unheard"), ["web-1", "web-2"]);
+  assert.deepEqual(matching("not-polling"), ["web-1", "web-2"]);
   assert.deepEqual(matching("spot"), ["batch_0", "batch_1"]);
 });
 
@@ -203,9 +203,9 @@ test("a deallocated VM is not affected by maintenance of its host", () => {
 test("the impact of a host is summarized", () => {
   const headlines = [0, 1, 2].map((host) => headline(impactOf(index, host)));
   assert.deepEqual(headlines, [
-    "Maintenance of host-a would touch 3 VMs of 2 groups at once.",
-    "Maintenance of host-b would touch 2 VMs of 2 groups at once.",
-    "Maintenance of host-c would touch nothing: no VM runs there.",
+    "Maintenance of host-a would affect 3 VMs in 2 groups.",
+    "Maintenance of host-b would affect 2 VMs in 2 groups.",
+    "Maintenance of host-c would affect nothing: no VMs run there.",
   ]);
 });
 
@@ -222,7 +222,7 @@ test("the impact on each group is described", () => {
 
 test("groups that span update domains come first, with a warning", () => {
   const [web, db] = impactOf(index, 0).shares;
-  const defeated = "loses two update domains at once: the placement defeats them";
+  const defeated = "would lose two update domains at the same time";
   assert.equal(shareSentence(web), `update domains 0 and 1, 2 of 3 VMs; ${defeated}`);
   assert.equal(shareSentence(db), "its only VM");
 });

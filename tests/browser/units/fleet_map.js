@@ -18,8 +18,8 @@ const VMS = [
 ];
 
 /**
- * A small fleet: host-a has two VMs of web and one of db-0; db-0 is silent; batch_1 has
- * no host.
+ * A small fleet: host-a has two VMs of web, and db-0, whose group is disabled; batch_1
+ * has no host.
  * @returns {FleetMap}
  */
 export function aFleet() {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { connectedPage, NOW, page, positions, Service, until } from "./fake_service.js";
 
-test("existing and new items are shown, each fact once", async (t) => {
+test("existing and new items are shown, and each fact once", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model } = await connectedPage(t, service);
@@ -21,7 +21,7 @@ test("existing and new items are shown, each fact once", async (t) => {
   );
 });
 
-test("after a break no fact is missing and none is doubled", async (t) => {
+test("after a break no fact is missing or duplicated", async (t) => {
   const service = new Service();
   const { model } = await connectedPage(t, service);
   for (let round = 0; round < 3; round += 1) {
@@ -45,7 +45,7 @@ test("a lost connection is shown, and restored automatically", async (t) => {
   await until(model, () => model.link.state === "live" && model.items.has("A"));
 });
 
-test("what ended during a break is no longer live", async (t) => {
+test("items that ended during a break are no longer live", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model } = await connectedPage(t, service);
@@ -116,7 +116,7 @@ test("a fact between the first two requests is not missed", async (t) => {
   live.stop();
 });
 
-test("what vanished during a break without a fact is dropped", async (t) => {
+test("items that vanished during a break without a fact are dropped", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model } = await connectedPage(t, service);
@@ -125,7 +125,7 @@ test("what vanished during a break without a fact is dropped", async (t) => {
   await until(model, () => model.items.size === 0);
 });
 
-test("after a very long break everything is loaded again", async (t) => {
+test("after a very long break everything is reloaded", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model } = await connectedPage(t, service);

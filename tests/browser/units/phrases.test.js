@@ -50,16 +50,16 @@ test("VMs that have seen an event are counted", () => {
   const one = { affected: [sight], others: [], missing: ["web-1"] };
   assert.equal(seenPhrase(one), "seen by 1 of 2 VMs");
   const other = { affected: [], others: [sight], missing: ["web-1"] };
-  assert.equal(seenPhrase(other), "seen by 0 of 1 VM, and 1 other");
+  assert.equal(seenPhrase(other), "seen by 0 of 1 VM and 1 other");
 });
 
 test("an approval names the approver and the API", () => {
   const phrase = (more) => approvalPhrase(aMaintenance(), approved(more));
   const metadata = phrase({ approved_via: "metadata" });
-  assert.equal(metadata, "approved by web-0, at the metadata endpoint");
+  assert.equal(metadata, "approved by web-0 via the metadata endpoint");
   const policy = phrase({ approved_via: "policy" });
-  assert.equal(policy, "approved beforehand, by the settings of the group");
-  assert.equal(phrase({ approved_via: "new" }), "approved by web-0, via new");
+  assert.equal(policy, "approved in advance by the settings of the group");
+  assert.equal(phrase({ approved_via: "new" }), "approved by web-0 via new");
 });
 
 test("a missing approval is final after the start", () => {
@@ -70,11 +70,11 @@ test("a missing approval is final after the start", () => {
 });
 
 test("the origin of a maintenance is described, even if its cause is unknown", () => {
-  assert.equal(originOf(aMaintenance()), "Platform: planned work on the platform");
+  assert.equal(originOf(aMaintenance()), "Platform: planned maintenance");
   assert.equal(originOf(aMaintenance({ cause: "new" })), "Platform: new");
 });
 
 test("a duration may be unknown", () => {
-  assert.equal(durationPhrase(-1), "not known beforehand");
+  assert.equal(durationPhrase(-1), "unknown");
   assert.equal(durationPhrase(9), "9 s");
 });

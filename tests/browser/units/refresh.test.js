@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { connectedPage, page, Service, until } from "./fake_service.js";
 
-test("a response that is overtaken by a newer one is ignored", async (t) => {
+test("a response that arrives after a newer one is ignored", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model, live } = await connectedPage(t, service);
@@ -25,7 +25,7 @@ test("a response that is overtaken by a newer one is ignored", async (t) => {
   assert.equal(model.items.get("A")?.maintenance.phase, "COMPLETED");
 });
 
-test("what becomes due by time alone is refreshed", async (t) => {
+test("items that become due as time passes are refreshed", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model, live } = await connectedPage(t, service);
@@ -49,7 +49,7 @@ test("clock, faults, limits and problems arrive over the stream", async (t) => {
   assert.deepEqual(model.health, [{ text: "writing fails", seconds: 3 }]);
 });
 
-test("what the service no longer shows is dropped", async (t) => {
+test("items that the service no longer shows are dropped", async (t) => {
   const service = new Service();
   for (const id of ["A", "B"]) service.announce(id);
   const { model, live } = await connectedPage(t, service);
@@ -82,7 +82,7 @@ test("a failed refresh is repeated", async (t) => {
   await until(model, () => model.items.has("A"));
 });
 
-test("what is due but blocked is refreshed with every fact", async (t) => {
+test("items that are due but blocked are refreshed with every fact", async (t) => {
   const service = new Service();
   service.announce("A");
   service.items.get("A").due = true;

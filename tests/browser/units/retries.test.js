@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Api, RequestError } from "../../../src/forewarn/server/portal/service/api.js";
 import { page, Service, settled, until } from "./fake_service.js";
 
-test("starting again retries at once", async (context) => {
+test("starting again retries immediately", async (context) => {
   const service = new Service();
   service.isAway = true;
   const { live } = page(context, service);
@@ -71,7 +71,7 @@ test("a read without a response times out", async (context) => {
   });
 });
 
-test("a stream without keep-alives is given up", async (context) => {
+test("a stream without keep-alives is abandoned", async (context) => {
   const service = new Service();
   const { model, live } = page(context, service);
   context.mock.timers.enable({ apis: ["setTimeout"] });

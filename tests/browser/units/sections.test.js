@@ -23,7 +23,7 @@ const wait = (kind) => ({
   held_by: null,
 });
 
-test("each item is in the section of its standing", () => {
+test("each item is in the section of its status", () => {
   const sections = sectionsOf([
     anItem({ id: "scheduled" }),
     anItem({ id: "blocked" }, { due: true }),
@@ -36,7 +36,7 @@ test("each item is in the section of its standing", () => {
   }
 });
 
-test("what starts soonest, or has lasted longest, is first", () => {
+test("the soonest or longest-lasting item comes first", () => {
   const { scheduled, started } = sectionsOf([
     anItem({ id: "later", not_before: at(40) }),
     anItem({ id: "sooner", not_before: at(20) }),
@@ -101,7 +101,7 @@ test("blockers that are not shown are counted", () => {
 });
 
 test("the sections are summarized in a sentence", () => {
-  assert.equal(summaryOf(sectionsOf([])), "Nothing is announced.");
+  assert.equal(summaryOf(sectionsOf([])), "No maintenance is announced.");
   const some = sectionsOf([anItem(), anItem(), anItem({}, { due: true })]);
   assert.equal(summaryOf(some), "0 stuck, 0 started, 1 blocked, 2 scheduled.");
 });

@@ -51,30 +51,30 @@ test("a step is a target time or a number of seconds", () => {
 });
 
 test("the kind of a clock is described", () => {
-  assert.equal(describeClock("manual"), "moves by hand");
-  assert.equal(describeClock("x60"), "60 times as fast");
+  assert.equal(describeClock("manual"), "stands still until advanced");
+  assert.equal(describeClock("x60"), "runs at 60 times real time");
 });
 
 test("the scope of a fault is described", () => {
-  assert.equal(scopeOf(aFault({})), "all requests of all VMs");
+  assert.equal(scopeOf(aFault({})), "all requests from all VMs");
   const own = aFault({ on: "approve", vms: ["web-0", "web-1"] });
-  assert.equal(scopeOf(own), "approvals of web-0, web-1");
+  assert.equal(scopeOf(own), "approvals from web-0, web-1");
 });
 
 test("the remainder of a fault is described", () => {
-  assert.equal(remainingOf(aFault({}), 0), "until it is cleared");
+  assert.equal(remainingOf(aFault({}), 0), "until cleared");
   assert.equal(remainingOf(aFault({ left: 1 }), 0), "1 request left");
   const both = aFault({ left: 3, left_seconds: 90 });
   assert.equal(remainingOf(both, 30_000), "3 requests left, 1:00 left");
 });
 
-test("limited tokens are described in the service's words", () => {
+test("callers over their limits are described as the service reports them", () => {
   assert.equal(describeLimits([]), "");
   const limits = [
     { token: "a", text: "token a, 2 requests refused" },
     { token: "b", text: "token b, 1 request refused" },
   ];
-  const text = "Limited: token a, 2 requests refused; token b, 1 request refused";
+  const text = "Over their limits: token a, 2 requests refused; token b, 1 request refused";
   assert.equal(describeLimits(limits), text);
 });
 
@@ -93,7 +93,7 @@ test("problems are announced once, not each second", () => {
   const [status, shown] = /** @type {any} */ (HealthBar({ problems })).props.children;
   assert.equal(status.props.role, "status");
   assert.equal(status.props.children, "writing fails; a thread has ended");
-  assert.equal(shown.props["aria-label"], "Problems of the service");
+  assert.equal(shown.props["aria-label"], "Service problems");
   const [none, nothing] = /** @type {any} */ (HealthBar({ problems: [] })).props.children;
   assert.deepEqual([none.props.children, nothing], ["", false]);
 });

@@ -1,4 +1,4 @@
-// Builders of maintenances for the timeline; every field has a default.
+// Builders of maintenance for the timeline; every field has a default.
 
 export const MINUTE = 60_000;
 export const NOON = Date.parse("2026-11-16T12:00:00Z");

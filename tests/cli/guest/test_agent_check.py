@@ -27,7 +27,7 @@ def test_good_file_is_accepted_and_nothing_is_created(
     tmp_path: Path, capsys: Capture
 ) -> None:
     assert main(["agent", "check", "--config", a_file(tmp_path, GOOD)]) == 0
-    assert capsys.readouterr().out.endswith("agent.toml is good: 1 rule, 1 hook\n")
+    assert capsys.readouterr().out.endswith("agent.toml is valid: 1 rule, 1 hook\n")
     assert not (tmp_path / "state").exists()
 
 

@@ -33,7 +33,7 @@ def test_unit_is_written_and_next_steps_are_printed(
     assert f"agent --config {file}\n" in written.read_text()
     assert stat.S_IMODE(written.stat().st_mode) == 0o644
     assert capsys.readouterr() == (
-        f"{written} is written; next:\n"
+        f"wrote {written}; next, run:\n"
         "  systemctl daemon-reload\n"
         "  systemctl enable --now forewarn-agent.service\n",
         "",
@@ -46,7 +46,7 @@ def test_missing_config_file_is_mentioned(
 ) -> None:
     assert install(tmp_path, "--config", str(tmp_path / "agent.toml")) == 0
     err = capsys.readouterr().err
-    assert err.startswith(f"forewarn: there is no {tmp_path}/agent.toml yet")
+    assert err.startswith(f"forewarn: {tmp_path}/agent.toml does not exist yet")
 
 
 def test_config_path_is_made_absolute(
@@ -98,7 +98,7 @@ def test_installing_again_changes_nothing(
     capsys.readouterr()
     assert install(tmp_path) == 0
     assert (tmp_path / NAME).stat().st_ino == before.st_ino
-    assert "is as it should be" in capsys.readouterr().out
+    assert "already up to date" in capsys.readouterr().out
 
 
 def test_install_prints_json(
@@ -118,11 +118,11 @@ def test_install_prints_json(
     assert shown["text"] == (tmp_path / NAME).read_text()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
 def test_install_without_root_is_refused(tmp_path: Path) -> None:
     os.seteuid(65534)
     try:
-        with pytest.raises(Conflict, match="try it as root, or use --print"):
+        with pytest.raises(Conflict, match="run this as root, or use --print"):
             install(tmp_path)
     finally:
         os.seteuid(0)
@@ -130,6 +130,6 @@ def test_install_without_root_is_refused(tmp_path: Path) -> None:
 
 def test_missing_unit_folder_is_an_error_message(tmp_path: Path) -> None:
     with pytest.raises(
-        Conflict, match="gone does not exist, so systemd hardly runs here"
+        Conflict, match="gone not found: this machine does not seem to use"
     ):
         install(tmp_path / "gone")

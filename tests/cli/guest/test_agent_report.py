@@ -1,4 +1,4 @@
-"""Tests of `forewarn agent report`, which summarizes the agent's audit record.
+"""Tests of `forewarn agent report`, which summarizes the agent's audit log.
 
 It also works on a copy of the agent's state folder. `tests/agent/audit/test_golden.py`
 compares whole reports, as text and as JSON.
@@ -63,14 +63,14 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
     ("more", "outcome"),
     [
         ([], "not started yet"),
-        ([a_line("started")], "under way"),
+        ([a_line("started")], "in progress"),
         (
             [a_line("started", early=True, approved_elsewhere=True)],
-            "approved by others, under way",
+            "approved elsewhere, in progress",
         ),
         (
             [a_line("gone", impact={"boots": 0, "seconds": 3.0, "total": 4.0})],
-            "took place, still for 4 s",
+            "took place, interrupted for 4 s",
         ),
     ],
 )
@@ -129,14 +129,14 @@ def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
 
 def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
     write(state, [a_sighting("E21"), a_sighting("E22")])
-    with pytest.raises(NotFound, match="several events begin with E2: E21, E22"):
+    with pytest.raises(NotFound, match="several ids start with E2: E21, E22"):
         report("E2")
 
 
 @pytest.mark.parametrize("unknown", ["FFFF", f"{ID}0"])
 def test_an_unknown_id_is_refused(report: Report, state: Path, unknown: str) -> None:
     write(state, A_REBOOT)
-    with pytest.raises(NotFound, match=f"knows no event {unknown}"):
+    with pytest.raises(NotFound, match=f"event {unknown} not found"):
         report(unknown)
 
 
@@ -214,17 +214,17 @@ def test_state_folder_comes_from_the_environment(
     assert "0A4B7C1E" in report(where=())
 
 
-def test_folder_without_a_record_is_an_error_message(
+def test_folder_without_an_audit_log_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
-        with pytest.raises(NotFound, match="no agent has written anything in"):
+        with pytest.raises(NotFound, match="no audit log in"):
             report(where=("--state", str(tmp_path / where)))
 
 
-def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
+def test_unreadable_audit_log_is_an_error_message(report: Report, state: Path) -> None:
     (state / "audit.jsonl").mkdir()
-    with pytest.raises(Unavailable, match="cannot be read: Is a directory"):
+    with pytest.raises(Unavailable, match=r"cannot read .*: Is a directory"):
         report()
 
 
@@ -236,4 +236,4 @@ def test_broken_lines_are_skipped_with_a_warning(
     assert main(["agent", "report", "--state", str(state)]) == 0
     captured = capsys.readouterr()
     assert "0A4B7C1E" in captured.out
-    assert captured.err == "forewarn: 1 line of the record could not be read\n"
+    assert captured.err == "forewarn: 1 line of the audit log could not be read\n"

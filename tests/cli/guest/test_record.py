@@ -152,7 +152,7 @@ def test_permanent_refusal_ends_the_recording_and_keeps_it(
 
 def test_unreachable_service_leaves_no_recording(path: Path, capsys: Capture) -> None:
     assert record(path, [hang_up, hang_up]) == 1
-    assert "was lost" in capsys.readouterr().err
+    assert "lost the connection to" in capsys.readouterr().err
     assert not path.exists()
 
 
@@ -257,7 +257,7 @@ def test_finished_recording_is_scrubbed_like_a_new_one(
         (["-o", "x", "--tape", "y"], "add --scrub"),
         (["-o", "x", "--append", "--scrub"], "scrub it later"),
         (["-o", "x", "--duration", "soon"], "'soon' is not a duration"),
-        (["-o", "x", "--api-version", "a/b"], "is not an api-version"),
+        (["-o", "x", "--api-version", "a/b"], "invalid api-version"),
     ],
 )
 def test_wrong_usage_is_reported(

@@ -101,7 +101,7 @@ def test_change_as_json_is_one_line_with_raw_events(capsys: Capture) -> None:
 
 def test_unreachable_service_at_the_start_ends_the_command(capsys: Capture) -> None:
     assert main.main(["watch", "--endpoint", "http://127.0.0.1:1"]) == 1
-    assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
+    assert "http://127.0.0.1:1 refused the connection" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_result_files_may_be_named_in_the_environment(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("no-such", "--", "true"), "there is no scenario no-such"),
-        (("user-reboot", "--", "no-such"), "no-such cannot be started"),
+        (("no-such", "--", "true"), 'scenario "no-such" not found'),
+        (("user-reboot", "--", "no-such"), "cannot start no-such"),
         (("user-reboot", "--junit", "x/y", "--", "true"), "x/y cannot be written"),
         (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
     ],

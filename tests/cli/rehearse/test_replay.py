@@ -86,8 +86,8 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
         ("{tape} --expect-approval --loop", 2, "one run of the tape"),
         ("{tape} --metadata here", 2, "an address such as 127.0.0.1:"),
         ("{tape} --metadata 192.0.2.1:1", 1, "cannot be listened on"),
-        ("no.jsonl", 1, "no.jsonl cannot be read: No such file"),
-        ("/dev/null", 1, "/dev/null:1: this is not a line of JSON"),
+        ("no.jsonl", 1, "cannot read no.jsonl: No such file"),
+        ("/dev/null", 1, "/dev/null:1: the line is not valid JSON"),
     ],
 )
 def test_invalid_replay_is_refused(
@@ -106,4 +106,4 @@ def test_commands_of_the_page_are_known_to_the_program(
     typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "recording.jsonl cannot be read: No such file" in run(typed, code=1)
+    assert "cannot read recording.jsonl: No such file" in run(typed, code=1)

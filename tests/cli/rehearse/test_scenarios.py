@@ -64,7 +64,7 @@ def test_check_prints_json(run: Cli) -> None:
 def test_unknown_name_is_reported_and_the_rest_is_checked(run: Cli) -> None:
     printed = run("rehearse --check user-rebot good.toml", code=1)
     first, second = printed.splitlines()
-    assert first == 'there is no scenario user-rebot; did you mean "user-reboot"?'
+    assert first == 'scenario "user-rebot" not found; did you mean "user-reboot"?'
     assert second.startswith("good.toml: ok")
 
 
@@ -87,7 +87,7 @@ def test_shown_scenario_can_be_checked(name: str, run: Cli) -> None:
 
 
 def test_only_bundled_scenarios_are_shown(run: Cli) -> None:
-    assert "there is no scenario good.toml" in run("rehearse --show good.toml", code=1)
+    assert 'scenario "good.toml" not found' in run("rehearse --show good.toml", code=1)
 
 
 def test_the_schema_is_printed(run: Cli) -> None:

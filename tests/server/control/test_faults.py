@@ -46,7 +46,7 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
         "for_seconds": 60,
         "delay_seconds": None,
         "retry_after_seconds": 7,
-        "text": "answered 429, too many requests in 50 % of cases",
+        "text": "429 Too Many Requests (probability 50%)",
         "set_by": "admin",
         "set_at": service.get("/v1/clock")["now"],
     }

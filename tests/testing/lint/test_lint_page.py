@@ -27,7 +27,7 @@ def test_every_rule_refers_to_existing_facts() -> None:
 
 
 def test_page_lists_every_part_of_the_course() -> None:
-    course = PAGE.split("## The course", 1)[1].split("## The rules", 1)[0]
+    course = PAGE.split("## What the linter simulates", 1)[1].split("## Rules", 1)[0]
     parts = re.findall(r"^\| ([a-z ]+) \| ", course, re.MULTILINE)
     assert parts[1:] == [*CoursePart]
     assert f"for {LintPace().refusal:g} seconds" in course

@@ -1,4 +1,4 @@
-"""Lint reports: for people, CI and programs."""
+"""Lint reports as text, JSON and JUnit XML."""
 
 import json
 from xml.etree import ElementTree
@@ -17,7 +17,7 @@ def a_linted(*, at: float = 12.51, output: str = "") -> LintResult:
     )
 
 
-def test_error_stands_out_in_the_table() -> None:
+def test_errors_are_in_capitals_in_the_table() -> None:
     rows = {name: verdict for name, verdict, _ in map(row, a_linted().findings)}
     assert rows["approves-others"] == "ERROR"
     assert rows["approves-unprepared"] == "warning"
@@ -35,8 +35,8 @@ def test_errors_are_explained_before_warnings() -> None:
 
 def test_summary_counts_findings() -> None:
     assert summary(a_linted()) == (
-        "FAILED in 31 s: 1 error, 1 warning, 0 pieces of advice;"
-        f" 0 of {len(RULES)} rules could not be seen"
+        "FAILED in 31 s: 1 error, 1 warning, no suggestions;"
+        f" 0 of {len(RULES)} rules could not be checked"
     )
 
 
@@ -49,7 +49,7 @@ def test_json_has_every_rule() -> None:
     (error,) = [
         finding for finding in report["findings"] if finding["severity"] == "error"
     ]
-    assert error["saw"] == "approved the platform's Reboot of vm-1"
+    assert error["saw"] == "approved the platform Reboot of vm-1"
 
 
 def test_junit_has_failures_and_output() -> None:

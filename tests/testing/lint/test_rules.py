@@ -1,6 +1,4 @@
-"""Lint rules: each finds its fault, passes good programs, and knows what it
-cannot see.
-"""
+"""Lint rules: each finds its fault and passes good programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -57,17 +55,17 @@ def polls_while_refused(every: float) -> Sequence[RequestRecord]:
 
 
 def at_times(*moments: float) -> Sequence[RequestRecord]:
-    """Poll at these moments, and as usual once something is announced."""
+    """Poll at these times, and as usual once events are announced."""
     return [*map(a_request_record, moments), *polls()[4:]]
 
 
 #: The evidence of each behavior, and all findings about it.
 FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
-    "asks nothing": (
+    "sends no requests": (
         an_evidence(requests=(), shown=(), spans=SPANS[:1]),
         {"never-asks": "error"},
     ),
-    "asks for something else": (
+    "requests another path": (
         an_evidence(
             requests=[a_request_record(1, path="/scheduledevents", status=404)],
             shown=(),
@@ -101,23 +99,23 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(requests=in_version("2017-11-01"), more=APPROVES),
         {"old-api-version": "warning"},
     ),
-    "asks through a proxy": (
+    "uses a proxy": (
         an_evidence(more=APPROVES, forwarded=3),
         {"through-a-proxy": "error"},
     ),
-    "asks ten times a second": (
+    "polls ten times per second": (
         an_evidence(requests=[*polls(0.1, until=4), *polls()[4:]], more=APPROVES),
         {"frequent-polls": "warning"},
     ),
-    "hammers while refused": (
+    "sends many requests during 429": (
         an_evidence(requests=polls_while_refused(0.1), more=APPROVES),
         {"hammers": "error", "ignores-retry-after": "advice"},
     ),
-    "asks faster while refused": (
+    "polls faster during 429": (
         an_evidence(requests=polls_while_refused(0.3), more=APPROVES),
         {"hammers": "warning", "ignores-retry-after": "advice"},
     ),
-    "asks twice at once while refused": (
+    "polls twice in a row during 429": (
         an_evidence(
             requests=[
                 *polls(until=28),
@@ -128,15 +126,15 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         ),
         {"ignores-retry-after": "advice"},
     ),
-    "asks as ever while refused": (
+    "polls at the usual rate during 429": (
         an_evidence(requests=polls_while_refused(1.0), more=APPROVES),
         {"ignores-retry-after": "advice"},
     ),
-    "asks six times a second": (
+    "polls six times per second": (
         an_evidence(requests=at_times(1, 1.125, 1.25, 1.5, 1.75, 1.875)),
         {"frequent-polls": "warning", "approves-nothing": "advice"},
     ),
-    "asks five times a second": (
+    "polls five times per second": (
         an_evidence(requests=at_times(1, 1.25, 1.5, 1.75, 1.875, 2)),
         {"approves-nothing": "advice"},
     ),
@@ -146,53 +144,53 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         ),
         {},
     ),
-    "asks with a word that is taken here": (
+    "uses an accepted version alias": (
         an_evidence(requests=in_version("latest"), more=APPROVES),
         {},
     ),
-    "writes the path as it likes": (
+    "writes the path in mixed case": (
         an_evidence(
             requests=[replace(e, path="/METADATA/scheduledEvents/") for e in polls()],
             more=APPROVES,
         ),
         {},
     ),
-    "asks faster while refused, but slowly": (
+    "polls faster during 429, but still slowly": (
         an_evidence(
             requests=[*polls(3.0, until=28), *polls_while_refused(1.0)[-5:]],
             more=APPROVES,
         ),
         {"ignores-retry-after": "advice"},
     ),
-    "gets ready for long": (
+    "prepares for a long time": (
         an_evidence(requests=[*polls(until=5), *polls()[24:]], more=APPROVES),
         {},
     ),
-    "approves again what was not taken": (
+    "repeats a failed approval": (
         an_evidence(more=[approved(13, MINE, status=503), approved(14, MINE)]),
         {},
     ),
-    "approves what is of others, in lower case": (
+    "approves an event of another VM, in lower case": (
         an_evidence(more=[*APPROVES, approved(5, THEIRS.lower())]),
         {"approves-others": "error"},
     ),
-    "approves without having asked": (
+    "approves without polling": (
         an_evidence(requests=[approved(1, "X", status=400)], shown=(), spans=SPANS[:1]),
         {"never-asks": "error", "approves-in-vain": "error"},
     ),
-    "approves what is of others": (
+    "approves an event of another VM": (
         an_evidence(more=[*APPROVES, approved(5, THEIRS)]),
         {"approves-others": "error"},
     ),
-    "approves before it can be ready": (
+    "approves without preparation": (
         an_evidence(more=[approved(12.51, MINE)]),
         {"approves-unprepared": "warning"},
     ),
-    "approves what a user wants at once": (
+    "approves a user event immediately": (
         an_evidence(more=[approved(12.51, USERS)]),
         {},
     ),
-    "approves at every question": (
+    "approves on every poll": (
         an_evidence(more=[approved(14.0 + each / 10, MINE) for each in range(5)]),
         {"approves-twice": "advice"},
     ),
@@ -200,7 +198,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(more=[approved(14.0, MINE.lower()), approved(14.5, MINE)]),
         {"approves-twice": "advice"},
     ),
-    "approves in vain": (
+    "sends rejected approvals": (
         an_evidence(more=[approved(14.0, status=400)]),
         {"approves-in-vain": "error", "approves-nothing": "advice"},
     ),
@@ -208,9 +206,9 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("who", FOUND)
-def test_each_behavior_gets_exactly_its_findings(who: str) -> None:
-    evidence, findings = FOUND[who]
+@pytest.mark.parametrize("behavior", FOUND)
+def test_each_behavior_gets_exactly_its_findings(behavior: str) -> None:
+    evidence, findings = FOUND[behavior]
     assert severities_by_rule(evidence) == findings
 
 
@@ -218,7 +216,7 @@ def test_each_behavior_gets_exactly_its_findings(who: str) -> None:
     ("every", "found"),
     [(1.0, None), (7.0, None), (8.0, "warning"), (14.0, "warning"), (16.0, "error")],
 )
-def test_rare_polls_may_miss_a_notice_of_thirty_seconds(
+def test_rare_polls_may_miss_30_seconds_of_notice(
     every: float, found: str | None
 ) -> None:
     quiet = [replace(SPANS[0], ended=60.0)]
@@ -239,11 +237,11 @@ def test_single_poll_by_a_running_program_is_too_rare() -> None:
     finding = findings_by_rule(evidence)["rare-polls"]
     assert (finding.verdict, finding.saw) == (
         "error",
-        "let 16.0 s pass without a question",
+        "did not poll for 16.0 s",
     )
 
 
-#: The rule about ending or no longer polling after each part.
+#: The rule on programs that end or stop polling after each part.
 AFTER = {
     CoursePart.SCHEDULED: ("after-scheduled", "warning"),
     CoursePart.STARTED: ("after-started", "error"),
@@ -256,9 +254,7 @@ AFTER = {
 
 @pytest.mark.parametrize("part", AFTER)
 @pytest.mark.parametrize("code", [0, 1, -9])
-def test_ending_is_reported_with_the_part_it_follows(
-    part: CoursePart, code: int
-) -> None:
+def test_exit_is_reported_with_the_part(part: CoursePart, code: int) -> None:
     at = middle(part)
     ending = ProgramExit(at=at + 0.2, code=code)
     evidence = an_evidence(requests=polls(until=at), ending=ending, until=at + 1)
@@ -271,7 +267,7 @@ def test_ending_is_reported_with_the_part_it_follows(
 
 
 @pytest.mark.parametrize("part", AFTER)
-def test_silence_is_reported_with_the_part_it_follows(part: CoursePart) -> None:
+def test_program_that_stops_polling_is_reported_with_the_part(part: CoursePart) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 8.5)
     rule, severity = AFTER[part]
@@ -281,17 +277,17 @@ def test_silence_is_reported_with_the_part_it_follows(part: CoursePart) -> None:
 
 
 @pytest.mark.parametrize("part", AFTER)
-def test_silence_is_not_reported_without_enough_time(part: CoursePart) -> None:
+def test_short_pause_is_not_reported(part: CoursePart) -> None:
     at = middle(part)
     evidence = an_evidence(requests=polls(until=at), until=at + 3)
     finding = findings_by_rule(evidence)[f"stops-{AFTER[part][0]}"]
-    assert (finding.outcome, finding.saw[:22]) == (
+    assert (finding.outcome, finding.saw[:8]) == (
         RuleOutcome.UNSEEN,
-        "there was no more time",
+        "time ran",
     )
 
 
-def test_end_long_after_the_last_poll_is_not_reported_as_silence() -> None:
+def test_late_exit_is_not_reported_as_missing_polls() -> None:
     at = middle(CoursePart.STARTED)
     ending = ProgramExit(at=at + 10, code=1)
     evidence = an_evidence(
@@ -323,7 +319,7 @@ def test_slow_exit_is_not_reported_as_rare_polls() -> None:
     assert severities_by_rule(evidence) == {"ends-while-quiet": "error"}
 
 
-def test_ending_while_nothing_happens_is_an_error() -> None:
+def test_exit_while_nothing_is_announced_is_an_error() -> None:
     ending = ProgramExit(at=2.0, code=0)
     evidence = an_evidence(
         requests=polls(until=2), ending=ending, spans=SPANS[:1], shown=(), until=2
@@ -332,7 +328,9 @@ def test_ending_while_nothing_happens_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("part", [CoursePart.TOO_MANY, CoursePart.ERRORS])
-def test_ending_or_silence_after_errors_is_giving_up(part: CoursePart) -> None:
+def test_program_that_exits_or_stops_polling_after_errors_gives_up(
+    part: CoursePart,
+) -> None:
     at = middle(part)
     ended = an_evidence(
         requests=polls(until=at),
@@ -347,7 +345,7 @@ def test_ending_or_silence_after_errors_is_giving_up(part: CoursePart) -> None:
     assert severities_by_rule(short) == {}
 
 
-def test_parts_that_were_not_shown_are_not_judged() -> None:
+def test_rules_on_parts_that_were_not_played_are_unseen() -> None:
     evidence = an_evidence(requests=polls(until=3.9), spans=SPANS[:1], shown=())
     findings = findings_by_rule(evidence)
     hidden = [
@@ -384,7 +382,7 @@ REQUESTS = some.builds(
     ending=some.none()
     | some.builds(ProgramExit, at=some.floats(0, END), code=some.integers(-15, 255)),
 )
-def test_every_rule_gives_one_sentence_for_any_evidence(
+def test_every_rule_describes_any_evidence_briefly(
     requests: list[RequestRecord], spans: int, ending: ProgramExit | None
 ) -> None:
     evidence = an_evidence(requests=requests, spans=SPANS[:spans], ending=ending)

@@ -1,4 +1,4 @@
-"""Lint of real programs: bad ones are found, good ones pass."""
+"""Lint of real programs: bad programs get findings, good ones pass."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ FAST = LintPace(
     refusal=0.8,
 )
 
-#: The findings for each client, without the advice that all of them get.
+#: The findings for each client, without advice, which all of them get.
 FOUND: Mapping[Callable[[], None], set[str]] = {
     clients.never_asks: {"error: never-asks"},
     clients.good: set(),
@@ -91,7 +91,7 @@ def linted(command: Sequence[str]) -> LintResult:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, LintResult]:
-    """Lint all of them in parallel, since they wait most of the time."""
+    """Lint all programs in parallel, since they mostly wait."""
     config = tmp_path_factory.mktemp("agent") / "agent.toml"
     config.write_text(AGENT)
     python = ["env", "POLL_SECONDS=0.25", sys.executable]
@@ -132,7 +132,7 @@ def test_good_program_gets_at_most_advice(
     assert of_one.evidence.spans[-1].part is CoursePart.AFTERWARDS
 
 
-def test_every_rule_can_be_judged_for_the_agent(
+def test_every_rule_can_be_checked_for_the_agent(
     results: Mapping[str, LintResult],
 ) -> None:
     outcomes = {

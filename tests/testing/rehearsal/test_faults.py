@@ -37,22 +37,26 @@ def client(rehearsal: Rehearsal) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "error", "said"),
+    ("kind", "error", "message"),
     [
         ("429", Refused, "429"),
         ("410", Refused, "being updated"),
         ("500", Refused, "500"),
         ("503", Refused, "503"),
-        ("reset", Unreachable, "broke before it had answered"),
-        ("truncated", Unreachable, "before the answer was complete"),
-        ("refused", Unreachable, "nothing answers"),
+        ("reset", Unreachable, "lost the connection to"),
+        ("truncated", Unreachable, "the response is incomplete"),
+        ("refused", Unreachable, "refused the connection"),
     ],
 )
 def test_client_fails_until_the_fault_is_cleared(
-    rehearsal: Rehearsal, client: Client, kind: str, error: type[Exception], said: str
+    rehearsal: Rehearsal,
+    client: Client,
+    kind: str,
+    error: type[Exception],
+    message: str,
 ) -> None:
     rehearsal.fault(kind)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         client.document()
     rehearsal.clear_faults()
     client.document()
@@ -60,7 +64,7 @@ def test_client_fails_until_the_fault_is_cleared(
         (request.status, request.fault) for request in rehearsal.requests
     ]
     assert good == (200, None)
-    if kind != "refused":  # which sees no request
+    if kind != "refused":  # the service does not see such requests
         assert faulted == (int(kind) if kind.isdigit() else 0, kind)
 
 
@@ -158,17 +162,17 @@ def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"cuont": 3}, "unknown option 'cuont'; expected one of: on, vms, count, "),
-        ({"count": 1.5}, "count is a whole number; not 1.5"),
-        ({"count": "3"}, "count is a whole number; not '3'"),
-        ({"probability": "half"}, "probability is a number; not 'half'"),
-        ({"retry_after": 0.5}, "retry_after is a whole number; not 0.5"),
+        ({"count": 1.5}, "count must be a whole number, not 1.5"),
+        ({"count": "3"}, "count must be a whole number, not '3'"),
+        ({"probability": "half"}, "probability must be a number, not 'half'"),
+        ({"retry_after": 0.5}, "retry_after must be a whole number, not 0.5"),
     ],
 )
 def test_invalid_option_is_refused_with_a_message(
-    rehearsal: Rehearsal, options: dict[str, Any], said: str
+    rehearsal: Rehearsal, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         rehearsal.fault("503", **options)

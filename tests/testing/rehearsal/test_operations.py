@@ -28,7 +28,7 @@ def test_an_operation_has_its_own_type_and_source(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             {"notce": "1m"},
@@ -38,9 +38,9 @@ def test_an_operation_has_its_own_type_and_source(
     ],
 )
 def test_invalid_option_is_refused_with_a_message(
-    options: dict[str, Any], said: str
+    options: dict[str, Any], message: str
 ) -> None:
-    with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=said):
+    with Rehearsal() as rehearsal, pytest.raises(InvalidInput, match=message):
         rehearsal.reboot("web-0", **options)
 
 
@@ -49,7 +49,7 @@ def test_invalid_operation_is_refused_with_a_message() -> None:
     with Rehearsal() as rehearsal:
         with pytest.raises(InvalidInput, match="operation: expected one of"):
             rehearsal.operate("rebot", "web-0")
-        with pytest.raises(InvalidInput, match="is no name of a VM"):
+        with pytest.raises(InvalidInput, match="is not a VM name"):
             rehearsal.reboot(several)
-        with pytest.raises(InvalidInput, match="an outage lasts 36500 days at most"):
+        with pytest.raises(InvalidInput, match="an outage can last at most 36500 days"):
             rehearsal.outage("999999999d")

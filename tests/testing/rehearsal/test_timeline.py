@@ -1,4 +1,4 @@
-"""Timeline of a rehearsal: in order and fitting a terminal."""
+"""Timeline of a rehearsal: chronological, and short enough for a terminal."""
 
 from datetime import datetime, timedelta
 
@@ -65,7 +65,7 @@ def test_maintenance_is_shown_in_order_by_the_clock_of_the_service() -> None:
         now=20 * MINUTE,
     ) == [
         "+0:00   announced Reboot 5F3A2B1C of web-0, not before +15:00",
-        "+0:00   web-0 asked, 8.0 s ago, api-version 2020-07-01",
+        "+0:00   web-0 polled, 8.0 s ago, api-version 2020-07-01",
         "+0:00   mark: hook done",
         "+0:00   web-0 approved Reboot 5F3A2B1C",
         "+15:00  Reboot 5F3A2B1C started",
@@ -79,8 +79,8 @@ def test_consecutive_polls_are_one_line() -> None:
     others = [a_request_record(2 + 0.1 * number, vm="web-1") for number in range(20)]
     lines = render((1.0, an_announcement()), requests=(*polls, *others))
     assert lines[1:-1] == [
-        "+0:00  web-0 asked 37 times in 3.6 s, last 4.4 s ago, api-version 2020-07-01",
-        "+0:00  web-1 asked 20 times in 1.9 s, last 6.1 s ago, api-version 2020-07-01",
+        "+0:00  web-0 polled 37 times in 3.6 s, last 4.4 s ago, api-version 2020-07-01",
+        "+0:00  web-1 polled 20 times in 1.9 s, last 6.1 s ago, api-version 2020-07-01",
     ]
 
 
@@ -93,34 +93,34 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
         requests=(a_request_record(0.5), a_request_record(2.0), a_request_record(3.0)),
     )
     assert [line.partition("  ")[2] for line in lines] == [
-        "web-0 asked, 9.5 s ago, api-version 2020-07-01",
+        "web-0 polled, 9.5 s ago, api-version 2020-07-01",
         "announced Reboot 5F3A2B1C of web-0, not before +15:00",
-        "web-0 asked, 8.0 s ago, api-version 2020-07-01",
+        "web-0 polled, 8.0 s ago, api-version 2020-07-01",
         "web-0 saw Reboot 5F3A2B1C",
-        "web-0 asked, 7.0 s ago, api-version 2020-07-01",
+        "web-0 polled, 7.0 s ago, api-version 2020-07-01",
         "web-0 approved Reboot 5F3A2B1C",
         "now",
     ]
 
 
 @pytest.mark.parametrize(
-    ("asked", "line"),
+    ("request_", "line"),
     [
         (
             a_request_record(2.0, is_marked=False, status=400),
-            "web-0 asked, 8.0 s ago, answered 400, without Metadata: true, api-ve...",
+            "web-0 polled, 8.0 s ago, status 400, without Metadata: true, api-ver...",
         ),
         (
             a_request_record(2.0, version="", status=400),
-            "web-0 asked, 8.0 s ago, answered 400, no api-version",
+            "web-0 polled, 8.0 s ago, status 400, no api-version",
         ),
         (
             a_request_record(2.0, fault="reset", status=0),
-            "web-0 asked, 8.0 s ago, cut off, fault reset, api-version 2020-07-01",
+            "web-0 polled, 8.0 s ago, cut off, fault reset, api-version 2020-07-01",
         ),
         (
             a_request_record(2.0, vm=None, status=404),
-            "somebody unknown asked, 8.0 s ago, answered 404, api-version 2020-07-01",
+            "unknown VM polled, 8.0 s ago, status 404, api-version 2020-07-01",
         ),
         (
             a_request_record(2.0, path="/metadata/instance", version="2021-02-01"),
@@ -130,13 +130,15 @@ def test_sighting_follows_the_request_that_showed_it() -> None:
             a_request_record(
                 2.0, vm="web-1", method="POST", status=400, events=("E9",)
             ),
-            "web-1 wanted to approve E9, 8.0 s ago, answered 400, api-version 202...",
+            "web-1 tried to approve E9, 8.0 s ago, status 400, api-version 2020-0...",
         ),
     ],
-    ids=["header", "version", "fault", "stranger", "instance", "refused"],
+    ids=["header", "version", "fault", "unknown VM", "instance", "rejected"],
 )
-def test_unusual_parts_of_a_request_are_shown(asked: RequestRecord, line: str) -> None:
-    assert render((1.0, an_announcement()), requests=(asked,))[1] == f"+0:00  {line}"
+def test_unusual_parts_of_a_request_are_shown(
+    request_: RequestRecord, line: str
+) -> None:
+    assert render((1.0, an_announcement()), requests=(request_,))[1] == f"+0:00  {line}"
 
 
 def test_approval_and_its_request_are_one_line() -> None:
@@ -145,7 +147,7 @@ def test_approval_and_its_request_are_one_line() -> None:
     assert lines[1:-1] == ["+0:00  web-0 approved Reboot 5F3A2B1C"]
     again = a_request_record(5.0, vm="web-1", method="POST", events=(ID,))
     lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(again,))
-    assert "web-1 wanted to approve 5F3A2B1C" in lines[2]
+    assert "web-1 tried to approve 5F3A2B1C" in lines[2]
 
 
 @pytest.mark.parametrize(
@@ -157,18 +159,18 @@ def test_approval_and_its_request_are_one_line() -> None:
 )
 def test_request_not_fully_covered_by_the_journal_is_shown(post: RequestRecord) -> None:
     lines = render((1.0, an_announcement()), (4.0, an_approval()), requests=(post,))
-    assert "web-0 wanted to approve 5F3A2B1C" in lines[2]
+    assert "web-0 tried to approve 5F3A2B1C" in lines[2]
 
 
 def test_timeline_without_polls_suggests_the_variable() -> None:
     lines = render((1.0, an_announcement()), requests=())
-    assert lines[1] == "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
+    assert lines[1] == "no requests received: does the program use $FOREWARN_ENDPOINT?"
 
 
 def test_pending_long_poll_is_shown() -> None:
     held = (("web-0", 7.5),)
     lines = render((1.0, an_announcement()), requests=(), unanswered=held)
-    assert lines[1] == "web-0 asked 2.5 s ago, and is not answered yet"
+    assert lines[1] == "web-0 sent a request 2.5 s ago, no response yet"
     assert len(lines) == 3
 
 
@@ -201,7 +203,7 @@ def test_long_timeline_keeps_its_beginning_and_its_end() -> None:
     assert lines[1].endswith("announced Reboot 5F3A2B1C of web-0, not before +15:00")
     assert lines[6:9] == [
         "+0:00  mark: step 4",
-        "... 80 lines are left out ...",
+        "... 80 lines omitted ...",
         "+0:00  mark: step 85",
     ]
     assert lines[-1] == "+0:00  now"

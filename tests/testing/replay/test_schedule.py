@@ -50,7 +50,7 @@ def test_each_document_is_shown_for_a_minimum_time() -> None:
     assert reel.ends == 3.0
 
 
-def test_trouble_has_a_minimum_time_but_its_end_has_none() -> None:
+def test_failure_has_a_minimum_time_but_its_end_has_none() -> None:
     lines = (
         a_recorded_document(),
         a_failure(),

@@ -55,7 +55,7 @@ def playing(
     speed: float = 1.0,
     **options: bool | str,
 ) -> Iterator[tuple[Replay, RecordedProgress]]:
-    """Replay `recording`; if it starts at once, wait until `lines` lines were shown."""
+    """Replay `recording`; if it starts at once, wait until `lines` lines are shown."""
     seen = RecordedProgress(count=lines)
     replay = Replay(
         recording,
@@ -211,14 +211,14 @@ def test_event_recorded_as_started_needs_no_approval() -> None:
         assert replay.unapproved == []
 
 
-# --- troubles and loops ------------------------------------------------------
+# --- failures and loops ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("trouble", "status"),
     [("410", 410), ("429", 429), ("503", 503), ("unreachable", 503), ("418", 503)],
 )
-def test_trouble_is_replayed_or_served_as_503(trouble: str, status: int) -> None:
+def test_failure_is_replayed_or_served_as_503(trouble: str, status: int) -> None:
     lines: list[Line] = [a_recorded_document(), a_failure(trouble, after=0.01)]
     with (
         playing(a_recording(*lines), lines=2) as (replay, _),
@@ -230,7 +230,7 @@ def test_trouble_is_replayed_or_served_as_503(trouble: str, status: int) -> None
         assert client.instance().name == "vm-0"
 
 
-def test_document_returns_after_the_trouble() -> None:
+def test_document_is_served_again_after_the_failure() -> None:
     trouble = a_failure(after=0.01), a_failure(None, after=0.02)
     lines: list[Line] = [a_recorded_document(), *trouble]
     with (
@@ -259,12 +259,12 @@ def test_replay_is_over_after_its_last_document() -> None:
 
 
 def test_recording_can_be_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     path.write_text(text_of(a_recording(header=a_header(vm="lone"))))
     with playing(path) as (replay, _), Client(replay.base) as client:
         assert client.instance().name == "lone"
 
 
 def test_recording_without_a_document_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no document on this tape"):
+    with pytest.raises(InvalidInput, match="the recording has no documents to replay"):
         Replay(a_recording(a_failure()))

@@ -1,4 +1,4 @@
-"""Verdicts on expectations that hold throughout, and their reasons."""
+"""Verdicts on expectations for the whole scenario, and their reasons."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def a_conduct(
     has_ended: bool = False,
     code: int | None = None,
 ) -> ProgramConduct:
-    """Make the behavior of a program that started at 0."""
+    """Make the conduct of a program that started at 0."""
     return ProgramConduct(
         vm="web-0",
         began=0.0,
@@ -79,7 +79,7 @@ def test_pause_between_polls_is_reported_with_length_and_start() -> None:
     ]
     result = the_only(POLLS, a_conduct(requests=requests))
     assert result.reason == (
-        "web-0 did not ask for 5.0 s, beginning 1.0 s after the program's start"
+        "web-0 did not poll for 5.0 s, starting 1.0 s after the program started"
     )
 
 
@@ -88,7 +88,7 @@ def test_program_that_stops_polling_fails_at_the_end() -> None:
         POLLS, a_conduct(requests=[a_request_record(1.0), a_request_record(2.0)])
     )
     assert result.reason is not None
-    assert "for 8.0 s, beginning 2.0 s" in result.reason
+    assert "for 8.0 s, starting 2.0 s" in result.reason
 
 
 def test_pause_may_be_slightly_longer_on_a_busy_machine() -> None:
@@ -144,7 +144,7 @@ def test_any_approval_fails_if_none_is_allowed() -> None:
     assert result.reason == "it approved E0"
 
 
-def test_approving_an_event_of_others_fails() -> None:
+def test_approving_an_event_of_other_vms_fails() -> None:
     throughout = Throughout(keeps_running=False, approves_only_its_own=True)
     own = an_approval("own", ("web-1", "WEB-0"))
     other = an_approval("other", ("web-1", "web-2"))
@@ -167,20 +167,20 @@ def test_program_that_never_polled_is_pointed_to_the_variable() -> None:
     [
         (
             a_request_record(5.0, status=400, is_marked=False),
-            "GET /metadata/scheduledevents was answered 400: it sent no"
+            "GET /metadata/scheduledevents failed with 400: it has no"
             " `Metadata: true` header",
         ),
         (
             a_request_record(5.0, status=400, version=""),
-            "GET /metadata/scheduledevents was answered 400: it gave no api-version",
+            "GET /metadata/scheduledevents failed with 400: it has no api-version",
         ),
         (
             a_request_record(0.5),
-            "web-0 asked last 9.5 s ago; requests in all: 1",
+            "web-0 sent its last request 9.5 s ago; requests in total: 1",
         ),
         (
             a_request_record(5.0, status=503, fault="503"),
-            "web-0 asked last 5.0 s ago; requests in all: 1",
+            "web-0 sent its last request 5.0 s ago; requests in total: 1",
         ),
     ],
     ids=["no header", "no api-version", "no poll since", "an injected fault"],
@@ -194,23 +194,23 @@ def test_reason_of_an_unseen_event(request_: RequestRecord, reason: str) -> None
     [
         (
             [a_request_record(1.0), a_request_record(2.0)],
-            "web-0 was shown it and has asked 2 times since, but it posted no approval",
+            "web-0 received the event and has sent 2 requests since, but no approval",
         ),
         (
             [a_request_record(3.0, method="POST", events=("E9",))],
-            "web-0 was shown it and has asked 1 times since, but it posted no approval"
+            "web-0 received the event and has sent 1 request since, but no approval"
             " of reboot, only of E9",
         ),
         (
             [a_request_record(3.0, method="POST", status=400, is_marked=False)],
-            "its last approval was answered 400: it sent no `Metadata: true` header",
+            "its last approval failed with 400: it has no `Metadata: true` header",
         ),
         (
             [
                 a_request_record(at, method="POST", status=status)
                 for at, status in [(0.2, 400), (3.0, 429), (4.0, 503)]
             ],
-            "its last approval was answered 503",
+            "its last approval failed with 503",
         ),
     ],
     ids=["none", "of another event", "refused", "refused several times"],
@@ -226,10 +226,10 @@ def test_earlier_refusals_are_not_the_reason() -> None:
     early = a_request_record(4.0, method="POST", status=503)
     conduct = a_conduct(requests=[early])
     reason = why_unapproved(conduct, "reboot", is_seen=True, since=5.0)
-    assert "was answered" not in reason
+    assert "failed with" not in reason
 
 
 def test_exit_before_the_approval_is_the_reason() -> None:
     conduct = a_conduct(has_ended=True, code=1)
     reason = why_unapproved(conduct, "reboot", is_seen=True, since=0.5)
-    assert reason == "the program ended with exit code 1 before it approved"
+    assert reason == "the program ended with exit code 1 before approving it"

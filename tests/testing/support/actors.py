@@ -9,17 +9,17 @@ from urllib.error import URLError
 PATH = "/metadata/scheduledevents?api-version=2020-07-01"
 URL = os.environ["FOREWARN_ENDPOINT"] + PATH
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-def ask(body=None):
+def request(body=None):
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(URL, data, {"Metadata": "true"})
-    return OPENER.open(request, timeout=5).read()
+    message = urllib.request.Request(URL, data, {"Metadata": "true"})
+    return OPENER.open(message, timeout=5).read()
 def approve(event):
-    ask({"StartRequests": [{"EventId": event["EventId"]}]})
+    request({"StartRequests": [{"EventId": event["EventId"]}]})
 def mark(text):
-    request = urllib.request.Request(os.environ["FOREWARN_MARK_URL"], text.encode())
-    OPENER.open(request, timeout=5).read()
+    message = urllib.request.Request(os.environ["FOREWARN_MARK_URL"], text.encode())
+    OPENER.open(message, timeout=5).read()
 def scheduled():
-    events = json.loads(ask())["Events"]
+    events = json.loads(request())["Events"]
     return [event for event in events if event["EventStatus"] == "Scheduled"]
 def forever(act):
     while True:
@@ -35,7 +35,7 @@ def forever(act):
 def an_actor(code: str) -> Sequence[str]:
     """Return the command of a program that runs `code`.
 
-    The code may use `ask`, `approve`, `mark` and `forever`.
+    The code may use `request`, `approve`, `mark` and `forever`.
     """
     return [sys.executable, "-S", "-E", "-c", f"{_BEGIN}\n{code}"]
 

@@ -1,9 +1,9 @@
-"""Audit entries: one class for each kind, and the reader of recorded ones.
+"""Audit entries: one class for each kind, and the reader of recorded entries.
 
-1. A class has the fields that its kind has in the log, under the same names and in the
-   same order.
+1. A class has the same fields as its kind in the log, in the same order.
 2. Recorded entries may come from another version of the agent. A value that is missing
-   or of another type is read as None, empty or "?", an unknown kind as `UnknownEntry`.
+   or has another type is read as None, empty or "?". An entry of an unknown kind is
+   read as `UnknownEntry`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _LARGEST = 1e12  # larger numbers are ignored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    what: ClassVar[str]  # the kind, as it is written
+    what: ClassVar[str]  # the kind, as in the log
     at: datetime | None  # the service's time; None if a recorded entry lacks it
     event: str | None = None  # None if it is about the agent itself
 
@@ -49,7 +49,7 @@ class SeenEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameBackEntry(_Entry):
-    """An event that was gone is in the document again."""
+    """An event that was gone has come back to the document."""
 
     what = "came-back"
 
@@ -199,13 +199,13 @@ class SeesAgainEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMismatchEntry(_Entry):
-    """Events may be missed because of this VM's name, or no longer."""
+    """The agent's name of this VM started or stopped to be wrong."""
 
     what = "name-mismatch"
     reason: str | None  # None if the names match again
 
 
-#: An entry, as this version of the agent writes it.
+#: An entry that this version of the agent writes.
 AuditEntry = (
     SeenEntry
     | CameBackEntry
@@ -238,7 +238,7 @@ class UnknownEntry:
     details: Mapping[str, object]  # everything but what, at and event
 
 
-#: An entry, as it was read from the audit log.
+#: An entry that was read from the audit log.
 RecordedEntry = AuditEntry | UnknownEntry
 
 
@@ -285,7 +285,7 @@ def _read_object(value: object) -> Mapping[str, object]:
 
 
 def _read_fields(kind: Any, values: Mapping[str, object]) -> Any:
-    """Create a dataclass from the values that have the names of its fields."""
+    """Create a dataclass from the values for its fields."""
     readers = _readers(kind)
     return kind(**{name: read(values.get(name)) for name, read in readers.items()})
 

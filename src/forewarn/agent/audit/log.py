@@ -2,7 +2,8 @@
 
 1. Lines are added, never changed. If a power cut leaves an incomplete line, the next
    write ends it.
-2. When the file is full it becomes `.1`, that one `.2`, and so on up to the last.
+2. A full file is renamed to `.1`, the former `.1` to `.2`, and so on. The oldest file
+   is dropped.
 """
 
 import json
@@ -47,14 +48,14 @@ class AuditLog:
                 self._disk.sync_folder(self._path.parent)
         except OSError as error:
             why = error.strerror or error
-            raise Unavailable(f"{self._path} cannot be written: {why}") from error
+            raise Unavailable(f"cannot write {self._path}: {why}") from error
 
     def _append(self, number: int, text: bytes) -> None:
         size = os.fstat(number).st_size
         is_incomplete = size > 0 and os.pread(number, 1, size - 1) != b"\n"
         whole = b"\n" + text if is_incomplete else text
         if self._disk.write(number, whole) != len(whole):
-            raise OSError(0, "the disk took only a part of the line")
+            raise OSError(0, "only part of the line was written")
         self._disk.fsync(number)
 
     def _rotate(self, more: int) -> None:
@@ -74,7 +75,7 @@ class AuditLogReader:
     """Reader of the audit log, oldest line first; safe while the agent appends."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file `path` and the full ones before it."""
+        """Read the file `path` and the older files next to it."""
         self._path = path
         self.broken = 0  # unreadable lines in the last iteration
 
@@ -99,8 +100,8 @@ class AuditLogReader:
     def _opened(self, stack: ExitStack) -> list[BinaryIO]:
         """Open the files, newest first.
 
-        In that order, no file is missed that is renamed meanwhile. One that is found
-        twice is read once.
+        In that order, a file that is renamed in the meantime is not missed. A file that
+        is found twice is read once.
         """
         files: dict[tuple[int, int], BinaryIO] = {}
         for number in range(OLDER + 1):

@@ -1,21 +1,29 @@
 """Audit entries as sentences: the timeline of one event, and log messages."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
 from forewarn.agent.audit import entries as e
-from forewarn.agent.audit.summary import ENDED, EventSummary, summarize, verdict
+from forewarn.agent.audit.summary import EventSummary, summarize, verdict, wording
+from forewarn.agent.config.plan import ApprovalPolicy
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.events.state import EventState
-from forewarn.formats import format_duration, join_all
+from forewarn.formats import format_duration
 from forewarn.protocol.codec import iso8601
 
 _WITH_OUTPUT = e.HookEndedEntry | e.UnknownEntry
-#: Conditions, which are logged when they begin and end.
+#: Entries about conditions, which `Conditions` logs.
 _CONDITIONS = e.BlindEntry | e.SeesAgainEntry | e.NameMismatchEntry
+
+#: Wording of a rule's `approve`.
+_APPROVALS: Mapping[str, str] = {
+    ApprovalPolicy.AFTER_HOOKS: "approve after the hooks",
+    ApprovalPolicy.AT_ONCE: "approve at once",
+    ApprovalPolicy.NEVER: "do not approve",
+}
 
 _ID_LENGTH = 8  # characters of an id that distinguish events
 _UNKNOWN_LENGTH = 200  # characters of an unknown entry
@@ -42,7 +50,7 @@ class EventStory:
 
 
 def story_of_event(event_id: str, entries: Iterable[e.RecordedEntry]) -> EventStory:
-    """Build the timeline of an event, with what happened to the agent meanwhile."""
+    """Build the timeline of an event, with entries about the agent in between."""
     own = [*_entries_about(event_id, entries)]
     summary = summarize(own).get(
         normalize_event_id(event_id), EventSummary(id=event_id)
@@ -61,7 +69,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.SeenEntry():
             return _seen(entry)
         case e.CameBackEntry():
-            return "announced again, under the same id"
+            return "announced again with the same id"
         case e.DecidedEntry():
             return _decided(entry)
         case e.HookBeganEntry():
@@ -69,19 +77,19 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.HookEndedEntry():
             return _hook_ended(entry)
         case e.ApprovalSentEntry():
-            return "the approval is sent"
+            return "sending the approval"
         case e.ApprovedEntry():
-            return f"approved{_suffix('; the service answered ', entry.answer)}"
+            return f"approved{_suffix('; the service returned ', entry.answer)}"
         case e.ApprovalFailedEntry():
-            return f"the approval was not taken{_suffix(': ', entry.reason)}"
+            return f"approval failed{_suffix(': ', entry.reason)}"
         case e.NotApprovedEntry():
             return f"not approved{_suffix(': ', entry.reason)}"
         case e.StartedEntry():
             return _started(entry)
         case e.GoneEntry():
-            return "it is gone: it was called off" if entry.canceled else "it is over"
+            return "the event was canceled" if entry.canceled else "the event is over"
         case e.OverEntry():
-            return f"nothing is left to be done: {entry.outcome or 'it is over'}"
+            return f"finished{_suffix(': ', entry.outcome)}"
         case e.BeganEntry():
             return _began(entry)
         case e.EndedEntry():
@@ -89,7 +97,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.BlindEntry():
             return _blind(entry)
         case e.SeesAgainEntry():
-            return "the agent sees again"
+            return "the agent can read documents again"
         case e.NameMismatchEntry():
             return _name_mismatch(entry)
         case e.UnknownEntry():
@@ -121,7 +129,7 @@ def is_failure(entry: e.AuditEntry) -> bool:
 def _entries_about(
     event_id: str, entries: Iterable[e.RecordedEntry]
 ) -> Iterable[e.RecordedEntry]:
-    """Yield the entries on an event, and those on the agent between them."""
+    """Yield the entries about an event, and those about the agent between them."""
     name = normalize_event_id(event_id)
     between: list[e.RecordedEntry] = []
     has_begun = False
@@ -156,41 +164,41 @@ def _seen(entry: e.SeenEntry) -> str:
 
 def _started(entry: e.StartedEntry) -> str:
     if entry.without_notice:
-        return "it has started, without notice"
+        return "the event started without notice"
     if entry.approved_elsewhere:
-        return "it has started before its time: somebody else has approved it"
-    return "it has started before its time" if entry.early else "it has started"
+        return "the event started early, although this agent had not approved it"
+    return "the event started early" if entry.early else "the event started"
 
 
 def _decided(entry: e.DecidedEntry) -> str:
     because = _suffix(": ", "; ".join(entry.why))
     if not entry.rule:
         return f"no rule matches{because}"
-    orders = [f"{step} by {join_all(entry.hooks[step])}" for step in entry.hooks]
+    orders = [f"{step} ({', '.join(entry.hooks[step])})" for step in entry.hooks]
     if entry.approve:
-        orders.append(f"approve {entry.approve}")
-    return f'rule "{entry.rule}" matches{because}{_suffix("; so: ", "; ".join(orders))}'
+        orders.append(_APPROVALS.get(entry.approve, f"approve {entry.approve}"))
+    plan = _suffix("; plan: ", ", ".join(orders))
+    return f'rule "{entry.rule}" matches{because}{plan}'
 
 
 def _hook_began(entry: e.HookBeganEntry) -> str:
-    again = f" again (time {entry.times}): the agent had died"
-    time = _suffix(", with ", _duration(entry.seconds_left), " to do it")
-    began = f"{entry.step}: {entry.hook} begins"
-    return f"{began}{again if entry.times > 1 else ''}{time}"
+    again = " again after an interruption" if entry.times > 1 else ""
+    limit = _suffix(" (time limit ", _duration(entry.seconds_left), ")")
+    return f"{entry.step}: running {entry.hook}{again}{limit}"
 
 
 def _hook_ended(entry: e.HookEndedEntry) -> str:
-    ended = ENDED.get(entry.outcome, entry.outcome)
     after = _suffix(" after ", _duration(entry.seconds))
-    often = f", in {entry.tries} tries" if entry.tries > 1 else ""
+    attempts = f" and {entry.tries} attempts" if after and entry.tries > 1 else ""
     code = f"exit code {entry.code}" if entry.code else ""
     why = _suffix(": ", entry.reason or code)
-    return f"{entry.step}: {entry.hook} {ended}{after}{often}{why}"
+    ended = f"{entry.step}: {entry.hook} {wording(entry)}"
+    return f"{ended}{after if entry.tries else ''}{attempts}{why}"
 
 
 def _began(entry: e.BeganEntry) -> str:
-    dry = ", and only watches" if entry.dry_run else ""
-    return f"the agent was started{_suffix(', version ', entry.version)}{dry}"
+    dry = " with --dry-run" if entry.dry_run else ""
+    return f"the agent was started{dry}{_suffix(', version ', entry.version)}"
 
 
 def _blind(entry: e.BlindEntry) -> str:
@@ -200,8 +208,8 @@ def _blind(entry: e.BlindEntry) -> str:
 
 def _name_mismatch(entry: e.NameMismatchEntry) -> str:
     if entry.reason is None:
-        return "the agent knows its own name again"
-    return f"the agent may not know its own name: {entry.reason}"
+        return "the agent's name for this VM is correct again"
+    return f"the agent may miss events of this VM: {entry.reason}"
 
 
 def _unknown(entry: e.UnknownEntry) -> str:
@@ -210,7 +218,7 @@ def _unknown(entry: e.UnknownEntry) -> str:
 
 
 def _suffix(before: str, text: str | None, after: str = "") -> str:
-    """Return the text with what surrounds it; empty if there is no text."""
+    """Return `text` between `before` and `after`; empty if there is no text."""
     return f"{before}{text}{after}" if text else ""
 
 
@@ -244,7 +252,7 @@ def _event_facts(state: EventState) -> str:
     event = state.event
     due = e.utc(event.not_before)
     parts = (
-        ", ".join(event.resources) or "nobody",
+        ", ".join(event.resources) or "no VM",
         "" if due is None else f"not before {iso8601(due)}",
         f"{event.source or ''}: {event.description}".strip(": "),
     )
@@ -253,4 +261,4 @@ def _event_facts(state: EventState) -> str:
 
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"; it wrote last: {lines[-1][:_OUTPUT_LENGTH]}" if lines else ""
+    return f"; last output: {lines[-1][:_OUTPUT_LENGTH]}" if lines else ""

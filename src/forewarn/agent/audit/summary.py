@@ -11,17 +11,16 @@ from forewarn.agent.events.state import HookOutcome, Impact
 from forewarn.formats import format_duration, format_times
 from forewarn.protocol.codec import parse_date
 
-#: Wording of a hook's outcome in a sentence.
-ENDED: Mapping[str, str] = {
+_OUTCOMES: Mapping[str, str] = {
     HookOutcome.DONE: "succeeded",
     HookOutcome.FAILED: "failed",
-    HookOutcome.CUT: "was cut",
+    HookOutcome.CUT: "was stopped",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSummary:
-    """The summary of one event."""
+    """Summary of one event."""
 
     id: str
     type: str = "?"
@@ -36,7 +35,7 @@ class EventSummary:
     rule: str | None = None  # None if no rule matches
     #: By step and hook, the end of each.
     ran: Mapping[tuple[str, str], e.HookEndedEntry] = field(default_factory=dict)
-    not_approved: str | None = None  # the latest reason
+    not_approved: str | None = None  # the latest reason; None if there is none
     approved_at: datetime | None = None
     used: float | None = None  # seconds of notice used before the approval
     started_at: datetime | None = None
@@ -79,6 +78,13 @@ def verdict(summary: EventSummary) -> tuple[str, ...]:
         for part in (_notice, _end, _hooks, _impact)
         for sentence in part(summary)
     )
+
+
+def wording(hook: e.HookEndedEntry) -> str:
+    """Return the outcome of a hook as the verb of a sentence."""
+    if hook.outcome == HookOutcome.CUT and not hook.tries:
+        return "did not finish"  # it was not started, or the agent died
+    return _OUTCOMES.get(hook.outcome, hook.outcome)
 
 
 # --- one more entry ----------------------------------------------------------
@@ -165,7 +171,7 @@ def _notice(summary: EventSummary) -> Iterator[str]:
     elif summary.approved_at is not None:
         yield _approval_verdict(summary)
     elif summary.approved_elsewhere:
-        yield f"Somebody else approved it: it started {_before_its_time(summary)}."
+        yield f"It started {_early(summary)}, but this agent had not approved it."
     else:
         yield _unapproved(summary)
 
@@ -173,26 +179,26 @@ def _notice(summary: EventSummary) -> Iterator[str]:
 def _approval_verdict(summary: EventSummary) -> str:
     approved = "This agent approved it"
     if summary.used is not None:
-        approved += f" {format_duration(summary.used)} after first sight"
+        approved += f" {format_duration(summary.used)} after first seeing it"
     if summary.left is None or summary.notice is None:
         return f"{approved}."
     left, notice = format_duration(summary.left), format_duration(summary.notice)
-    return f"{approved}: {left} of {notice} of notice were left unused."
+    return f"{approved}, with {left} of {notice} of notice left."
 
 
 def _unapproved(summary: EventSummary) -> str:
     why = f": {summary.not_approved}" if summary.not_approved else ""
     if summary.notice is None:
         return f"This agent did not approve it{why}."
-    notice = f"There were {format_duration(summary.notice)} of notice"
-    return f"{notice}; this agent did not approve it{why}."
+    notice = format_duration(summary.notice)
+    return f"The notice was {notice}. This agent did not approve the event{why}."
 
 
-def _before_its_time(summary: EventSummary) -> str:
+def _early(summary: EventSummary) -> str:
     if summary.not_before is None or summary.started_at is None:
-        return "before its time"
+        return "early"
     early = (summary.not_before - summary.started_at).total_seconds()
-    return f"{format_duration(early)} before its time"
+    return f"{format_duration(early)} early"
 
 
 # --- end ---------------------------------------------------------------------
@@ -200,23 +206,23 @@ def _before_its_time(summary: EventSummary) -> str:
 
 def _end(summary: EventSummary) -> Iterator[str]:
     if summary.is_canceled:
-        yield f"It was called off{_since(summary)}."
+        yield f"It was canceled{_since(summary)}."
     elif summary.gone_at is None and summary.started_at is None:
-        yield "It has not started, as far as this record goes."
+        yield "According to the audit log, it has not started yet."
     elif summary.gone_at is None:
-        yield "It is under way, as far as this record goes."
+        yield "According to the audit log, it is in progress."
     elif summary.started_at is not None:
         lasted = (summary.gone_at - summary.started_at).total_seconds()
-        yield f"It was under way for {format_duration(lasted)}."
+        yield f"It was in progress for {format_duration(lasted)}."
     else:
-        yield "It took place, and was not seen to start."
+        yield "It took place, but the agent did not see it start."
 
 
 def _since(summary: EventSummary) -> str:
     if summary.first_at is None or summary.gone_at is None:
         return ""
     seconds = (summary.gone_at - summary.first_at).total_seconds()
-    return f" {format_duration(seconds)} after first sight"
+    return f" {format_duration(seconds)} after the agent first saw it"
 
 
 # --- hooks -------------------------------------------------------------------
@@ -226,15 +232,15 @@ def _hooks(summary: EventSummary) -> Iterator[str]:
     for failed in summary.failed:
         yield _failure(failed)
     if len(summary.ran) == 1 and not summary.failed:
-        yield "Its hook succeeded."
+        yield "The hook succeeded."
     elif summary.ran and not summary.failed:
-        yield f"All of its {len(summary.ran)} hooks succeeded."
+        number = len(summary.ran)
+        yield f"{'Both' if number == 2 else f'All {number}'} hooks succeeded."
 
 
 def _failure(hook: e.HookEndedEntry) -> str:
     why = f": {hook.reason}" if hook.reason else ""
-    ended = ENDED.get(hook.outcome, hook.outcome)
-    return f"Hook {hook.hook} ({hook.step}) {ended}{why}."
+    return f"Hook {hook.hook} ({hook.step}) {wording(hook)}{why}."
 
 
 # --- impact ------------------------------------------------------------------
@@ -245,21 +251,21 @@ def _impact(summary: EventSummary) -> Iterator[str]:
         return
     impact = _describe_impact(summary.impact)
     if summary.announced is None:
-        yield f"{impact}; how long it would take was not announced."
+        yield f"{impact}. No duration was announced."
         return
-    announced = f"{format_duration(summary.announced)} were announced"
+    announced = f"The announced duration was {format_duration(summary.announced)}"
     excess = summary.impact.total - summary.announced
-    longer = f": it took {format_duration(excess)} longer" if excess >= 1 else ""
-    yield f"{impact}; {announced}{longer}."
+    longer = f", exceeded by {format_duration(excess)}" if excess >= 1 else ""
+    yield f"{impact}. {announced}{longer}."
 
 
 def _describe_impact(impact: Impact) -> str:
     longest, total = format_duration(impact.seconds), format_duration(impact.total)
     if impact.boots:
         often = format_times(impact.boots)
-        return f"This VM was restarted {often}, and was down for {total}"
+        return f"This VM was restarted {often} and was down for {total}"
     if not impact.seconds:
-        return "This VM was not seen to stand still"
+        return "No interruption of this VM was measured"
     if longest == total:
-        return f"This VM stood still for {total}"
-    return f"This VM stood still for {longest} at most, {total} in all"
+        return f"This VM was interrupted for {total}"
+    return f"This VM was interrupted for up to {longest}, {total} in total"

@@ -1,10 +1,11 @@
-"""Configuration file of the agent: read with its folder of scripts into a plan.
+"""Configuration file of the agent: read with its scripts folder into a plan.
 
 1. All errors are reported together, each with its line. Warnings become part of the
    plan.
-2. A folder of scripts holds files named on<Type>.sh, each of them a rule. `onReboot.sh`
-   prepares for a reboot, which is approved if it succeeds. `onReboot.recover.sh` and
-   the like handle the other steps. Types without a preparing script are not approved.
+2. A scripts folder has files named on<Type>.sh, and each event type with scripts gets a
+   rule. `onReboot.sh` prepares for a reboot, which is approved if the script succeeds.
+   Scripts such as `onReboot.recover.sh` handle the other steps. Events of a type
+   without a preparing script are not approved.
 """
 
 import os
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from forewarn.agent.config.plan import (
@@ -38,6 +40,7 @@ from forewarn.configfile import toml
 from forewarn.configfile.diagnostics import Diagnostics, Location
 from forewarn.configfile.values import invalid_value, nearest, suggestion
 from forewarn.errors import CannotStart, FaultyFile
+from forewarn.formats import join_all
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS
 
@@ -47,7 +50,7 @@ DEFAULT = Path("/etc/forewarn/agent.toml")
 VARIABLE = "FOREWARN_AGENT_CONFIG"
 
 _SYSTEM_STATE = Path("/var/lib/forewarn-agent")
-_IF_MISSING = "; write it, or name another with --config"
+_IF_MISSING = "; create it, or name another file with --config"
 _TABLES = ("metrics", "hooks", "rules")
 _HOOK_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -60,7 +63,7 @@ _STEPS_BY_SUFFIX: Mapping[str, HookPoint] = {
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the file and the folder of scripts that it names."""
+    """Read the file and the scripts folder that it names."""
     text = toml.decode(
         toml.read_bytes(path, CannotStart, if_missing=_IF_MISSING), path, CannotStart
     )
@@ -86,7 +89,7 @@ def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def state_folder_of(path: Path) -> Path:
-    """Return the state folder set in the file, even if other settings are wrong."""
+    """Return the state folder set in the file, even if other settings are invalid."""
     folder = toml.load(path, CannotStart).get("state")
     if isinstance(folder, str) and folder:
         return path.parent / folder
@@ -134,19 +137,18 @@ def _fields(table: object, keys: Keys, location: Location) -> dict[str, Any]:
 
 
 def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
-    """Check what only the whole file shows; its first `in_file` rules are its own."""
+    """Check what needs the whole plan; its first `in_file` rules are in the file."""
     if not plan.rules and not top.diagnostics.errors:
-        top.refuse("there are no rules, so the agent would do nothing; add [[rules]]")
+        top.refuse("no rules, so the agent would do nothing; add [[rules]]")
     if plan.discover and plan.endpoint is not None:
         top.key("discover").refuse(
-            "discover = true searches for the endpoint, but `endpoint` names it; remove"
-            " one of the two"
+            "`discover` cannot be combined with `endpoint`; remove one of them"
         )
     seen: set[str] = set()
     for number, rule in enumerate(plan.rules):
         if rule.name in seen:
             location = top.below("rules").below(number).below("name")
-            location.refuse(f'two rules are called "{rule.name}"')
+            location.refuse(f'two rules are named "{rule.name}"')
         seen.add(rule.name)
     _add_warnings(plan, top, in_file=in_file)
 
@@ -166,13 +168,15 @@ def _hooks(table: object, location: Location) -> dict[str, Hook]:
 def _hook(name: str, table: object, above: Location) -> Hook:
     location = above.below(name, f"[hooks.{name}]")
     if not _HOOK_NAME.fullmatch(name):
-        location.refuse("a hook is called by at most 64 letters, digits, dots, - and _")
+        location.refuse(
+            "a hook name has 1 to 64 letters, digits, dots, hyphens and underscores"
+        )
     settings = _fields(table, HOOK, location)
     given = {"command", "python"}.intersection(table if isinstance(table, dict) else ())
     if len(given) > 1:
-        location.key("python").refuse("a hook has a command or a python, not both")
+        location.key("python").refuse("a hook cannot have both `command` and `python`")
     elif not given:
-        location.refuse("a hook needs a command, or a python")
+        location.refuse("a hook needs `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
         settings["command"] = (str(location.folder / program), *words)
@@ -184,7 +188,7 @@ def _hook(name: str, table: object, above: Location) -> Hook:
 
 def _rules(tables: object, location: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
     if isinstance(tables, dict):
-        location.refuse("rules are a list: write [[rules]], not [rules]")
+        location.refuse("rules are a list; write [[rules]] instead of [rules]")
         return []
     if not isinstance(tables, list):
         location.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
@@ -213,10 +217,10 @@ def _rule(
     )
     for used, at in _used_hooks(rule, location):
         if used not in hooks:
-            at.refuse(f'there is no hook "{used}"{_hook_hint(used, hooks)}')
+            at.refuse(f'hook "{used}" not found{_hook_hint(used, hooks)}')
     if rule.together is SharedApproval.WHEN_READY and rule.ready is None:
         location.key("together").refuse(
-            '"when-ready" needs a key `ready`, the hook that tells whether all are'
+            '"when-ready" needs `ready`, a hook that checks whether all VMs are ready'
         )
     return rule
 
@@ -225,7 +229,7 @@ def _hook_hint(used: str, hooks: Mapping[str, Hook]) -> str:
     """Return a hint: a hook with a similar name, or how to define one."""
     if _HOOK_NAME.fullmatch(used):
         return suggestion(used, hooks)
-    return "; write [hooks.NAME] with this as its command, and NAME here"
+    return "; define it as the command of a [hooks.NAME], and write NAME here"
 
 
 def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]]:
@@ -247,7 +251,7 @@ def _read_script_folder(
         names = sorted(os.listdir(folder))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        location.refuse(f"{folder} cannot be read: {why}")
+        location.refuse(f"cannot read {folder}: {why}")
         return {}, []
     by_step: dict[tuple[EventType, HookPoint], str] = {}
     for name in names:
@@ -256,7 +260,10 @@ def _read_script_folder(
             if not name.startswith("."):
                 location.warn(f"{name} in {folder} is ignored{_name_hint(name)}")
         elif meaning in by_step:
-            location.refuse(f"{by_step[meaning]} and {name} in {folder} mean the same")
+            location.refuse(
+                f"{by_step[meaning]} and {name} in {folder} are for the same step;"
+                " remove one of them"
+            )
         else:
             by_step[meaning] = name
             _check_script(folder / name, location)
@@ -303,7 +310,7 @@ def _name_hint(name: str) -> str:
         name, [f"on{event_type}{end}.sh" for event_type in EventType for end in ends]
     )
     if near is None:
-        return "; scripts are called on<Type>.sh or on<Type>.<step>.sh"
+        return "; name scripts on<Type>.sh or on<Type>.<step>.sh"
     return f'; did you mean "{near}"?'
 
 
@@ -311,7 +318,7 @@ def _check_script(path: Path, location: Location) -> None:
     if not path.is_file():
         location.refuse(f"{path} is not a file")
     elif not os.access(path, os.X_OK):
-        location.refuse(f"{path} is not executable; `chmod +x` makes it so")
+        location.refuse(f"{path} is not executable; run: chmod +x {quote(str(path))}")
 
 
 # --- warnings ----------------------------------------------------------------
@@ -336,9 +343,8 @@ def _add_warnings(plan: Plan, top: Location, *, in_file: int) -> None:
             top.below("hooks").below(name).warn(f'no rule uses the hook "{name}"')
     if plan.blind_after < 2 * plan.poll:
         top.below("poll_seconds").warn(
-            f"a document is read every {plan.poll:g} s, and after"
-            f" {plan.blind_after:g} s without one there is an alarm; that will come"
-            " and go"
+            f"the alarm will come and go, because blind_after_seconds"
+            f" ({plan.blind_after:g}) is less than twice poll_seconds ({plan.poll:g})"
         )
 
 
@@ -354,7 +360,7 @@ def _never_matches(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
     covering = covering_rules(plan.rules[:number], rule)
     if covering:
         names = " and ".join(f'"{name}"' for name in covering)
-        yield f"never matches, as {names} before it takes all that it could match"
+        yield f"never matches, because earlier rules match all its events: {names}"
 
 
 def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
@@ -369,20 +375,20 @@ def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
     for key, is_missing in conditions:
         if is_missing:
             yield (
-                f"asks for {key}, which api_version {version.name} does not tell, so"
-                " it never matches"
+                f"never matches, because api_version {version.name} has no field for"
+                f" its condition {key}"
             )
     hidden = sorted((rule.types or frozenset()) - version.types)
     if hidden:
-        yield f"is for {', '.join(hidden)}, which {version.name} does not show"
+        yield f"is for {join_all(hidden)}, which api_version {version.name} omits"
 
 
 def _odd_approval(rule: Rule) -> Iterator[str]:
     prepares = HookPoint.PREPARE in rule.hooks
     if rule.approve is ApprovalPolicy.AFTER_HOOKS and not prepares:
         yield (
-            "has no hooks in prepare, so it approves as soon as the event is seen;"
-            ' write approve = "at-once" if that is meant, else "never"'
+            "has no `prepare` hooks, so it approves events as soon as they are seen;"
+            ' set approve to "at-once" if you want this, or to "never"'
         )
     if rule.ready is not None and rule.together is not SharedApproval.WHEN_READY:
-        yield 'has a hook `ready`, which is asked only if together = "when-ready"'
+        yield 'has a `ready` hook, which has no effect without together = "when-ready"'

@@ -1,6 +1,6 @@
 """Configuration of the agent: hooks, rules and settings.
 
-All of it comes from one file and stays the same while the agent runs.
+It is read once, when the agent starts.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class ApprovalPolicy(StrEnum):
     AFTER_HOOKS = "after-hooks"
     #: As soon as it is seen.
     AT_ONCE = "at-once"
-    #: Not by this agent.
+    #: The agent does not approve it.
     NEVER = "never"
 
 
@@ -50,7 +50,7 @@ class SharedApproval(StrEnum):
 
 
 class RuleScope(StrEnum):
-    """Which VMs' events a rule is for."""
+    """Which events a rule applies to, by the VMs that they name."""
 
     #: Events that name this VM.
     ME = "me"
@@ -67,7 +67,7 @@ class Hook:
     name: str
     command: tuple[str, ...] = ()  # empty if `python` is called
     python: str | None = None  # "package.module:function"; None if `command` is run
-    is_script: bool = False  # it is a file in the folder of scripts
+    is_script: bool = False  # whether it is a file in the scripts folder
     timeout: float | None = None  # seconds; None if only the event limits it
     tries: int = 1
     retry_after: float = 1.0  # seconds between two tries
@@ -75,7 +75,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRange:
-    """From `least` to `most`, both included."""
+    """Numbers from `least` to `most`, both included."""
 
     least: float | None = None  # None if there is no bound
     most: float | None = None  # None if there is no bound
@@ -83,7 +83,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Hours on some weekdays; past midnight if it ends before it begins."""
+    """Hours on some weekdays; lasts past midnight if it ends before it begins."""
 
     days: frozenset[int] = frozenset(range(7))  # Monday is 0; the day it begins
     begins: time = time()
@@ -93,7 +93,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What to do about some events; the first matching rule applies."""
+    """What to do about matching events; the first matching rule applies."""
 
     name: str
     types: frozenset[str] | None = None  # None for any
@@ -108,7 +108,7 @@ class Rule:
     description: str | None = None  # a glob that ignores case; None for any
     window: Window | None = None  # when the event is first seen; None for always
     hooks: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=dict)  # names
-    parallel: bool = False  # the hooks of a step run at the same time
+    parallel: bool = False  # whether the hooks of a step run at the same time
     approve: ApprovalPolicy = ApprovalPolicy.AFTER_HOOKS
     together: SharedApproval = SharedApproval.LEADER
     ready: str | None = None  # the readiness hook; None if there is none
@@ -119,23 +119,23 @@ class Plan:
     """All settings of the agent's file."""
 
     state: Path
-    file: Path | None = None  # where this was read from; None if nowhere
+    file: Path | None = None  # where this was read from; None without a file
     endpoint: str | None = None  # None if the client's default applies
-    discover: bool = False  # search for the endpoint, which is then None
+    discover: bool = False  # search for the endpoint; `endpoint` is then None
     name: str | None = None  # None if /metadata/instance has the name
     api_version: str = "2020-07-01"
     poll: float = 1.0  # seconds between two requests without long polls
-    wait: bool = True  # use long polls where the service supports them
+    wait: bool = True  # use long polls if the service supports them
     blind_after: float = 30.0  # seconds without a document that raise an alarm
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
     kill_after: float = 2.0  # seconds between TERM and KILL
     ready_every: float = 5.0  # seconds between two readiness checks
-    hooks_at_once: int = 8  # of all events together
-    metrics: Address | None = None  # of metrics and health; None if off
+    hooks_at_once: int = 8  # for all events together
+    metrics: Address | None = None  # for metrics and health; None if off
     textfile: Path | None = None  # metrics file for a collector; None if off
     scripts: Path | None = None  # a folder of on<Type>.sh; None if there is none
     log_format: str = "text"  # or "json"
     log_level: str = "info"
     hooks: Mapping[str, Hook] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()  # those of the scripts come last
+    rules: tuple[Rule, ...] = ()  # rules for scripts come last
     warnings: tuple[str, ...] = ()  # problems in the file that are not errors

@@ -1,6 +1,6 @@
 """Startup check: whether this machine has everything that a plan needs.
 
-It changes nothing and runs no hook.
+It changes nothing and does not run hooks.
 """
 
 import os
@@ -20,7 +20,7 @@ from forewarn.processes import command_problem
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
 _TIMEOUT = 60.0  # seconds; a module may import a lot
 
-_MOST_FILES = 5  # of the state that are reported
+_MOST_FILES = 5  # state files that are reported
 
 _FIND_WORD = 'command -v -- "$1"'
 
@@ -56,34 +56,34 @@ def _command(command: Sequence[str]) -> Iterator[str]:
 
 
 def _taken_literally(path: str) -> str:
-    """Return a hint about syntax that only a shell understands."""
+    """Return a hint for a path that only a shell would interpret."""
     if re.search(r"\s", path):
-        return '; in a list each word stands for itself: ["drain", "--now"]'
+        return '; in a list, write each word separately: ["drain", "--now"]'
     if "$" in path or "~" in path:
-        return "; only a shell knows ~ and $: write a text instead of a list"
+        return "; ~ and $ need a shell: write a string instead of a list"
     return ""
 
 
 def _shell(text: str) -> Iterator[str]:
     shell = SHELL[0]
     if not os.access(shell, os.X_OK):
-        yield f"{shell}, which is to run it, does not exist"
+        yield f"{shell} does not exist, but the command needs it"
         return
     failure = _error_of([shell, "-n", "-c", text])
     if failure is not None:
-        yield f"{shell} cannot read it: {failure}"
+        yield f"{shell} cannot parse the command: {failure}"
         return
     first = _FIRST_WORD.match(text)
     # Only the shell knows its builtins.
     if first and _error_of([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
-        yield f"{first[1]} is not found by {shell}"
+        yield f"{shell} cannot find {first[1]}"
 
 
 def _function(hook: Hook) -> Iterator[str]:
     *runs, target = command_of(hook)
     failure = _error_of([*runs, "--check", target])
     if failure is not None:
-        yield f"{target} cannot be called: {failure}"
+        yield f"cannot call {target}: {failure}"
 
 
 def _error_of(command: Sequence[str]) -> str | None:
@@ -98,7 +98,7 @@ def _error_of(command: Sequence[str]) -> str | None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"it took longer than {_TIMEOUT:.0f} s"
+        return f"timed out after {_TIMEOUT:.0f} s"
     if completed.returncode == 0:
         return None
     lines = completed.stderr.decode(errors="replace").split("\n")
@@ -125,15 +125,14 @@ def _folders(plan: Plan) -> Iterator[str]:
         )
         if not _can_write(above):
             yield (
-                f"state: {plan.state} cannot be made in {above} by this user; `state`"
-                " in the file names another folder"
+                f"state: this user cannot create {plan.state} in {above}; set `state`"
+                " to another folder"
             )
     elif not _can_write(plan.state):
-        yield f"state: {plan.state} is not a folder that this user can write"
+        yield f"state: {plan.state} is not a folder that this user can write to"
     if plan.textfile is not None and not _can_write(plan.textfile.parent):
-        yield (
-            f"textfile: {plan.textfile.parent} is not a folder that this user can write"
-        )
+        folder = plan.textfile.parent
+        yield f"textfile: {folder} is not a folder that this user can write to"
 
 
 def _can_write(folder: Path) -> bool:
@@ -144,7 +143,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _permissions(plan: Plan) -> Iterator[str]:
-    """Yield who else could change what the agent trusts, each path once."""
+    """Yield the problem of each path that other users can change, once."""
     trusted = [("config", plan.file), ("state", plan.state), ("scripts", plan.scripts)]
     trusted += [
         ("scripts", Path(hook.command[0]))

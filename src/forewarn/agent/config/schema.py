@@ -95,7 +95,7 @@ def _fields(table: object, keys: Keys, expected: str) -> dict[str, Any]:
 def _read_text(value: object) -> str:
     text = read_any_text(value)
     if _UNPRINTED.search(text):
-        raise InvalidInput("expected text without characters that cannot be printed")
+        raise InvalidInput("expected text without control characters")
     return text
 
 
@@ -112,7 +112,7 @@ def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
     def read(value: object) -> frozenset[str]:
         words = read_words(value)
         if not words:
-            raise InvalidInput("an empty list matches no event; leave the key out")
+            raise InvalidInput("an empty list matches no event; omit the key")
         return frozenset(word.value for word in words)
 
     return read
@@ -134,10 +134,10 @@ def _read_range(value: object) -> NumberRange:
     if bounds.least is not None and bounds.most is not None:
         if bounds.least > bounds.most:
             raise InvalidInput(
-                f"min is {bounds.least:g}, which is more than max, {bounds.most:g}"
+                f"min ({bounds.least:g}) is greater than max ({bounds.most:g})"
             )
     elif bounds == NumberRange():
-        raise InvalidInput("it has neither min nor max; leave the key out")
+        raise InvalidInput("expected min, max or both; omit the key for any value")
     return bounds
 
 
@@ -150,7 +150,7 @@ def _read_days(value: object) -> frozenset[int]:
     """Parse weekdays by their first three letters, in any case."""
     days = _read_day_names(value)
     if not days:
-        raise InvalidInput("an empty list is a window that is never open")
+        raise InvalidInput("with an empty list, the window is never open; omit the key")
     return frozenset(DAYS.index(day) for day in days)
 
 
@@ -162,7 +162,7 @@ def _read_clock(value: object) -> time:
         return time()
     parts = _CLOCK.fullmatch(value) if isinstance(value, str) else None
     if parts is None:
-        raise invalid_value('a time of the day such as "22:00"', value)
+        raise invalid_value('a time of day such as "22:00"', value)
     return time(int(parts[1]), int(parts[2]))
 
 
@@ -180,10 +180,10 @@ def _read_zone(value: object) -> str:
 def _no_zone(name: str, known: Iterable[str]) -> str:
     if not known:
         return (
-            f"this machine has no time zone database, so {toml_value(name)} cannot be"
-            " looked up; install tzdata, or write UTC"
+            f"cannot look up {toml_value(name)}, because this machine has no time zone"
+            " database; install tzdata, or use UTC"
         )
-    return f"{toml_value(name)} is no time zone{suggestion(name, known)}"
+    return f"unknown time zone {toml_value(name)}{suggestion(name, known)}"
 
 
 WINDOW: Keys = MappingProxyType(
@@ -230,9 +230,9 @@ def _read_command(value: object) -> tuple[str, ...]:
     is_line = isinstance(value, str) and bool(value.strip())
     words = _read_words([*SHELL, value] if is_line else value)
     if not words[0].strip():
-        raise InvalidInput("the first word, which is to be run, is empty")
+        raise InvalidInput("the first word, which names the program, is empty")
     if any("\0" in word for word in words):
-        raise InvalidInput("no command has a zero character in it")
+        raise InvalidInput("a command cannot contain a zero character")
     return words
 
 
@@ -307,8 +307,8 @@ TABLES: Mapping[str, Keys] = MappingProxyType(
     {
         "at the top, before the first table": TOP,
         "in [metrics]": METRICS,
-        "in a [hooks.NAME]": HOOK,
-        "in a [[rules]]": RULE,
+        "in [hooks.NAME]": HOOK,
+        "in [[rules]]": RULE,
         "in a window": WINDOW,
     }
 )

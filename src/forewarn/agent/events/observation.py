@@ -1,14 +1,14 @@
 """Observation of a document: which events appear, change or are gone.
 
-1. Ids identify events, not the document's counter, which can restart.
-2. An event never goes back: once seen as Started, it stays so until it is gone.
+1. Events are identified by their ids. The document's incarnation can restart.
+2. An event never goes back: once seen as Started, it stays Started until it is gone.
 3. What to do about an event is decided once, when it is first seen, and saved. It is
-   decided again only if the event turns out to name this VM: its name may be learned
+   decided again only if the event turns out to name this VM, whose name may be learned
    late.
-4. A limited number of events is tracked, however many a document has. Those for which
-   something was done, or that are gone and not complete, always are. Of the others,
-   events of this VM go first, and among these the nearest. The rest is ignored until
-   there is room.
+4. The number of tracked events is limited. Events for which the agent has done
+   something, and events that are gone but not complete, are always tracked. Among all
+   others, events of this VM go first, then those with the nearest NotBefore. The rest
+   is ignored until there is room.
 """
 
 import json
@@ -53,7 +53,7 @@ class Observation:
     identity: VmIdentity
     rules: Sequence[Rule]
     impact: Impact = NO_IMPACT  # since the last document
-    was_away: bool = False  # a document may have been missed
+    was_away: bool = False  # whether a document may have been missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def normalize_event_id(event_id: str) -> str:
 
 
 def safe_event_id(event_id: str) -> str:
-    """Return an id that is safe as a file name: a hash if it has odd characters."""
+    """Return an id that is safe as a file name: a hash if it has unsafe characters."""
     if _SAFE_ID.fullmatch(event_id):
         return event_id
     from hashlib import sha256  # 4 MB of memory that an agent without events saves
@@ -126,7 +126,7 @@ def safe_event_id(event_id: str) -> str:
 def _usable(
     states: Mapping[str, EventState], listed: Mapping[str, ScheduledEvent]
 ) -> Mapping[str, ScheduledEvent]:
-    """Return the events without those that are too large to be kept.
+    """Return the events that are small enough to be tracked.
 
     A known event that has become too large keeps its details and gets its new status.
     """
@@ -190,7 +190,7 @@ def _compare(
     observation: Observation,
 ) -> _Change:
     if event.status not in (EventStatus.SCHEDULED, EventStatus.STARTED):
-        return _UNCHANGED  # a status of a later version, which cannot be handled
+        return _UNCHANGED  # a status of a later version, which is not supported
     if state is None or state.seen is LastStatus.GONE:
         return _first_state(state, event, incarnation, observation)
     if _is_mine_after_all(state, event, observation):
@@ -331,7 +331,7 @@ def _has_happened(state: EventState, observation: Observation) -> bool:
     if state.started_at is not None or state.boot != observation.boot:
         return True
     if state.is_mine and state.event.type in _RESTARTS and not observation.was_away:
-        return False  # not shown as Started, and this VM would not have survived
+        return False  # never seen as Started, and this VM would have been restarted
     due = state.event.not_before
     return state.posted_at is not None or (due is not None and observation.now >= due)
 

@@ -3,15 +3,15 @@
 1. Nothing here reads a clock, runs anything or writes anything. An `EventState` comes
    in. The state to save comes out, with the orders to carry out after that.
 2. The next action depends only on the saved state and on which hooks this process is
-   running. So an agent that died continues where it was.
-3. A hook that has ended is never started again. One that has not ended and is not
-   running here was running when the agent died: it is started again.
-4. Nothing is approved before every hook of `prepare` has succeeded, unless the rule has
+   running. An agent that died therefore continues where it was.
+3. A hook that has ended is never started again. A hook that has not ended and is not
+   running here was running when the agent died, so it is started again.
+4. Nothing is approved before every `prepare` hook has succeeded, unless the rule has
    `at-once`.
-5. One step at a time: the hooks of an outdated step are canceled, and the next step
+5. Steps do not overlap: the hooks of an outdated step are canceled, and the next step
    begins when they have ended.
 6. A hook that has no free slot waits, and nothing is saved about it. If the event moves
-   on meanwhile, the hook is never started.
+   on in the meantime, the hook is never started.
 """
 
 import math
@@ -32,13 +32,13 @@ from forewarn.agent.events.state import (
 
 #: Why the hooks of the previous step are canceled.
 CANCEL_REASONS: Mapping[LastStatus, str] = {
-    LastStatus.SCHEDULED: "the event was announced anew",
+    LastStatus.SCHEDULED: "the event was announced again",
     LastStatus.STARTED: "the event has started",
     LastStatus.GONE: "the event is gone",
 }
 
 _RESERVE_SHARE = 0.2  # maximum share of the remaining time that is kept in reserve
-_NEAR = timedelta(minutes=20)  # it may start early: another VM can approve it
+_NEAR = timedelta(minutes=20)  # an event may start early, if another VM approves it
 _LONGEST_HOOK = timedelta(hours=1)  # for a hook without any other limit
 
 
@@ -75,7 +75,7 @@ Order = BeginHook | CancelHook | CheckReady | PostApproval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
-    """Context of a decision, besides the event's own state."""
+    """Context of a decision, in addition to the event's own state."""
 
     now: datetime  # the service's time
     running: frozenset[str] = frozenset()  # tokens of this event's running hooks
@@ -92,7 +92,7 @@ class EventStep:
     state: EventState
     orders: tuple[Order, ...] = ()
     entries: tuple[e.AuditEntry, ...] = ()
-    waiting: int = 0  # hooks that are due and have no free slot
+    waiting: int = 0  # hooks that are due but have no free slot
 
 
 def advance(state: EventState, context: EventContext) -> EventStep:
@@ -166,8 +166,8 @@ def is_scheduled(state: EventState) -> bool:
 def urgency(state: EventState) -> tuple[bool, bool, float, str]:
     """Return a sort key: which event's hooks and approval go first.
 
-    Events of this VM go before those of others, and events that may still happen before
-    those that are gone. Among them, the one with the nearest NotBefore goes first.
+    Events of this VM go before events of other VMs, and events in the document before
+    events that are gone. Among them, the nearest NotBefore goes first.
     """
     due = state.event.not_before
     is_gone = state.seen is LastStatus.GONE
@@ -189,12 +189,12 @@ def why_not_approved(state: EventState) -> str | None:
     if plan is None:
         return "no rule matches"
     if plan.approve is ApprovalPolicy.NEVER:
-        return f'rule "{plan.rule}" says never'
+        return f'rule "{plan.rule}" has approve = "never"'
     if plan.approve is ApprovalPolicy.AFTER_HOOKS and (why := _unprepared(state, plan)):
         return why
     if plan.together is SharedApproval.LEADER and not state.is_leader:
-        first = state.event.resources[0] if state.event.resources else "nobody"
-        return f"{first} is named first and is the one to approve"
+        first = state.event.resources[0] if state.event.resources else "another VM"
+        return f"{first} is the first VM of the event, so it approves"
     return None
 
 
@@ -213,7 +213,7 @@ def _close_lost_runs(
     state: EventState, context: EventContext
 ) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
     """Mark hooks of earlier steps as cut if they were running when the agent died."""
-    reason = "the agent was not running, and the event went on without it"
+    reason = "the agent was not running when the event moved on"
     closed = {
         run: replace(run, outcome=HookOutcome.CUT, ended_at=context.now, reason=reason)
         for run in state.runs
@@ -259,7 +259,7 @@ def _due_hooks(
 
 
 def _is_untouched(state: EventState, plan: ResponsePlan) -> bool:
-    """Return whether no hook of `prepare` has begun: nothing is to be undone."""
+    """Return whether no `prepare` hook has begun, so that there is nothing to undo."""
     return HookPoint.PREPARE in plan.hooks and not any(
         run.step is HookPoint.PREPARE for run in state.runs
     )
@@ -271,7 +271,7 @@ def _is_lost(run: HookRun, context: EventContext) -> bool:
 
 
 def _lets_next_start(run: HookRun) -> bool:
-    """Return whether the next hook may start: not after a failed preparation."""
+    """Return whether the next hook may start: not after a failed `prepare` hook."""
     if run.step is HookPoint.PREPARE:
         return run.outcome is HookOutcome.DONE
     return run.outcome is not HookOutcome.RUNNING
@@ -344,14 +344,16 @@ def _approval_orders(state: EventState) -> Iterator[Order]:
 
 
 def _unprepared(state: EventState, plan: ResponsePlan) -> str | None:
-    """Name the hook that has not succeeded; None if all have."""
+    """Return which hook has not succeeded, and why; None if all have succeeded."""
     runs = {run.hook: run for run in state.runs if run.step is HookPoint.PREPARE}
     for hook in plan.hooks.get(HookPoint.PREPARE, ()):
         run = runs.get(hook)
         if run is None:
-            return f"{hook} has not run"
+            return f"hook {hook} has not run yet"
+        if run.outcome is HookOutcome.RUNNING:
+            return f"hook {hook} is still running"
         if run.outcome is not HookOutcome.DONE:
-            return f"{hook}: {run.reason or run.outcome}"
+            return f"hook {hook} did not succeed: {run.reason or run.outcome}"
     return None
 
 
@@ -375,6 +377,6 @@ def _outcome(state: EventState) -> str:
     failed = sorted(
         {run.hook for run in state.runs if run.outcome is not HookOutcome.DONE}
     )
-    end = "was called off" if state.started_at is None else "took place"
-    hooks = f", {', '.join(failed)} without success" if failed else ""
-    return f"it {end}{hooks}"
+    end = "was canceled" if state.started_at is None else "took place"
+    hooks = f"; without success: {', '.join(failed)}" if failed else ""
+    return f"the event {end}{hooks}"

@@ -1,7 +1,7 @@
 """State of one event in the agent, from its first observation to its end.
 
-`EventState` is stored on disk field by field, so fields keep their names. Decisions
-depend on nothing else. Times are the service's.
+`EventState` is stored on disk field by field, so its fields must keep their names.
+Decisions depend on nothing else. Times are on the service's clock.
 """
 
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ class LastStatus(StrEnum):
 class HookOutcome(StrEnum):
     """Result of a hook."""
 
-    #: It has not ended, or the agent died and does not know.
+    #: It is running, or the agent died before it ended.
     RUNNING = "running"
     #: Exit code 0.
     DONE = "done"
     #: Any other exit code, or it could not be run.
     FAILED = "failed"
-    #: It was ended because its time was up or the event moved on.
+    #: It was stopped because its time was up or the event moved on.
     CUT = "cut"
 
 
@@ -43,7 +43,7 @@ class HookRun:
 
     step: HookPoint
     hook: str
-    token: str  # its unique name, also in its environment, to find its processes
+    token: str  # its unique name, in its environment, by which its processes are found
     begun_at: datetime
     times: int = 1  # number of starts; above 1 if repeated because the agent died
     outcome: HookOutcome = HookOutcome.RUNNING
@@ -56,7 +56,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsePlan:
-    """The rule's plan for the event; saved, so a new configuration keeps it."""
+    """The rule's plan for the event, which a new configuration does not change."""
 
     rule: str
     hooks: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=dict)
@@ -110,13 +110,13 @@ class EventState:
     notice: float | None = None  # seconds left when first seen; None if unknown
     is_sudden: bool = False  # it was Started when first seen
     is_mine: bool = False  # it names this VM
-    is_leader: bool = False  # and names it first
+    is_leader: bool = False  # it names this VM first
     boot: str = ""  # id of the boot in which it was last seen
     course: ResponsePlan | None = None  # None if no rule matches
     runs: tuple[HookRun, ...] = ()
     posted_at: datetime | None = None  # first sending of an approval; None if never
-    approved_at: datetime | None = None  # acceptance; None if not by this agent
-    approved_elsewhere: bool = False  # it started early without our approval
+    approved_at: datetime | None = None  # None if this agent did not approve it
+    approved_elsewhere: bool = False  # it started early without this agent's approval
     started_at: datetime | None = None  # None if never seen as Started
     gone_at: datetime | None = None  # None while it is in the document
     over_at: datetime | None = None  # None while something is left to do
@@ -129,5 +129,5 @@ class EventState:
 
     @property
     def has_action(self) -> bool:
-        """Whether the agent has begun to do something about the event."""
+        """Whether the agent has started a hook or sent an approval for the event."""
         return bool(self.runs) or self.posted_at is not None

@@ -47,7 +47,7 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCall:
-    """One hook to run: for which event, and until when."""
+    """One hook to run, with its event and its deadline."""
 
     hook: Hook
     run: HookRun
@@ -56,14 +56,14 @@ class HookCall:
     name: str  # of this VM
     endpoint: str
     clock: ServiceClock  # a manual one may be moved at any time
-    deadline: datetime  # of the service's clock
+    deadline: datetime  # on the service's clock
     kill_after: float  # the service's seconds between TERM and KILL
     cancellation: Cancellation = field(default_factory=Cancellation)
 
     def seconds_left(self) -> float:
-        """Return the service's seconds until it must end."""
+        """Return the service's seconds until the hook must end."""
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:
-        """Return the real seconds until it must end; None if the clock is manual."""
+        """Return the real seconds until the hook must end; None with a manual clock."""
         return self.clock.wait_until(self.deadline)

@@ -19,8 +19,8 @@ _PACKAGE_ROOT = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
 _PROBE = 256  # bytes; a script has no zero byte among them
 
 _PROBLEMS: Mapping[int, str] = {
-    errno.ENOEXEC: "is no program for this machine",
-    errno.E2BIG: "cannot be run: its arguments and its environment are too long",
+    errno.ENOEXEC: "is not a program for this machine",
+    errno.E2BIG: "could not be started: its arguments and environment are too long",
 }
 
 
@@ -44,11 +44,11 @@ def shell_command(command: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def command_failure(command: Sequence[str], error: OSError | ValueError) -> str:
-    """Explain in a sentence why `command` could not be run."""
+    """Explain in a sentence why `command` could not be started."""
     problem = command_problem(command)
     if problem is not None:
         return problem
     if not isinstance(error, OSError):
-        return f"{command[0]} cannot be run: {error}"
-    reason = _PROBLEMS.get(error.errno or 0, f"cannot be run: {error.strerror}")
+        return f"{command[0]} could not be started: {error}"
+    reason = _PROBLEMS.get(error.errno or 0, f"could not be started: {error.strerror}")
     return f"{command[0]} {reason}"

@@ -1,12 +1,12 @@
 """Environment variables and standard input of hooks.
 
-1. Data from the service is not trusted. In a variable, every control character becomes
-   a space, and its length stays below Linux's limit. The input is complete.
-2. An id with other characters than letters, digits and dashes is replaced by its hash:
-   scripts use it in file names. The input has the id as it was received.
-3. The input is the event as it was received, and nothing else.
-4. A hook inherits the agent's environment, except variables that are for the agent
-   only.
+1. Data from the service is not trusted. In variables, control characters become spaces,
+   and values stay below Linux's length limit. Standard input is complete.
+2. An id with characters other than letters, digits and dashes is replaced by its hash,
+   because scripts use it in file names. Standard input has the id as received.
+3. Standard input is the event as received, and nothing else.
+4. A hook inherits the agent's environment, except variables that are only for the
+   agent.
 """
 
 import json
@@ -38,7 +38,7 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 
 def hook_stdin(call: HookCall) -> bytes:
-    """Return the event as the service shows it, on one line."""
+    """Return the event as received, on one line."""
     try:
         text = json.dumps(dict(_as_sent(call.event)))
     except RecursionError:  # just within the parser's depth limit
@@ -76,7 +76,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_EVENT_DURATION": duration,
         "FOREWARN_NOT_BEFORE": _time_text(event.not_before),
         "FOREWARN_RESOURCES": resources,
-        # Names that scripts for another event handler expect.
+        # Names that scripts for other event handlers expect.
         "EVENT_ID": safe_event_id(event.id),
         "EVENT_TYPE": event.type,
         "EVENT_STATUS": event.status,
@@ -116,7 +116,7 @@ def _time_left(call: HookCall) -> dict[str, str]:
 
 
 def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:
-    """Return the event as received, or in the newest version's form if that is lost."""
+    """Return the event as received, or rebuilt in the newest api-version's form."""
     return event.raw or _rebuilt(event)
 
 
@@ -128,7 +128,7 @@ def _rebuilt(event: ScheduledEvent) -> Mapping[str, object]:
 
 
 def _join_names(names: tuple[str, ...]) -> str:
-    """Join names; a name is omitted rather than cut, as it could become another's."""
+    """Join names; omit a name rather than cut it, so that it stays unambiguous."""
     kept: list[str] = []
     length = 0
     for name in names:

@@ -1,8 +1,8 @@
 """Executor: runs hooks, approvals and readiness checks in threads.
 
-1. Each has its own thread; the result is passed on to the agent.
-2. Their number is limited. Each counts until the agent has processed its result, so
-   that the agent then starts what has waited.
+1. Each has its own thread, which passes the result on to the agent.
+2. Their number is limited. Each counts until the agent has processed its result. The
+   agent then starts the hooks and approvals that were waiting.
 """
 
 import logging
@@ -57,7 +57,7 @@ ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
-    """All work that the agent has started and that has not been reported as ended."""
+    """All work that the agent has started and whose result it has not processed."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Executor:
     ) -> None:
         """Run the hooks of `plan`; pass each result to `deliver`.
 
-        `endpoint` returns the current base URL of the service, which hooks see.
+        `endpoint` returns the current base URL of the service, which hooks receive.
         """
         self.name = plan.name or ""  # of this VM
         self._plan = plan
@@ -193,7 +193,7 @@ class Executor:
         """Run a hook in a thread; deliver the `result` of its run."""
         hook = self._plan.hooks.get(order.run.hook)
         if hook is None:
-            reason = f"there is no hook {order.run.hook} in the agent's file any more"
+            reason = f"hook {order.run.hook} is no longer in the agent's file"
             self._deliver(result(self._failed(order.run, reason)))
             return
         call = HookCall(
@@ -210,7 +210,7 @@ class Executor:
         )
 
         def failure(why: str) -> ExecutorResult:
-            return result(self._failed(order.run, f"it cannot be run: {why}"))
+            return result(self._failed(order.run, f"could not start: {why}"))
 
         self._start(lambda: result(run_hook(call)), failure)
 
@@ -230,7 +230,7 @@ class Executor:
             try:
                 self._deliver(work())
             except Exception as error:  # the top of the thread
-                _log.exception("this should not have happened")
+                _log.exception("internal error in a hook or an approval")
                 self._deliver(failure(str(error)))
             finally:
                 self._threads.discard(thread)

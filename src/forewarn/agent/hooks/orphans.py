@@ -1,4 +1,4 @@
-"""Orphaned hook processes: finds and ends what a killed agent left running."""
+"""Orphaned hook processes: finds and stops those that a killed agent left running."""
 
 import os
 import signal
@@ -11,15 +11,15 @@ from forewarn import processes
 
 _VARIABLE = "FOREWARN_RUN"
 _AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
-_ROUNDS = 3  # a killed process may have started another meanwhile
+_ROUNDS = 3  # a killed process may have started another one in the meantime
 _EXEC_PAUSE = 0.05  # seconds; a process in `exec` briefly has no visible environment
 _BATCH = 256  # processes at a time; each uses a file descriptor
 
 
 def end_orphans(token: str, *, kill_after: float) -> int:
-    """End all processes started with `token`; return their number.
+    """Stop all processes started with `token`; return their number.
 
-    They get TERM, and KILL after `kill_after` real seconds. This process is never
+    They get SIGTERM, and SIGKILL after `kill_after` real seconds. This process is never
     among them.
     """
     if not token:
@@ -51,10 +51,10 @@ def _signals(kill_after: float) -> Iterator[tuple[int, float]]:
 
 @contextmanager
 def _open_processes(token: str) -> Iterator[dict[int, int]]:
-    """Open the processes with `token`, as pids with their pidfds.
+    """Open the processes with `token`; yield their pidfds by pid.
 
     A pid may be reused before its pidfd is open, so the token is checked again after
-    that.
+    opening it.
     """
     pidfds: dict[int, int] = {}
     with ExitStack() as files:

@@ -2,7 +2,7 @@
 
 1. It leads its own session and process group. A terminal's signals to the agent do not
    reach it, and the processes that it starts are terminated with it.
-2. It is signaled only before it is reaped: until then, its pid cannot be reused.
+2. It is signaled only before it is reaped, because its pid could be reused afterwards.
 """
 
 import os
@@ -44,7 +44,7 @@ class OutputTail:
         self._kept = whole[-_OUTPUT_LIMIT:]
 
     def text(self) -> str:
-        """Return it as text; control characters are replaced."""
+        """Return it as text, with control characters replaced."""
         kept = self._kept
         if self._is_cut:  # perhaps within a character
             kept = kept[:3].lstrip(bytes(range(0x80, 0xC0))) + kept[3:]
@@ -53,7 +53,7 @@ class OutputTail:
 
 
 class HookProcess:
-    """A process from start to end; used as a context manager."""
+    """A running process; a context manager that always reaps it."""
 
     def __init__(
         self,
@@ -64,7 +64,10 @@ class HookProcess:
         tail: OutputTail,
         wake: int,
     ) -> None:
-        """Start it with `stdin` as input; output goes to `tail`, `wake` ends a wait."""
+        """Start it with `stdin` as input; collect output in `tail`.
+
+        A wait ends early when the file descriptor `wake` becomes readable.
+        """
         self._process, self._pidfd = _start(command, environment)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -79,7 +82,7 @@ class HookProcess:
         self._selector.register(self._wake, EVENT_READ)
         self.has_ended = False
         self.was_killed = False
-        self.code: int | None = None  # minus a signal's number; None if unknown
+        self.code: int | None = None  # negative for a signal; None if unknown
 
     def __enter__(self) -> Self:
         """Return this process."""
@@ -214,7 +217,7 @@ def _start(
 
 
 def _exit_code(pid: int) -> int | None:
-    """Return the exit code; unlike `subprocess`, None instead of 0 if it is unknown."""
+    """Return the exit code; None if it is unknown, where `subprocess` has 0."""
     try:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:  # SIGCHLD is ignored, so the kernel keeps no status

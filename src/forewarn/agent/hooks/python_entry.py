@@ -1,7 +1,7 @@
 """Entry point of Python hooks: calls a function in its own process.
 
-The function receives the event as it was received. None or True means success. Anything
-else is a failure, and so is an exception. SystemExit sets the exit code.
+The function gets the event as the agent received it. None or True means success. Any
+other result is a failure, and so is an exception. SystemExit sets the exit code.
 """
 
 import json

@@ -1,12 +1,12 @@
 """Hook runner: retries, timeouts and results.
 
-1. Whatever a hook does, `run_hook` returns a result; it never raises because of it.
+1. `run_hook` always returns a result; no hook can make it raise an error.
 2. A hook has succeeded only if its process ended by itself with exit code 0.
-3. A hook that runs out of time or is canceled gets TERM, together with all that it has
-   started, and KILL a while later. Processes that a hook leaves behind when it ends by
-   itself are left alone.
+3. A hook that runs out of time or is canceled gets SIGTERM, and SIGKILL a while later,
+   and so do the processes that it has started. Processes that a hook leaves behind when
+   it ends by itself keep running.
 4. Nothing is started when no time is left.
-5. A script of the folder of scripts is not started if others could have changed it.
+5. A script from the scripts folder is not started if other users could change it.
 """
 
 import errno
@@ -24,7 +24,7 @@ from forewarn.agent.hooks.environment import hook_environment, hook_stdin
 from forewarn.agent.hooks.process import HookProcess, OutputTail
 from forewarn.agent.permissions import permission_problem
 
-_RECHECK = 1.0  # seconds between two checks of the remaining time: clocks can be moved
+_RECHECK = 1.0  # seconds between two checks of the remaining time: clocks can change
 _DRAIN = 0.2  # seconds for remaining output after the process has ended
 
 
@@ -35,7 +35,7 @@ def run_hook(call: HookCall) -> HookRun:
         with call.cancellation.wake_fd() as wake:
             last = _run(_Task(call, tail, wake))
     except OSError as error:  # no file descriptor for wake-ups
-        last = _failed(call, f"it cannot be run: {error.strerror}")
+        last = _failed(call, f"could not start: {error.strerror}")
     return replace(last, ended_at=call.clock.now(), output=tail.text())
 
 
@@ -60,9 +60,9 @@ def _cut(call: HookCall, reason: str) -> HookRun:
 
 
 def _run(task: _Task) -> HookRun:
-    """Try until it succeeds or may not be retried."""
+    """Try until the hook succeeds or may not be retried."""
     tries = 0
-    last = _why_over(task.call, "there was no time left to run it")
+    last = _why_over(task.call, "no time was left to start it")
     while last is None or _can_retry(task, tries, last):
         tries += 1
         last = _try(task, tries)
@@ -83,8 +83,8 @@ def _can_retry(task: _Task, tries: int, last: HookRun) -> bool:
     return _why_over(call) is None
 
 
-def _why_over(call: HookCall, reason: str = "its time was up") -> HookRun | None:
-    """Return why nothing may run any more; None if it may."""
+def _why_over(call: HookCall, reason: str = "time limit reached") -> HookRun | None:
+    """Return why the hook may no longer run; None if it may."""
     canceled = call.cancellation.reason
     if canceled is not None:
         return _cut(call, canceled)
@@ -129,7 +129,7 @@ def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
         )
 
     if not command:
-        raise ValueError("there is nothing to run")
+        raise ValueError("the command is empty")
     try:
         return start(command)
     except OSError as error:
@@ -140,7 +140,7 @@ def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
 
 
 def _why_end(call: HookCall, until: float | None) -> HookRun | None:
-    """Return why it must end now; None if it may continue.
+    """Return why the hook must end now; None if it may continue.
 
     `until` is when its own timeout ends, on the monotonic clock; None without one.
     """
@@ -164,18 +164,18 @@ def _exited(call: HookCall, code: int | None) -> HookRun:
     if code == 0:
         return replace(call.run, outcome=HookOutcome.DONE, code=0)
     if code is None:
-        return _failed(call, "it has ended, but nobody knows how: SIGCHLD is ignored")
+        return _failed(call, "exit code unknown, because SIGCHLD is ignored")
     if code > 0:
-        return _failed(call, f"it ended with exit code {code}", code)
-    return _failed(call, f"it was ended by signal {_signal_name(-code)}", code)
+        return _failed(call, f"exit code {code}", code)
+    return _failed(call, f"killed by signal {_signal_name(-code)}", code)
 
 
 def _ended(end: HookRun, process: HookProcess) -> HookRun:
     reason = end.reason
     if not process.has_ended:
-        reason += "; it could not be ended, not even by KILL"
+        reason += "; SIGKILL did not end it"
     elif process.was_killed:
-        reason += "; it did not end when it was told to, and was killed"
+        reason += "; SIGTERM did not end it, so it was killed"
     return replace(end, code=process.code, reason=reason)
 
 

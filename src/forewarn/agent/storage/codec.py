@@ -38,18 +38,18 @@ def encode(state: EventState) -> bytes:
 
 
 def decode(text: bytes) -> EventState:
-    """Decode a state; raise `Malformed` if it is invalid or of another version."""
+    """Decode a state; raise `Malformed` if it is invalid or has another version."""
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Malformed("it is not JSON") from error
+        raise Malformed("it is not valid JSON") from error
     version = plain.pop("version", None) if isinstance(plain, dict) else None
     if version != VERSION:
-        raise Malformed(f"it is of version {version}, and {VERSION} is understood")
+        raise Malformed(f"it has version {version} instead of {VERSION}")
     try:
         return _decode_fields(EventState, plain)
     except (AttributeError, TypeError, ValueError, Malformed) as error:
-        raise Malformed(f"it is not the life of an event ({error})") from error
+        raise Malformed(f"it is not the state of an event ({error})") from error
 
 
 def rfc3339(moment: datetime) -> str:
@@ -131,8 +131,8 @@ def _decode_impact(plain: dict[str, Any]) -> Impact:
 def _decode_fields(kind: type[T], plain: dict[str, Any]) -> T:
     """Create a `kind` from its fields; a type that is not in the table is JSON's own.
 
-    The data has a checksum, so it was written by an agent. A missing field was unknown
-    to the version that wrote it and gets its default.
+    The data has a checksum, so an agent wrote it. If a field is missing, that agent's
+    version did not know it, so the field gets its default.
     """
     listed = fields(kind)  # type: ignore[arg-type]  # all kinds here are dataclasses
     types = {field.name: field.type for field in listed}

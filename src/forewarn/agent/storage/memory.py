@@ -18,7 +18,7 @@ class StateMemory:
     def __init__(
         self, store: StateStore, report_error: Callable[[Unavailable | None], None]
     ) -> None:
-        """Save states in `store`; pass disk errors to `report_error`, None if over."""
+        """Save states in `store`; report disk errors, and None when they are over."""
         self._store = store
         self._report_error = report_error
         self._states: dict[str, EventState] = {}
@@ -65,7 +65,7 @@ class StateMemory:
 
     @property
     def is_taken(self) -> bool:
-        """Whether another agent has made the folder of the states its own."""
+        """Whether another agent has taken over the state folder."""
         return self._store.is_taken
 
     @property
@@ -79,9 +79,9 @@ class StateMemory:
             self._save(name)
 
     def delete_old(self, now: datetime) -> None:
-        """Delete states that have been complete for a week, or of which are too many.
+        """Delete states that have been complete for a week, or that exceed the limit.
 
-        The oldest ones go first. A state that is not complete is never among them.
+        The oldest states go first. A state that is not complete is never deleted.
         """
         completed = sorted(
             (state.over_at, name)

@@ -4,9 +4,9 @@
    one.
 2. Every file starts with a checksum. If it is wrong, the older copy is used and the
    broken file is moved aside.
-3. One agent at a time uses the folder; its lock ends with the process. An agent whose
-   folder was replaced writes nothing more, and ends once another agent uses the new
-   one.
+3. Only one agent at a time uses the folder; its lock ends with the process. An agent
+   whose folder was replaced stops writing, and exits when another agent uses the new
+   folder.
 """
 
 import errno
@@ -116,7 +116,7 @@ class StateStore:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Create and lock the folder: no other agent may use it meanwhile."""
+        """Create and lock the folder, so that no other agent can use it."""
         try:
             _make_folder(self._folder)
             self._lock = lock_folder(self._folder, self._lock_timeout)
@@ -126,7 +126,7 @@ class StateStore:
             self.close()
             why = error.strerror or error
             raise CannotStart(
-                f"nothing can be kept in {self._folder}: {why}"
+                f"cannot use the state folder {self._folder}: {why}"
             ) from error
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class StateStore:
         self._refuse_replaced()
         copies = _Copies(self._events, _stem(event_id))
         try:
-            self._disk.remove(copies.older)  # first: alone, it would be used
+            self._disk.remove(copies.older)  # first, because `load` would use it
             self._disk.remove(copies.current)
             self._disk.sync_folder(self._events)
         except OSError as error:
@@ -173,7 +173,7 @@ class StateStore:
 
     @property
     def is_taken(self) -> bool:
-        """Whether another agent has made the folder its own."""
+        """Whether another agent has taken over the folder."""
         return self._is_locked_file() is False
 
     def _refuse_replaced(self) -> None:
@@ -211,7 +211,7 @@ class StateStore:
             return os.listdir(self._events)
         except OSError as error:
             raise CannotStart(
-                f"{self._events} cannot be read: {error.strerror}"
+                f"cannot read {self._events}: {error.strerror}"
             ) from error
 
     def _load(self, copies: _Copies) -> tuple[EventState | None, list[str]]:
@@ -239,15 +239,15 @@ class StateStore:
         try:
             change(*paths)
         except OSError as error:
-            return [f"{paths[0]} cannot be moved or removed: {error.strerror}"]
+            return [f"cannot move or remove {paths[0]}: {error.strerror}"]
         return []
 
 
 def _make_folder(folder: Path) -> None:
-    """Create `folder` and those above it; refuse one that others could change."""
+    """Create `folder` and its parents; refuse a folder that others could change."""
     for above in reversed(folder.absolute().parents):
         if not above.exists():
-            above.mkdir(mode=0o755, exist_ok=True)  # whatever the umask allows
+            above.mkdir(mode=0o755, exist_ok=True)  # as far as the umask allows
     folder.mkdir(mode=0o700, exist_ok=True)
     problem = permission_problem(folder)
     if problem is not None:
@@ -280,24 +280,24 @@ def _read(path: Path, stem: str) -> EventState | str | None:
         return str(error.strerror)
     parts = _CHECKED.fullmatch(content)
     if parts is None or _sha256(parts[2]).encode() != parts[1]:
-        return "it is not whole" if content.strip(b"\0") else "it is empty"
+        return "its checksum is wrong" if content.strip(b"\0") else "it is empty"
     try:
         state = codec.decode(parts[2])
     except Malformed as error:
         return str(error)
-    return state if _stem(state.id) == stem else f"it is about event {state.id}"
+    return state if _stem(state.id) == stem else f"it belongs to event {state.id}"
 
 
 def _problem(copies: _Copies, latest: object, former: object) -> str:
-    wrong = f"{copies.current} cannot be used: {latest or 'it is missing'}"
+    wrong = f"cannot use {copies.current}: {latest or 'it is missing'}"
     if isinstance(former, EventState):
-        return f"{wrong}; the older copy is used"
-    lost = f"nor can the older copy: {former or 'it is missing'}"
-    return f"{wrong}; {lost}; both are moved aside, and the event is new again"
+        return f"{wrong}; using the older copy"
+    lost = f"cannot use the older copy either: {former or 'it is missing'}"
+    return f"{wrong}; {lost}; moved both aside, so the event counts as new"
 
 
 def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
-    return Unavailable(f"{copies.current} cannot be written: {error.strerror or error}")
+    return Unavailable(f"cannot write {copies.current}: {error.strerror or error}")
 
 
 # --- lock --------------------------------------------------------------------
@@ -308,7 +308,7 @@ def lock_folder(
 ) -> int:
     """Lock `folder` and return the open lock file; fail if another agent has it.
 
-    It waits up to `timeout` seconds for an agent that was just killed: a hook that was
+    It waits up to `timeout` seconds for an agent that was just killed: a hook that is
     being started keeps the agent's files open until its own program runs.
     """
     lock = os.open(folder / _LOCK, _LOCK_FILE, 0o600)
@@ -317,7 +317,7 @@ def lock_folder(
         while not _is_locked(lock):
             if time.monotonic() >= until:
                 raise CannotStart(
-                    f"{folder} is in use by another agent, process {_holder(lock)}"
+                    f"{folder} is in use by another agent (process {_holder(lock)})"
                 )
             wait(_LOCK_PAUSE)
         os.ftruncate(lock, 0)

@@ -1,9 +1,9 @@
 """Exporters of the agent's metrics: an HTTP endpoint, and a text file.
 
-The endpoint serves /metrics and /healthz. One thread serves one request at a time and
-allows each a few seconds and kilobytes. A slow client delays other clients for that
-long, but never the agent. The text file is for the textfile collector of Prometheus'
-node exporter.
+The endpoint serves /metrics and /healthz. One thread serves one request at a time, with
+limits on its time and size. A slow client can delay other clients for a few seconds,
+but never the agent. The text file is for the textfile collector of the Prometheus node
+exporter.
 """
 
 import json
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 class HealthServer:
-    """Server at one address until it is closed."""
+    """HTTP server for metrics and health."""
 
     def __init__(
         self,
@@ -102,24 +102,24 @@ class HealthServer:
             if head:
                 _send(connection, self._respond(head), until)
         except OSError:
-            return  # the client has gone, or was too slow
+            return  # the client is gone or was too slow
 
     def _respond(self, head: bytes) -> bytes:
         if b"\r\n\r\n" not in head:
-            return _response(431, _TEXT, "this is too long\n")
+            return _response(431, _TEXT, "the request is too long\n")
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-            return _response(400, _TEXT, "this is not HTTP/1.1\n")
+            return _response(400, _TEXT, "the request is not HTTP/1.1\n")
         if words[0] != b"GET":
-            return _response(405, _TEXT, "only GET is answered\n", "Allow: GET\r\n")
+            return _response(405, _TEXT, "only GET is allowed\n", "Allow: GET\r\n")
         page = self._pages.get(words[1].split(b"?", 1)[0].decode("latin-1"))
         if page is None:
-            return _response(404, _TEXT, "there are /metrics and /healthz\n")
+            return _response(404, _TEXT, "not found; use /metrics or /healthz\n")
         try:
             return _response(*page())
         except Exception:  # the top of the thread
-            _log.exception("cannot tell how the agent is")
-            return _response(500, _TEXT, "this should not have happened\n")
+            _log.exception("cannot serve metrics or health")
+            return _response(500, _TEXT, "internal error; see the agent's log\n")
 
     def _health(self) -> tuple[int, str, str]:
         active = self._conditions.active()
@@ -130,7 +130,7 @@ class HealthServer:
 
 
 class TextfileExporter:
-    """One metrics file that is kept current."""
+    """Metrics file that is updated regularly."""
 
     def __init__(
         self, path: Path, metrics: AgentMetrics, conditions: Conditions
@@ -151,8 +151,8 @@ class TextfileExporter:
     def write(self, monotonic: float, *, has_changed: bool = False) -> bool:
         """Write the file if it is due or something changed; return False on failure.
 
-        A condition that begins or ends always counts as a change. A failure is logged
-        once and retried when the file is next due.
+        When a condition begins or ends, the file is written immediately. A failure is
+        logged once and retried when the file is next due.
         """
         has_changed = has_changed or self._conditions.changes != self._written_changes
         if not has_changed and monotonic < self._due:
@@ -166,10 +166,10 @@ class TextfileExporter:
         try:
             self._replace(self._metrics.render().encode())
         except OSError as error:
-            sentence = f"{self._path} cannot be written: {error.strerror or error}"
+            sentence = f"cannot write {self._path}: {error.strerror or error}"
             self._conditions.report(_CONDITION, True, sentence, kind=str(error.errno))
             return False
-        self._conditions.report(_CONDITION, False, f"{self._path} is written again")
+        self._conditions.report(_CONDITION, False, f"can write {self._path} again")
         return True
 
     def _replace(self, text: bytes) -> None:
@@ -191,7 +191,7 @@ def _listen(where: Address) -> socket.socket:
         )[0]
         listener = socket.socket(family, socket_type)
     except OSError as error:
-        raise CannotStart(f"metrics cannot be told at {where}: {error}") from error
+        raise CannotStart(f"cannot serve metrics on {where}: {error}") from error
     try:
         # Otherwise a restarted agent would wait for its predecessor's connections.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -200,9 +200,9 @@ def _listen(where: Address) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or error
-        raise CannotStart(f"metrics cannot be told at {where}: {reason}") from error
+        raise CannotStart(f"cannot serve metrics on {where}: {reason}") from error
     if not Address(str(address[0]), where.port).is_loopback:
-        _log.warning("whoever reaches %s can read this agent's metrics", where)
+        _log.warning("anyone who can reach %s can read this agent's metrics", where)
     return listener
 
 

@@ -1,12 +1,13 @@
 """Impact measurement: restarts of this VM, and periods in which nothing ran.
 
-No single clock sees everything, so three are compared:
+No single clock shows every interruption, so there are three detectors:
 
 1. `FreezeDetector`: a thread that should run four times a second runs late. Nothing ran
-   meanwhile, or the VM was suspended.
-2. `ClockJumpDetector`: the service's clock is ahead of ours. The VM stood still with
-   all its clocks, as when a hypervisor pauses it.
-3. `AliveFile`: a file was last touched before a restart. Nothing ran until now.
+   in between, or the VM was suspended.
+2. `ClockJumpDetector`: the service's clock is ahead of this VM's. The VM stood still
+   with all its clocks, for example because a hypervisor paused it.
+3. `AliveFile`: the modification time of a file shows when the VM last ran before a
+   restart.
 """
 
 import os
@@ -25,7 +26,7 @@ from forewarn.client.service_clock import ClockEstimate
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _ALIVE_FILE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 EVERY = 0.25  # seconds between two ticks
-LATE = 0.5  # seconds that a busy machine, or a response, may be late
+LATE = 0.5  # seconds that a tick or a response may be late on a busy machine
 _TOUCH_EVERY = 1.0  # seconds
 _FEWEST_DATES, _MOST_DATES = 2, 16  # number of dates to compare with
 
@@ -51,7 +52,7 @@ class ClockReading:
     """Both clocks of this machine at one moment."""
 
     monotonic: float
-    boottime: float  # continues while the machine is suspended
+    boottime: float  # keeps running while the machine is suspended
 
 
 def read_clocks() -> ClockReading:
@@ -69,7 +70,7 @@ def gap(before: ClockReading, after: ClockReading) -> float:
 
 
 class FreezeDetector:
-    """Thread that ticks while events are near and records when it could not."""
+    """Thread that ticks while events are near and records late ticks."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class FreezeDetector:
         read_clocks: Callable[[], ClockReading] = read_clocks,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
-        """Touch `alive_file` while it runs; `wait` waits for the next tick."""
+        """Touch `alive_file` while the thread runs; `wait` waits for the next tick."""
         self._alive_file = alive_file
         self._read_clocks = read_clocks
         self._wait = wait
@@ -141,14 +142,16 @@ class FreezeDetector:
 class ClockJumpDetector:
     """Detects from the service's dates that this VM's clocks stood still.
 
-    A response may be late, but never early. So the reference is the least delayed of
-    the last responses. If a new one is ahead of it, this VM stood still.
+    A response may be late, but never early. The reference is therefore the least
+    delayed of the last responses. If a new response is ahead of it, this VM stood
+    still.
     """
 
     def __init__(self) -> None:
         """Start without dates."""
         self._rate = 0.0
-        self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)  # service's at our 0
+        #: The service's time when the monotonic clock was 0, by each response.
+        self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)
 
     def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
         """Return `impact` plus the impact that only this date reveals."""
@@ -179,7 +182,7 @@ class ClockJumpDetector:
 class AliveFile:
     """File whose modification time shows when this machine last ran.
 
-    Only times of this file are compared with each other, so they are of one clock.
+    Times are compared only with other times of this file, which come from one clock.
     """
 
     def __init__(self, path: Path) -> None:

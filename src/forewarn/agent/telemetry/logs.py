@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from forewarn.formats import clean
+from forewarn.formats import clean, count
 from forewarn.logs import UtcFormatter
 
 #: Priorities for systemd's journal (sd-daemon(3)).
@@ -18,7 +18,7 @@ _PERIOD = 60.0  # seconds
 
 
 class _TextFormatter(UtcFormatter):
-    """One line per message, whatever a server or hook has written."""
+    """Formatter with one line per message, even if a server or hook wrote several."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{record.levelname.lower():<7} {clean(record.getMessage())}"
@@ -53,9 +53,9 @@ def _is_journal() -> bool:
 
 
 class LogLimit(logging.Filter):
-    """Omits messages of which there are too many, and shortens long ones.
+    """Omits messages when there are too many, and shortens long ones.
 
-    Otherwise a service that shows other events in each document could fill the disk.
+    Otherwise a service that shows new events in each document could fill the disk.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class LogLimit(logging.Filter):
             self._number += 1
             number = self._number
         if omitted > 0:
-            self._report(f"log messages that were omitted: {omitted}")
+            self._report(f"omitted {count(omitted, 'log message')}")
         if number == MOST_MESSAGES + 1:
             self._report(
-                f"more than {MOST_MESSAGES} log messages in {_PERIOD:.0f} s: more are"
-                " omitted; the audit record has all events"
+                f"more than {MOST_MESSAGES} log messages in {_PERIOD:.0f} s; omitting"
+                " further messages, but the audit log has all events"
             )
         text = record.getMessage()
         if len(text) > LONGEST_MESSAGE:

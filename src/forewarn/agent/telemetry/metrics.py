@@ -1,7 +1,7 @@
 """Metrics of the agent: their catalog as tables, and the registry of their values.
 
-Label values are few and bounded. Values from a server or a file can become labels, but
-`AgentMetrics` limits each metric to a few hundred series.
+Values from a server or a file can become labels, so `AgentMetrics` limits the number of
+series of each metric.
 """
 
 import math
@@ -19,7 +19,7 @@ PREFIX = "forewarn_agent_"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
-_LABEL_LIMIT = 200  # characters of a label's value, which a server may choose as well
+_LABEL_LIMIT = 200  # characters of a label's value, which may come from a server
 
 Labels: TypeAlias = tuple[str, ...]
 #: A number, or a function that returns one.
@@ -49,7 +49,7 @@ class MetricSpec:
 
     @property
     def kind(self) -> MetricKind:
-        """Its type: only a histogram has buckets, and only a counter ends so."""
+        """Its type: only histograms have buckets; names of counters end with _total."""
         if self.buckets:
             return MetricKind.HISTOGRAM
         is_counter = self.name.endswith("_total")
@@ -71,21 +71,23 @@ _IMPACT = (0.1, 0.5, 1.0, 2.0, 5.0, 9.0, 30.0, 60.0, 300.0, 900.0)
 AGENT_METRICS: Sequence[MetricSpec] = (
     MetricSpec(
         "info",
-        "Always 1; the labels tell who.",
+        "Always 1. The labels identify the agent.",
         labels=("version", "name", "endpoint"),
     ),
-    MetricSpec("up", "1 while the agent runs; 0 in the file that it leaves behind."),
-    MetricSpec("dry_run", "1 if the agent was told to approve nothing."),
-    MetricSpec("blind", "1 if no document could be read for too long: an alarm."),
-    MetricSpec("blind_seconds", "Seconds since a document could last be read."),
     MetricSpec(
-        "name_mismatch", "1 if no event can be known to name this VM: an alarm."
+        "up", "1 while the agent is running, 0 in the textfile of a stopped agent."
+    ),
+    MetricSpec("dry_run", "1 if the agent runs with --dry-run."),
+    MetricSpec("blind", "1 if the agent has not read a document for too long."),
+    MetricSpec("blind_seconds", "Seconds since the agent last read a document."),
+    MetricSpec(
+        "name_mismatch", "1 if the agent may miss events because of this VM's name."
     ),
     MetricSpec(
         "last_document_timestamp_seconds",
-        "When a document was last read, by the service's clock.",
+        "Time at which the agent last read a document.",
     ),
-    MetricSpec("document_incarnation", "The incarnation of the last document."),
+    MetricSpec("document_incarnation", "Incarnation of the last document."),
     MetricSpec(
         "events",
         "Events in the last document; `mine` is 1 if they name this VM.",
@@ -93,38 +95,39 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     MetricSpec(
         "not_before_timestamp_seconds",
-        "When an event may begin; only while it is in the document.",
+        "NotBefore of each event in the document.",
         labels=("event", "type"),
     ),
     MetricSpec(
         "events_ignored",
-        "Events of the last document that are not tracked: too many, or too large.",
+        "Events that the agent does not track, because there are too many or they are"
+        " too large.",
     ),
-    MetricSpec("hook_running", "Hooks that are running."),
+    MetricSpec("hook_running", "Running hooks."),
     MetricSpec(
         "hook_waiting",
-        "Hooks that wait until others end, as `hooks_at_once` are running.",
+        "Hooks that wait because `hooks_at_once` hooks are running.",
     ),
     MetricSpec(
         "readings_total",
-        "Attempts to read a document.",
+        "Polls, by result.",
         labels=("result",),
         label_values=(_RESULTS,),
     ),
     MetricSpec(
         "decisions_total",
-        "Events that were decided on, by the rule that matched, or `none`.",
+        "Events by the rule that matched, or `none`.",
         labels=("rule",),
     ),
     MetricSpec(
         "hooks_total",
-        "Hooks that have ended.",
+        "Finished hooks, by step and outcome.",
         labels=("step", "outcome"),
         label_values=(_STEPS, _OUTCOMES),
     ),
     MetricSpec(
         "approvals_total",
-        "Approvals that were sent, by the status of the answer, or `unreachable`.",
+        "Approvals, by the status of the response, or `unreachable`.",
         labels=("answer",),
         label_values=(("200",),),
     ),
@@ -132,34 +135,36 @@ AGENT_METRICS: Sequence[MetricSpec] = (
         "approved_elsewhere_total",
         "Events that started early although this agent had not approved them.",
     ),
-    MetricSpec("boots_total", "Restarts of this VM during its events."),
-    MetricSpec("state_errors_total", "Failures to write the state or the record."),
+    MetricSpec("boots_total", "Restarts of this VM during events."),
+    MetricSpec(
+        "state_errors_total", "Failed writes of the agent's state or audit log."
+    ),
     MetricSpec(
         "series_dropped_total",
-        "Values that were left out because a metric had too many series.",
+        "Values that were dropped because a metric had too many series.",
     ),
     MetricSpec(
         "hook_seconds",
-        "How long hooks ran, all tries together.",
+        "Duration of hooks, including all attempts.",
         labels=("step",),
         label_values=(_STEPS,),
         buckets=_HOOK,
     ),
     MetricSpec(
         "notice_given_seconds",
-        "Seconds to NotBefore when an event was first seen.",
+        "Seconds until NotBefore when the agent first saw an event.",
         labels=("type",),
         buckets=_NOTICE,
     ),
     MetricSpec(
         "notice_used_seconds",
-        "Seconds from the first sight of an event to its approval, or its start.",
+        "Seconds between first seeing an event and approving it.",
         labels=("type",),
         buckets=_NOTICE,
     ),
     MetricSpec(
         "impact_seconds",
-        "How long nothing ran in this VM during an event.",
+        "Longest interruption of this VM during an event.",
         labels=("type",),
         buckets=_IMPACT,
     ),

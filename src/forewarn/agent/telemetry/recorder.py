@@ -1,4 +1,4 @@
-"""Recorder: writes what the agent does to the audit log, the log and the metrics."""
+"""Recorder: reports the agent's actions to the audit log, the log and the metrics."""
 
 import logging
 import time
@@ -17,14 +17,15 @@ from forewarn.agent.telemetry.metrics import AgentMetrics
 from forewarn.client.responses import Reading
 from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import ForewarnError, Refused, Unavailable
+from forewarn.formats import count
 
-_FIRST_RESPONSE = 130.0  # seconds that the first response may take
+_FIRST_RESPONSE = 130.0  # seconds that the first response may take, as on Azure
 
 _log = logging.getLogger("forewarn.agent")
 
 
 class AgentRecorder:
-    """Reports what the agent does: audit log, log messages and metrics."""
+    """Reports the agent's actions to the audit log, the log and the metrics."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class AgentRecorder:
         blind_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise an alarm when no document was read for `blind_after` seconds.
+        """Raise an alarm after `blind_after` seconds without a document.
 
         `endpoint` returns the current base URL of the service.
         """
@@ -73,9 +74,7 @@ class AgentRecorder:
                 self._metrics.add("state_errors_total")
                 self._conditions.report("audit", True, str(error))
             else:
-                self._conditions.report(
-                    "audit", False, "the audit record is written again"
-                )
+                self._conditions.report("audit", False, "can write the audit log again")
 
     # --- polls ---------------------------------------------------------------
 
@@ -83,7 +82,7 @@ class AgentRecorder:
         """Record that the service responded."""
         if self._endpoint() != self._read_from:
             self._read_from = self._endpoint()
-            _log.info("documents are read from %s", self._read_from)
+            _log.info("reading documents from %s", self._read_from)
             self._set_info()
         self._has_read = True
         self._set_blind(False)
@@ -98,7 +97,7 @@ class AgentRecorder:
         )
         if document is not None:
             self._metrics.set("document_incarnation", float(document.incarnation))
-        self._conditions.report("reading", False, "documents can be read again")
+        self._conditions.report("reading", False, "can read documents again")
 
     def read_failed(self, error: ForewarnError) -> None:
         """Record that a poll failed."""
@@ -106,7 +105,8 @@ class AgentRecorder:
         self._metrics.add("readings_total", result="failed")
         status = error.status if isinstance(error, Refused) else ""
         kind = f"{type(error).__name__} {status}"
-        self._conditions.report("reading", True, f"no document: {error}", kind=kind)
+        text = f"cannot read the document: {error}"
+        self._conditions.report("reading", True, text, kind=kind)
 
     def check_blind(self) -> float:
         """Raise the alarm if it is due; return the seconds until the next check."""
@@ -123,7 +123,7 @@ class AgentRecorder:
             return
         self._is_blind = is_blind
         seconds = self._monotonic() - self._last
-        text = f"no document could be read for {seconds:.0f} s: events would be missed"
+        text = f"no document for {seconds:.0f} s; the agent would miss new events"
         self._conditions.report(
             "blind", is_blind, text if is_blind else "no longer blind"
         )
@@ -136,7 +136,7 @@ class AgentRecorder:
     def name_learned(self, name: str) -> None:
         """Record the name of this VM."""
         if name and name != self._name:
-            _log.info("this VM is %s", name)
+            _log.info("the name of this VM is %s", name)
         self._name = name
         self._set_info()
 
@@ -147,7 +147,7 @@ class AgentRecorder:
     def name_checked(self, problem: str | None) -> None:
         """Record whether events may be missed because of this VM's name."""
         self._metrics.set("name_mismatch", float(problem is not None))
-        text = problem or "this VM's names fit now"
+        text = problem or "the name of this VM is correct again"
         if self._conditions.report(
             "name-mismatch", problem is not None, text, kind=text
         ):
@@ -158,7 +158,7 @@ class AgentRecorder:
         """Record whether event states can be saved."""
         if error is not None:
             self._metrics.add("state_errors_total")
-        again = "what the agent knows can be kept again"
+        again = "can save the agent's state again"
         self._conditions.report(
             "state-unwritable", error is not None, str(error or again)
         )
@@ -167,21 +167,22 @@ class AgentRecorder:
         """Record how many events of the document are not tracked."""
         self._metrics.set("events_ignored", float(number))
         text = (
-            f"events of the document that are ignored: {number}; at most {MOST_EVENTS}"
-            f" events of at most {LARGEST_EVENT // 1024} KiB are tracked, those of this"
-            " VM first"
+            f"ignoring {count(number, 'event')}; the agent tracks at most"
+            f" {MOST_EVENTS} events of up to {LARGEST_EVENT // 1024} KiB each, those of"
+            " this VM first"
         )
-        over = "no event of the document is ignored any more"
+        over = "no longer ignoring events"
         self._conditions.report("events-ignored", number > 0, text if number else over)
 
     def hooks_waiting(self, number: int, limit: int) -> None:
         """Record how many hooks wait because `limit` hooks are running."""
         self._metrics.set("hook_waiting", float(number))
+        verb = "is" if number == 1 else "are"
         text = (
-            f"hooks that wait until others end: {number}; hooks_at_once is {limit}, and"
+            f"{count(number, 'hook')} {verb} waiting, because hooks_at_once is {limit};"
             " the nearest events of this VM go first"
         )
-        over = "no hook waits for others any more"
+        over = "no hooks are waiting any more"
         self._conditions.report("hooks-waiting", number > 0, text if number else over)
 
     def approval_failed(self, error: ForewarnError) -> None:

@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the agent until it receives a signal to stop."""
     if not sys.platform.startswith("linux"):
         raise CannotStart(
-            "the agent needs Linux; use `forewarn watch`, `forewarn approve` or"
-            " forewarn.Client here"
+            "the agent runs only on Linux; use `forewarn watch`, `forewarn approve` or"
+            " forewarn.Client instead"
         )
     from forewarn.agent import main
     from forewarn.agent.telemetry.logs import text_formatter
@@ -173,7 +173,7 @@ def _run_check(args: argparse.Namespace) -> int:
     if wrong:
         raise FaultyFile("\n".join(wrong))
     rules, hooks = count(len(plan.rules), "rule"), count(len(plan.hooks), "hook")
-    write(f"{args.config} is good: {rules}, {hooks}")
+    write(f"{args.config} is valid: {rules}, {hooks}")
     return 0
 
 

@@ -50,14 +50,14 @@ file, or - for the standard input, with a document, one event, or a line of the
 agent's audit record that shows an event."""
 
 _APPROVES: Mapping[ApprovalPolicy, str] = {
-    ApprovalPolicy.AFTER_HOOKS: "approved when all of prepare has succeeded",
-    ApprovalPolicy.AT_ONCE: "approved at once",
-    ApprovalPolicy.NEVER: "never approved by this agent",
+    ApprovalPolicy.AFTER_HOOKS: "Approved after all prepare hooks have succeeded",
+    ApprovalPolicy.AT_ONCE: "Approved immediately",
+    ApprovalPolicy.NEVER: "Not approved by this agent",
 }
 _APPROVERS: Mapping[SharedApproval, str] = {
-    SharedApproval.LEADER: "by {first}, the first of its resources",
-    SharedApproval.EACH: "by every VM for itself",
-    SharedApproval.WHEN_READY: "when {ready} says that all are ready",
+    SharedApproval.LEADER: "by {first}, the first VM of the event",
+    SharedApproval.EACH: "by each VM independently",
+    SharedApproval.WHEN_READY: "once the hook {ready} reports that all VMs are ready",
 }
 
 #: Steps that are skipped once an event has started.
@@ -143,15 +143,15 @@ def _case(
 
 def _read_input(name: str) -> _Input:
     """Read a document, an event or an audit line; `-` is standard input."""
-    where = "the standard input" if name == "-" else name
+    where = "standard input" if name == "-" else name
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         plain = json.loads(content)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise InvalidInput(f"{where} cannot be read: {why}") from error
+        raise InvalidInput(f"cannot read {where}: {why}") from error
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{where} is not one JSON document") from None
+        raise InvalidInput(f"{where} is not valid JSON") from None
     if not isinstance(plain, dict):
         raise InvalidInput(f"{where} is not a JSON object")
     if "Events" in plain or "EventId" in plain:
@@ -166,10 +166,10 @@ def _read_input(name: str) -> _Input:
         )
     if "what" in plain:
         raise InvalidInput(
-            f"{where} is a line of the audit record that shows no event; take one"
-            ' with "what": "seen"'
+            f"{where} is a line of the audit log without an event; use a line with"
+            ' "what": "seen"'
         )
-    raise InvalidInput(f"{where} has neither Events nor an EventId")
+    raise InvalidInput(f"{where} has neither Events nor EventId")
 
 
 def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
@@ -188,16 +188,16 @@ def _page(
     identity: VmIdentity,
     given: _Input,
 ) -> Iterator[str]:
-    who = identity.name or "without a name"
+    who = identity.name or "a VM without a name"
     heading = f"Seen at {format_time(at)} by {who}."
     if plan.name is None and given.is_mine is None:
         heading = (
-            f"Seen at {format_time(at)} by {who}, which is the host name; the agent"
-            " itself asks /metadata/instance. --name gives another."
+            f"Seen at {format_time(at)} by {who} (the hostname; the agent would use the"
+            " name in /metadata/instance). Set --name for another VM."
         )
     yield paragraph(heading, 0)
     if not cases:
-        yield "There are no events."
+        yield "No events."
     for case in cases:
         yield "\n".join(_case_lines(plan, case))
 
@@ -206,7 +206,7 @@ def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
     yield from _event_lines(case)
     rule = case.verdict.rule
     if rule is None:
-        yield paragraph("  No rule matches: nothing is done, and it is not approved.")
+        yield paragraph("  No rule matches: the agent does nothing.")
     else:
         yield paragraph(f'  Rule "{rule.name}" matches: {"; ".join(case.verdict.why)}.')
         yield from _consequences(plan, rule, case.event)
@@ -218,7 +218,7 @@ def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
 def _event_lines(case: _Case) -> Iterator[str]:
     event = case.event
     source = f", by {event.source}" if event.source else ""
-    names = ", ".join(event.resources) or "nobody"
+    names = ", ".join(event.resources) or "no VM"
     yield paragraph(f"{event.id}: {event.type} of {names}, {event.status}{source}")
     if event.not_before is not None:
         far = format_distance(event.not_before, case.situation.now)
@@ -226,7 +226,7 @@ def _event_lines(case: _Case) -> Iterator[str]:
 
 
 def _other_rule(reason: MatchReason) -> str:
-    verdict = "would match, too, but comes later" if reason.holds else "does not match"
+    verdict = "also matches, but comes later" if reason.holds else "does not match"
     return f"{verdict}: {'; '.join(reason.why)}"
 
 
@@ -235,22 +235,22 @@ def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str
     for step, names in rule.hooks.items():
         if has_started and step in _BEFORE_START:
             continue
-        together = " (all at once)" if rule.parallel and len(names) > 1 else ""
+        together = " (in parallel)" if rule.parallel and len(names) > 1 else ""
         yield f"    {step}{together}:"
         for name in names:
             yield paragraph(f"      {name}: {_command(plan.hooks[name])}", 8)
     if has_started:
-        yield "    It has started, so there is nothing to approve."
+        yield "    Already started, so there is nothing to approve."
         return
-    first = event.resources[0] if event.resources else "nobody"
+    first = event.resources[0] if event.resources else "another VM"
     who = _APPROVERS[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is ApprovalPolicy.NEVER else f", {who}"
-    yield paragraph(f"    It is {_APPROVES[rule.approve]}{ending}.", 6)
+    yield paragraph(f"    {_APPROVES[rule.approve]}{ending}.", 6)
 
 
 def _command(hook: Hook) -> str:
     if hook.python is not None:
-        return f"the function {hook.python}"
+        return f"function {hook.python}"
     if hook.command[:2] == SHELL:
         return hook.command[2]
     return " ".join(hook.command)

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
-        write_error(f"there is no {file} yet; without it the agent does not start")
+        write_error(f"{file} does not exist yet; the agent cannot start without it")
     _write_next_steps(path, is_new=is_new, json=args.json)
     return 0
 
@@ -74,22 +74,22 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
             return False
         if before is not None and not force:
             raise Conflict(
-                f"{path} is there and is different; --print shows what it would be,"
-                " --force overwrites it"
+                f"{path} exists and is different; --print shows the new unit, --force"
+                " overwrites the file"
             )
         _replace(path, text)
     except PermissionError as error:
         raise Conflict(
-            f"{path} cannot be written by you; try it as root, or use --print"
+            f"this user cannot write {path}; run this as root, or use --print"
         ) from error
     except FileNotFoundError as error:
         raise Conflict(
-            f"{path.parent} does not exist, so systemd hardly runs here; what starts"
-            " services instead can run `forewarn agent`, which ends at TERM"
+            f"{path.parent} not found: this machine does not seem to use systemd. Run"
+            " `forewarn agent` from your init system instead; SIGTERM stops it"
         ) from error
     except OSError as error:
         why = error.strerror or str(error)
-        raise Conflict(f"{path} cannot be written: {why.lower()}") from error
+        raise Conflict(f"cannot write {path}: {why.lower()}") from error
     return True
 
 
@@ -115,6 +115,6 @@ def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
-    write(f"{path} {'is written' if is_new else 'is as it should be'}; next:")
+    write(f"{'wrote' if is_new else 'already up to date:'} {path}; next, run:")
     for command in _NEXT:
         write(f"  {command}")

@@ -1,6 +1,7 @@
 """`forewarn agent report`: what the agent did about events, from its audit log."""
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -52,6 +53,7 @@ _OPTIONS = (
 _FILE = "audit.jsonl"
 _HOOK_FIELDS = ("step", "hook", "outcome", "seconds", "reason")  # in JSON output
 
+_DURATION = re.compile(r"[0-9] (?:d|h|min|s)\b")
 _MIN_ID = 8  # characters of a shortened id
 _MARGIN = len("  12:15:00  ")
 
@@ -84,7 +86,8 @@ def report(args: argparse.Namespace) -> int:
     else:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
-        write_error(f"{count(record.broken, 'line')} of the record could not be read")
+        lines = count(record.broken, "line")
+        write_error(f"{lines} of the audit log could not be read")
     return 0
 
 
@@ -128,12 +131,12 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     try:
         if not record.exists():
             raise NotFound(
-                f"no agent has written anything in {folder}; --state or --config says"
-                " where one has"
+                f"no audit log in {folder}; use --state or --config to name the"
+                " agent's state folder"
             )
         return record, summarize(map(read_entry, record))
     except OSError as error:
-        raise Unavailable(f"{folder} cannot be read: {error.strerror}") from error
+        raise Unavailable(f"cannot read {folder}: {error.strerror}") from error
 
 
 def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
@@ -146,8 +149,8 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several events begin with {given}: {join_names(ids)}")
-    raise NotFound(f"the record knows no event {given}; without EVENT it lists all")
+        raise NotFound(f"several ids start with {given}: {join_names(ids)}")
+    raise NotFound(f"event {given} not found; run without EVENT to list all events")
 
 
 # --- table of all events -----------------------------------------------------
@@ -186,21 +189,21 @@ def _outcome(summary: EventSummary) -> Iterator[str]:
     if summary.approved_at is not None:
         yield "approved"
     elif summary.approved_elsewhere:
-        yield "approved by others"
+        yield "approved elsewhere"
     yield _state(summary)
     impact = summary.impact
     if impact is not None and impact.boots:
         yield f"restarted, down {_span(impact.total)}"
     elif impact is not None and impact.total:
-        yield f"still for {_span(impact.total)}"
+        yield f"interrupted for {_span(impact.total)}"
 
 
 def _state(summary: EventSummary) -> str:
     if summary.is_canceled:
-        return "called off"
+        return "canceled"
     if summary.gone_at is not None:
         return "took place"
-    return "not started yet" if summary.started_at is None else "under way"
+    return "not started yet" if summary.started_at is None else "in progress"
 
 
 # --- story of one event ------------------------------------------------------
@@ -208,10 +211,10 @@ def _state(summary: EventSummary) -> str:
 
 def _story_parts(story: EventStory) -> Iterator[str]:
     summary = story.summary
-    yield clean(f"{summary.type} of {join_names(summary.resources) or 'nobody'}")
+    yield clean(f"{summary.type} of {join_names(summary.resources) or 'no VM'}")
     yield fields(_story_fields(summary))
     yield "\n".join(_story_lines(story.entries))
-    yield "\n".join(paragraph(sentence, 2) for sentence in story.verdict)
+    yield "\n".join(_paragraph(sentence, 2) for sentence in story.verdict)
 
 
 def _story_fields(summary: EventSummary) -> Iterator[tuple[str, str | None]]:
@@ -230,12 +233,17 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"story of {date}, in UTC"
+            yield f"timeline of {date}, in UTC"
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )
-        yield paragraph(f"  {time:8}  {entry.text}{after}", _MARGIN)
+        yield _paragraph(f"  {time:8}  {entry.text}{after}", _MARGIN)
         yield from (f"{'':{_MARGIN}}| {clean(line)}" for line in entry.output)
+
+
+def _paragraph(text: str, indent: int) -> str:
+    """Wrap `text`, but not between a number and its unit."""
+    return paragraph(_DURATION.sub(lambda match: unbroken(match[0]), text), indent)
 
 
 # --- JSON output -------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Asyncio connection pool for one service; the rules are those of `pool`."""
+"""Asyncio connection pool for one service, with the same rules as `pool`."""
 
 import asyncio
 import time
@@ -115,7 +115,7 @@ class AsyncConnectionPool(BasePool):
 
 
 async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Return whether no unexpected data and no end of stream has arrived."""
+    """Return whether neither unexpected data nor an end of stream has arrived."""
     try:
         await asyncio.sleep(0)  # lets the event loop read what has arrived
         async with asyncio.timeout(0):

@@ -1,11 +1,11 @@
 """HTTP/1.1 for clients, without I/O: request bytes out, a response parsed from bytes.
 
 1. Nothing here waits or opens anything; bytes come in, a response comes out.
-2. A response that ends too soon raises `Lost`, one that makes no sense `Misunderstood`.
-3. A response that is too large is refused before it is stored.
+2. An incomplete response raises `Lost`, an invalid one `Misunderstood`.
+3. A response that is too large is rejected before it is stored.
 
-The standard library's client would do, but it imports TLS and MIME: half the memory of
-a program that needs neither, and three times the import time.
+The standard library's client would work, but it imports TLS and MIME. That doubles the
+memory of a program that needs neither, and triples its import time.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def request_bytes(
 
 
 class ResponseParser:
-    """Parser of one response, fed with bytes as they arrive."""
+    """Parser of one response that takes bytes as they arrive."""
 
     def __init__(self) -> None:
         """Expect the first byte."""
@@ -71,7 +71,7 @@ class ResponseParser:
         while self._advance():
             pass
         if self.is_complete and self._rest:
-            self.stays_open = False  # what follows was not requested
+            self.stays_open = False  # the extra bytes were not requested
 
     def response(self, at: float) -> HttpResponse:
         """Return the complete response; `at` is when its last byte arrived."""
@@ -82,7 +82,7 @@ class ResponseParser:
     def _end(self) -> None:
         is_whole = bool(self._status) and not self._is_chunked and self._left is None
         if not is_whole:
-            raise Lost("the connection broke before the answer was complete")
+            raise Lost("the response is incomplete")
         self.is_complete = True
 
     def _advance(self) -> bool:
@@ -101,7 +101,7 @@ class ResponseParser:
         end = self._rest.find(b"\r\n\r\n")
         if end < 0:
             if not b"HTTP/1.".startswith(self._rest[:7]):
-                raise Misunderstood("what answers does not speak HTTP")
+                raise Misunderstood("the response is not HTTP")
             self._check_head_size()
             return False
         lines = self._rest[:end].decode("latin-1").split("\r\n")
@@ -110,7 +110,7 @@ class ResponseParser:
         if status // 100 == 1:  # the final response follows
             self._interim += 1
             if self._interim > _MAX_INTERIM:
-                raise Misunderstood("the answer has interim responses without an end")
+                raise Misunderstood("it sends too many interim responses")
             return True
         self._status, self._headers = status, _headers(lines[1:])
         self.stays_open = version == "HTTP/1.1" and not self._has_token(
@@ -121,7 +121,7 @@ class ResponseParser:
 
     def _check_head_size(self) -> None:
         if len(self._rest) > _MAX_HEAD:
-            raise Misunderstood("the answer has a head without an end")
+            raise Misunderstood("the head of the response is too long")
 
     def _has_token(self, name: str, word: str) -> bool:
         words = self._headers.get(name, "").lower().split(",")
@@ -133,7 +133,7 @@ class ResponseParser:
             self.is_complete = True
         elif "transfer-encoding" in self._headers:
             if not self._has_token("transfer-encoding", "chunked"):
-                raise Misunderstood("the answer is encoded in a way that is not known")
+                raise Misunderstood("the response has an unknown transfer encoding")
             self._is_chunked = True
         elif "content-length" in self._headers:
             self._left = _length(self._headers["content-length"])
@@ -149,7 +149,7 @@ class ResponseParser:
         if not part:
             return False
         if len(self._body) + len(part) > MAX_BODY:
-            raise Misunderstood(f"the answer is larger than {MAX_BODY // 1024**2} MB")
+            raise Misunderstood(f"the response is larger than {MAX_BODY // 1024**2} MB")
         self._body += part
         del self._rest[: len(part)]
         if self._left is not None:
@@ -162,7 +162,7 @@ class ResponseParser:
         if self._is_chunked:
             self._in_chunk = False
             if not self._body.endswith(b"\r\n"):
-                raise Misunderstood("the answer has a chunk of another size")
+                raise Misunderstood("a chunk of the response has the wrong size")
             del self._body[-2:]  # the line end after the chunk
         else:
             self.is_complete = True
@@ -173,7 +173,7 @@ class ResponseParser:
             return False
         size = line.split(b";")[0].strip()
         if not size or not _HEX.issuperset(size) or len(size) > 8:
-            raise Misunderstood("the answer has a chunk without a size")
+            raise Misunderstood("a chunk of the response has no size")
         count = int(size, 16)
         self._in_trailers = count == 0
         self._in_chunk = count > 0
@@ -194,7 +194,7 @@ class ResponseParser:
             return None
         self._line_bytes += end + 2
         if self._line_bytes > _MAX_LINES:
-            raise Misunderstood("the answer has chunks or trailers without an end")
+            raise Misunderstood("the response has too many chunks or trailers")
         line = bytes(self._rest[:end])
         del self._rest[: end + 2]
         return line
@@ -204,10 +204,10 @@ def _status(line: str) -> tuple[str, int]:
     version, _, rest = line.partition(" ")
     number = rest[:3]
     if not version.startswith("HTTP/1.") or not number.isdecimal():
-        raise Misunderstood("what answers does not speak HTTP")
+        raise Misunderstood("the response is not HTTP")
     status = int(number) if number.isascii() and len(number) == 3 else 0
     if not 100 <= status <= 599:
-        raise Misunderstood(f"the answer has no status that is known: {number!r}")
+        raise Misunderstood(f"the response has an unknown status: {number!r}")
     return version, status
 
 
@@ -216,7 +216,7 @@ def _headers(lines: list[str]) -> Mapping[str, str]:
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon:
-            raise Misunderstood("the answer has a header without a name")
+            raise Misunderstood("the response has a header without a name")
         key = name.strip().lower()
         text = value.strip()
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
@@ -227,7 +227,7 @@ def _length(text: str) -> int:
     sizes = {part.strip() for part in text.split(",")}
     size = sizes.pop()
     if sizes or not (size.isascii() and size.isdecimal()) or len(size) > 15:
-        raise Misunderstood(f"the answer has no length that is a number: {text!r}")
+        raise Misunderstood(f"the response has an invalid length: {text!r}")
     if int(size) > MAX_BODY:
-        raise Misunderstood(f"the answer is larger than {MAX_BODY // 1024**2} MB")
+        raise Misunderstood(f"the response is larger than {MAX_BODY // 1024**2} MB")
     return int(size)

@@ -21,7 +21,7 @@ _LONGEST_WAIT = 0.5 if sys.platform == "win32" else float("inf")
 
 
 class BasePool:
-    """The half of a pool that waits for nothing: its requests and its errors."""
+    """The part of a pool without I/O: its requests and its errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
         """Allow `connect_timeout` seconds to connect, within a request's timeout."""
@@ -48,18 +48,18 @@ class BasePool:
             raise _connection_error(error, self._endpoint, seconds) from error
         except Lost as error:
             self._check_open()
-            raise Lost(f"{self._endpoint} was lost: {error}") from error
+            raise Lost(f"lost the connection to {self._endpoint}: {error}") from error
         except Misunderstood as error:
             self._check_open()
             raise Misunderstood(
-                f"{self._endpoint} is no metadata service: {error}"
+                f"{self._endpoint} is not a metadata service: {error}"
             ) from error
 
     def _no_connection(self, seconds: float) -> Unreachable:
         """Return the error for a connection attempt that timed out."""
         return Unreachable(
-            f"no connection to {self._endpoint} within {seconds:g} s; is this a VM that"
-            " it serves, and does a route lead there?"
+            f"cannot connect to {self._endpoint} within {seconds:g} s; check that this"
+            " is a VM of the service and has a route to it"
         )
 
 
@@ -199,7 +199,7 @@ class ConnectionPool(BasePool):
 
 
 def _is_quiet(idle: socket.socket) -> bool:
-    """Return whether no unexpected data and no end of stream has arrived."""
+    """Return whether neither unexpected data nor an end of stream has arrived."""
     idle.settimeout(0)
     try:
         idle.recv(1, socket.MSG_PEEK)
@@ -223,16 +223,16 @@ def _connection_error(
     """Return an error that explains what is wrong with a connection and what to do."""
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(
-            f"nothing answers at {endpoint}; is that the address of a metadata"
-            " service, and does it run? ($FOREWARN_ENDPOINT)"
+            f"{endpoint} refused the connection; check that the metadata service runs"
+            " and that this is its address ($FOREWARN_ENDPOINT)"
         )
     if isinstance(error, TimeoutError):
         return Unreachable(
-            f"{endpoint} did not answer within {seconds:g} s; it may be busy, or not"
-            " be a metadata service"
+            f"no response from {endpoint} within {seconds:g} s; it may be busy, or it"
+            " is not a metadata service"
         )
     if isinstance(error, socket.gaierror):
-        return Unreachable(f"no machine of the name in {endpoint} is known: {error}")
+        return Unreachable(f"cannot resolve the hostname in {endpoint}: {error}")
     if isinstance(error, ConnectionError):
-        return Lost(f"the connection to {endpoint} broke before it had answered")
-    return Unreachable(f"{endpoint} cannot be reached: {error.strerror or error}")
+        return Lost(f"lost the connection to {endpoint} before the response")
+    return Unreachable(f"cannot reach {endpoint}: {error.strerror or error}")

@@ -13,7 +13,7 @@ import { AppContext, html, render, useEffect, useMemo, useState } from "./view.j
 /**
  * @typedef {object} FoundSession
  * @property {Session | null} session null if signed out
- * @property {string} why the reason for having to sign in again, if there is one
+ * @property {string} why the reason to sign in again; empty if there is none
  */
 
 const SECOND = 1000;
@@ -24,9 +24,9 @@ const SIGNED_OUT = "You are signed out."; // in another tab
 /** @param {{first: FoundSession}} props */
 function Root({ first }) {
   const [session, setSession] = useState(first.session);
-  const [reason, setReason] = useState(first.why); // for having to sign in again
+  const [reason, setReason] = useState(first.why); // to sign in again
   const { toasts, notify, drop, clear } = useToasts();
-  const latest = useMemo(() => ({ change: 0 }), []); // the number of the last change
+  const latest = useMemo(() => ({ change: 0 }), []); // number of the last change
   const app = useMemo(() => createApp(session, notify, end), [session]);
 
   useEffect(() => (session ? connect(app) : undefined), [app]);
@@ -35,11 +35,11 @@ function Root({ first }) {
 
   /** @param {string} why */
   function end(why) {
-    if (session) setReason(why || SIGNED_OUT); // else a sign-in was rejected
-    setSession((current) => (current === session ? null : current)); // it may be late
+    if (session) setReason(why || SIGNED_OUT); // otherwise a sign-in was rejected
+    setSession((current) => (current === session ? null : current)); // may come late
   }
 
-  /** Show the session after a change in another tab, unless another change came since. */
+  /** Adopt a session change of another tab, unless a newer change has come. */
   async function followOthers() {
     const own = ++latest.change;
     const found = await fetchSession();
@@ -72,8 +72,8 @@ function Root({ first }) {
 }
 
 /**
- * Create what components can reach. Every session gets its own model, so that no data
- * of another session is shown.
+ * Create the application context. Each session gets its own model, so that it never
+ * shows data of another session.
  * @param {Session | null} session
  * @param {import("./view.js").App["notify"]} notify
  * @param {(why: string) => void} signedOut

@@ -1,4 +1,4 @@
-// Components that all pages share: times, countdowns, badges, titles, counts.
+// Components shared by all pages: times, countdowns, badges, titles, counts.
 
 import { countdown, fromNow, local, ms, utc } from "./times.js";
 import { html, useNow } from "./view.js";
@@ -35,7 +35,7 @@ export function Countdown({ to }) {
   >`;
 }
 
-/** Status of an item in a word or two; most urgent first. */
+/** Labels of each status; most urgent first. */
 export const STANDINGS = /** @type {const} */ ({
   stuck: "Stuck",
   started: "Started",
@@ -75,8 +75,8 @@ export function Standing({ item }) {
 }
 
 /**
- * Return a title such as "Reboot of host-a" or "Freeze of web-0". Each group leaves a
- * degraded host on its own, so there the VMs follow: "Redeploy of host-a (web-0)".
+ * Return a title such as "Reboot of host-a" or "Freeze of web-0". The groups on a
+ * degraded host leave separately, so VMs are added: "Redeploy of host-a (web-0)".
  * @param {Maintenance} maintenance
  */
 export function titleOf({ type, host, vms, cause }) {
@@ -98,7 +98,8 @@ export function few(names, most = 3) {
  * Return a number with its noun: "1 VM", "2 VMs".
  * @param {number} number
  * @param {string} noun
+ * @param {string} plural
  */
-export function count(number, noun) {
-  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+export function count(number, noun, plural = `${noun}s`) {
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }

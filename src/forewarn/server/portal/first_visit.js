@@ -1,4 +1,4 @@
-// First visit: shown while the fleet is empty; explains how to add VMs.
+// First visit: instructions for adding VMs, shown while the fleet is empty.
 
 import { html, useApp } from "./view.js";
 
@@ -19,18 +19,18 @@ addresses = ["10.0.0.10"]
 
 export function FirstVisit() {
   return html`<section class="card first" aria-labelledby="first">
-    <h2 id="first">There are no VMs yet</h2>
+    <h2 id="first">No VMs yet</h2>
     <p>
-      forewarn warns the VMs of a fleet before they are touched; so first it has to know
-      them. Write them into a file, say <code>fleet.toml</code>:
+      forewarn warns VMs before maintenance affects them. First, describe your fleet in
+      a file, for example <code>fleet.toml</code>:
     </p>
-    <${Command} text=${FLEET} label="an example of a fleet file" />
-    <p>Then apply it; this page shows the fleet at once:</p>
-    <${Command} text="forewarn fleet apply fleet.toml" label="the command" />
-    <p>Or begin with the fleet that comes along, to try things out:</p>
-    <${Command} text="forewarn serve --fleet demo" label="the command of the demo" />
+    <${Command} text=${FLEET} label="example fleet file" />
+    <p>Then apply the file. This page shows the fleet immediately:</p>
+    <${Command} text="forewarn fleet apply fleet.toml" label="apply command" />
+    <p>To try things out, start the service with the bundled demo fleet instead:</p>
+    <${Command} text="forewarn serve --fleet demo" label="demo command" />
     <p>
-      The <a href="/docs">description of the API</a> says how other programs can do it.
+      To add VMs from another program, see the <a href="/docs">API reference</a>.
     </p>
   </section>`;
 }
@@ -45,9 +45,9 @@ function Command({ text, label }) {
   async function copy() {
     try {
       await navigator.clipboard.writeText(text);
-      notify("Copied.");
+      notify("Copied to the clipboard.");
     } catch {
-      notify("The browser does not allow that; select the text instead.", "refused");
+      notify("The browser does not allow copying; select the text instead.", "refused");
     }
   }
 

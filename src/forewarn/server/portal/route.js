@@ -5,7 +5,7 @@ import { useEffect, useState } from "./view.js";
 /**
  * @typedef {object} Route
  * @property {string} page
- * @property {string | null} id of the maintenance whose story is open; null if none is
+ * @property {string | null} id of the maintenance whose story is open; null for none
  */
 
 export const PAGES = [
@@ -44,7 +44,7 @@ export function useRoute() {
 }
 
 /**
- * Open the story of a maintenance next to the current page; null closes it.
+ * Open the story of a maintenance next to the current page; null closes the story.
  * @param {string | null} id
  */
 export function openStory(id) {

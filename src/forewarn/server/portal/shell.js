@@ -25,7 +25,7 @@ export function Shell({ signOut }) {
   }, [page]);
   const Page = PAGE_COMPONENTS[page];
   return html`
-    <a class="skip" href="#main" onClick=${focusMain(main)}>Skip to the page</a>
+    <a class="skip" href="#main" onClick=${focusMain(main)}>Skip to content</a>
     <${Header} page=${page} signOut=${signOut} />
     <div class="columns">
       <main id="main" tabindex="-1" ref=${main}><${Page} /></main>
@@ -37,8 +37,8 @@ export function Shell({ signOut }) {
 }
 
 /**
- * Sets a performance mark when a page has drawn its first data. The timeline waits for
- * more data and sets its own mark.
+ * Sets a performance mark when a page has drawn its first data. The timeline needs more
+ * data, and sets its own mark.
  * @param {{page: string}} props
  */
 function PaintMark({ page }) {
@@ -82,7 +82,7 @@ function Header({ page, signOut }) {
     <${LinkState} />
     <${AnnounceButton} />
     <div class="who">
-      <span title=${`signed in as ${session?.name}, role ${session?.role}`}>
+      <span title=${`Signed in as ${session?.name} (role: ${session?.role})`}>
         ${session?.name} <small>${session?.role}</small>
       </span>
       <button class="quiet" onClick=${signOut}>Sign out</button>
@@ -90,20 +90,20 @@ function Header({ page, signOut }) {
   </header>`;
 }
 
-/** State of the connection to the service. */
+/** Shows the state of the connection to the service. */
 function LinkState() {
   const { live } = useApp();
   const { link } = useModel();
   const text = {
     live: "Live",
     connecting: "Connecting…",
-    lost: link.why ?? "Connection lost, trying again…",
+    lost: link.why ?? "Connection lost. Reconnecting…",
   }[link.state];
   return html`<div class="link ${link.state}" role="status">
     <span class="dot" aria-hidden="true"></span><span>${text}</span>
     ${
       link.state === "lost" &&
-      html`<button class="quiet" onClick=${() => live.start()}>Try now</button>`
+      html`<button class="quiet" onClick=${() => live.start()}>Retry now</button>`
     }
   </div>`;
 }

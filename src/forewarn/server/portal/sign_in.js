@@ -1,12 +1,13 @@
 // Sign-in page.
 
+import { Sentence } from "./story/sentence.js";
 import { html, useApp, useState } from "./view.js";
 
 /**
  * @param {{
  *   reason: string,
  *   enter: (session: import("./types").Session) => void,
- * }} props `reason`: why the session has ended, or empty
+ * }} props `reason`: why the session ended, or empty
  */
 export function SignIn({ reason, enter }) {
   const { api } = useApp();
@@ -30,7 +31,7 @@ export function SignIn({ reason, enter }) {
   return html`<main class="signin">
     <form class="card" onSubmit=${submit}>
       <h1>forewarn</h1>
-      <p>Sign in with a token to see the fleet and every promise made to it.</p>
+      <p>Sign in with a token to see your fleet and its maintenance.</p>
       <label for="token">Token</label>
       <input
         id="token"
@@ -43,11 +44,13 @@ export function SignIn({ reason, enter }) {
         aria-describedby="refusal hint"
         aria-invalid=${error ? "true" : "false"}
       />
-      <p id="refusal" class="refusal" role="alert">${error}</p>
+      <p id="refusal" class="refusal" role="alert">
+        <${Sentence} text=${error} isPlain />
+      </p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
       <p id="hint" class="hint">
-        <code>forewarn portal</code>, where the service runs, tells you one.
-        ${" "}<code>forewarn token create</code> makes others.
+        To get a token, run <code>forewarn portal</code> where the service runs.
+        ${" "}<code>forewarn token create</code> creates more tokens.
       </p>
     </form>
   </main>`;

@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Durations as people write them: 20m, 2h30m, 1d. */
+/** Durations such as 20m, 2h30m or 1d. */
 const DURATION = /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/i;
 const SIZES = [86_400, 3600, 60, 1];
 
@@ -17,7 +17,7 @@ export function ms(moment) {
 }
 
 /**
- * Format a time in UTC, as shown next to the viewer's local time.
+ * Format a time in UTC.
  * @param {Moment} moment
  */
 export function utc(moment) {
@@ -26,10 +26,10 @@ export function utc(moment) {
 }
 
 /**
- * Format a time in the viewer's time zone, without the date if it is today.
+ * Format a time in the viewer's time zone; without the date if it is today.
  * @param {Moment} moment
  * @param {number} now
- * @param {Intl.DateTimeFormatOptions} [options] the time zone, for tests
+ * @param {Intl.DateTimeFormatOptions} [options] the time zone; for tests
  */
 export function local(moment, now, options = {}) {
   const at = new Date(ms(moment));
@@ -137,9 +137,9 @@ export function parseDuration(text) {
 }
 
 /**
- * Return the error for a text that is not a duration.
+ * Return the error message for a text that is not a duration.
  * @param {string} text
  */
 export function durationError(text) {
-  return `“${text.trim()}” is not a duration; write 90s, 20m, 1h30m or 1d.`;
+  return `“${text.trim()}” is not a valid duration. Examples: 90s, 20m, 1h30m.`;
 }

@@ -1,10 +1,11 @@
-// Toasts: short messages about completed or failed actions.
+// Toasts: short messages about actions that succeeded or failed.
 
+import { Sentence } from "./story/sentence.js";
 import { html, useEffect, useMemo, useState } from "./view.js";
 
 /** @typedef {{id: number, text: string, kind: "done" | "refused"}} Toast */
 
-const DURATION = 8000; // ms; a failure stays until it is dismissed
+const DURATION = 8000; // ms; a failure stays until the user dismisses it
 
 /** Keep the list of toasts. */
 export function useToasts() {
@@ -42,7 +43,7 @@ function Message({ toast, drop }) {
     return () => clearTimeout(timer);
   }, [id]);
   return html`<div class="toast ${kind}">
-    <span>${text}</span>
-    <button class="quiet" aria-label="Put away" onClick=${() => drop(id)}>×</button>
+    <span><${Sentence} text=${text} isPlain /></span>
+    <button class="quiet" aria-label="Dismiss" onClick=${() => drop(id)}>×</button>
   </div>`;
 }

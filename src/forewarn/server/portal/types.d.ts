@@ -1,4 +1,4 @@
-// Types of the service's responses, as far as the portal uses them.
+// Types of the service's responses, limited to what the portal uses.
 
 export type Phase = "SCHEDULED" | "STARTED" | "COMPLETED" | "CANCELED" | "FAILED";
 
@@ -100,14 +100,14 @@ export interface Fault {
   set_by: string;
 }
 
-/** A token or VM of which requests were refused lately. */
+/** A token or VM whose requests were refused recently. */
 export interface LimitedCaller {
   text: string;
 }
 
 export interface Problem {
   text: string;
-  seconds: number | null; // how long it had lasted when it was reported
+  seconds: number | null; // its age when it was reported
 }
 
 export interface GroupOnMap {
@@ -155,6 +155,6 @@ export interface Link {
   state: "connecting" | "live" | "lost";
   /** Time of the next attempt, in ms of `performance.now()`. */
   again?: number;
-  /** Why the service refuses the connection; null if it did not say. */
+  /** Why the service refused the connection; null if it gave no reason. */
   why?: string | null;
 }

@@ -17,7 +17,7 @@ export { useEffect, useLayoutEffect, useMemo, useRef, useState };
 export const html = htm.bind(h);
 
 /**
- * @typedef {object} App what every component can reach
+ * @typedef {object} App available to every component
  * @property {import("./service/model.js").Model} model
  * @property {import("./service/live.js").Live} live
  * @property {import("./service/api.js").Api} api
@@ -33,7 +33,7 @@ export const AppContext = createContext(/** @type {App | null} */ (null));
  */
 export function useApp() {
   const app = useContext(AppContext);
-  if (app === null) throw new Error("there is no application around this component");
+  if (app === null) throw new Error("no AppContext.Provider around this component");
   return app;
 }
 

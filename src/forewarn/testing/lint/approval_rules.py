@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from forewarn.formats import format_times
+from forewarn.formats import count, format_times, join_all
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.testing.lint.evidence import AnnouncedEvent, Evidence
 from forewarn.testing.lint.findings import (
@@ -16,18 +16,18 @@ from forewarn.testing.lint.findings import (
     unseen,
 )
 
-_AT_ONCE = 0.05  # seconds; too short to have prepared anything
+_AT_ONCE = 0.05  # seconds; too short to prepare anything
 
 
 def _others(evidence: Evidence) -> RuleResult:
     others = [e for e in evidence.announced if evidence.vm not in e.resources]
     seen = [event for event in others if evidence.first_shown(event.id) is not None]
     if not seen:
-        return unseen("it was shown no event of another VM")
+        return unseen("it received no event of another VM")
     done = [event for event in others if event.id in _approved(evidence)]
     if done:
-        return found(f"approved {' and '.join(map(_name_of, done))}")
-    return passed(f"left alone {' and '.join(map(_name_of, seen))}")
+        return found(f"approved {_names_of(done)}")
+    return passed(f"did not approve {_names_of(seen)}")
 
 
 def _unprepared(evidence: Evidence) -> RuleResult:
@@ -39,22 +39,22 @@ def _unprepared(evidence: Evidence) -> RuleResult:
         and (approved := _first_approval(evidence, item.id)) is not None
     ]
     if not took:
-        return unseen("it approved no Reboot of its own VM by the platform")
+        return unseen("it approved no platform Reboot of its own VM")
     after, event = min(took, key=lambda item: item[0])
     text = (
-        f"approved {_name_of(event)} {format_seconds(after)} after it was first shown"
+        f"approved {_name_of(event)} {format_seconds(after)} after first receiving it"
     )
     return found(text) if after < _AT_ONCE else passed(text)
 
 
 def _in_vain(evidence: Evidence) -> RuleResult:
     if not evidence.approvals:
-        return unseen("it sent no approval")
+        return unseen("it sent no approvals")
     refused = [approval for approval in evidence.approvals if approval.status == 400]
     if refused:
-        count = len(evidence.approvals)
-        return found(f"{len(refused)} of {count} approvals were refused with 400")
-    return passed(f"approved {format_times(len(evidence.approvals))}, never refused")
+        total = len(evidence.approvals)
+        return found(f"{len(refused)} of {count(total, 'approval')} failed with 400")
+    return passed(f"sent {count(len(evidence.approvals), 'approval')}, none rejected")
 
 
 def _twice(evidence: Evidence) -> RuleResult:
@@ -65,9 +65,9 @@ def _twice(evidence: Evidence) -> RuleResult:
         for event in approval.events
     )
     if not counts:
-        return unseen("it approved nothing")
+        return unseen("it approved no events")
     highest = max(counts.values())
-    text = f"approved one event {format_times(highest)}"
+    text = f"approved an event {format_times(highest)}"
     return passed("approved each event once") if highest == 1 else found(text)
 
 
@@ -75,12 +75,12 @@ def _nothing(evidence: Evidence) -> RuleResult:
     own = [e for e in evidence.announced if evidence.vm in e.resources]
     seen = [event for event in own if evidence.first_shown(event.id) is not None]
     if not seen:
-        return unseen("it was shown no event of its own VM")
+        return unseen("it received no event of its own VM")
     done = [event for event in seen if event.id in _approved(evidence)]
     if done:
-        return passed(f"approved {' and '.join(map(_name_of, done))}")
+        return passed(f"approved {_names_of(done)}")
     names = sorted({event.type for event in seen})
-    return found(f"approved no event of its own VM: no {', no '.join(names)}")
+    return found(f"did not approve any {' or '.join(names)} of its own VM")
 
 
 def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
@@ -105,55 +105,60 @@ def _first_approval(evidence: Evidence, event: str) -> float | None:
     )
 
 
+def _names_of(events: Sequence[AnnouncedEvent]) -> str:
+    return join_all([*map(_name_of, events)])
+
+
 def _name_of(event: AnnouncedEvent) -> str:
-    whose = "a user's" if event.source == EventSource.USER else "the platform's"
-    return f"{whose} {event.type} of {', '.join(event.resources)}"
+    kind = "user" if event.source == EventSource.USER else "platform"
+    return f"the {kind} {event.type} of {', '.join(event.resources)}"
 
 
 RULES: Sequence[LintRule] = (
     LintRule(
         id="approves-others",
         severity=Severity.ERROR,
-        hurts="One approval is for all that the event names: the other VM is touched at"
-        " once, ready or not.",
-        remedy="Approve only what names this VM (compute.name of /metadata/instance);"
-        " if one VM approves for all, let the others tell it that they are ready.",
+        hurts="An approval applies to all VMs that the event lists: the event starts"
+        " immediately for the other VM, even if that VM is not ready.",
+        remedy="Approve only events that list this VM (compute.name of"
+        " /metadata/instance). If one VM approves for all, have the others report to it"
+        " when they are ready.",
         facts=("6.5c", "9.7", "14.1"),
         check=_others,
     ),
     LintRule(
         id="approves-unprepared",
         severity=Severity.WARNING,
-        hurts="An approval lets the event start before NotBefore: 15 minutes of notice"
-        " are given away.",
-        remedy="Approve when the work is moved away, not when the event is seen.",
+        hurts="An approved event may start before NotBefore, so the program gives up"
+        " its 15 minutes of notice.",
+        remedy="Approve after the work has moved elsewhere, not when the event"
+        " appears.",
         facts=("6.1a", "6.5a"),
         check=_unprepared,
     ),
     LintRule(
         id="approves-in-vain",
         severity=Severity.ERROR,
-        hurts="A refused approval approves nothing: the event waits until NotBefore.",
-        remedy="POST the header and"
-        ' {"StartRequests": [{"EventId": "..."}]} with an id of the document.',
+        hurts="A rejected approval has no effect: the event waits until NotBefore.",
+        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata header'
+        " and an id from the document.",
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
         check=_in_vain,
     ),
     LintRule(
         id="approves-twice",
         severity=Severity.ADVICE,
-        hurts="It does no harm, but counts as a request, of which a VM has five a"
-        " second.",
-        remedy="Remember what was approved until it is gone.",
+        hurts="This does no harm, but each VM may send only five requests per second.",
+        remedy="Remember which events were approved until they disappear.",
         facts=("8.3b", "9.3a"),
         check=_twice,
     ),
     LintRule(
         id="approves-nothing",
         severity=Severity.ADVICE,
-        hurts="Each event waits until NotBefore, also a restart that a user asked for.",
-        remedy="If that is meant, nothing; else approve what names this VM when all is"
-        " ready.",
+        hurts="Each event waits until NotBefore, even a restart that a user requested.",
+        remedy="Ignore this if it is intended. Otherwise, approve events that list this"
+        " VM as soon as it is ready.",
         facts=("6.4a", "6.12b", "14.3"),
         check=_nothing,
     ),

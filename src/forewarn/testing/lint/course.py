@@ -1,4 +1,4 @@
-"""Course of a lint: the parts that are played against the program, in order."""
+"""Course of a lint: the parts that are played to the program, in order."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ from forewarn.testing.lint.observer import FUTURE_EVENT, LintRehearsal
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
 
-_PAUSES = 4  # polling intervals that the program may take to react
-_MIN_POLLS = 3  # polls that show its pace, while nothing happens
+_PAUSES = 4  # polling intervals that the program has to react
+_MIN_POLLS = 3  # polls that are enough to know the polling interval
 
 _LATER = "2h"  # notice of other VMs' events, so that they start after the lint
-_AFTER_WORK = "1m"  # after which everything that has started is over
+_AFTER_WORK = "1m"  # long enough for started events to end
 _SILENCE = "25h"
 
 _ERRORS = (
@@ -46,17 +46,17 @@ class LintPace:
 
     first_request: float = 20.0
     first_response: float = 3.0  # until the first response that is not an error
-    longest_pause: float = 16.0  # after which the program counts as polling too rarely
+    longest_pause: float = 16.0  # a longer one counts as polling too rarely
     longest_quiet: float = 12.0  # once it has polled twice
     shortest_quiet: float = 1.5
     min_patience: float = 8.0
     max_patience: float = 20.0
-    moment: float = 1.0  # for a program to crash, approve or poll again
+    moment: float = 1.0  # for the program to crash, approve or poll again
     refusal: float = 3.5  # how long 429 is returned
 
 
 class LintCourse:
-    """Plays the parts and records when each was played."""
+    """Plays the parts and records the time of each."""
 
     def __init__(
         self,
@@ -67,21 +67,18 @@ class LintCourse:
         deadline: float,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Play against `program` until `deadline`, a monotonic time.
-
-        Call `begin` for each part.
-        """
+        """Play to `program` until `deadline`; call `begin` before each part."""
         self._rehearsal = rehearsal
         self._program = program
         self._pace = pace
         self._deadline = deadline
         self._begin = begin
-        self._patience = pace.min_patience  # until the program's pace is known
+        self._patience = pace.min_patience  # until the polling interval is known
         self._events: list[RehearsedEvent] = []
         self._began: list[tuple[CoursePart, float]] = []
 
     def play(self) -> Evidence:
-        """Play all parts, or stop when the program no longer takes part."""
+        """Play all parts, or stop early if the program no longer reacts."""
         for part, play in self._parts():
             self._began.append((part, time.monotonic()))
             self._begin(part)
@@ -136,7 +133,7 @@ class LintCourse:
             ending=ending,
         )
 
-    # --- parts: each returns whether the program still takes part ------------
+    # --- parts: each returns whether the program still reacts ----------------
 
     def _quiet(self) -> bool:
         pace = self._pace
@@ -154,7 +151,7 @@ class LintCourse:
         return True
 
     def _quiet_for(self) -> float:
-        """Return the seconds left until the program's polling pace is known."""
+        """Return the seconds left until the polling interval is known."""
         pace, times = self._pace, [poll.since for poll in self._polls]
         if len(times) >= _MIN_POLLS:
             length = pace.shortest_quiet
@@ -255,7 +252,7 @@ class LintCourse:
         return not self._program.is_running or time.monotonic() >= self._deadline
 
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
-        """Wait until the program has received what this part is about."""
+        """Wait until the program has received the document of this part."""
         since, shown = self._began[-1][1], self._rehearsal.observer.shown
         return self._wait(
             lambda: any(e.at >= since and is_it(e) for e in [*shown]), self._patience

@@ -1,4 +1,4 @@
-"""Evidence on a program, seen from outside: its requests, documents and ending.
+"""Evidence about a program, seen from outside: requests, documents, and its end.
 
 All times are monotonic.
 """
@@ -31,16 +31,16 @@ class CoursePart(StrEnum):
     QUIET = "quiet", "nothing is announced"
     SCHEDULED = (
         "scheduled",
-        "a Freeze of vm-0, Reboots of vm-1 and vm-2 are scheduled",
+        "a Freeze of vm-0 and Reboots of vm-1 and vm-2 are scheduled",
     )
-    STARTED = "started", "the Freeze starts"  #: its NotBefore is blank
-    REBOOT = "reboot", "two Reboots of vm-0 are scheduled, one of them a user's"
-    GONE = "gone", "all events are called off, or over"
-    OTHER_VERSION = "other version", "a document as a later version may have it"
-    RESTART = "restart", "the incarnation begins again at 0"
-    TOO_MANY = "too many requests", "every question is answered 429"
-    ERRORS = "errors", "503, 500, 410, a broken connection, no body"
-    AFTERWARDS = "afterwards", "all is well again"
+    STARTED = "started", "the Freeze starts"  #: its NotBefore is empty
+    REBOOT = "reboot", "two Reboots of vm-0 are scheduled, one by a user"
+    GONE = "gone", "all events are canceled or over"
+    OTHER_VERSION = "other version", "a document as a future version might send it"
+    RESTART = "restart", "the incarnation restarts at 0"
+    TOO_MANY = "too many requests", "all requests fail with 429"
+    ERRORS = "errors", "503, 500, 410, connection reset, empty and invalid bodies"
+    AFTERWARDS = "afterwards", "normal responses again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class ShownDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
-    """How the program ended by itself."""
+    """How the program ended without being stopped."""
 
     at: float
     code: int  # exit code; negative: number of the signal that killed it
@@ -91,12 +91,12 @@ class ProgramExit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Everything that was observed of one program."""
+    """All observations of one program."""
 
-    vm: str  # the VM whose requests it sends
+    vm: str  # the VM in which it runs
     began: float
     until: float  # end of the observation
-    patience: float = 8.0  # seconds without a poll, after which it counts as stopped
+    patience: float = 8.0  # seconds without a poll until it counts as stopped
     requests: Sequence[RequestRecord] = ()
     forwarded: int = 0  # number of requests with X-Forwarded-For
     shown: Sequence[ShownDocument] = ()
@@ -117,7 +117,7 @@ class Evidence:
         return [e for e in self.requests if e.method == "POST" and is_for_events(e)]
 
     def polls_in(self, part: CoursePart) -> Sequence[RequestRecord]:
-        """Return its polls that got their response during `part`."""
+        """Return its polls whose response was sent during `part`."""
         span = self.span(part)
         if span is None:
             return ()
@@ -125,9 +125,9 @@ class Evidence:
 
     @property
     def pause(self) -> float | None:
-        """Longest time between two polls while nothing happened, in seconds.
+        """Longest time between two polls while nothing was announced, in seconds.
 
-        None if it polled fewer than two times.
+        None if there were fewer than two polls.
         """
         return longest_pause(self.polls_in(CoursePart.QUIET))
 

@@ -10,7 +10,7 @@ from forewarn.testing.lint.evidence import Evidence
 class Severity(StrEnum):
     """How serious a finding is."""
 
-    ERROR = "error"  #: events are missed, or start before the VM is prepared
+    ERROR = "error"  #: it misses events, or they start before the VM is ready
     WARNING = "warning"  #: this may happen
     ADVICE = "advice"  #: it works, but could be better
 
@@ -25,7 +25,7 @@ class RuleOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
-    """Observation of a rule: a sentence with figures, and its outcome."""
+    """Outcome of a rule, with a sentence that describes the observation."""
 
     outcome: RuleOutcome
     saw: str
@@ -34,13 +34,13 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintRule:
-    """Behavior that causes trouble on Azure and is visible from outside."""
+    """Check for one kind of observable behavior that causes trouble on Azure."""
 
     id: str
     severity: Severity
     hurts: str  # consequence, one sentence
     remedy: str  # what to do, one sentence
-    facts: tuple[str, ...]  # of docs/reference/wire.md, on which it is based
+    facts: tuple[str, ...]  # the facts in docs/reference/wire.md that it is based on
     check: Callable[[Evidence], RuleResult]
 
 

@@ -1,4 +1,4 @@
-"""Observer of a lint: what a program was shown and did."""
+"""Observer of a lint: the documents that the program received."""
 
 import json
 import time
@@ -25,14 +25,14 @@ _OK = b"HTTP/1.1 200 OK"
 
 
 class LintObserver(RehearsalObserver):
-    """Observes which documents a program is shown.
+    """Records which documents a program receives.
 
-    Requests are observed in the metadata loop. Another thread reads the attributes, and
-    is woken after each change.
+    The metadata loop records requests. Another thread reads the attributes and is woken
+    after each change.
     """
 
     def __init__(self, vm: str) -> None:
-        """Observe the program of `vm`."""
+        """Observe the program that runs in `vm`."""
         super().__init__()
         self._vm = vm
         self.shown: list[ShownDocument] = []
@@ -49,7 +49,7 @@ class LintObserver(RehearsalObserver):
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond with the future document while it is active.
 
-        Its event can be approved even later, as a program may take long to prepare.
+        Its event can be approved even later, since preparation may take long.
         """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
@@ -128,7 +128,7 @@ def _future_document(
 
 
 class LintRehearsal(Rehearsal):
-    """A rehearsal that also observes which documents the program is shown."""
+    """A rehearsal that also records which documents the program receives."""
 
     observer: LintObserver
 

@@ -9,7 +9,7 @@ from forewarn.testing.lint.findings import Finding, RuleOutcome, Severity
 from forewarn.testing.lint.runner import LintResult, has_failed
 from forewarn.testing.scenario.results import junit_text, xml_text
 
-HEADER = ("rule", "verdict", "what was seen")
+HEADER = ("rule", "verdict", "observation")
 
 _SUITE = "forewarn.lint"
 
@@ -37,16 +37,20 @@ def summary(linted: LintResult, *, is_strict: bool = False) -> str:
         finding.severity for finding in linted.findings if finding.is_found
     )
     counts = [
-        count(counts_by_severity[Severity.ERROR], "error"),
-        count(counts_by_severity[Severity.WARNING], "warning"),
-        count(counts_by_severity[Severity.ADVICE], "piece") + " of advice",
+        _count(counts_by_severity[Severity.ERROR], "error"),
+        _count(counts_by_severity[Severity.WARNING], "warning"),
+        _count(counts_by_severity[Severity.ADVICE], "suggestion"),
     ]
     hidden = sum(finding.outcome is RuleOutcome.UNSEEN for finding in linted.findings)
     total = len(linted.findings)
     return (
         f"{word} in {linted.seconds:.0f} s: {', '.join(counts)};"
-        f" {hidden} of {total} rules could not be seen"
+        f" {hidden} of {total} rules could not be checked"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return count(number, noun) if number else f"no {noun}s"
 
 
 def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]:
@@ -73,7 +77,7 @@ def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]
 
 
 def as_junit(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Format each rule as a test case in JUnit XML, which every CI can show."""
+    """Format each rule as a test case in JUnit XML, which most CI systems display."""
     cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
     return junit_text(_SUITE, cases, seconds=linted.seconds, output=linted.output)
 

@@ -1,9 +1,9 @@
-"""Lint rules on survival: a program must keep polling after documents and errors."""
+"""Lint rules on resilience: programs must keep polling after documents and errors."""
 
 from collections.abc import Sequence
 from functools import partial
 
-from forewarn.formats import format_times
+from forewarn.formats import count
 from forewarn.testing.lint.evidence import CoursePart, Evidence
 from forewarn.testing.lint.findings import (
     LintRule,
@@ -21,50 +21,50 @@ _FAULTY = (CoursePart.TOO_MANY, CoursePart.ERRORS)
 
 def _ends_while_quiet(evidence: Evidence) -> RuleResult:
     if not evidence.polls_in(CoursePart.QUIET):
-        return unseen("it asked nothing")
+        return unseen("it did not poll")
     ending = evidence.ending
     if ending is not None and evidence.last_part is CoursePart.QUIET:
-        count = format_times(len(evidence.polls_in(CoursePart.QUIET)))
-        return found(f"{describe_exit(ending.code)} when it had asked {count}")
+        sent = count(len(evidence.polls_in(CoursePart.QUIET)), "poll")
+        return found(f"{describe_exit(ending.code)} after {sent}")
     if evidence.span(CoursePart.SCHEDULED) is None:
-        return unseen("nothing came that it could have missed")
-    return passed("was running when something came")
+        return unseen("nothing was announced that it could miss")
+    return passed("was running when events were announced")
 
 
 def _stops(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
     if not evidence.polls_in(part):
-        return unseen(f"it was not shown {what}")
+        return unseen(f"it did not receive {what}")
     if evidence.last_part is not part:
-        return passed(f"asked on after {what}")
+        return passed(f"kept polling after {what}")
     if evidence.ending is not None:
         return unseen(f"it ended after {what}")
     if evidence.silence < evidence.patience:
-        return unseen(f"there was no more time after {what}")
-    return found(f"asked no more for {format_seconds(evidence.silence)} after {what}")
+        return unseen(f"time ran out after {what}")
+    return found(f"did not poll for {format_seconds(evidence.silence)} after {what}")
 
 
 def _ends(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
     if not evidence.polls_in(part):
-        return unseen(f"it was not shown {what}")
+        return unseen(f"it did not receive {what}")
     if evidence.ending is None or evidence.last_part is not part:
-        return passed(f"ran on after {what}")
+        return passed(f"kept running after {what}")
     waited = format_seconds(evidence.silence)
-    return found(f"{describe_exit(evidence.ending.code)} {waited} after {what}")
+    return found(f"{describe_exit(evidence.ending.code)}, {waited} after {what}")
 
 
 def _gives_up(evidence: Evidence) -> RuleResult:
     met = [e for part in _FAULTY for e in evidence.polls_in(part)]
     bad = sorted({e.fault for e in met if e.fault is not None})
     if not bad:
-        return unseen("it met no error")
+        return unseen("it received no error")
     if evidence.last_part not in _FAULTY:
-        return passed(f"asked on after {', '.join(bad)}")
-    last = f"its last question got {met[-1].fault or met[-1].status}"
+        return passed(f"kept polling after {', '.join(bad)}")
+    last = f"its last poll got {met[-1].fault or met[-1].status}"
     if evidence.ending is not None:
         return found(f"{describe_exit(evidence.ending.code)}; {last}")
     if evidence.silence < evidence.patience:
-        return unseen(f"there was no more time; {last}")
-    return found(f"asked no more for {format_seconds(evidence.silence)}; {last}")
+        return unseen(f"time ran out; {last}")
+    return found(f"did not poll for {format_seconds(evidence.silence)}; {last}")
 
 
 def _survives(
@@ -76,7 +76,7 @@ def _survives(
     remedy: str,
     facts: tuple[str, ...],
 ) -> Sequence[LintRule]:
-    """Return the rules that a program survives `what`, which it receives in `part`."""
+    """Return the rules on surviving `what`, which the program receives in `part`."""
     return [
         LintRule(
             id=f"{verb}-after-{part.replace(' ', '-')}",
@@ -94,73 +94,72 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="ends-while-quiet",
         severity=Severity.ERROR,
-        hurts="Events come at any time: who has ended is told of none.",
-        remedy="Let it run as long as the VM does, and be started again if it ends.",
+        hurts="An event can come at any time, and a program that has ended misses it.",
+        remedy="Run the program as long as the VM runs, and restart it if it ends.",
         facts=("6.1a", "10.2"),
         check=_ends_while_quiet,
     ),
     *_survives(
         CoursePart.SCHEDULED,
-        "events that are Scheduled",
+        "Scheduled events",
         severity=Severity.WARNING,  # it may be preparing
-        hurts="Meanwhile nobody sees that the event is called off, or that another one"
-        " comes.",
-        remedy="Get ready in a thread or process of its own, and go on asking.",
+        hurts="The program does not notice if the event is canceled or if another one"
+        " is announced.",
+        remedy="Prepare in a separate thread or process, and keep polling.",
         facts=("6.4a", "6.7"),
     ),
     *_survives(
         CoursePart.STARTED,
-        "an event that has Started, with a blank NotBefore",
+        "a Started event with an empty NotBefore",
         severity=Severity.ERROR,
-        hurts="A Freeze is over in seconds and the VM runs on, but nobody is told of"
-        " what comes next.",
-        remedy="Read a blank NotBefore as `now`, and go on asking until the event is"
-        " gone and after.",
+        hurts="A Freeze is over in seconds and the VM keeps running, but the program"
+        " misses all later events.",
+        remedy="Treat an empty NotBefore as `now`, and keep polling, even after the"
+        " event has disappeared.",
         facts=("5.7d", "6.3a", "6.6a"),
     ),
     *_survives(
         CoursePart.REBOOT,
         "a Reboot of its own VM",
         severity=Severity.WARNING,  # it may restart with the VM
-        hurts="If the Reboot is called off the VM runs on, and nobody is told of what"
-        " comes next.",
-        remedy="Go on asking until the VM goes down.",
+        hurts="If the Reboot is canceled, the VM keeps running, but the program misses"
+        " all later events.",
+        remedy="Keep polling until the VM goes down.",
         facts=("6.7", "6.9"),
     ),
     *_survives(
         CoursePart.GONE,
-        "a document from which all events are gone",
+        "a document without events",
         severity=Severity.ERROR,
-        hurts="After an event the next one comes, of which nobody is told.",
-        remedy="Undo what was prepared, and go on asking.",
+        hurts="The program misses the next event.",
+        remedy="Undo the preparation, and keep polling.",
         facts=("5.6b", "6.7", "6.9"),
     ),
     *_survives(
         CoursePart.OTHER_VERSION,
-        "a document with a type and with fields that it cannot know",
+        "a document with an unknown event type and unknown fields",
         severity=Severity.ERROR,
-        hurts="Types and fields have come with almost every version; a program that"
-        " cannot read past them is blind from the day they come.",
-        remedy="Ignore fields that are not known, and take no type for granted.",
+        hurts="Almost every version has added event types or fields. A program that"
+        " cannot handle new ones misses all events as soon as they appear.",
+        remedy="Ignore unknown fields, and handle unknown event types.",
         facts=("3.0d", "3.0e", "3.0f", "3.0g", "3.0h"),
     ),
     *_survives(
         CoursePart.RESTART,
-        "an incarnation that began again at 0",
+        "an incarnation that restarted at 0",
         severity=Severity.ERROR,
-        hurts="The incarnation begins again after a day in which nobody of the group"
-        " asked.",
-        remedy="Compare incarnations for being different, never for being greater.",
+        hurts="The incarnation restarts when no VM of the group has polled for a day.",
+        remedy="Check whether the incarnation is different, not whether it is greater.",
         facts=("5.1d", "5.1i", "10.2"),
     ),
     LintRule(
         id="gives-up-on-errors",
         severity=Severity.ERROR,
-        hurts="The service is updated (410), fails (500) and rejects requests (429) now"
-        " and then, and was seen to return 200 without a body. A proxy may return an"
-        " error as 200. Events come afterwards.",
-        remedy="Poll again after a pause, whatever went wrong, except after 400. Treat"
-        " a response without a list of Events as an error.",
+        hurts="The service is sometimes updated (410), fails (500) or rejects requests"
+        " (429), and has been observed to return 200 without a body. A proxy may return"
+        " an error as 200. A program that gives up misses all later events.",
+        remedy="After any error except 400, wait and poll again. Treat a response"
+        " without a list of Events as an error.",
         facts=("4.5a", "4.7e", "8.0g", "8.0h", "8.0i", "8.3e"),
         check=_gives_up,
     ),

@@ -1,4 +1,4 @@
-"""Linter: runs the course at a program and applies every rule to the evidence."""
+"""Linter: plays the course to a program and applies all rules to the evidence."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ RULES: Sequence[LintRule] = (
     *approval_rules.RULES,
 )
 
-_VMS = ("vm-0", "vm-1", "vm-2")  # the program sends the requests of the first
+_VMS = ("vm-0", "vm-1", "vm-2")  # the program runs in the first
 
 #: Enabled on demand, so that the incarnation restarts after a day without polls.
 _FLEET: dict[str, object] = {
@@ -32,7 +32,7 @@ _FLEET: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintTrial:
-    """The program to lint, and the options."""
+    """Program to lint, with options."""
 
     command: Sequence[str]
     metadata: str = "127.0.0.1:0"

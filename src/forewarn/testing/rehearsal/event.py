@@ -25,15 +25,15 @@ _UNAPPROVED_FOR = "1s"
 
 #: Why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
-    Phase.STARTED: "it started without",
-    Phase.COMPLETED: "it started, and is over",
+    Phase.STARTED: "it started without approval",
+    Phase.COMPLETED: "it has started and completed",
     Phase.CANCELED: "it was canceled",
-    Phase.FAILED: "it started, and was given up",
+    Phase.FAILED: "it started and failed",
 }
 
 
 class RehearsedEvent:
-    """One event, as a test handles it; its properties are always current."""
+    """One event in a test; its properties always show the current state."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class RehearsedEvent:
 
     @property
     def approved_by(self) -> str | None:
-        """Who has approved it; None if nobody has."""
+        """VM or token that approved it; None if none did."""
         return self._event.approved_by
 
     @property
@@ -134,7 +134,7 @@ class RehearsedEvent:
             return [sight.vm for sight in snapshot.seen(self.id)]
 
     def explain(self) -> str:
-        """Return sentences on what it is waiting for."""
+        """Return sentences that explain what it is waiting for."""
         explanation = explain_maintenance(self._engine, self.id)
         waits = (wait.text for wait in explanation.waits)
         return " ".join((explanation.summary, *waits))
@@ -146,7 +146,7 @@ class RehearsedEvent:
         self._engine.cancel(self._maintenance_id, by=BY, reason=reason)
 
     def complete(self) -> None:
-        """Report its work as done; it ends once VMs have received Started."""
+        """Report its work as done; it ends after Started was visible long enough."""
         self._engine.complete(self._maintenance_id, by=BY)
 
     def approve(self, by: str) -> None:
@@ -166,15 +166,15 @@ class RehearsedEvent:
             seen = self.seen_by
             if name in seen or (name is None and seen):
                 return None
-            who = name or "any VM"
-            return f"{self._name} was not shown to {who} within {duration_text(within)}"
+            who = "no VM received" if name is None else f"{name} did not receive"
+            return f"{who} {self._name} within {duration_text(within)}"
 
         wait_until(self._engine, self._observer, problem, within)
 
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
     ) -> None:
-        """Wait, in real time, until it is approved; fail as soon as it cannot be."""
+        """Wait, in real time, until it is approved; fail at once if it cannot be."""
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
             self._vm(by)  # fail at once if there is no such VM
@@ -276,7 +276,7 @@ def not_approved_by(
         return None if is_right else f"{name} was approved by {who}, not by {by}"
     whose = "" if by is None else f" by {by}"
     if event.withdrawn_at is not None:
-        return f"{name} was not approved{whose}: it was withdrawn, all VMs having left"
+        return f"{name} was not approved{whose}: it was withdrawn because its VMs left"
     why = _OVER.get(maintenance.phase)
     if why is not None:
         return f"{name} was not approved{whose}: {why}"
@@ -284,7 +284,7 @@ def not_approved_by(
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Name who approved an event that nobody should approve; None if nobody did."""
+    """Explain who approved an event; None if it is not approved."""
     if maintenance.event(event_id).approved_at is None:
         return None
     who = _who(maintenance, event_id)
@@ -305,13 +305,12 @@ def too_early(
         return None
     if fresh and approved is not None:
         late = min(fresh) - approved
-        return f"{name} was approved {late:.2f} s before the mark {wanted!r}"
-    is_so = "is not approved" if approved is None else "was approved"
+        return f"{name} was approved {late:.2f} s before mark {wanted!r}"
+    status = "is not approved" if approved is None else "was approved"
     if times:
-        return f"{name} {is_so}, and the mark {wanted!r} is older than its announcement"
-    others = sorted({mark.name for mark in marks})
-    there = f"; there are {join_names(others)}" if others else ", nor any other"
-    return f"{name} {is_so}, and there is no mark {wanted!r}{there}"
+        return f"{name} {status}, but mark {wanted!r} was made before its announcement"
+    others = join_names(sorted({mark.name for mark in marks})) or "none"
+    return f"{name} {status}, but mark {wanted!r} was not made (marks so far: {others})"
 
 
 def _name_of(maintenance: Maintenance, event_id: str) -> str:
@@ -323,4 +322,4 @@ def _who(maintenance: Maintenance, event_id: str) -> str:
     event = maintenance.event(event_id)
     if event.approved_via is Via.POLICY:
         return f"the settings of group {event.group}"
-    return event.approved_by or "nobody that is known"
+    return event.approved_by or "an unknown client"

@@ -1,8 +1,7 @@
 """Observer of a rehearsal: requests, responses, marks and commits, with their times.
 
 Times are monotonic. Each observation wakes all waiters, which then check their
-condition. They never hold the lock while checking: the metadata loop must not wait for
-a store.
+condition without holding the lock, so that the metadata loop never waits for a store.
 """
 
 import time
@@ -26,7 +25,7 @@ _LONGEST_WAIT = 3600.0  # seconds; longer waits could overflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Something that the program or the test has done."""
+    """A point in time that the program or the test has named."""
 
     name: str
     at: float
@@ -59,16 +58,18 @@ class RehearsalObserver:
         if request.path.rstrip("/") != MARKS:
             return None
         if request.method != "POST":
-            return error(405, "Method not allowed; POST a mark", Allow="POST")
+            return error(
+                405, "Method not allowed; use POST to make a mark", Allow="POST"
+            )
         name = body.decode(errors="replace").strip()
         if not 0 < len(name) <= _LONGEST_MARK:
-            text = f"Bad request. The body is the mark: 1 to {_LONGEST_MARK} characters"
+            text = f"Bad request. A mark has 1 to {_LONGEST_MARK} characters"
             return error(400, text)
         self.mark(name)
         return Response(200, b"", TEXT)
 
     def started(self, vm: str | None, at: float) -> None:
-        """Record the arrival of a request of `vm`."""
+        """Record the arrival of a request from `vm`."""
         with self._changed:
             self._arrivals.append((vm, at))
             self._wake()
@@ -121,13 +122,13 @@ class RehearsalObserver:
             return (*self._requests,)
 
     def arrivals_of(self, vm: str) -> Sequence[float]:
-        """Return when requests of `vm` arrived, finished or not."""
+        """Return the arrival times of all requests from `vm`, even unfinished ones."""
         with self._changed:
             return [at for who, at in self._arrivals if who == vm]
 
     @property
     def unanswered(self) -> Sequence[tuple[str | None, float]]:
-        """VM and arrival time of requests without a response: held, or disconnected."""
+        """VM and arrival time of requests without a response: held or disconnected."""
         with self._changed:
             answered = {entry.since for entry in self._requests}
             return [entry for entry in self._arrivals if entry[1] not in answered]
@@ -153,7 +154,7 @@ class RehearsalObserver:
         return self._monotonic()
 
     def time_at(self, at: float) -> datetime | None:
-        """Return the service's time at the moment `at`; None if it is unknown."""
+        """Return the service's time at the monotonic time `at`; None if unknown."""
         with self._changed:
             times = [time for since, time in self._times if since <= at]
         return times[-1] if times else None

@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class AnnouncementOptions(TypedDict, total=False):
-    """Options of an announcement besides its type and VMs."""
+    """Options of an announcement, in addition to its type and VMs."""
 
     host: str
     group: str
@@ -48,7 +48,9 @@ def order_of(
 ) -> Order:
     """Build an order from event type, VMs and options."""
     if strange := [name for name in vms if not isinstance(name, str)]:
-        raise InvalidInput(f"{strange[0]!r} is no name of a VM; name one after another")
+        raise InvalidInput(
+            f"{strange[0]!r} is not a VM name; pass each name as a separate argument"
+        )
     check_keys(options, AnnouncementOptions)
     notice, source = options.get("notice"), options.get("source")
     duration = _seconds(options.get("duration"))
@@ -72,7 +74,7 @@ def order_of(
 
 
 class FaultOptions(TypedDict, total=False):
-    """Options of a fault besides its kind; times are real."""
+    """Options of a fault, in addition to its kind; times are real."""
 
     on: str
     vms: Sequence[str]
@@ -88,7 +90,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
     check_keys(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
-        str(kind),  # a status may be a number
+        str(kind),  # accepts a status as a number
         on=options.get("on"),
         vms=[vms] if isinstance(vms, str) else vms,
         count=_number("count", options.get("count"), int),
@@ -104,7 +106,7 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
     if given is None or (isinstance(given, kind | int) and given is not True):
         return given
     expected = "a whole number" if kind is int else "a number"
-    raise InvalidInput(f"{name} is {expected}; not {given!r}")
+    raise InvalidInput(f"{name} must be {expected}, not {given!r}")
 
 
 # --- fleets ------------------------------------------------------------------
@@ -113,9 +115,9 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     """Read the fleet from `source`, or build one enabled group of `vms`."""
     if isinstance(vms, str) or not isinstance(vms, Iterable):
-        raise InvalidInput(f"vms is a list of names: [{vms!r}]")
+        raise InvalidInput(f"vms must be a list of names, such as [{vms!r}]")
     if vms and source is not None:
-        raise InvalidInput("give a fleet or vms, not both")
+        raise InvalidInput("pass either fleet or vms, not both")
     if vms:
         return fleet_file.read_fleet(_group_of([*vms]), "vms")
     if isinstance(source, Fleet):
@@ -126,23 +128,25 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
         return fleet_file.read_fleet(source, "fleet")
     if isinstance(source, str | Path):
         return _from_file(source)
-    raise InvalidInput(f"a fleet is a file or a table, as in one; not {source!r}")
+    raise InvalidInput(
+        f"fleet must be a file, or a table as in a fleet file, not {source!r}"
+    )
 
 
 def vm_of(fleet: Fleet, name: str | None) -> str:
-    """Return the VM's name in its original case; None means the first VM."""
+    """Return the VM's name as written in the fleet; None means the first VM."""
     by_key = {own_name.lower(): own_name for own_name in fleet.vms}
     if not by_key:
-        raise InvalidInput("there is no VM in the fleet that a program can be of")
+        raise InvalidInput("the fleet has no VMs, but the program must run in one")
     if name is None:
         return next(iter(fleet.vms))
     if str(name).lower() not in by_key:
         names = ", ".join(fleet.vms)
-        raise NotFound(f"there is no VM {name} in the fleet; there are {names}")
+        raise NotFound(f"VM {name} is not in the fleet; expected one of: {names}")
     return by_key[name.lower()]
 
 
-@cache  # every test of a run needs it
+@cache  # used by most tests of a run
 def _demo() -> Fleet:
     return fleet_file.read_fleet(toml.load(resources.files("forewarn") / _DEMO), _DEMO)
 

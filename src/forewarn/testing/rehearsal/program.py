@@ -1,4 +1,4 @@
-"""Program under test: its process and everything that it starts."""
+"""Program under test: its process and all its child processes."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ _PART = (str, bytes, os.PathLike)  # types of the parts of a command
 
 
 class Program:
-    """A process in its own session, so that everything it starts ends with it."""
+    """A process in its own session, so that its child processes end with it."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Program:
         """Start the program."""
         if not self._command or not all(isinstance(e, _PART) for e in self._command):
             raise CannotStart(
-                "a command is its words, one after another: run('sleep', '5'); not"
+                "pass each part of a command as a string: run('sleep', '5'), not"
                 f" run{tuple(self._command)!r}"
             )
         self._file = self._open_output()
@@ -66,9 +66,7 @@ class Program:
         except (OSError, ValueError) as error:
             self._file.close()
             reason = getattr(error, "strerror", None) or error
-            raise CannotStart(
-                f"{self._command[0]} cannot be started: {reason}"
-            ) from error
+            raise CannotStart(f"cannot start {self._command[0]}: {reason}") from error
         self.began = time.monotonic()
         self._thread = Thread(target=self._wait, name="program", daemon=True)
         self._thread.start()
@@ -81,11 +79,11 @@ class Program:
             return open(self._output, "w+b")
         except OSError as error:
             raise CannotStart(
-                f"{self._output} cannot be written: {error.strerror}"
+                f"cannot write {self._output}: {error.strerror}"
             ) from error
 
     def _wait(self) -> None:
-        """Wait until it has ended without reaping it, so that its PID is not reused."""
+        """Wait for its end without reaping it, so that its PID is not reused."""
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         assert end is not None
@@ -100,7 +98,7 @@ class Program:
         return self._process is not None and self.ended is None
 
     def __exit__(self, *exception: object) -> None:
-        """Stop it and everything that it has started; keep the end of its output."""
+        """Stop it and all its child processes; keep the end of its output."""
         assert self._process is not None
         assert self._thread is not None
         assert self._file is not None

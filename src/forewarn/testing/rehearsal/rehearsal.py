@@ -43,15 +43,14 @@ from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
 #: Settings that a rehearsal sets itself or has an argument for.
 _RESERVED = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
-_MAX_STEPS = 10_000  # clock steps, after which something must have started
+_MAX_STEPS = 10_000  # clock steps; more would be an endless loop
 
 
 class Rehearsal:
-    """A private service, to act on a program under test and observe it.
+    """A private service that acts on a program under test and observes it.
 
-    Durations of the service (`advance`, notice, duration) run on its clock, which
-    stands still until it is advanced. Durations in which a program must act (`within`)
-    are real.
+    Durations of the service (`advance`, notice, duration) are on its clock, which
+    stands still until you advance it. Time limits for the program (`within`) are real.
     """
 
     def __init__(
@@ -64,10 +63,9 @@ class Rehearsal:
         metadata: str = "127.0.0.1:0",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Serve `fleet` or a group of `vms`; the program sends the requests of `vm`.
+        """Serve `fleet` or a group of `vms`; the program runs in `vm`.
 
-        Without arguments it is web-0 of the demo fleet. `settings` are those of the
-        service.
+        Default: web-0 of the demo fleet. `settings` are settings of the service.
         """
         self._opened_in: int | None = None  # process id; None if it is not open
         self.fleet: Fleet = fleet_of(fleet, vms)
@@ -88,7 +86,7 @@ class Rehearsal:
 
     def __repr__(self) -> str:
         """Show the endpoint."""
-        where = self.endpoint if self._opened_in is not None else "that is not open"
+        where = self.endpoint if self._opened_in is not None else "(not open)"
         return f"<Rehearsal {where}>"
 
     # --- start and stop ------------------------------------------------------
@@ -105,12 +103,12 @@ class Rehearsal:
     def open(self) -> None:
         """Start the service; return when it accepts requests."""
         if self._was_opened:
-            raise Conflict("a rehearsal is opened once; make another")
+            raise Conflict("a rehearsal can only be opened once; create another one")
         self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
 
     def close(self) -> None:
-        """Stop the service; in a forked child, where nothing is running, do nothing."""
+        """Stop the service; do nothing in a forked child, where it does not run."""
         if self._opened_in == os.getpid():
             self._service.close()
         self._opened_in = None
@@ -131,7 +129,7 @@ class Rehearsal:
 
     @property
     def endpoint(self) -> str:
-        """Endpoint of the program under test."""
+        """Endpoint for the program under test."""
         return self.endpoint_of(self.vm)
 
     def endpoint_of(self, vm: str) -> str:
@@ -145,7 +143,7 @@ class Rehearsal:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Environment variables of a program under test."""
+        """Environment variables for a program under test."""
         return {"FOREWARN_ENDPOINT": self.endpoint, "FOREWARN_MARK_URL": self.mark_url}
 
     def run(
@@ -154,9 +152,9 @@ class Rehearsal:
         environment: Mapping[str, str] | None = None,
         output: str | None = None,
     ) -> Program:
-        """Run a program with the rehearsal's environment, until the `with` block ends.
+        """Run a program in the rehearsal's environment until the `with` block ends.
 
-        Its output goes to the file `output`; if that is None, a failing test shows it.
+        Its output goes to the file `output`. If that is None, failing tests show it.
         """
         program = Program(
             command,
@@ -188,7 +186,7 @@ class Rehearsal:
         return self.service.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
-        """Advance the clock; everything that falls due on the way happens."""
+        """Advance the clock; everything that becomes due on the way happens."""
         return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
@@ -210,19 +208,22 @@ class Rehearsal:
             moment = self.service.engine.next_moment()
             if moment is None:
                 raise Conflict(
-                    f"time alone does not move {event.id} on: {event.explain()}"
+                    f"advancing the clock has no effect on {event.id}:"
+                    f" {event.explain()}"
                 )
             self.service.advance.to(max(moment, self.now))
         return self.now
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
-        """Simulate an outage of the service that lasted so long on its clock."""
+        """Simulate an outage of the service that lasted this long on its clock."""
         length = parse_duration(lasts)
         if length > LONGEST_ADVANCE:
-            raise InvalidInput(f"an outage lasts {LONGEST_ADVANCE.days} days at most")
+            raise InvalidInput(
+                f"an outage can last at most {LONGEST_ADVANCE.days} days"
+            )
         engine = self.service.engine
         if not isinstance(engine.clock, ManualClock):
-            raise TypeError("a rehearsal has a manual clock")
+            raise TypeError("a rehearsal needs a manual clock")
         engine.beat()
         engine.clock.leap_to(self.now + length)
         engine.beat()
@@ -297,7 +298,7 @@ class Rehearsal:
     # --- observations --------------------------------------------------------
 
     def mark(self, name: str) -> None:
-        """Record the mark `name`."""
+        """Make the mark `name`."""
         self.observer.mark(name)
 
     @property
@@ -313,13 +314,13 @@ class Rehearsal:
     def wait_marked(
         self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
     ) -> None:
-        """Wait, in real time, until `name` has been marked `times` times in all."""
+        """Wait, in real time, until the mark `name` was made `times` times in total."""
         __tracebackhide__ = True
 
         def problem() -> str | None:
-            often = "" if times == 1 else f", {times} times"
+            often = "" if times == 1 else f" {times} times"
             is_marked = sum(mark.name == name for mark in self.marks) >= times
-            return None if is_marked else f"there is no mark {name!r}{often}"
+            return None if is_marked else f"mark {name!r} was not made{often}"
 
         wait_until(self.service.engine, self.observer, problem, within)
 
@@ -339,7 +340,7 @@ class Rehearsal:
             if len(self.observer.arrivals_of(vm)) - before >= times:
                 return None
             often = "" if times == 1 else f" {times} times"
-            return f"{vm} did not ask{often} within {duration_text(within)}"
+            return f"{vm} did not poll{often} within {duration_text(within)}"
 
         wait_until(self.service.engine, self.observer, problem, within)
 
@@ -368,9 +369,9 @@ def events_of(
 
 
 def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
-    """Return the event that `vm` sees, or else the first.
+    """Return the event that `vm` sees, preferably one that lists it.
 
-    An event that lists `vm` comes first, then one of its group.
+    If it sees none of them, return the first.
     """
     if not events:
         raise InvalidInput("nothing was announced")
@@ -403,11 +404,13 @@ def _config_of(
 def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
     """Reject settings that do not exist or would have no effect."""
     if not isinstance(settings, Mapping):
-        raise InvalidInput("settings is a table: {'requests_per_second': 1.0}")
+        raise InvalidInput(
+            "settings must be a table, such as {'requests_per_second': 1.0}"
+        )
     names = {setting.name for setting in SETTINGS}
     for name in settings:
         if name not in names:
-            raise InvalidInput(f"settings: there is no setting {name!r}")
+            raise InvalidInput(f"unknown setting {name!r}")
         if name in _RESERVED:
-            raise InvalidInput(f"settings: {name} is not to be set in a rehearsal")
+            raise InvalidInput(f"setting {name!r} cannot be changed in a rehearsal")
     return settings

@@ -1,6 +1,6 @@
 """Timeline of a rehearsal, short enough for a terminal.
 
-Lines are in the order of events. Each starts with the time that had passed on the
+Lines are in chronological order. Each starts with the time that has passed on the
 service's clock. Seconds within a line are real.
 """
 
@@ -24,18 +24,18 @@ from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 
 #: First line of a timeline.
-TITLE = "scheduled events, by the service's clock:"
+TITLE = "timeline on the service's clock:"
 
 _WIDTH = 80
-#: Facts about a maintenance that are not shown: the progress of the driver.
+#: Facts about maintenance that the timeline omits: the progress of the driver.
 HIDDEN = f.WorkBegan | f.WorkDone | f.WorkPrinted
 
 _MAX_LINES = 24  # lines below the title
-_FIRST_LINES = 7  # lines kept at the top if there are more
+_FIRST_LINES = 7  # lines kept at the top of a shortened timeline
 _DOCUMENT = "/metadata/scheduledevents"
-_UNKNOWN = "somebody unknown"
-_HELD = "and is not answered yet"
-_NOBODY = "nobody has asked: does the program ask at $FOREWARN_ENDPOINT?"
+_UNKNOWN = "unknown VM"
+_HELD = "no response yet"
+_NOBODY = "no requests received: does the program use $FOREWARN_ENDPOINT?"
 
 _PAGE = 1000
 
@@ -99,7 +99,9 @@ def timeline(data: TimelineData) -> str:
     if not data.requests and not data.unanswered:
         lines.append(("", _NOBODY))
     for vm, at in dict(data.unanswered).items():
-        lines.append(("", f"{vm or _UNKNOWN} asked {data.at - at:.1f} s ago, {_HELD}"))
+        lines.append(
+            ("", f"{vm or _UNKNOWN} sent a request {data.at - at:.1f} s ago, {_HELD}")
+        )
     lines.append((format_offset(data.time - began), "now"))
     width = max(len(label) for label, _ in lines)
     shown = [_cut(f"  {when:<{width}}  {what}") for when, what in lines]
@@ -116,7 +118,7 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
     left_out = len(lines) - _MAX_LINES + 1
     if left_out <= 1:
         return lines
-    note = f"  ... {left_out} lines are left out ..."
+    note = f"  ... {left_out} lines omitted ..."
     return [*lines[:_FIRST_LINES], note, *lines[_FIRST_LINES + left_out :]]
 
 
@@ -201,7 +203,7 @@ def _sightings(
     announcements: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
-    """Yield who saw what, at the time of the request: the journal is later."""
+    """Yield who saw what, at the time of the request; the journal records it later."""
     for sight in fact.sights:
         if sight.event not in announcements:
             continue
@@ -221,7 +223,7 @@ def _sightings(
 def _merged(
     moments: Sequence[_Moment], data: TimelineData
 ) -> Iterator[tuple[datetime, str]]:
-    """Group requests that nothing came between."""
+    """Group consecutive requests."""
     for is_text, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
         if is_text:
             yield from ((moment.time, str(moment.what)) for moment in run)
@@ -241,9 +243,9 @@ def _describe_request(request: RequestRecord) -> str:
     who = request.vm or _UNKNOWN
     if request.events:
         ids = join_names([event_id[:SHORT] for event_id in request.events])
-        what = f"{who} wanted to approve {ids}{{}}"
+        what = f"{who} tried to approve {ids}{{}}"
     elif request.path.endswith(_DOCUMENT):
-        what = f"{who} asked{{}}"
+        what = f"{who} polled{{}}"
     else:
         what = f"{who} sent {request.method} {request.path}{{}}"
     parts = [what, *_details(request)]
@@ -251,9 +253,9 @@ def _describe_request(request: RequestRecord) -> str:
 
 
 def _details(request: RequestRecord) -> Iterator[str]:
-    """Yield remarks, the most important first, as long lines are cut."""
+    """Yield details, most important first, because long lines are truncated."""
     if request.status not in (200, 304):
-        yield f"answered {request.status}" if request.status else "cut off"
+        yield f"status {request.status}" if request.status else "cut off"
     if request.fault is not None:
         yield f"fault {request.fault}"
     if not request.is_marked:

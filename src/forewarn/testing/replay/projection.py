@@ -1,4 +1,4 @@
-"""Projection of a recording onto the present: documents, VMs and approvals."""
+"""Conversion of a recording for replay: documents, VMs and approvals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,10 @@ from forewarn.protocol.types import Document, EventStatus, ScheduledEvent
 from forewarn.protocol.versions import VERSIONS
 from forewarn.recordings.format import RecordedDocument, Recording, shift_document
 
-_GROUP = Group(name="tape", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS)
-_DEFAULT_VM = "vm-0"  # the client's VM, if the recording names none
+_GROUP = Group(
+    name="recording", kind=GroupKind.AVAILABILITY_SET, enabled=Enabling.ALWAYS
+)
+_DEFAULT_VM = "vm-0"  # used if the recording has no VM names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +28,11 @@ class ReplayApproval:
     at: datetime  # on the replay's clock
     vm: str
     event: ScheduledEvent  # as last shown
-    is_in_time: bool  # whether it was Scheduled then
+    is_in_time: bool  # whether it was still Scheduled
 
 
 def vms_of(recording: Recording, named: str | None) -> Sequence[VM]:
-    """Return all VMs of `recording`: first `named`, or the VM that recorded it.
+    """Return all VMs of `recording`, starting with `named` and the recording VM.
 
     In documents of version 2017-03-01 a leading underscore marks VMs that are not role
     instances.
@@ -60,10 +62,10 @@ def project(
     turn: int,
     by: timedelta,
 ) -> AudienceView:
-    """Show `line`, with its `number`, in this `turn`, `by` later than recorded.
+    """Return the view for line `number` in this `turn`, shifted `by` in time.
 
-    Clients that use the recording's API version get everything that was recorded, even
-    unknown fields. From the second turn on, events have new ids.
+    Clients that use the recording's API version get all recorded fields, even unknown
+    ones. From the second turn on, events have new ids.
     """
     shown = shift_document(_with_new_ids(line.document or {}, turn), by)
     document = _document(shown)
@@ -85,7 +87,7 @@ def project(
 
 
 class ReplayEvents:
-    """All events so far; thread-safe."""
+    """All events shown so far; thread-safe."""
 
     def __init__(self) -> None:
         """Start without any events."""
@@ -96,7 +98,7 @@ class ReplayEvents:
         self._approved: set[str] = set()
 
     def show(self, document: Document) -> None:
-        """Record the document that is shown from now on."""
+        """Record that `document` is now shown."""
         with self._lock:
             self._waiting = set()
             for event in document.events:
@@ -152,7 +154,7 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
 
 
 def _with_new_ids(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
-    """Give events new ids in later turns, as those of the first turn are over."""
+    """Give events new ids in later turns, because their ids belong to past events."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
         return document

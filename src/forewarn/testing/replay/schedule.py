@@ -1,10 +1,10 @@
 """Replay schedule and clock: when each line of a recording is shown, at some speed.
 
-1. The recorded seconds between two lines, divided by the speed, pass between them. A
-   document or a failure stays for a minimum of real time, so that a polling program can
-   see it.
-2. The recording's time stands still while a line is kept for that minimum. So every
-   time in a document is still as far ahead as it was when recorded.
+1. The real time between two lines is the recorded time divided by the speed. Documents
+   and failures are shown for a minimum of real time, so that a polling program sees
+   them.
+2. The recording's time stands still while a line is shown for that minimum. The time
+   left until NotBefore is therefore the same as when it was recorded.
 """
 
 import time
@@ -22,7 +22,7 @@ from forewarn.recordings.format import (
     Recording,
 )
 
-_LONGEST_WAIT = 1.0  # seconds; a recording has no deadlines
+_LONGEST_WAIT = 1.0  # seconds; a replay has no deadlines of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +67,18 @@ def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySc
 
 
 def _is_shown(line: Line) -> bool:
-    """Return whether a line changes what is served; an empty body means no change."""
+    """Return whether a line changes the response; an empty body does not."""
     is_blank = isinstance(line, RecordedDocument) and line.document is None
     return isinstance(line, RecordedDocument | RecordedFailure) and not is_blank
 
 
 def _is_seen(line: Line) -> bool:
-    """Return whether only a poll shows the line, unlike the end of a failure."""
+    """Return whether a program must poll to see the line; false for a failure's end."""
     return not (isinstance(line, RecordedFailure) and line.what is None)
 
 
 class ReplayClock:
-    """The system clock until the replay starts, then the recording's time."""
+    """Clock of a replay: shows system time until it starts, then recorded time."""
 
     def __init__(self, schedule: ReplaySchedule) -> None:
         """Follow `schedule`."""
@@ -97,7 +97,7 @@ class ReplayClock:
         return start
 
     def now(self) -> datetime:
-        """Return the recording's position, counted from the start of this turn."""
+        """Return the start time of this turn plus the position in the recording."""
         if self._turn is None:
             return SystemClock().now()
         start = self._turn[0]
@@ -110,6 +110,6 @@ class ReplayClock:
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell`, for a limited time."""
+        """Wait for `bell`, but at most a second."""
         del until
         bell.wait(_LONGEST_WAIT)

@@ -36,14 +36,14 @@ from forewarn.testing.replay.projection import (
 from forewarn.testing.replay.schedule import ReplayClock, ReplayFrame, schedule_of
 
 _EVENTS = "/metadata/scheduledevents"
-#: Failures that are repeated with their status; all others become a 503.
+#: Failures that are replayed with their status; all others become a 503.
 _STATUSES = frozenset({"404", "410", "429", "500"})
 _UNAVAILABLE = "503"
 _SHORTEST_TURN = 0.01  # seconds; a recording with one line would loop without a pause
 
 
 class Replay:
-    """A metadata service that plays a recording; use it in a `with` block."""
+    """A metadata service that replays a recording; use it in a `with` block."""
 
     def __init__(
         self,
@@ -59,10 +59,11 @@ class Replay:
         on_approval: Callable[[ReplayApproval], None] = lambda approval: None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play `tape` at `speed`; requests count as from `vm`, or from the recorded VM.
+        """Play the recording at `speed`; requests count as coming from `vm`.
 
-        It starts with the first request, or immediately if `is_eager`. Each document is
-        shown for at least `shown` real seconds.
+        Default VM: the one that made the recording. The replay starts with the first
+        request, or immediately if `is_eager`. Each document is shown for at least
+        `shown` real seconds.
         """
         if not isinstance(tape, Recording):
             tape = read_recording(Path(tape))
@@ -158,7 +159,7 @@ class Replay:
             self._begin_turn()
 
     def _wait_until(self, elapsed: float) -> bool:
-        """Wait until the turn has lasted so long; return whether to stop."""
+        """Wait until the turn has lasted `elapsed` seconds; return whether to stop."""
         seconds = elapsed - self._clock.elapsed()
         return self._closing.wait(min(max(seconds, 0.0), TIMEOUT_MAX))
 
@@ -184,12 +185,12 @@ class Replay:
         for number, frame in enumerate(self.schedule.frames):
             if isinstance(frame.line, RecordedDocument):
                 return number, frame.line
-        raise InvalidInput("there is no document on this tape; nothing can be shown")
+        raise InvalidInput("the recording has no documents to replay")
 
     # --- called by the metadata plane ----------------------------------------
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Start on the first request; repeat recorded failures."""
+        """Start the replay on the first request; return recorded failures."""
         del body
         if not request.path.rstrip("/").lower().endswith(_EVENTS):
             return None
@@ -198,7 +199,7 @@ class Replay:
         if self._failure is None:
             return None
         status = self._failure if self._failure in _STATUSES else _UNAVAILABLE
-        return error(int(status), f"The tape tells of trouble: {self._failure}")
+        return error(int(status), f"Recorded failure: {self._failure}")
 
     def _begin(self) -> None:
         """Start the first turn, so that the current request is part of it."""
@@ -211,7 +212,7 @@ class Replay:
         self._begun.set()
 
     def started(self, vm: str | None, at: float) -> None:
-        """Ignore an arrival."""
+        """Do nothing when a request arrives."""
 
     def finished(self, record: RequestRecord) -> None:
         """Discard the observations of a request, as a replay has no journal."""
@@ -219,12 +220,12 @@ class Replay:
         self._notes.take()
 
     def listen(self, groups: Sequence[str]) -> None:
-        """Ignore a group's first poll: the recording's group is always enabled."""
+        """Do nothing on a first poll: the group of a replay is always enabled."""
 
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
-        """Record an approval, which does not change what is played."""
+        """Record an approval, which has no effect on the replay."""
         for approval in self._events.approve(vm_name, event_ids, self._clock.now()):
             self._on_approval(approval)
 

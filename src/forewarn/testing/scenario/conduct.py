@@ -1,8 +1,9 @@
-"""Conduct of a program: what it did, and verdicts on it with reasons (pure)."""
+"""Conduct of a program: its requests and approvals, and verdicts on them (pure)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from forewarn.formats import count
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.scenario.model import Throughout
@@ -31,22 +32,22 @@ class ProgramConduct:
     arrivals: Sequence[float] = ()  # arrival times, even of requests without a response
     requests: Sequence[RequestRecord] = ()
     approvals: Sequence[ProgramApproval] = ()
-    has_ended: bool = False  # by itself
+    has_ended: bool = False  # without being stopped
     code: int | None = None  # exit code; None if it has not ended
 
 
-# --- permanent expectations --------------------------------------------------
+# --- expectations for the whole scenario -------------------------------------
 
 
 def judge_conduct(
     throughout: Throughout, conduct: ProgramConduct
 ) -> Iterator[StepResult]:
-    """Yield the verdict on each permanent expectation."""
+    """Yield the verdict on each expectation for the whole scenario."""
     if throughout.keeps_running:
         yield _result("the program keeps running", _exit_problem(conduct))
     if throughout.polls_at_least_every is not None:
         every = throughout.polls_at_least_every
-        what = f"{conduct.vm} asks at least every {every:g} s"
+        what = f"{conduct.vm} polls at least every {every:g} s"
         yield _result(what, _polling_problem(conduct, every))
     if throughout.never_approves:
         names = ", ".join(throughout.never_approves)
@@ -74,8 +75,8 @@ def _polling_problem(conduct: ProgramConduct, every: float) -> str | None:
         return None
     at = since - conduct.began
     return (
-        f"{conduct.vm} did not ask for {gap:.1f} s, beginning {at:.1f} s after the"
-        " program's start"
+        f"{conduct.vm} did not poll for {gap:.1f} s, starting {at:.1f} s after the"
+        " program started"
     )
 
 
@@ -121,21 +122,21 @@ def why_unapproved(
 ) -> str:
     """Explain why `event` was probably not approved, from requests after `since`."""
     if conduct.has_ended:
-        return f"the program {describe_exit(conduct.code)} before it approved"
+        return f"the program {describe_exit(conduct.code)} before approving it"
     posts = [request for request in conduct.requests if request.method == "POST"]
     refused = [
         request for request in posts if request.at > since and request.status >= 400
     ]
     if refused:
         last = refused[-1]
-        return f"its last approval was answered {last.status}{_header(last)}"
+        return f"its last approval failed with {last.status}{_header(last)}"
     if not is_seen:
         return why_unseen(conduct, since)
-    times = sum(at > since for at in conduct.arrivals)
+    sent = count(sum(at > since for at in conduct.arrivals), "request")
+    others = ", ".join(posts[-1].events) if posts else ""
     return (
-        f"{conduct.vm} was shown it and has asked {times} times since, but it posted"
-        " no approval"
-        + ("" if not posts else f" of {event}, only of {', '.join(posts[-1].events)}")
+        f"{conduct.vm} received the event and has sent {sent} since, but no approval"
+        + (f" of {event}, only of {others}" if posts else "")
     )
 
 
@@ -145,7 +146,7 @@ def why_unseen(conduct: ProgramConduct, since: float) -> str:
         return f"the program {describe_exit(conduct.code)}"
     if not conduct.arrivals:
         return (
-            "the program has asked for nothing at all; does it use the address in"
+            "the program sent no requests; does it use the address in"
             " $FOREWARN_ENDPOINT?"
         )
     latest = [request for request in conduct.requests if request.at > since]
@@ -154,15 +155,15 @@ def why_unseen(conduct: ProgramConduct, since: float) -> str:
     ]
     if bad:
         last = bad[-1]
-        return f"{last.method} {last.path} was answered {last.status}{_header(last)}"
+        return f"{last.method} {last.path} failed with {last.status}{_header(last)}"
     silent = conduct.until - conduct.arrivals[-1]
     return (
-        f"{conduct.vm} asked last {silent:.1f} s ago; requests in all:"
+        f"{conduct.vm} sent its last request {silent:.1f} s ago; requests in total:"
         f" {len(conduct.arrivals)}"
     )
 
 
 def _header(request: RequestRecord) -> str:
     if request.is_marked:
-        return "" if request.version else ": it gave no api-version"
-    return ": it sent no `Metadata: true` header"
+        return "" if request.version else ": it has no api-version"
+    return ": it has no `Metadata: true` header"

@@ -1,4 +1,4 @@
-"""Keys of `expect`, `fault` and `throughout` in a scenario file, as tables."""
+"""Keys of `expect`, `fault` and `throughout` in scenario files, as tables."""
 
 from collections.abc import Container, Sequence
 
@@ -13,41 +13,43 @@ from forewarn.testing.scenario.values import StepForm, StepKey, StepTable
 # --- expect ------------------------------------------------------------------
 
 _HELP = {
-    Expectation.SEEN: "the program reads a document that shows the event",
+    Expectation.SEEN: "the program receives a document with the event",
     Expectation.APPROVED: "the event is approved",
     Expectation.NOT_APPROVED: "the event is not approved",
-    Expectation.POLLED: "the program asks for events, from now on",
+    Expectation.POLLED: "the program polls again and receives the current document",
     Expectation.MARKED: "the program makes a mark",
     Expectation.RUNNING: "the program has not ended",
     Expectation.ENDED: "the program has ended",
 }
 EVENT = StepKey(
-    name="event", kind=values.EVENT, help="which event is meant", is_needed=True
+    name="event", kind=values.EVENT, help="name of the event", is_needed=True
 )
 WITHIN = StepKey(
     name="within",
     kind=values.REAL_DURATION,
-    help="how long it may take; if absent, `patience`",
+    help="how long it may take; default: `patience`",
     field="seconds",
 )
-BY = StepKey(name="by", kind=values.VM, help="the VM that must have approved")
+BY = StepKey(
+    name="by", kind=values.VM, help="the VM that must approve it; default: any"
+)
 AFTER_MARK = StepKey(
     name="after_mark",
     kind=values.TEXT,
-    help="the mark that must be made after the announcement and before the approval",
+    help="a mark that must be made between the announcement and the approval",
 )
 FOR = StepKey(
     name="for",
     kind=values.REAL_DURATION,
-    help="how long it must stay so; if absent, 0s",
+    help="how long this must hold; default: 0s, check once",
     field="seconds",
 )
 TIMES = StepKey(
-    name="times", kind=values.whole(1, 10_000), help="how often; if absent, once"
+    name="times", kind=values.whole(1, 10_000), help="number of polls; default: 1"
 )
-MARK = StepKey(name="mark", kind=values.TEXT, help="which mark", is_needed=True)
+MARK = StepKey(name="mark", kind=values.TEXT, help="name of the mark", is_needed=True)
 CODE = StepKey(
-    name="code", kind=values.whole(0, 255), help="its exit code; if absent, any"
+    name="code", kind=values.whole(0, 255), help="expected exit code; default: any"
 )
 
 _KEYS: dict[Expectation, tuple[StepKey[object], ...]] = {
@@ -91,7 +93,7 @@ def _check_visible(step: s.ExpectStep, names: StepNames) -> None:
     is_seen = step.expectation is Expectation.SEEN
     if is_seen and names.vm and not names.sees(names.vm, event):
         raise InvalidInput(
-            f'the program speaks for {names.vm}, which does not see "{event}"'
+            f'the program acts as {names.vm}, which does not see "{event}"'
         )
     if by is not None and not names.sees(by, event):
         raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
@@ -102,38 +104,38 @@ def _check_visible(step: s.ExpectStep, names: StepNames) -> None:
 COUNT = StepKey(
     name="count",
     kind=values.whole(1, 1_000_000),
-    help="how many requests it befalls; if absent, all",
+    help="number of requests to affect; default: no limit",
 )
 PROBABILITY = StepKey(
     name="probability",
     kind=values.PROBABILITY,
-    help="with which it befalls a request; if absent, 1",
+    help="probability that a request is affected; default: 1",
 )
 LASTS = StepKey(
     name="for",
     kind=values.REAL_DURATION,
-    help="how long it lasts; if absent, until `clear`",
+    help="how long the fault lasts; default: until `clear`",
     field="seconds",
 )
 VMS = StepKey(
     name="vms",
     kind=values.VMS,
-    help="whose requests it befalls; if absent, everybody's",
+    help="VMs whose requests are affected; default: all",
 )
 ON = StepKey(
     name="on",
     kind=values.one_of(*FaultOn),
-    help="which requests it befalls; if absent, any",
+    help="kind of requests to affect; default: any",
 )
 DELAY = StepKey(
     name="delay",
     kind=values.REAL_DURATION,
-    help="how late the answer is; if absent, 5s",
+    help="how long the response is delayed; default: 5s",
 )
 RETRY_AFTER = StepKey(
     name="retry_after",
     kind=values.whole(0, 86_400),
-    help="seconds that the answer asks to wait; if absent, 1",
+    help="seconds in the Retry-After header; default: 1",
 )
 
 
@@ -161,19 +163,19 @@ def _fault(
 CLEAR = StepKey(
     name="clear",
     kind=values.one_of("faults"),
-    help="let the service behave again",
+    help="clear all faults",
 )
 
 FAULTS: tuple[StepForm, ...] = (
-    _fault([FaultTrait.DELAY], "let the service answer late", DELAY, *_FILTERS),
+    _fault([FaultTrait.DELAY], "delay responses", DELAY, *_FILTERS),
     _fault(
         [FaultTrait.RETRY_AFTER],
-        "let the service ask for patience",
+        "reject requests with Retry-After",
         RETRY_AFTER,
         *_FILTERS,
     ),
-    _fault([None, FaultTrait.READS], "let the service misbehave", *_FILTERS),
-    _fault([FaultTrait.SERVICE], "let nobody listen, whoever asks"),
+    _fault([None, FaultTrait.READS], "return errors, or break responses", *_FILTERS),
+    _fault([FaultTrait.SERVICE], "refuse connections from all VMs"),
     StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )
 
@@ -182,25 +184,27 @@ FAULTS: tuple[StepForm, ...] = (
 KEEPS_RUNNING = StepKey(
     name="keeps_running",
     kind=values.FLAG,
-    help='it does not end by itself; if absent, `true` unless a step expects "ended"',
+    help='the program must not end; default: `true` unless a step expects "ended"',
 )
 POLLS_AT_LEAST_EVERY = StepKey(
     name="polls_at_least_every",
     kind=values.REAL_DURATION,
-    help="the longest time between two of its requests",
+    help="the longest time allowed between two polls",
 )
 NEVER_APPROVES = StepKey(
     name="never_approves",
-    kind=values.several(values.EVENT, "a list of names given by `as`", least=0),
-    help="events that it must leave alone",
+    kind=values.several(values.EVENT, "a list of names set with `as`", least=0),
+    help="events that the program must not approve",
 )
 APPROVES_NOTHING = StepKey(
-    name="approves_nothing", kind=values.FLAG, help="it must leave all events alone"
+    name="approves_nothing",
+    kind=values.FLAG,
+    help="the program must not approve any event",
 )
 APPROVES_ONLY_ITS_OWN = StepKey(
     name="approves_only_its_own",
     kind=values.FLAG,
-    help="it must leave alone what does not list the VM that it speaks for",
+    help="the program must approve only events that list its VM",
 )
 
 THROUGHOUT: tuple[StepKey[object], ...] = (
@@ -213,9 +217,9 @@ THROUGHOUT: tuple[StepKey[object], ...] = (
 
 
 def throughout(row: StepTable, *, ends: bool) -> s.Throughout:
-    """Read the permanent expectations; `ends`: a step expects the program to end."""
+    """Read the table; `ends` means that a step expects the program to end."""
     if row.get(KEEPS_RUNNING) and ends:
         raise InvalidInput(
-            'a step expects the program to have "ended"; leave keeps_running out'
+            'a step expects the program to have "ended"; remove keeps_running'
         )
     return s.Throughout(**{"keeps_running": not ends, **row.fields})

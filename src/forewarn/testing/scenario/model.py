@@ -1,7 +1,7 @@
 """Scenario model: the steps that a program under test goes through.
 
-Durations of the service (notice, advance, outage) run on its clock. Those in which a
-program must do something are seconds of real time.
+Durations of the service (notice, advance, outage) are on its clock. Time limits for the
+program are seconds of real time.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +14,10 @@ from forewarn.core.faults import Fault
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.operations import VmOperation
-from forewarn.formats import exact_duration
+from forewarn.formats import count, exact_duration
 from forewarn.protocol.types import EventType
 
-# --- actions; `name` is for later steps, None if there is none ---------------
+# --- actions; `name` lets later steps refer to the announcement --------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class MaintainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegradeStep:
-    """Predict that `host` fails within `fails_by`; None for the service's default."""
+    """Predict that `host` will fail within `fails_by`; None for the default."""
 
     host: str
     fails_by: timedelta | None = None
@@ -143,7 +143,7 @@ class Expectation(StrEnum):
     SEEN = "seen"  #: it receives a document with the event
     APPROVED = "approved"  #: the event is approved
     NOT_APPROVED = "not-approved"  #: it is not approved now, nor within `seconds`
-    POLLED = "polled"  #: it polls `times` more times
+    POLLED = "polled"  #: it sends `times` more polls
     MARKED = "marked"  #: it makes the mark
     RUNNING = "running"  #: it has not ended
     ENDED = "ended"  #: it has ended, with `code` if that is set
@@ -157,7 +157,7 @@ class ExpectStep:
     seconds: float
     event: str | None = None  # for seen, approved, not-approved
     by: str | None = None  # the VM that must approve; None for any
-    after_mark: str | None = None  # must precede the approval; None for no such mark
+    after_mark: str | None = None  # must precede the approval; None for no mark
     mark: str | None = None  # for marked
     times: int = 1  # for polled
     code: int | None = None  # for ended; None for any
@@ -185,12 +185,12 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughout:
-    """Permanent expectations, judged at the end."""
+    """Expectations for the whole scenario, checked at the end."""
 
     keeps_running: bool = True
     polls_at_least_every: float | None = None  # seconds of real time; None for no limit
     never_approves: tuple[str, ...] = ()  # names of events
-    approves_nothing: bool = False  # whatever its name
+    approves_nothing: bool = False
     approves_only_its_own: bool = False  # only events that list the program's VM
 
 
@@ -202,12 +202,12 @@ class Scenario:
     title: str
     description: str = ""
     fleet: Fleet
-    vm: str  # the VM whose requests the program sends
+    vm: str  # the VM in which the program runs
     steps: tuple[Step, ...]
     throughout: Throughout = Throughout()
 
 
-# --- in words ----------------------------------------------------------------
+# --- descriptions ------------------------------------------------------------
 
 
 def describe_step(step: Step, vm: str) -> str:
@@ -223,7 +223,7 @@ def describe_step(step: Step, vm: str) -> str:
             by = (
                 ""
                 if step.fails_by is None
-                else f", fails in {exact_duration(step.fails_by)}"
+                else f", predicted to fail in {exact_duration(step.fails_by)}"
             )
             return f"{step.host} is degraded{by}{_in_brackets(step.name)}"
         case FailStep():
@@ -237,7 +237,7 @@ def describe_step(step: Step, vm: str) -> str:
 def _describe_other(step: Step) -> str:
     match step:
         case RecoverStep():
-            return f"{step.host} is well again"
+            return f"{step.host} recovers"
         case CancelStep():
             return f"cancel {step.event}"
         case CompleteStep():
@@ -256,15 +256,15 @@ def _describe_other(step: Step) -> str:
 def _describe_disturbance(step: Step) -> str:
     match step:
         case OutageStep():
-            return f"the service is away for {exact_duration(step.lasts)} of its time"
+            return f"service outage of {exact_duration(step.lasts)}"
         case SetFaultStep():
-            return f"fault: {_fault(step)}"
+            return f"inject fault {_fault(step)}"
         case ClearFaultsStep():
-            return "no faults any more"
+            return "clear all faults"
         case WaitStep():
             return f"wait {_seconds(step.seconds)}"
         case _:
-            raise TypeError(f"{type(step).__name__} is no step")
+            raise TypeError(f"{type(step).__name__} is not a step")
 
 
 def _order(order: Order) -> str:
@@ -280,13 +280,13 @@ def _in_brackets(name: str | None) -> str:
 def _fault(step: SetFaultStep) -> str:
     fault = step.fault
     parts = [
-        str(fault.kind),
-        "" if fault.count is None else f"{fault.count} times",
-        "" if fault.probability == 1 else f"with probability {fault.probability:g}",
+        "" if fault.count is None else count(fault.count, "request"),
+        "" if fault.probability == 1 else f"probability {fault.probability:g}",
         "" if fault.seconds is None else f"for {_seconds(fault.seconds)}",
-        f"for {', '.join(fault.vms)}" if fault.vms else "",
+        ", ".join(fault.vms),
     ]
-    return " ".join(part for part in parts if part)
+    limits = ", ".join(part for part in parts if part)
+    return f"{fault.kind} ({limits})" if limits else str(fault.kind)
 
 
 _EXPECTATIONS: Mapping[Expectation, Callable[[ExpectStep, str], str]] = {
@@ -294,16 +294,16 @@ _EXPECTATIONS: Mapping[Expectation, Callable[[ExpectStep, str], str]] = {
     Expectation.APPROVED: lambda step, vm: (
         f"{step.event} is approved"
         + ("" if step.by is None else f" by {step.by}")
-        + ("" if step.after_mark is None else f", after {step.after_mark!r}")
+        + ("" if step.after_mark is None else f" after mark {step.after_mark!r}")
     ),
     Expectation.NOT_APPROVED: lambda step, vm: f"{step.event} is not approved",
     Expectation.POLLED: lambda step, vm: (
-        f"{vm} asks again" + ("" if step.times == 1 else f" {step.times} times")
+        f"{vm} polls again" + ("" if step.times == 1 else f" {step.times} times")
     ),
-    Expectation.MARKED: lambda step, vm: f"the program marks {step.mark!r}",
+    Expectation.MARKED: lambda step, vm: f"the program makes mark {step.mark!r}",
     Expectation.RUNNING: lambda step, vm: "the program is running",
     Expectation.ENDED: lambda step, vm: (
-        "the program ends" + ("" if step.code is None else f" with {step.code}")
+        "the program exits" + ("" if step.code is None else f" with code {step.code}")
     ),
 }
 

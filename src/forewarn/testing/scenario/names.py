@@ -7,7 +7,7 @@ from forewarn.configfile.values import suggestion
 from forewarn.core.fleet import Fleet, fold_name
 from forewarn.errors import InvalidInput
 
-_FEW = 12  # names that are listed; of more, only the nearest is suggested
+_FEW = 12  # names to list; if there are more, suggest only the nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class StepNames:
     """All names that a step can use; each announcement adds its own."""
 
     fleet: Fleet | None = None  # None if unreadable; then any name is valid
-    vm: str = ""  # the VM whose requests the program sends
+    vm: str = ""  # the VM in which the program runs
     events: dict[str, NamedEvent] = field(default_factory=dict)
 
     # --- the fleet -----------------------------------------------------------
@@ -38,7 +38,7 @@ class StepNames:
             return name
         host = _find(name, self.fleet.hosts, "host")
         if not self.on_host(host):
-            raise InvalidInput(f"there is no VM on {host}, so nobody would be told")
+            raise InvalidInput(f"host {host} has no VMs, so there would be no event")
         return host
 
     def find_group(self, name: str) -> str:
@@ -47,7 +47,7 @@ class StepNames:
             return name
         group = _find(name, self.fleet.groups, "group")
         if not self.in_group(group):
-            raise InvalidInput(f"there is no VM in {group}, so nobody would be told")
+            raise InvalidInput(f"group {group} has no VMs, so there would be no event")
         return group
 
     def is_spot(self, vm: str) -> bool:
@@ -76,9 +76,7 @@ class StepNames:
             return name
         near = suggestion(name, self.events)
         instead = near or f"; {_listed(self.events)}"
-        raise InvalidInput(
-            f'no earlier step has announced anything as = "{name}"{instead}'
-        )
+        raise InvalidInput(f'no earlier step sets as = "{name}"{instead}')
 
     def sees(self, vm: str, event: str) -> bool:
         """Return whether `vm` sees the event of that name; true if that is unknown."""
@@ -95,10 +93,12 @@ def _find(name: str, names: Iterable[str], noun: str) -> str:
     if fold_name(name) in by_key:
         return by_key[fold_name(name)]
     all_names = [*by_key.values()]
-    listed = f"; there are {', '.join(all_names)}"
+    listed = f"; expected one of: {', '.join(all_names)}"
     instead = listed if len(all_names) <= _FEW else suggestion(name, all_names)
-    raise InvalidInput(f'there is no {noun} "{name}" in the fleet{instead}')
+    raise InvalidInput(f'{noun} "{name}" is not in the fleet{instead}')
 
 
 def _listed(events: Mapping[str, object]) -> str:
-    return f"there are {', '.join(events)}" if events else "nothing has a name so far"
+    if not events:
+        return "no step has set a name so far"
+    return f"expected one of: {', '.join(events)}"

@@ -44,36 +44,38 @@ def _part(shown: str) -> ValueKind[object]:
 
 
 TITLE = StepKey(
-    name="title", kind=values.TEXT, help="what happens, in a line", is_needed=True
+    name="title", kind=values.TEXT, help="what happens, in one line", is_needed=True
 )
 DESCRIPTION = StepKey(
     name="description",
     kind=values.TEXT,
-    help="what it is, and what a program should do",
+    help="the situation, and what a program should do",
 )
 VM = StepKey(
     name="vm",
     kind=values.VM,
-    help="whom the program speaks for; if absent, the first VM of the fleet",
+    help="VM in which the program runs; default: the first VM of the fleet",
 )
 FLEET = StepKey(
     name="fleet",
     kind=_part("a path, or a table"),
-    help="the path of a fleet file, from this file on, or what stands in one; if"
-    " absent, the demo fleet",
+    help="path of a fleet file, relative to this file, or its content as a table;"
+    " default: the demo fleet",
 )
 PATIENCE = StepKey(
     name="patience",
     kind=values.REAL_DURATION,
-    help="how long an expectation waits that does not say `within`; if absent, 10s",
+    help="how long expectations without `within` wait; default: 10s",
 )
 THROUGHOUT = StepKey(
-    name="throughout", kind=_part("a table"), help="what is expected all the time"
+    name="throughout",
+    kind=_part("a table"),
+    help="what is expected during the whole scenario",
 )
 STEPS = StepKey(
     name="steps",
     kind=_part("tables, at least one"),
-    help="what happens, in order",
+    help="the steps, in order",
     is_needed=True,
 )
 
@@ -99,7 +101,7 @@ def load_scenario(given: str) -> Scenario:
 def find_scenario(given: str) -> Path:
     """Return the path `given`, or the file of the bundled scenario of that name.
 
-    An existing file, or text that looks like a path, never counts as a name.
+    An existing file, or text that looks like a path, is never treated as a name.
     """
     path = Path(given)
     if path.is_file() or "/" in given or given.endswith(_SUFFIX):
@@ -118,9 +120,9 @@ def bundled_file(name: str) -> Path:
         return _folder() / f"{name}{_SUFFIX}"
     near = (
         suggestion(name, bundled_names())
-        or "; `forewarn rehearse --list` names those there are"
+        or "; for all scenarios, run `forewarn rehearse --list`"
     )
-    raise NotFound(f"there is no scenario {name}{near}")
+    raise NotFound(f'scenario "{name}" not found{near}')
 
 
 def _folder() -> Path:
@@ -184,7 +186,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], names: StepNames) -> str:
-    """Return the program's VM; empty if it is invalid, which is reported elsewhere."""
+    """Return the program's VM; empty if invalid, which another check reports."""
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
@@ -198,9 +200,7 @@ def _steps(
 ) -> tuple[Step, ...]:
     if not isinstance(tables, list) or not tables:
         if tables != ():
-            location.refuse(
-                f"steps: {invalid_value('tables called [[steps]]', tables)}"
-            )
+            location.refuse(f"steps: {invalid_value('[[steps]] tables', tables)}")
         return ()
     parsed = [
         _read_step(table, number, forms, location.below(number - 1), names)
@@ -287,19 +287,21 @@ def _form(
 
 def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) -> str:
     if given:
-        return f"it has {len(given)} verbs, {', '.join(given)}; make each a step"
+        return f"a step has one verb, not {join_all(given)}; make each a separate step"
     for name in table:
         near = nearest(name, forms)
         if near is not None:
             return f'{name}: unknown key; did you mean "{near}"?'
-    return f"it has no verb, so nothing happens; known are {', '.join(forms)}"
+    return f"no verb; expected one of: {', '.join(forms)}"
 
 
 def _check_choice(table: Mapping[str, object], form: StepForm) -> None:
     names = [key.name for key in form.one_of]
     used = [name for name in names if name in table]
     if names and len(used) != 1:
-        raise InvalidInput(f"{form.verb.name} needs exactly one of {join_all(names)}")
+        raise InvalidInput(
+            f"{form.verb.name} requires exactly one of {join_all(names)}"
+        )
 
 
 def _register_name(
@@ -310,13 +312,13 @@ def _register_name(
     location: Location,
     names: StepNames,
 ) -> None:
-    """Register the name of an announcement for later steps, even if it is faulty."""
+    """Register the name set by a step for later steps, even if the step is faulty."""
     name = table.get(AS.name)
     if not isinstance(name, str):
         return
     if name in names.events:
         first = names.events[name].step
-        location.key("as").refuse(f'step {first} has given the name "{name}" already')
+        location.key("as").refuse(f'step {first} already uses the name "{name}"')
         return
     touches = None if form is None else form.touches
     vms = None if row is None or touches is None else touches(row, names)

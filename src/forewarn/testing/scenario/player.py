@@ -1,9 +1,9 @@
 """Scenario player: plays a scenario against a program, as fast as the program allows.
 
-1. The service's clock stands still while the player waits for the program, so that
-   every rehearsal gives the same result, however fast the machine is.
-2. Only faults may come before the program's first request; every other step waits for
-   it.
+1. The service's clock stands still while the player waits for the program. The result
+   therefore does not depend on the speed of the machine.
+2. The player waits for the program's first request before any step other than a
+   leading fault.
 """
 
 import time
@@ -32,7 +32,7 @@ _FIRST_REQUEST = 30.0  # seconds of real time until a program's first request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioRun:
-    """How a scenario is played."""
+    """Options for playing a scenario."""
 
     command: Sequence[str]
     seed: int | None = None
@@ -45,7 +45,7 @@ class ScenarioProgress(Protocol):
     """Receives the progress of a scenario."""
 
     def begin(self, number: int, what: str) -> None:
-        """Show that a step begins."""
+        """Show that a step starts."""
 
     def end(self, result: StepResult) -> None:
         """Show the result of a step."""
@@ -93,7 +93,7 @@ class _Player:
             self._step(number, step)
         with self._stage.program:
             if not early:
-                what = f"{self._stage.vm} asks for the first time"
+                what = f"{self._stage.vm} sends its first request"
                 self._do(0, what, StepVerdict.PASSED, self._first_request)
             for number, step in steps[len(early) :]:
                 self._step(number, step)
@@ -103,7 +103,7 @@ class _Player:
         return [*self._results]
 
     def _as_far_as_it_went(self, result: StepResult) -> StepResult:
-        """Turn passed into not reached, if the scenario has stopped early."""
+        """Replace passed by not reached if the scenario stopped early."""
         if self._has_failed and result.verdict is StepVerdict.PASSED:
             return replace(result, verdict=StepVerdict.NOT_REACHED)
         return result
@@ -132,7 +132,7 @@ class _Player:
         except ForewarnError as error:
             reason = str(error)
         if time.monotonic() > self._stage.deadline:
-            reason = f"there was no more time for the rehearsal; {reason or 'so far'}"
+            reason = "the rehearsal ran out of time" + (f": {reason}" if reason else "")
         self._has_failed = reason is not None
         self._end(
             StepResult(

@@ -22,7 +22,7 @@ class StepVerdict(StrEnum):
 
     DONE = "done"  #: carried out; nothing was expected
     PASSED = "passed"  #: the program did what was expected
-    FAILED = "failed"  #: it did not, or the step could not be carried out
+    FAILED = "failed"  #: it did not, or the step failed
     NOT_REACHED = "not reached"  #: an earlier step failed
 
 
@@ -32,7 +32,7 @@ class StepResult:
 
     what: str
     verdict: StepVerdict
-    number: int | None = None  # of the step; None for a permanent expectation
+    number: int | None = None  # of the step; None for the whole scenario
     reason: str | None = None  # why it failed; None if it did not
     seconds: float = 0.0  # of real time
 
@@ -44,7 +44,7 @@ class ScenarioResult:
     scenario: Scenario
     results: Sequence[StepResult]
     seconds: float  # of real time
-    timeline: Sequence[str] = ()  # what happened, to find the reason of a failure
+    timeline: Sequence[str] = ()  # what happened, to diagnose failures
     output: str = ""  # the end of the program's output
     transcript: Sequence[str] = ()  # JSON lines, identical for the same seed
 
@@ -132,7 +132,7 @@ def as_json(played: ScenarioResult) -> Json:
 
 
 def as_junit(played: ScenarioResult) -> str:
-    """Format the expectations as JUnit XML, which every CI can show."""
+    """Format the expectations as JUnit XML, which most CI systems display."""
     name = xml_text(f"forewarn.{played.scenario.name}")
     output = "\n".join([*played.timeline, "", played.output])
     return junit_text(

@@ -17,7 +17,7 @@ from forewarn.testing.scenario.values import Schema, StepForm, StepKey
 
 _TEXT: Schema = {"type": "string", "maxLength": 1000}
 
-#: Values of a fleet by their readers, and of keys that have a reader of their own.
+#: Schemas of fleet values by reader, and of keys with their own reader.
 _BY_READER: Mapping[Reader[object], Schema] = {
     fleet_file.read_name: {"type": "string", "pattern": f"^{NEW_NAME.pattern}$"},
     fleet_file.read_text: _TEXT,
@@ -80,7 +80,7 @@ def schema() -> Mapping[str, object]:
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A scenario of forewarn",
+        "title": "forewarn scenario",
         "description": "What happens to a program under test, and what it must do",
         **_object(_properties(parser.TOP, parts), *_required(parser.TOP)),
         "$defs": {

@@ -12,7 +12,7 @@ from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 
 
 class ScenarioStage:
-    """State that the steps of a scenario share."""
+    """State shared by the steps of a scenario."""
 
     def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
         """Start without any named events; wait until `deadline`, a monotonic time."""
@@ -27,11 +27,11 @@ class ScenarioStage:
 
     @property
     def vm(self) -> str:
-        """The VM whose requests the program sends."""
+        """The VM in which the program runs."""
         return self.rehearsal.vm
 
     def settle(self) -> None:
-        """Finish everything that is due, so that the outcome is always the same."""
+        """Finish everything that is due, so that the outcome is reproducible."""
         self.rehearsal.service.advance.to(self.rehearsal.now)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
@@ -40,7 +40,7 @@ class ScenarioStage:
         return self.observer.wait(condition, min(seconds, left))
 
     def wait_for_program(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition` or the program's end, after which nothing will come."""
+        """Wait for `condition`, or until the program ends; return whether it holds."""
         self.wait(lambda: condition() or not self.program.is_running, seconds)
         return condition()
 
@@ -54,7 +54,7 @@ class ScenarioStage:
         return seen_by(self.vm, self.rehearsal.fleet, self._events[name])
 
     def approve(self, name: str, by: str) -> None:
-        """Approve as another VM, which may see a different event under that name."""
+        """Approve as another VM; under that name it may see a different event."""
         event = seen_by(by, self.rehearsal.fleet, self._events[name])
         self._approved_by_steps.add(event.id)
         event.approve(by)
@@ -62,7 +62,7 @@ class ScenarioStage:
     def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
 
-        While there are faults the result is true, as the program cannot help it.
+        Always true while faults are active, since they may block the document.
         """
         if self.rehearsal.service.plane.faults.kinds:
             return True

@@ -1,4 +1,4 @@
-"""Steps of a scenario, carried out: actions, and waiting for expectations."""
+"""Execution of scenario steps: actions, and waiting for expectations."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ def _disturb(stage: ScenarioStage, step: s.Step) -> None:
         case s.WaitStep():
             stage.wait_for_program(lambda: False, step.seconds)
         case _:
-            raise TypeError(f"{type(step).__name__} cannot be carried out")
+            raise TypeError(f"{type(step).__name__} is not an action")
 
 
 # --- expectations ------------------------------------------------------------
@@ -131,7 +131,7 @@ def _approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
         )
     by = event.approved_by
     if step.by is not None and (by or "").lower() != step.by.lower():
-        return f"{step.event} was approved by {by or 'nobody'}, not by {step.by}"
+        return f"{step.event} was approved by {by or 'an unknown VM'}, not by {step.by}"
     if step.after_mark is None:
         return None
     return too_early(
@@ -146,7 +146,9 @@ def _approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
 def _not_approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
     event = stage.event(step.event or "")
     if stage.wait(lambda: event.is_approved, step.seconds):
-        return f"{step.event} was approved by {event.approved_by or 'a rule'}"
+        return (
+            f"{step.event} was approved by {event.approved_by or 'the group settings'}"
+        )
     return None
 
 
@@ -169,9 +171,7 @@ def _marked(stage: ScenarioStage, step: ExpectStep) -> str | None:
     if stage.wait_for_program(is_marked, step.seconds):
         return None
     names = ", ".join(repr(mark.name) for mark in stage.observer.marks)
-    return (
-        f"the program has marked {names}" if names else "the program has made no mark"
-    )
+    return f"the program made only {names}" if names else "the program made no marks"
 
 
 def _running(stage: ScenarioStage, step: ExpectStep) -> str | None:
@@ -186,7 +186,10 @@ def _ended(stage: ScenarioStage, step: ExpectStep) -> str | None:
         return "the program is still running"
     if step.code is None or stage.program.code == step.code:
         return None
-    return f"the program {describe_exit(stage.program.code)}, not with {step.code}"
+    return (
+        f"the program {describe_exit(stage.program.code)}; expected exit code"
+        f" {step.code}"
+    )
 
 
 _EXPECTATIONS: Mapping[

@@ -4,7 +4,7 @@ The description is JSON Schema; it accepts the same values as the reader.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -52,7 +52,7 @@ class ValueKind(Generic[_Value]):
 
     reader: Callable[[StepNames], Reader[_Value]]  # for the names known so far
     schema: Schema
-    shown: str  # wording on the reference page
+    shown: str  # description on the reference page
     words: tuple[str, ...] = ()  # all possible values, if there are few
 
 
@@ -70,11 +70,16 @@ def one_of(*words: _Word) -> ValueKind[_Word]:
     """Return the kind of value that is one of `words`."""
     texts = tuple(map(str, words))
     schema = {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
-    shown = " or ".join(f'`"{text}"`' for text in texts)
+    shown = _either(f'`"{text}"`' for text in texts)
     return _plain(read_one_of(*words, is_exact=True), schema, shown, texts)
 
 
-TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "text, not empty")
+def _either(texts: Iterable[str]) -> str:
+    *others, last = texts
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "non-empty text")
 FLAG = _plain(read_flag, {"type": "boolean"}, "`true` or `false`")
 _ID_SCHEMA: Schema = {"type": "string", "pattern": f"^{FLEET_NAME.pattern}$"}
 ID = _plain(read_name, _ID_SCHEMA, "a name of your choice")
@@ -93,7 +98,7 @@ def _name_of(find: Callable[[StepNames, str], str], shown: str) -> ValueKind[str
 VM = _name_of(StepNames.find_vm, "a VM")
 HOST = _name_of(StepNames.find_host, "a host")
 GROUP = _name_of(StepNames.find_group, "a group")
-EVENT = _name_of(StepNames.find_event, "a name given by `as` in an earlier step")
+EVENT = _name_of(StepNames.find_event, "a name set with `as` in an earlier step")
 
 
 def several(
@@ -129,7 +134,7 @@ def _duration(longest: timedelta, spoken: str) -> Reader[timedelta]:
 
 
 def _seconds(value: object) -> float:
-    """Return the seconds of a duration; NaN if the value is not one."""
+    """Return the seconds of a duration; NaN if the value is not a duration."""
     if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
         return as_number(value)
     try:
@@ -154,7 +159,7 @@ SERVICE_DURATION = _plain(
 REAL_DURATION: ValueKind[float] = _plain(
     lambda value: _read_real_duration(value).total_seconds(),
     _duration_schema(_DAY),
-    "a duration, in real time",
+    "a duration in real time",
 )
 
 
@@ -169,13 +174,13 @@ def _read_probability(value: object) -> float:
     probability = as_number(value)
     if 0 < probability <= 1:
         return float(probability)
-    raise invalid_value("a number above 0 and up to 1", value)
+    raise invalid_value("a number above 0 and at most 1", value)
 
 
 PROBABILITY = _plain(
     _read_probability,
     {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    "a number above 0 and up to 1",
+    "a number above 0 and at most 1",
 )
 
 
@@ -189,7 +194,7 @@ class StepKey(Generic[_Value]):
     name: str
     kind: ValueKind[_Value]
     help: str
-    is_needed: bool = False  # a verb always is
+    is_needed: bool = False  # verbs are always required
     field: str = ""  # empty if it has the name of the key
 
     @property
@@ -215,9 +220,9 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepForm:
-    """One form of a step: its verb, its other keys, and the step it makes.
+    """One form of a step: its verb, its other keys, and a factory for the step.
 
-    `make` raises InvalidInput if the values do not fit together.
+    `make` raises InvalidInput if the values contradict each other.
     """
 
     verb: StepKey[object]
@@ -228,7 +233,7 @@ class StepForm:
 
     @property
     def all_keys(self) -> tuple[StepKey[object], ...]:
-        """Every key that such a step can have, the verb first."""
+        """All keys that such a step can have, the verb first."""
         return (self.verb, *self.one_of, *self.keys)
 
 
@@ -240,7 +245,7 @@ def making(step: Callable[..., Step]) -> Callable[[StepTable, StepNames], Step]:
 def read_table(
     table: object, keys: Sequence[StepKey[object]], location: Location, names: StepNames
 ) -> StepTable | None:
-    """Read a table; report everything that is wrong with it and return None then."""
+    """Read a table; if it is invalid, report all errors and return None."""
     readers = {key.name: key.kind.reader(names) for key in keys}
     values, problems = read_parts(table, readers)
     location.refuse_parts(problems)
@@ -250,7 +255,7 @@ def read_table(
         if isinstance(table, dict) and key.is_needed and key.name not in table
     ]
     for key in missing:
-        location.refuse(f"`{key.name}` is missing: {key.help}")
+        location.refuse(f"missing key `{key.name}`: {key.help}")
     if problems or missing:
         return None
     given = [key for key in keys if key.name in values]

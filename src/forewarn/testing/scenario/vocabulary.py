@@ -1,4 +1,4 @@
-"""Verbs of scenario steps, as tables: announcements, VMs, hosts, events, the clock."""
+"""Verbs of scenario steps as tables: announcements, VMs, hosts, events, the clock."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from forewarn.testing.scenario.values import StepForm, StepKey, StepTable, makin
 AS = StepKey(
     name="as",
     kind=values.ID,
-    help="how later steps call what is announced",
+    help="name of the announcement, for later steps",
     field="name",
 )
 
@@ -27,16 +27,16 @@ AS = StepKey(
 ANNOUNCE = StepKey(
     name="announce",
     kind=values.one_of(*EventType),
-    help="announce an event",
+    help="announce an event of this type",
     field="type",
 )
-VMS = StepKey(name="vms", kind=values.VMS, help="the VMs that it touches")
-HOST = StepKey(name="host", kind=values.HOST, help="the host that it touches")
-GROUP = StepKey(name="group", kind=values.GROUP, help="the group that it touches")
+VMS = StepKey(name="vms", kind=values.VMS, help="the VMs that it affects")
+HOST = StepKey(name="host", kind=values.HOST, help="the host that it affects")
+GROUP = StepKey(name="group", kind=values.GROUP, help="the group that it affects")
 DURATION = StepKey(
     name="duration",
     kind=values.SERVICE_DURATION,
-    help="how long it takes, in whole seconds; if absent, 9 s for a Freeze, else"
+    help="how long it takes, in whole seconds; default: 9 s for a Freeze, otherwise"
     " unknown",
 )
 
@@ -46,7 +46,7 @@ def _announce(row: StepTable, names: StepNames) -> s.Step:
     name, duration = fields.pop("name", None), row.get(DURATION)
     if duration is not None:
         if duration.microseconds:
-            raise InvalidInput("`duration` is told in whole seconds")
+            raise InvalidInput("`duration` must be a whole number of seconds")
         fields["duration"] = int(duration.total_seconds())
     order = Order(**fields)
     check_order(order)
@@ -64,15 +64,15 @@ def _announced(row: StepTable, names: StepNames) -> frozenset[str] | None:
 def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) -> None:
     is_free = order.emergency or order.source is EventSource.USER
     if is_free or order.notice is None or names.fleet is None or vms is None:
-        return  # a user only waits if the group is enabled by then
+        return  # a user operation has notice only if the group is enabled by then
     groups = {names.fleet.vms[name].group for name in vms}
     least = max(
         policy.minimum_notice(order.type, names.fleet.groups[name]) for name in groups
     )
     if order.notice < least:
         raise InvalidInput(
-            f"a {order.type} needs a `notice` of at least {exact_duration(least)}; give"
-            " more, or write emergency = true and a reason"
+            f"`notice` of a {order.type} must be at least {exact_duration(least)};"
+            " increase it, or set emergency = true and a reason"
         )
 
 
@@ -84,34 +84,33 @@ ANNOUNCING = StepForm(
         StepKey(
             name="notice",
             kind=values.SERVICE_DURATION,
-            help="how long before; if absent, the least that its type promises",
+            help="time until NotBefore; default: the minimum of the event type",
         ),
         DURATION,
         StepKey(
-            name="description", kind=values.TEXT, help="what the document says of it"
+            name="description", kind=values.TEXT, help="Description in the document"
         ),
         StepKey(
             name="live_migration",
             kind=values.FLAG,
-            help="a Freeze that moves the VMs to another host: sets Azure's description"
-            " and a `duration` of 5 s",
+            help="for a Freeze that moves the VMs to another host; sets Azure's"
+            " description and a `duration` of 5 s",
         ),
         StepKey(
             name="source",
             kind=values.one_of(*EventSource),
-            help="whose doing it is; if absent, Platform's, but a user's for a"
-            " Terminate",
+            help="who caused it; default: User for a Terminate, otherwise Platform",
         ),
-        StepKey(name="reason", kind=values.TEXT, help="why, in the journal"),
+        StepKey(name="reason", kind=values.TEXT, help="reason shown in the journal"),
         StepKey(
             name="emergency",
             kind=values.FLAG,
-            help="less notice than is promised, or none; needs a `reason`",
+            help="allow less notice than the minimum, or none; requires a `reason`",
         ),
         StepKey(
             name="ignore_blockers",
             kind=values.FLAG,
-            help="start beside other maintenance of the group; for an emergency",
+            help="with `emergency`: start even if other maintenance blocks it",
         ),
         AS,
     ),
@@ -124,11 +123,12 @@ ANNOUNCING = StepForm(
 
 
 _OPERATIONS = {
-    VmOperation.RESTART: "restart a VM, as its user may",
-    VmOperation.REDEPLOY: "move a VM to another host, as its user may",
-    VmOperation.REIMAGE: "give a VM a new system disk, as its user may",
-    VmOperation.EVICT: "take a spot VM away",
-    VmOperation.DELETE: "delete a VM; a scale set with terminate notice is told before",
+    VmOperation.RESTART: "restart a VM, as its user would",
+    VmOperation.REDEPLOY: "move a VM to another host, as its user would",
+    VmOperation.REIMAGE: "replace the system disk of a VM, as its user would",
+    VmOperation.EVICT: "evict a spot VM",
+    VmOperation.DELETE: "delete a VM, after a Terminate if its scale set has terminate"
+    " notice",
 }
 
 
@@ -164,12 +164,12 @@ def _of_host(
 _TYPE = StepKey(
     name="type",
     kind=values.one_of(*HOST_TYPES),
-    help="what it does to VMs; if absent, Freeze",
+    help="type of the events; default: Freeze",
 )
 _FAILS_BY = StepKey(
     name="fails_by",
     kind=values.SERVICE_DURATION,
-    help="how long it lasts, from now; if absent, seven days",
+    help="time until the host is predicted to fail; default: seven days",
 )
 
 
@@ -182,8 +182,8 @@ def _of_event(verb: str, help_text: str) -> StepKey[str]:
     )
 
 
-_APPROVE = _of_event("approve", "let another VM approve")
-_BY = StepKey(name="by", kind=values.VM, help="the VM that approves", is_needed=True)
+_APPROVE = _of_event("approve", "approve the event as another VM")
+_BY = StepKey(name="by", kind=values.VM, help="VM that approves", is_needed=True)
 
 
 def _approve(row: StepTable, names: StepNames) -> s.Step:
@@ -199,31 +199,31 @@ def _approve(row: StepTable, names: StepNames) -> s.Step:
 _ADVANCE = StepKey(
     name="advance",
     kind=values.SERVICE_DURATION,
-    help="move the clock on",
+    help="advance the clock by this duration",
     field="by",
 )
 _ADVANCE_TO = StepKey(
     name="advance_to",
     kind=values.one_of("start", "end"),
-    help="move the clock on until an event starts, or is over",
+    help="advance the clock until an event starts or is over",
 )
-_OF = _of_event("of", "the event that starts or ends")
+_OF = _of_event("of", "event that starts or ends")
 _OUTAGE = StepKey(
     name="outage",
     kind=values.SERVICE_DURATION,
-    help="let the service be away, for so long by its clock",
+    help="simulate an outage of the service that lasts this long on its clock",
     field="lasts",
 )
 _REAL = StepKey(
     name="real",
     kind=values.REAL_DURATION,
-    help="how long connections are refused; if absent, 1s",
+    help="how long connections are refused; default: 1s",
     field="seconds",
 )
 _WAIT = StepKey(
     name="wait",
     kind=values.REAL_DURATION,
-    help="let real time pass",
+    help="wait this long in real time",
     field="seconds",
 )
 
@@ -239,19 +239,20 @@ VERBS: tuple[StepForm, ...] = (
     ),
     _of_host(
         "degraded",
-        "predict that a host fails; its VMs must leave it",
+        "predict that a host will fail; its VMs are redeployed",
         s.DegradeStep,
         _FAILS_BY,
         AS,
     ),
-    _of_host("failed", "let a host have failed, without notice", s.FailStep, AS),
-    _of_host("recovered", "let a host be well again", s.RecoverStep),
+    _of_host("failed", "report that a host has failed without notice", s.FailStep, AS),
+    _of_host("recovered", "report that a host has recovered", s.RecoverStep),
     StepForm(
-        verb=_of_event("cancel", "call off what has not started"),
+        verb=_of_event("cancel", "cancel maintenance that has not started"),
         make=making(s.CancelStep),
     ),
     StepForm(
-        verb=_of_event("complete", "end what has started"), make=making(s.CompleteStep)
+        verb=_of_event("complete", "report the work of started maintenance as done"),
+        make=making(s.CompleteStep),
     ),
     StepForm(verb=_APPROVE, keys=(_BY,), make=_approve),
     StepForm(verb=_ADVANCE, make=making(s.AdvanceStep)),

@@ -1,7 +1,7 @@
-"""The portal's files: the operator's web page, served from memory; they hold no data.
+"""The portal's files: the operator's web page, served from memory, without any data.
 
 The page refers to all other files by paths that start with the edition, a digest of
-all files. So browsers can cache those files forever and only revalidate the page.
+all files. Browsers can cache those files forever and only revalidate the page.
 """
 
 import gzip
@@ -21,7 +21,7 @@ router = APIRouter(include_in_schema=False)
 #: The folder of the files.
 FOLDER = Path(__file__).parents[2] / "portal"
 
-#: Content types by suffix; other files are for portal developers, and not served.
+#: Content types by suffix; other files are for developers and are not served.
 KINDS: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -34,11 +34,11 @@ _READING = ["GET", "HEAD"]
 _START = "index.html"
 _HOME = "/portal/"
 _END_OF_HEAD = "</head>"
-_NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not fragments of the page itself
+_NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not links within the page
 _FOR_GOOD = "max-age=31536000, immutable"
 _SMALL = 1024  # bytes; smaller files are not worth compressing
 
-#: Only the portal's own files, no strings as scripts, and no framing.
+#: Allows only the portal's own files, no strings as scripts, and no framing.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
@@ -58,7 +58,7 @@ _HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedFile:
-    """A file as it is sent: plain or compressed."""
+    """A file in the form in which it is sent: plain or compressed."""
 
     content: bytes
     headers: Mapping[str, str]
@@ -103,13 +103,13 @@ def read_portal(folder: Path) -> PortalFiles:
 @router.api_route("/", methods=_READING)
 @router.api_route("/portal", methods=_READING)
 async def home() -> Response:
-    """Lead to the portal."""
+    """Redirect to the portal."""
     return RedirectResponse(_HOME, 307)
 
 
 @router.api_route("/portal/{path:path}", methods=_READING)
 async def show_file(request: Request, path: str) -> Response:
-    """Show one file of the portal."""
+    """Return one file of the portal."""
     portal: PortalFiles = request.app.state.portal
     within = path.removeprefix(f"{portal.edition}/")
     file = portal.files.get(within or _START)
@@ -132,7 +132,7 @@ def _edition(contents: Mapping[str, bytes]) -> str:
 def _whole_page(contents: Mapping[str, bytes], edition: str) -> bytes:
     """Prefix all references with the edition, and preload all modules.
 
-    Otherwise a browser would fetch a module only after another one has imported it.
+    Without preloading, a browser fetches a module only when another one imports it.
     """
     modules = sorted(path for path in contents if path.endswith(".js"))
     links = [f'<link rel="modulepreload" href="{path}" />\n' for path in modules]

@@ -2,6 +2,7 @@
 
 import { few, Time, titleOf } from "../components.js";
 import { newKey } from "../service/api.js";
+import { Sentence } from "../story/sentence.js";
 import { html, useApp, useEffect, useMemo, useRef, useState } from "../view.js";
 import { AnnounceForm } from "./announce_form.js";
 import { announcementOf, earliestOf, EMPTY, summaryOf, TYPES } from "./announcement.js";
@@ -14,13 +15,13 @@ import { ErrorText } from "./fields.js";
 
 /**
  * @typedef {object} Preview
- * @property {string} of the request body it was made for
+ * @property {string} of the request body that it previews
  * @property {Maintenance[]} maintenances
- * @property {import("../types").Explanation[]} explained one for each maintenance
+ * @property {import("../types").Explanation[]} explained in the same order
  */
 
-const PAGE_SIZE = 20; // maintenances shown at once
-const MOST_VMS = 30; // names per event
+const PAGE_SIZE = 20; // maintenance operations shown at once
+const MOST_VMS = 30; // names shown per event
 
 /** @returns {unknown} */
 export function AnnounceButton() {
@@ -50,7 +51,7 @@ function Announce({ initial, types, close }) {
   const key = useMemo(newKey, []);
   const [form, setForm] = useState(/** @type {Form} */ ({ ...EMPTY, ...initial }));
   const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
-  const [isSubmitted, setSubmitted] = useState(false); // no field errors before that
+  const [isSubmitted, setSubmitted] = useState(false); // errors are hidden until then
   const { isBusy, error, run, setError } = useRequest();
   const { body, errors } = announcementOf(form);
   const json = JSON.stringify(body);
@@ -91,7 +92,7 @@ function Announce({ initial, types, close }) {
       <${AnnouncePreview} preview=${preview} isFresh=${isFresh} />
       <div class="dialog-acts">
         <${ErrorText} text=${error} />
-        <button type="button" onClick=${close}>Back</button>
+        <button type="button" onClick=${close}>Cancel</button>
         <button
           class=${isFresh ? "" : "primary"}
           disabled=${isBusy}
@@ -113,7 +114,7 @@ function Announce({ initial, types, close }) {
 }
 
 /**
- * Whether the Announce button was pressed, not the Enter key in a field.
+ * Whether the form was submitted by the Announce button, not by Enter in a field.
  * @param {SubmitEvent} event
  */
 function isAnnounceButton({ submitter }) {
@@ -162,9 +163,9 @@ function AnnouncePreview({ preview, isFresh }) {
  * @param {boolean} isFresh
  */
 function stateOf(preview, isFresh) {
-  if (preview === null) return "Ask for the preview before you announce.";
-  if (!isFresh) return "The form has changed since this preview. Ask for it again.";
-  return `This would be announced: ${summaryOf(preview.maintenances)}.`;
+  if (preview === null) return "Preview first to enable Announce.";
+  if (!isFresh) return "The form has changed. Preview again to enable Announce.";
+  return `To be announced: ${summaryOf(preview.maintenances)}.`;
 }
 
 /** @param {{maintenances: Maintenance[]}} props */
@@ -193,7 +194,7 @@ function Planned({ maintenance, sentences }) {
       <thead>
         <tr>
           <th scope="col">Group</th>
-          <th scope="col">VMs of its event</th>
+          <th scope="col">VMs</th>
         </tr>
       </thead>
       <tbody>
@@ -206,7 +207,9 @@ function Planned({ maintenance, sentences }) {
       </tbody>
     </table>
     <ul>
-      ${sentences.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}
+      ${sentences.map(
+        (sentence) => html`<li key=${sentence}><${Sentence} text=${sentence} /></li>`,
+      )}
     </ul>
   </li>`;
 }

@@ -1,4 +1,4 @@
-// Announcement form: target, type, time, and the details that VMs receive.
+// Announcement form: target, type, start time, and details that VMs see.
 
 import { html, useEffect, useModel, useState } from "../view.js";
 import { addNames, suggest } from "./announcement.js";
@@ -25,12 +25,13 @@ const TARGETS = [
   { value: "group", label: "A group" },
 ];
 const TIMINGS = [
-  { value: "minimum", label: "As soon as the type allows" },
-  { value: "notice", label: "Notice" },
+  { value: "minimum", label: "After the minimum notice" },
+  { value: "notice", label: "After a custom notice" },
   { value: "not_before", label: "Not before" },
 ];
+const OPTIONAL_REASON = "Optional; recorded in the journal.";
 const SOURCES = [
-  { value: "", label: "As usual for the type" },
+  { value: "", label: "Default for the type" },
   { value: "Platform", label: "Platform" },
   { value: "User", label: "User" },
 ];
@@ -39,7 +40,7 @@ const SOURCES = [
 export function AnnounceForm({ form, types, errors, set }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
-    if (errors.duration) setOpen(true); // an error must be visible
+    if (errors.duration) setOpen(true); // its error must be visible
   }, [errors.duration]);
   const toggle = (/** @type {Event} */ event) =>
     setOpen(/** @type {HTMLDetailsElement} */ (event.currentTarget).open);
@@ -56,7 +57,7 @@ export function AnnounceForm({ form, types, errors, set }) {
       <${ChoiceField} label="Type" choices=${choices} ...${fieldProps("type")} />
       <${TextField}
         label="Reason"
-        hint=${form.isEmergency ? "An emergency needs one." : "For the journal."}
+        hint=${form.isEmergency ? "Required for an emergency." : OPTIONAL_REASON}
         ...${fieldProps("reason")}
       />
     </div>
@@ -66,14 +67,14 @@ export function AnnounceForm({ form, types, errors, set }) {
       <div class="pair">
         <${TextField}
           label="Duration"
-          hint="Such as 9s or 1h30m; as usual for the type if empty."
+          hint="For example 9s or 1h30m. Default: depends on the type."
           ...${fieldProps("duration")}
         />
         <${ChoiceField} label="Source" choices=${SOURCES} ...${fieldProps("source")} />
       </div>
       <${TextField}
         label="Description"
-        hint="What VMs are told; the usual sentence if empty."
+        hint="Shown to VMs. Default: the standard description for the type."
         ...${fieldProps("description")}
       />
       <${Emergency} form=${form} set=${set} />
@@ -86,7 +87,7 @@ function Target({ form, errors, set }) {
   const { fleet } = useModel();
   return html`<${RadioField}
       name="target"
-      label="On"
+      label="Target"
       value=${form.target}
       choices=${TARGETS}
       set=${(/** @type {Form["target"]} */ target) => set({ target })}
@@ -148,14 +149,14 @@ function Vms({ form, errors, set }) {
 
   return html`${
     form.vms.length > 0 &&
-    html`<ul class="chosen" aria-label="VMs chosen">
+    html`<ul class="chosen" aria-label="Selected VMs">
       ${form.vms.map(
         (vm) => html`<li key=${vm}>
           <span>${vm}</span>
           <button
             type="button"
             class="quiet"
-            aria-label=${`Leave out ${vm}`}
+            aria-label=${`Remove ${vm}`}
             onClick=${() => set({ vms: form.vms.filter((name) => name !== vm) })}
           >
             ×
@@ -167,7 +168,7 @@ function Vms({ form, errors, set }) {
     <${NameField}
       name="vms"
       label=${form.vms.length ? "Another VM" : "VMs"}
-      hint="Names; Enter takes one in, several are separated by spaces."
+      hint="Type a name and press Enter. Separate several names with spaces."
       names=${names}
       value=${form.typed}
       set=${type}
@@ -178,7 +179,7 @@ function Vms({ form, errors, set }) {
 
 /**
  * Whether a name was picked from the suggestions. A name that is typed letter by letter
- * may be the start of a longer one.
+ * may be the beginning of a longer one.
  * @param {string} typed
  * @param {string} before
  */
@@ -192,7 +193,7 @@ function isChosen(typed, before) {
 function Timing({ form, set, fieldProps }) {
   return html`<${RadioField}
       name="timing"
-      label="When"
+      label="Start"
       value=${form.timing}
       choices=${TIMINGS}
       set=${(/** @type {Form["timing"]} */ timing) => set({ timing })}
@@ -201,7 +202,7 @@ function Timing({ form, set, fieldProps }) {
       form.timing === "notice" &&
       html`<${TextField}
       label="Notice"
-      hint="Such as 20m, 2h30m or 1d."
+      hint="For example 20m, 2h30m or 1d."
       ...${fieldProps("notice")}
     />`
     }
@@ -209,7 +210,7 @@ function Timing({ form, set, fieldProps }) {
       form.timing === "not_before" &&
       html`<${DateTimeField}
       label="Not before"
-      hint="In your zone."
+      hint="In your time zone."
       ...${fieldProps("not_before")}
     />`
     }`;
@@ -219,13 +220,13 @@ function Timing({ form, set, fieldProps }) {
 function Emergency({ form, set }) {
   return html`<${CheckField}
       name="emergency"
-      label="Emergency: less notice than the type promises, or none"
+      label="Emergency: allow less than the minimum notice, or none"
       isOn=${form.isEmergency}
       set=${(/** @type {boolean} */ isEmergency) => set({ isEmergency })}
     />
     <${CheckField}
       name="ignore_blockers"
-      label="Ignore blockers: start even if something blocks it"
+      label="Ignore blockers: start even if something blocks the maintenance"
       isOn=${form.isEmergency && form.ignoresBlockers}
       isDisabled=${!form.isEmergency}
       set=${(/** @type {boolean} */ ignoresBlockers) => set({ ignoresBlockers })}

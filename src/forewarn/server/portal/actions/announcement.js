@@ -13,7 +13,7 @@ export const HOST_TYPES = ["Freeze", "Reboot", "Redeploy"];
  * @typedef {object} Form
  * @property {"vms" | "host" | "group"} target
  * @property {string[]} vms the chosen VMs
- * @property {string} typed VM names that are not yet in `vms`
+ * @property {string} typed VM names that are not in `vms` yet
  * @property {string} host
  * @property {string} group
  * @property {string} type
@@ -22,7 +22,7 @@ export const HOST_TYPES = ["Freeze", "Reboot", "Redeploy"];
  * @property {string} not_before in the viewer's time zone
  * @property {string} duration
  * @property {string} description
- * @property {string} source empty for the default of the type
+ * @property {string} source empty for the default
  * @property {string} reason
  * @property {boolean} isEmergency
  * @property {boolean} ignoresBlockers
@@ -49,11 +49,11 @@ export const EMPTY = {
 
 /** @type {Record<string, string>} */
 const MISSING = {
-  vms: "Name at least one VM.",
-  host: "Name the host.",
-  group: "Name the group.",
-  notice: "Give the notice, such as 20m.",
-  not_before: "Give a day and a time.",
+  vms: "Enter at least one VM.",
+  host: "Enter a host.",
+  group: "Enter a group.",
+  notice: "Enter the notice, for example 20m.",
+  not_before: "Enter a date and a time.",
 };
 
 /**
@@ -95,7 +95,7 @@ export function addNames(names, typed) {
 }
 
 /**
- * Return the names that contain what was typed; those that start with it come first.
+ * Return the names that contain the typed text; those that start with it come first.
  * @param {string[]} names
  * @param {string} typed
  * @param {number} most
@@ -116,7 +116,7 @@ export function suggest(names, typed, most = 30) {
 }
 
 /**
- * Summarize a preview: the numbers of maintenances, events, groups and VMs.
+ * Summarize a preview: how many operations, events, groups and VMs it has.
  * @param {Maintenance[]} maintenances
  */
 export function summaryOf(maintenances) {
@@ -124,7 +124,7 @@ export function summaryOf(maintenances) {
   const groups = [...new Set(events.map(({ group }) => group))];
   const vms = new Set(events.flatMap(({ resources }) => resources));
   const parts = [
-    count(maintenances.length, "maintenance"),
+    count(maintenances.length, "maintenance operation"),
     count(events.length, "event"),
     `${count(groups.length, "group")} (${few(groups)})`,
     count(vms.size, "VM"),

@@ -27,7 +27,7 @@ import { openDialog } from "./dialog.js";
  */
 
 /**
- * The actions that the service would accept from the viewer now.
+ * Buttons for the actions that the service would accept from the viewer now.
  * @param {{item: import("../types").Item}} props
  * @returns {unknown}
  */
@@ -47,7 +47,7 @@ export function MaintenanceActions({ item }) {
 }
 
 /**
- * The actions on a VM; a deallocated one can only be started or deleted.
+ * Buttons for the actions on a VM. A deallocated VM can only be started or deleted.
  * @param {{name: string, isSpot: boolean, isDeallocated?: boolean}} props
  * @returns {unknown}
  */
@@ -74,8 +74,7 @@ export function HostActions({ name }) {
   const buttons = buttonsOf(app, HOST_ACTIONS, name, path`/v1/hosts/${name}`);
   const open = () =>
     openAnnounce(app, { target: "host", host: name, type: "Freeze" }, HOST_TYPES);
-  const maintain = { name: "maintain", label: "Maintain", open };
-  const announce = app.model.may("maintain") ? [maintain] : [];
+  const announce = app.model.may("maintain") ? [announceButton(open)] : [];
   return html`<${Buttons} of=${name} buttons=${[...announce, ...buttons]} />`;
 }
 
@@ -93,7 +92,7 @@ export function GroupActions({ name }) {
 /** @param {{of: string, buttons: ActionButton[]}} props */
 function Buttons({ of, buttons }) {
   if (!buttons.length) return null;
-  return html`<div class="acts" role="group" aria-label=${`What to do with ${of}`}>
+  return html`<div class="acts" role="group" aria-label=${`Actions for ${of}`}>
     ${buttons.map(
       ({ name, label, isDanger, open }) => html`<button
         key=${name}

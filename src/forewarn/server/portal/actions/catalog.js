@@ -1,7 +1,7 @@
-// Catalog of actions on maintenances, VMs and hosts: their texts, request bodies and
-// outcomes. The service decides which of them are possible, and who may use them.
+// Catalog of actions on maintenance, VMs and hosts: their texts, request bodies and
+// outcomes. The service decides which actions are possible, and who may use them.
 
-import { few, titleOf } from "../components.js";
+import { count, few, titleOf } from "../components.js";
 import { durationError, local, parseDuration } from "../times.js";
 
 /** @typedef {import("../types").Maintenance} Maintenance */
@@ -10,7 +10,9 @@ import { durationError, local, parseDuration } from "../times.js";
  * @typedef {object} Action
  * @property {string} label of the button that opens the dialog
  * @property {string} verb of the button that confirms it
- * @property {(name: string) => string} effect what will happen
+ * @property {string} [dismiss] label of the button that closes the dialog; "Cancel" if
+ *   not set
+ * @property {(name: string) => string} effect describes what the action does
  * @property {Field[]} fields optional details
  * @property {boolean} [isDanger]
  */
@@ -23,39 +25,40 @@ export const MAINTENANCE_ACTIONS = {
     label: "Approve",
     verb: "Approve",
     effect: (title) =>
-      `You approve ${title} on behalf of the groups below. ` +
-      "When all its groups have approved, it is due, and starts unless blocked.",
+      `This approves the selected events of ${title}. ` +
+      "Once all events are approved, it starts unless something blocks it.",
     fields: [],
   },
   complete: {
-    label: "Complete",
-    verb: "Complete it",
+    label: "Mark as done",
+    verb: "Mark as done",
     effect: (title) =>
-      `The work of ${title} counts as done and its duration as over. ` +
-      "Its VMs are told that it has ended.",
+      `This marks the work of ${title} as done and skips its remaining duration. ` +
+      "Its events then disappear from the VMs' documents.",
     fields: [],
   },
   retry: {
     label: "Retry",
     verb: "Retry",
-    effect: (title) => `The driver tries again what is still to do of ${title}.`,
+    effect: (title) => `This runs the driver again for the remaining VMs of ${title}.`,
     fields: [],
   },
   cancel: {
-    label: "Cancel",
-    verb: "Cancel it",
+    label: "Cancel maintenance",
+    verb: "Cancel maintenance",
+    dismiss: "Keep maintenance",
     effect: (title) =>
-      `${title} is called off, and every group it was announced to is told. ` +
-      "Whoever announces it again has to give notice again.",
+      `This cancels ${title}, and its events disappear from the VMs' documents. ` +
+      "If you announce it again, the full notice is required again.",
     fields: ["reason"],
     isDanger: true,
   },
   close: {
-    label: "Close",
-    verb: "Give it up",
+    label: "Give up",
+    verb: "Give up",
     effect: (title) =>
-      `${title} is given up: it ends as failed, its events are gone, ` +
-      "and what the driver has left undone stays undone.",
+      `This gives up ${title}. It ends as failed, and its events disappear from the ` +
+      "VMs' documents. Work that the driver has not finished stays undone.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -64,57 +67,57 @@ export const MAINTENANCE_ACTIONS = {
 /** @type {Record<string, Action>} */
 export const VM_ACTIONS = {
   start: {
-    label: "Start",
-    verb: "Mark it as running",
+    label: "Mark as running",
+    verb: "Mark as running",
     effect: (vm) =>
-      `${vm} is marked as running again, and maintenance affects it. ` +
-      "This does not start the VM itself; do that in your hypervisor.",
+      `This marks ${vm} as running again, so that maintenance affects it. ` +
+      "It does not start the VM itself; do that in your hypervisor.",
     fields: [],
   },
   restart: {
     label: "Restart",
-    verb: "Restart it",
+    verb: "Restart",
     effect: (vm) =>
-      `${vm} is restarted, as its user asks. Its group is told 15 minutes before and ` +
-      "may approve it early. It happens at once if the group is disabled, or approves " +
-      "restarts beforehand.",
+      `This restarts ${vm} as a user would. Its group gets 15 minutes' notice, and ` +
+      "can approve the restart to start it early. If the group is disabled or " +
+      "pre-approves restarts, the restart starts immediately.",
     fields: ["reason"],
   },
   redeploy: {
     label: "Redeploy",
-    verb: "Redeploy it",
+    verb: "Redeploy",
     effect: (vm) =>
-      `${vm} is moved to another host, as its user asks. Its group is told 10 minutes ` +
-      "before and may approve it early. It happens at once if the group is disabled, or " +
-      "approves redeployments beforehand.",
+      `This moves ${vm} to another host, as a user would. Its group gets 10 minutes' ` +
+      "notice, and can approve the redeploy to start it early. If the group is " +
+      "disabled or pre-approves redeploys, the redeploy starts immediately.",
     fields: ["reason"],
   },
   reimage: {
     label: "Reimage",
-    verb: "Reimage it",
+    verb: "Reimage",
     effect: (vm) =>
-      `${vm} gets a new image, and reboots. Its group is told 15 minutes before and ` +
-      "may approve it early. It happens at once if the group is disabled.",
+      `This gives ${vm} a new image and reboots it. Its group gets 15 minutes' ` +
+      "notice, and can approve the reimage to start it early. If the group is " +
+      "disabled, the reimage starts immediately.",
     fields: ["reason"],
     isDanger: true,
   },
   evict: {
     label: "Evict",
-    verb: "Evict it",
+    verb: "Evict",
     effect: (vm) =>
-      `${vm} is taken back, as spot VMs are. Its group is told 30 seconds before. ` +
-      "Then it leaves the fleet, or stays in it deallocated, as its eviction policy " +
-      "says.",
+      `This evicts the spot VM ${vm}. Its group gets 30 seconds' notice. Then the VM ` +
+      "leaves the fleet or is deallocated, depending on its eviction policy.",
     fields: ["reason"],
     isDanger: true,
   },
   delete: {
     label: "Delete",
-    verb: "Delete it",
+    verb: "Delete",
     effect: (vm) =>
-      `${vm} is deleted, and leaves the fleet when that is done. A scale set that ` +
-      "gives terminate notice is told before; other VMs, and spot VMs, are deleted " +
-      "at once.",
+      `This deletes ${vm}, which leaves the fleet when the deletion is complete. ` +
+      "Scale sets with terminate notice get that notice first, except for spot VMs. " +
+      "All other VMs are deleted immediately.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -123,30 +126,31 @@ export const VM_ACTIONS = {
 /** @type {Record<string, Action>} */
 export const HOST_ACTIONS = {
   degraded: {
-    label: "Degraded",
-    verb: "Tell its VMs",
+    label: "Mark degraded",
+    verb: "Mark degraded",
     effect: (host) =>
-      `${host} is predicted to fail: its VMs are redeployed within seven days. Each ` +
-      "group leaves on its own, as soon as it approves or redeploys its VMs. Reported " +
-      "again, an earlier time replaces the events, and VMs that have come to the host " +
-      "since get theirs.",
+      `This reports that ${host} is predicted to fail. Its VMs are redeployed within ` +
+      "seven days, or by the time below. Each group leaves on its own, as soon as it " +
+      "approves or redeploys its VMs. If the host is already degraded, an earlier " +
+      "time replaces the existing events, and new VMs on the host get events.",
     fields: ["fails_by", "reason"],
   },
   failed: {
-    label: "Failed",
-    verb: "Tell its VMs",
+    label: "Mark failed",
+    verb: "Mark failed",
     effect: (host) =>
-      `${host} has failed: what was planned for it is canceled, and its VMs are told ` +
-      "at once, until it has recovered or the duration is over.",
+      `This reports that ${host} has failed. Its scheduled maintenance is canceled, ` +
+      "and its VMs are notified immediately. The event ends when the host is marked " +
+      "recovered, or after the duration below.",
     fields: ["duration", "reason"],
     isDanger: true,
   },
   recovered: {
-    label: "Recovered",
-    verb: "Tell its VMs",
+    label: "Mark recovered",
+    verb: "Mark recovered",
     effect: (host) =>
-      `${host} is well: not degraded any more, its failure over. ` +
-      "Planned maintenance of it stays.",
+      `This reports that ${host} is healthy again. It ends a failure, and cancels the ` +
+      "pending redeploys of a degraded host. Other maintenance stays scheduled.",
     fields: ["reason"],
   },
 };
@@ -200,7 +204,7 @@ function writeSeconds({ body, errors }, field, value) {
  */
 function writeTime({ body, errors }, field, value) {
   const time = toUtc(value);
-  if (time === null) errors[field] = "Give a day and a time.";
+  if (time === null) errors[field] = "Enter a date and a time.";
   else body[field] = time;
 }
 
@@ -216,12 +220,19 @@ export function toUtc(value) {
 
 // --- outcomes ------------------------------------------------------------------
 
-/** @type {Record<string, string>} what to report if no maintenance was affected */
+/** @type {Record<string, string>} messages if no maintenance was affected */
 const NONE = {
   recovered: "Nothing to do: the host is neither degraded nor failed.",
-  degraded: "The host has no running VMs. Nobody was notified.",
-  failed: "The host has no running VMs. Nobody was notified.",
-  start: "It is marked as running.",
+  degraded: "The host has no running VMs, so no VM was notified.",
+  failed: "The host has no running VMs, so no VM was notified.",
+  start: "The VM is marked as running.",
+};
+
+/** @type {Record<string, string>} outcomes that the phase does not show */
+const OUTCOMES = {
+  complete: "Marked as done",
+  retry: "Running the driver again",
+  recovered: "Ended",
 };
 
 /** @type {Record<string, string>} */
@@ -241,14 +252,15 @@ const PHASES = {
  */
 export function outcomeOf(action, maintenances, now) {
   const [first] = maintenances;
-  if (first === undefined) return NONE[action] ?? "Nothing was to do.";
+  if (first === undefined) return NONE[action] ?? "Nothing to do.";
   if (maintenances.length === 1) {
-    return `${PHASES[first.phase]}: ${describe(first, now)}.`;
+    const outcome = OUTCOMES[action] ?? PHASES[first.phase];
+    return `${outcome}: ${describe(first, now)}.`;
   }
-  const isAnnounced = maintenances.every(({ phase }) => phase === "SCHEDULED");
-  const number = `${maintenances.length} maintenances`;
-  const titles = few(maintenances.map(titleOf), 2);
-  return `${number}${isAnnounced ? " scheduled" : ""}: ${titles}.`;
+  const isScheduled = maintenances.every(({ phase }) => phase === "SCHEDULED");
+  const outcome = OUTCOMES[action] ?? (isScheduled ? "Scheduled" : "Affected");
+  const number = count(maintenances.length, "maintenance operation");
+  return `${outcome}: ${number} (${few(maintenances.map(titleOf), 2)}).`;
 }
 
 /**

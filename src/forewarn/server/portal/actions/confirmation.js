@@ -1,4 +1,4 @@
-// Confirmation dialogs: describe what an action will do before it is sent.
+// Confirmation dialogs: describe what an action does before it is sent.
 
 import { few, titleOf } from "../components.js";
 import { newKey, path } from "../service/api.js";
@@ -21,19 +21,19 @@ import {
  * @property {string} name of the target
  * @property {import("./catalog.js").Action} action
  * @property {() => void} close
- * @property {(body: object, key: string) => Promise<void>} send requests with the same
- *   key are carried out once; throws the service's error
- * @property {boolean} [isReady] whether it can be sent
+ * @property {(body: object, key: string) => Promise<void>} send sends the request, and
+ *   throws the service's error; requests with the same key are carried out once
+ * @property {boolean} [isReady] whether the action can be sent
  * @property {unknown} [children]
  */
 
 /** @type {Record<import("./catalog.js").Field, {label: string, hint: string}>} */
 const FIELD_TEXTS = {
-  reason: { label: "Reason", hint: "For the journal; may be empty." },
-  fails_by: { label: "Fails by", hint: "In your zone; in seven days if empty." },
+  reason: { label: "Reason", hint: "Optional; recorded in the journal." },
+  fails_by: { label: "Fails by", hint: "In your time zone. Default: in seven days." },
   duration: {
     label: "Duration",
-    hint: "Such as 30m or 2h30m; until it has recovered if empty.",
+    hint: "For example 30m or 2h30m. Default: until the host has recovered.",
   },
 };
 
@@ -84,7 +84,9 @@ export function Confirm({
       })}
       <div class="dialog-acts">
         <${ErrorText} text=${error} />
-        <button type="button" onClick=${close}>Back</button>
+        <button type="button" onClick=${close}>
+          ${action.dismiss ?? "Cancel"}
+        </button>
         <button
           class=${action.isDanger ? "primary danger" : "primary"}
           disabled=${isBusy || !isReady}

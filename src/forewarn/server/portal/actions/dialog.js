@@ -1,4 +1,4 @@
-// Modal dialogs, one at a time, and the state of the request they send.
+// Modal dialogs, one at a time, and the state of the request that a dialog sends.
 
 import {
   AppContext,
@@ -14,12 +14,12 @@ import {
 
 /** @typedef {import("../view.js").App} App */
 
-/** Gets the focus at first: the first text field, else the Back button. */
+/** Gets the focus first: the first text field, or the first button at the bottom. */
 const FIRST =
   ".dialog-body input:not([type=radio], [type=checkbox]), .dialog-acts button";
 
 /**
- * Open a dialog. It is independent of the button that opened it, which may vanish.
+ * Open a dialog. It stays open even if the button that opened it disappears.
  * @param {App} app
  * @param {(close: () => void) => unknown} draw
  */
@@ -28,7 +28,7 @@ export function openDialog(app, draw) {
   const container = document.createElement("div");
   document.body.append(container);
   const close = () => {
-    if (!container.isConnected) return; // closed already; leave the focus alone
+    if (!container.isConnected) return; // already closed: leave the focus alone
     render(null, container);
     container.remove();
     restoreFocus(opener);
@@ -86,8 +86,8 @@ export function Dialog({ title, close, isWide = false, children }) {
 }
 
 /**
- * Run one request at a time. Its error is kept for the dialog, or shown as a toast if
- * the dialog is closed by then.
+ * Run one request at a time. The dialog shows its error; if the dialog is closed by
+ * then, a toast does.
  * @returns {{isBusy: boolean, error: string, setError: (text: string) => void,
  *   run: (request: () => Promise<void>) => Promise<void>}}
  */
@@ -97,7 +97,7 @@ export function useRequest() {
   useEffect(() => () => void (isGone.current = true), []);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState("");
-  const isRunning = useRef(false); // a second click may come before the next redraw
+  const isRunning = useRef(false); // a second click can come before the next redraw
 
   /** @param {() => Promise<void>} request */
   async function run(request) {

@@ -1,5 +1,6 @@
 // Form fields, each with a label, a hint and an error.
 
+import { Sentence } from "../story/sentence.js";
 import { utc } from "../times.js";
 import { html } from "../view.js";
 import { toUtc } from "./catalog.js";
@@ -15,7 +16,7 @@ import { toUtc } from "./catalog.js";
  */
 
 /**
- * A text field of one line.
+ * A single-line text field.
  * @param {FieldProps & {list?: string, placeholder?: string, inputmode?: string,
  *   onKeyDown?: (event: KeyboardEvent) => void}} props
  */
@@ -41,7 +42,7 @@ export function TextField({ name, label, value, set, hint, error, ...more }) {
  */
 export function DateTimeField({ name, label, value, set, hint, error }) {
   const time = toUtc(value);
-  const text = time === null ? hint : `that is ${utc(time)}`;
+  const text = time === null ? hint : `That is ${utc(time)}.`;
   return html`<${Labeled} name=${name} label=${label} hint=${text} error=${error}>
     <input
       id=${idOf(name)}
@@ -63,7 +64,7 @@ export function DateTimeField({ name, label, value, set, hint, error }) {
 export function halfFilled(form) {
   const inputs = [...form.querySelectorAll("input")];
   const bad = inputs.filter((input) => input.validity.badInput);
-  return Object.fromEntries(bad.map(({ name }) => [name, "Give a day and a time."]));
+  return Object.fromEntries(bad.map(({ name }) => [name, "Enter a date and a time."]));
 }
 
 /**
@@ -139,7 +140,9 @@ export function CheckField({ name, label, isOn, set, isDisabled = false }) {
  * @param {{text: string}} props
  */
 export function ErrorText({ text }) {
-  return html`<p id="dialog-refusal" class="refusal" role="alert">${text}</p>`;
+  return html`<p id="dialog-refusal" class="refusal" role="alert">
+    <${Sentence} text=${text} isPlain />
+  </p>`;
 }
 
 /**

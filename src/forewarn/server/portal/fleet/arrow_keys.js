@@ -35,7 +35,7 @@ function move(event) {
   if (!(target instanceof HTMLElement) || !target.matches(STOP)) return;
   const next = nextOf(currentTarget, target, key);
   if (!next) return;
-  event.preventDefault(); // the page would scroll
+  event.preventDefault(); // do not scroll
   next.focus();
 }
 

@@ -1,4 +1,4 @@
-// Details panel of the chosen VM, group or host, with its actions.
+// Details panel of the selected VM, group or host, with its actions.
 
 import { GroupActions, HostActions, VmActions } from "../actions/buttons.js";
 import { count, Standing, Time, titleOf } from "../components.js";
@@ -15,6 +15,7 @@ import { impactOf, shareSentence } from "./impact.js";
 const MOST_ENTRIES = 50; // of a list
 
 const TITLES = { vm: "VM", group: "Group", host: "Host" };
+const NOUNS = { vm: "VM", group: "group", host: "host" };
 const BODIES = { vm: VmBody, group: GroupBody, host: HostBody };
 
 /**
@@ -42,14 +43,15 @@ export function Details({ index, chosen, choose, close }) {
     </div>
     ${
       at === undefined
-        ? html`<p class="soft">It is no longer in the fleet.</p>`
+        ? html`<p class="soft">This ${NOUNS[kind]} is no longer in the fleet.</p>`
         : html`<${Body} index=${index} at=${at} choose=${choose} />`
     }
   </section>`;
 }
 
 /**
- * Return the chosen object's current index in the fleet map; undefined if it is gone.
+ * Return the current index of the selected object in the fleet map; undefined if it is
+ * gone.
  * @param {FleetIndex} index
  * @param {Chosen} chosen
  */
@@ -85,18 +87,18 @@ function VmBody({ index, at, choose }) {
       <dt>Update domain</dt>
       <dd>${vms.update_domain[at] ?? "none"}</dd>
       <dt>Spot</dt>
-      <dd>${vms.spot[at] ? "yes: it can be evicted" : "no"}</dd>
+      <dd>${vms.spot[at] ? "yes (can be evicted)" : "no"}</dd>
       ${
         vms.deallocated[at] &&
         html`<dt>State</dt>
-          <dd>deallocated: it can be started or deleted</dd>`
+          <dd>deallocated (can only be marked as running or deleted)</dd>`
       }
       <dt>Last request</dt>
       <dd>
-        <${LastRequest} at=${vms.asked[at]} never="none since the service began" />
+        <${LastRequest} at=${vms.asked[at]} never="none since the service started" />
         ${
           index.silence[at] === "disabled" &&
-          html` <span class="badge warn">disabled group</span>`
+          html` <span class="badge warn">group disabled</span>`
         }
       </dd>
     </dl>
@@ -117,14 +119,11 @@ function GroupBody({ index, at }) {
       <dd>${kind}</dd>
       <dt>VMs</dt>
       <dd>${count(vms.length, "VM")} on ${count(hosts.size, "host")}</dd>
-      <dt>Enabled</dt>
+      <dt>Scheduled Events</dt>
       <dd>
-        ${enabled}
-        ${
-          isDisabled &&
-          html` <span class="badge warn">disabled</span>
-          <p class="soft">It has not asked for events in 24 h.</p>`
-        }
+        ${isDisabled ? html`<span class="badge warn">disabled</span>` : "enabled"}
+        ${" "}(${enabled})
+        ${isDisabled && html`<p class="soft">None of its VMs has polled for 24 hours.</p>`}
       </dd>
       <dt>Last request</dt>
       <dd><${LastRequest} at=${group.last_request} never="none" /></dd>
@@ -140,7 +139,7 @@ function HostBody({ index, at, choose }) {
     item.maintenance.host === host ||
     item.maintenance.vms.some((vm) => names.has(vm));
   return html`<${HostActions} name=${host} />
-    <h3>${count(vms, "VM")} of ${count(shares.length, "group")}</h3>
+    <h3>${count(vms, "VM")} in ${count(shares.length, "group")}</h3>
     <ul class="fleet-shares">
       ${shares.slice(0, MOST_ENTRIES).map((share) => {
         const group = index.groupByName.get(share.group) ?? -1;
@@ -176,7 +175,7 @@ function isForGroup({ maintenance }, name) {
 /** @param {{matches: (item: Item) => boolean}} props */
 function Events({ matches }) {
   const items = useModel().live().filter(matches);
-  return html`<h3>Live maintenances</h3>
+  return html`<h3>Current maintenance</h3>
     ${!items.length && html`<p class="soft">None.</p>`}
     <ul class="fleet-events">
       ${items.slice(0, MOST_ENTRIES).map(
@@ -190,13 +189,13 @@ function Events({ matches }) {
         </li>`,
       )}
     </ul>
-    <${More} all=${items.length} noun="maintenance" />`;
+    <${More} all=${items.length} noun="maintenance operation" />`;
 }
 
 /** @param {{all: number, noun: string}} props */
 function More({ all, noun }) {
   if (all <= MOST_ENTRIES) return null;
-  return html`<p class="soft">and ${count(all - MOST_ENTRIES, noun)} more</p>`;
+  return html`<p class="soft">and ${count(all - MOST_ENTRIES, `more ${noun}`)}</p>`;
 }
 
 /** @param {{name: string | undefined, go: () => void}} props */

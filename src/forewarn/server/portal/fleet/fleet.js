@@ -30,7 +30,7 @@ const REFRESH = 60_000; // ms; last requests and disabled groups are not in the 
 export function FleetPage() {
   const { live } = useApp();
   const { fleet, isLoaded } = useModel();
-  // without the live items, hosts would move when their marks arrive
+  // live items are needed too: otherwise hosts would move when their marks arrive
   const isReady = fleet !== null && isLoaded;
   useEffect(() => {
     live.refreshFleet();
@@ -53,7 +53,7 @@ function isEmpty({ hosts, groups, vms }) {
 /** Placeholder while the fleet is loading. */
 function Loading() {
   return html`<p class="fleet-waiting soft" role="status" aria-busy="true">
-    Asking for the fleet…
+    Loading the fleet…
   </p>`;
 }
 
@@ -106,7 +106,7 @@ function Fleet({ map }) {
 }
 
 /**
- * Keep the chosen VM, group or host by its name: indexes change with the fleet.
+ * Keep the selected VM, group or host by name: indexes change with the fleet.
  * @param {FleetIndex} index
  */
 function useChosen(index) {
@@ -130,8 +130,8 @@ function useChosen(index) {
 }
 
 /**
- * Scroll to the chosen object: the groups of a host are at the top, and a VM may be
- * covered by the details.
+ * Scroll to the selected object: the groups of a host are at the top, and the details
+ * may cover a VM.
  * @param {Chosen | null} chosen
  * @param {boolean} isByHost
  */
@@ -151,7 +151,7 @@ function useScrollTo(chosen, isByHost) {
 /**
  * @param {number | null} hovered
  * @param {Chosen | null} chosen
- * @param {number | null} at index of the chosen object; null if it is gone
+ * @param {number | null} at index of the selected object; null if it is gone
  * @returns {{kind: "host" | "group", at: number} | null}
  */
 function highlightOf(hovered, chosen, at) {

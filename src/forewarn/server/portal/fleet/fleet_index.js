@@ -3,19 +3,19 @@
 /** @typedef {import("../types").FleetMap} FleetMap */
 
 /**
- * Whether a VM does not poll: its whole group is disabled, or only this VM is unheard.
- * @typedef {"disabled" | "unheard" | null} Silence
+ * Why a VM gets no events: its whole group is disabled, or only this VM does not poll.
+ * @typedef {"disabled" | "not-polling" | null} Silence
  */
 
 /**
- * @typedef {object} FleetIndex VMs, groups and hosts are indexes of the map's columns
+ * @typedef {object} FleetIndex VMs, groups and hosts are indexes into the map's columns
  * @property {FleetMap} map
  * @property {number[][]} ofGroup the VMs of each group
  * @property {number[][]} ofHost the VMs of each host, group by group
  * @property {number[]} unplaced VMs without a host
  * @property {number[]} groupsOfHost number of groups on each host
  * @property {boolean[]} hasDomains whether each group has update domains
- * @property {(number | null)[]} columns the update domains; null (none) comes last
+ * @property {(number | null)[]} columns update domains; null (no update domain) is last
  * @property {Silence[]} silence of each VM
  * @property {string[]} texts searchable text of each VM
  * @property {Map<string, number>} vmByName
@@ -36,11 +36,10 @@ export function indexOf(map) {
   const ofHost = hosts.map(() => /** @type {number[]} */ ([]));
   /** @type {number[]} */
   const unplaced = [];
-  for (let vm = 0; vm < vms.name.length; vm += 1) {
-    const host = vms.host[vm];
+  vms.host.forEach((host, vm) => {
     ofGroup[vms.group[vm] ?? -1]?.push(vm);
     (host == null ? unplaced : ofHost[host])?.push(vm);
-  }
+  });
   const byGroup = (/** @type {number} */ a, /** @type {number} */ b) =>
     (vms.group[a] ?? 0) - (vms.group[b] ?? 0) || a - b;
   for (const list of [...ofHost, unplaced]) list.sort(byGroup);
@@ -87,9 +86,9 @@ function domains({ groups, vms }) {
 function silenceOf({ now, groups, vms }) {
   const limit = Date.parse(now) - SILENT_AFTER;
   const isDisabled = groups.map((group) => group.is_disabled);
-  return vms.asked.map((asked, vm) => {
+  return vms.asked.map((at, vm) => {
     if (isDisabled[vms.group[vm] ?? -1]) return "disabled";
-    return asked !== null && Date.parse(asked) > limit ? null : "unheard";
+    return at !== null && Date.parse(at) > limit ? null : "not-polling";
   });
 }
 
@@ -109,7 +108,7 @@ function positionsByName(names) {
 }
 
 /**
- * Describe everything that the square of a VM shows.
+ * Describe everything that a VM's square shows.
  * @param {FleetIndex} index
  * @param {number} vm
  */
@@ -125,7 +124,7 @@ export function vmLabel({ map, silence }, vm) {
   ];
   if (vms.spot[vm]) parts.push("spot");
   if (vms.deallocated[vm]) parts.push("deallocated");
-  if (silence[vm] === "disabled") parts.push("disabled");
-  if (silence[vm] === "unheard") parts.push("has not asked itself");
+  if (silence[vm] === "disabled") parts.push("Scheduled Events disabled");
+  if (silence[vm] === "not-polling") parts.push("not polling");
   return parts.join(", ");
 }

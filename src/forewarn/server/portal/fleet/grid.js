@@ -1,5 +1,5 @@
-// Grid of the fleet: a row for each group or host, a square for each VM. A row is
-// redrawn only if something in it has changed.
+// Grid of the fleet: a row for each group or host, and a square for each VM. A row is
+// only redrawn if something in it has changed.
 
 import { count, STANDINGS } from "../components.js";
 import { html, useEffect, useMemo, useRef, useState } from "../view.js";
@@ -28,7 +28,7 @@ const HUES = 8; // colors of update domains
  *   look: Look,
  *   choose: Choose,
  *   hover: (host: number | null) => void,
- * }} props `filterKey`: identifies the filter; a new one starts again at the top
+ * }} props `filterKey`: identifies the filter; a new filter starts at the top again
  */
 export function Grid({ index, rows, filterKey, look, choose, hover }) {
   const [grown, setGrown] = useState({ filterKey, cost: FIRST_COST });
@@ -111,9 +111,9 @@ function Headings({ columns, isByHost }) {
             (domain) => html`<div
             role="columnheader"
             key=${String(domain)}
-            title=${`update domain ${domain ?? "none"}`}
+            title=${domain === null ? "no update domain" : `update domain ${domain}`}
           >
-            UD ${domain ?? "none"}
+            ${domain === null ? "No UD" : `UD ${domain}`}
           </div>`,
           )
     }
@@ -121,7 +121,7 @@ function Headings({ columns, isByHost }) {
 }
 
 /**
- * Draws more rows on scrolling, or by the button.
+ * Draws more rows when the user scrolls down or presses the button.
  * @param {{left: number, noun: string, drawn: number, more: () => void}} props
  */
 function Rest({ left, noun, drawn, more }) {
@@ -137,7 +137,7 @@ function Rest({ left, noun, drawn, more }) {
   }, [drawn, left]);
   if (!left) return null;
   return html`<button class="fleet-rest" ref=${button} onClick=${more}>
-    Show more of ${count(left, noun)}
+    Show more (${count(left, noun)} hidden)
   </button>`;
 }
 
@@ -146,8 +146,8 @@ function Rest({ left, noun, drawn, more }) {
  * @property {boolean} isByHost
  * @property {Marks} marks
  * @property {{kind: "host" | "group", at: number} | null} highlight
- * @property {number | null} host whose VMs come first; null for none
- * @property {number | null} vm the chosen one; null for none
+ * @property {number | null} host the host whose VMs come first; null for none
+ * @property {number | null} vm the selected VM; null for none
  */
 
 /**
@@ -160,7 +160,7 @@ function isHighlighted({ highlight }, { map }, vm) {
 }
 
 /**
- * Return a text that is the same as long as a row need not be redrawn.
+ * Return a key that changes if and only if the row must be redrawn.
  * @param {FleetIndex} index
  * @param {Row} row
  * @param {Look} look
@@ -217,7 +217,7 @@ function drawRow(index, row, look, room) {
         data-stop=""
         data-more=${row.key}
         tabindex="-1"
-        aria-label=${`Show more of ${count(hidden, "VM")} of ${row.name}`}
+        aria-label=${`Show more VMs of ${row.name} (${hidden} hidden)`}
       >
         +${hidden.toLocaleString("en")}
       </button>

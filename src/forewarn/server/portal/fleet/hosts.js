@@ -39,8 +39,8 @@ export function summarizeHost(index, marks, host) {
 }
 
 /**
- * @param {HostSummary & {vmCount?: string}} props `vmCount`: instead of the number
- *   of its VMs
+ * @param {HostSummary & {vmCount?: string}} props `vmCount`: text to show instead of
+ *   the number of its VMs
  */
 export function HostLabel({ name, vms, groups, mark, condition, vmCount }) {
   return html`<span class="name" title=${name}>${name}</span>
@@ -80,11 +80,11 @@ export function Hosts({ index, marks, query, matches, chosen, choose, hover }) {
         />`,
       )}
     </ul>
-    ${!hosts.length && html`<p class="soft">No host fits.</p>`}
+    ${!hosts.length && html`<p class="soft">No matching hosts.</p>`}
     ${
       hosts.length > most &&
       html`<button onClick=${() => setMost(most + PAGE_SIZE)}>
-      Show more of ${count(hosts.length - most, "host")}
+      Show more (${count(hosts.length - most, "host")} hidden)
     </button>`
     }
   </section>`;

@@ -19,7 +19,7 @@ import { html, useMemo } from "../view.js";
  * @typedef {object} Impact
  * @property {string} host
  * @property {number} vms
- * @property {Share[]} shares those that span update domains come first
+ * @property {Share[]} shares those that span several update domains come first
  */
 
 /**
@@ -50,7 +50,7 @@ export function impactOf(index, host) {
  */
 export function hostsSpanningDomains(index) {
   return index.map.hosts.filter((_, host) => {
-    const [first] = impactOf(index, host).shares; // those that span domains come first
+    const [first] = impactOf(index, host).shares; // one that spans domains, if any
     return first?.spansDomains;
   });
 }
@@ -81,9 +81,9 @@ function shareOf({ map, ofGroup }, group, vms) {
  * @param {Impact} impact
  */
 export function headline({ host, vms, shares }) {
-  if (!vms) return `Maintenance of ${host} would touch nothing: no VM runs there.`;
+  if (!vms) return `Maintenance of ${host} would affect nothing: no VMs run there.`;
   const groups = count(shares.length, "group");
-  return `Maintenance of ${host} would touch ${count(vms, "VM")} of ${groups} at once.`;
+  return `Maintenance of ${host} would affect ${count(vms, "VM")} in ${groups}.`;
 }
 
 /**
@@ -98,7 +98,7 @@ export function shareSentence({ vms, total, domains, spansDomains }) {
   const summary = parts.join(", ");
   if (!spansDomains) return summary;
   const lost = domains.length === 2 ? "two" : number(domains.length);
-  const loss = `loses ${lost} update domains at once: the placement defeats them`;
+  const loss = `would lose ${lost} update domains at the same time`;
   return `${summary}; ${loss}`;
 }
 
@@ -122,7 +122,7 @@ const MOST_SHARES = 2; // the details show all of them
  *   host: number | null,
  *   isOnly: boolean,
  *   setOnly: (isOnly: boolean) => void,
- * }} props `hovered` and `host`: indexes of the hovered and of the chosen host
+ * }} props `hovered` and `host`: indexes of the hovered and the selected host
  */
 export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
   const shown = hovered ?? host;
@@ -146,7 +146,7 @@ export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
         type="checkbox"
         checked=${isOnly}
         onChange=${() => setOnly(!isOnly)}
-      />${" "}Only what ${index.map.hosts[host]} touches
+      />${" "}Only what ${index.map.hosts[host]} affects
     </label>`
     }
   </div>`;
@@ -157,19 +157,19 @@ function Hint({ index }) {
   const hosts = useMemo(() => hostsSpanningDomains(index), [index]);
   const disabled = index.map.groups.filter((group) => group.is_disabled);
   return html`<p class="soft">
-      Point at a host to see what its maintenance would touch; choose it to keep that.
+      Point to a host, or select it, to see what its maintenance would affect.
     </p>
     ${
       hosts.length > 0 &&
       html`<p class="defeated">
-      ${count(hosts.length, "host")} would take several update domains of a group down
-      at once: ${few(hosts, 5)}.
+      Maintenance of ${hosts.length > 1 ? "any of these hosts" : "this host"} would take
+      down several update domains of a group at the same time: ${few(hosts, 5)}.
     </p>`
     }
     ${
       disabled.length > 0 &&
       html`<p>
-      Disabled, because they have not polled for 24 hours:
+      Scheduled Events is disabled for groups that have not polled for 24 hours:
       ${" "}${few(
         disabled.map(({ name }) => name),
         5,

@@ -7,7 +7,7 @@ import { html } from "../view.js";
 
 /** @typedef {"stuck" | "started" | "blocked" | "scheduled"} Mark */
 
-/** The letter in a square, in addition to its color; most urgent first. */
+/** The letter on a square, in addition to its color; most urgent first. */
 export const LETTERS = /** @type {const} */ ({
   stuck: "!",
   started: "▸",
@@ -22,8 +22,8 @@ const URGENCY = Object.keys(LETTERS);
 
 /**
  * @typedef {object} Marks
- * @property {Map<string, Mark>} ofVm the most urgent one, by name
- * @property {Map<string, Mark>} ofHost of maintenance of the host itself, by name
+ * @property {Map<string, Mark>} ofVm the most urgent mark of each VM, by name
+ * @property {Map<string, Mark>} ofHost the most urgent mark of each host, by name
  * @property {Map<string, string>} conditions "failed" or "degraded", by host
  */
 
@@ -89,7 +89,7 @@ export function markOfHost(index, marks, host) {
 }
 
 /**
- * Return a text that changes if and only if a mark in the row changes.
+ * Return a key that changes if and only if a mark in the row changes.
  * @param {import("./rows.js").Row} row
  * @param {string[]} names of the VMs
  * @param {Marks} marks
@@ -107,8 +107,8 @@ export function marksKey({ vms }, names, { ofVm }) {
 const LEGEND = [
   { mark: "", label: "VM" },
   { mark: "spot", label: "spot VM" },
-  { mark: "disabled", label: "disabled: the group has not polled for 24 hours" },
-  { mark: "unheard", label: "unheard: this VM has not asked itself" },
+  { mark: "disabled", label: "Scheduled Events disabled for its group" },
+  { mark: "not-polling", label: "not polling: this VM has not polled for 24 hours" },
 ];
 
 /** @param {{isByHost: boolean}} props */

@@ -24,12 +24,12 @@ import { matchesName } from "./search.js";
  * @typedef {object} RowFilter
  * @property {string} query
  * @property {SearchResult | null} matches null if there is no query
- * @property {number | null} host whose groups come first; null for none
- * @property {boolean} isOnly whether only these are shown
+ * @property {number | null} host the host whose groups come first; null for none
+ * @property {boolean} isOnly whether to show only its groups
  */
 
-export const MOST_SQUARES = 200; // of a row, until the viewer expands it
-const ROW_COST = 10; // of an empty row, in squares
+export const MOST_SQUARES = 200; // of a row, until the user expands it
+const ROW_COST = 10; // in squares, of an empty row
 
 /**
  * Return a row for each group.
@@ -109,7 +109,7 @@ function holds(hosts, vms, host) {
  * Split the VMs of a group by update domain; those without one come last.
  * @param {FleetIndex} index
  * @param {number[]} vms
- * @param {number | null} host whose VMs come first
+ * @param {number | null} host the host whose VMs come first; null for none
  * @returns {Cell[]}
  */
 export function cellsOf({ map }, vms, host) {
@@ -131,7 +131,7 @@ export function cellsOf({ map }, vms, host) {
 }
 
 /**
- * Cut cells to the room of their row, which they share evenly.
+ * Cut cells to the room in their row, which they share evenly.
  * @param {Cell[]} cells
  * @param {number} room in squares
  * @returns {{cells: Cell[], hidden: number}}

@@ -1,4 +1,4 @@
-// Search in the fleet: a query of words that must all match, and the search bar.
+// Fleet search: a query whose words must all match, and the search bar.
 
 import { count } from "../components.js";
 import { html } from "../view.js";
@@ -7,10 +7,10 @@ import { html } from "../view.js";
 
 /** @typedef {(index: FleetIndex, vm: number) => boolean} Term */
 
-/** @type {Record<string, Term>} words that match a property, or a name */
+/** @type {Record<string, Term>} words that match a property or a name */
 const KINDS = {
   disabled: ({ silence }, vm) => silence[vm] === "disabled",
-  unheard: ({ silence }, vm) => silence[vm] === "unheard",
+  "not-polling": ({ silence }, vm) => silence[vm] === "not-polling",
   spot: ({ map }, vm) => map.vms.spot[vm] ?? false,
 };
 
@@ -55,7 +55,7 @@ export function search(index, query) {
 }
 
 /**
- * Whether a name matches, such as that of a group or host without VMs.
+ * Whether a name matches; for groups and hosts without VMs.
  * @param {string} name
  * @param {string} query
  */
@@ -76,7 +76,7 @@ function wordsIn(query) {
 function termOf(word) {
   const [, name = "", value = ""] = /^(\w+):(.*)$/.exec(word) ?? [];
   const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
-  if (field && !value) return () => true; // still being typed
+  if (field && !value) return () => true; // the user is still typing
   if (field) return (index, vm) => field(index, vm, value);
   const kind = Object.hasOwn(KINDS, word) ? KINDS[word] : undefined;
   return (index, vm) =>
@@ -104,14 +104,14 @@ export function SearchBar({ index, query, setQuery, matches, isByHost, setByHost
         type="search"
         autocomplete="off"
         spellcheck=${false}
-        placeholder="names, disabled, unheard, spot, ud:2, host:…, group:…"
+        placeholder="name, disabled, not-polling, spot, ud:2, host:…"
         value=${query}
         onInput=${onInput}
       />
     </div>
     <p class="fleet-counted" role="status">${summaryOf(index, matches)}</p>
     <fieldset class="fleet-arranged">
-      <legend class="hidden">Arranged</legend>
+      <legend class="hidden">Rows</legend>
       <${Option} label="By group" isOn=${!isByHost} choose=${() => setByHost(false)} />
       <${Option} label="By host" isOn=${isByHost} choose=${() => setByHost(true)} />
     </fieldset>

@@ -1,4 +1,4 @@
-// Card of one maintenance: title, time, what it waits for, its events and actions.
+// Card of one maintenance: title, time, blockers, events and actions.
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Countdown, Standing, standingOf, Time, titleOf } from "../components.js";
@@ -14,7 +14,7 @@ import { shownWaits } from "./sections.js";
 
 /** @param {{item: Item}} props */
 export function Card({ item }) {
-  // A card is redrawn only if its own item has changed.
+  // A card is only redrawn if its own item has changed.
   return useMemo(() => drawCard(item), [item]);
 }
 
@@ -41,7 +41,7 @@ function drawCard(item) {
 }
 
 /**
- * Open the story if the card itself was clicked, not a control on it.
+ * Open the story if the click was on the card itself, not on a control.
  * @param {MouseEvent} event
  * @param {string} id
  */
@@ -52,12 +52,12 @@ function openClicked(event, id) {
   openStory(id);
 }
 
-/** The relevant time: until NotBefore, or since it started or got stuck. */
+/** The time left until NotBefore, or the time since it started or got stuck. */
 function Moment(/** @type {{item: Item}} */ { item }) {
   const { not_before, started_at, stuck_since } = item.maintenance;
   const since = stuck_since ?? started_at;
   if (since) {
-    const word = stuck_since ? "stuck for" : "for";
+    const word = stuck_since ? "stuck for" : "running for";
     return html`<p class="moment">
       <span class="soft">${word}</span> <${Elapsed} since=${since} />
     </p>`;
@@ -112,7 +112,7 @@ export function WaitRow({ wait: { kind, text, until, unblocked_by } }) {
     ${until && html`${" "}Until <${Time} at=${until} />.`}
     ${commands.map(
       ({ text, command }) =>
-        html`<br key=${command} /><code>${command}</code> ${text}`,
+        html`<br key=${command} />To ${text}: <code>${command}</code>`,
     )}
   </li>`;
 }

@@ -1,4 +1,4 @@
-// List of a maintenance's events: affected VMs, who has seen and who has approved them.
+// List of a maintenance's events: affected VMs, sightings and approvals.
 
 import { count, few, Time } from "../components.js";
 import { html, useState } from "../view.js";
@@ -31,7 +31,7 @@ export function EventList({ item, first = 4 }) {
     ${
       rest > 0 &&
       html`<button class="quiet more" onClick=${() => setShown(shown + MORE_EVENTS)}>
-      Show ${count(Math.min(rest, MORE_EVENTS), "more event")} of ${events.length}
+      Show ${Math.min(rest, MORE_EVENTS)} more of ${events.length} events
     </button>`
     }
   `;
@@ -43,7 +43,7 @@ function EventRow({ item, event }) {
   const [first, ...others] = event.resources;
   const isStandalone = !others.length && first === event.group;
   return html`<li>
-    <div class="whom">
+    <div class="affected">
       <strong>${event.group}</strong>
       ${!isStandalone && html`${" "}<span class="soft">${few(event.resources)}</span>`}
     </div>
@@ -56,7 +56,7 @@ function EventRow({ item, event }) {
 }
 
 /**
- * How many VMs have seen an event, with their names on demand.
+ * How many VMs have seen an event; expands to their names.
  * @param {{item: Item, event: ScheduledEvent}} props
  */
 function Seen({ item, event }) {

@@ -1,4 +1,4 @@
-// Latest journal entries ("Last facts"); new ones are held back while somebody reads.
+// Latest journal entries; new ones are held back while the user reads the list.
 
 import { count, Time } from "../components.js";
 import { Sentence, StoryLink } from "../story/sentence.js";
@@ -9,7 +9,7 @@ import { factSentence, namesOf } from "./phrases.js";
 
 const FIRST_ROWS = 30;
 const MORE_ROWS = 100;
-const HIGHLIGHT = 3000; // ms for which a new fact is highlighted
+const HIGHLIGHT = 3000; // ms for which a new entry is highlighted
 
 export function Journal() {
   const model = useModel();
@@ -24,14 +24,14 @@ export function Journal() {
     release();
   }
 
-  // Rows are keyed by index: they stay in place and change their text.
+  // Rows are keyed by index: they stay in place, and their text changes.
   return html`<section class="card facts" aria-labelledby="facts" ...${readerEvents}>
     <div class="facts-head">
-      <h2 id="facts">Last facts</h2>
+      <h2 id="facts">Journal</h2>
       ${
         pending > 0 &&
         html`<button class="quiet" onClick=${showNew}>
-        Show ${count(pending, "new fact")}
+        Show ${count(pending, "new journal entry", "new journal entries")}
       </button>`
       }
     </div>
@@ -45,7 +45,7 @@ export function Journal() {
               isFresh=${entry.position > highlightAfter}
             />`,
       )}
-      ${!facts.length && html`<li class="soft">Nothing has happened yet.</li>`}
+      ${!facts.length && html`<li class="soft">No journal entries yet.</li>`}
       ${
         facts.length > shown &&
         html`<li class="more">
@@ -59,8 +59,8 @@ export function Journal() {
 }
 
 /**
- * Hold the shown facts while somebody reads them: has the pointer or the focus on them,
- * or has scrolled down.
+ * Hold the shown entries while the user reads them: while the list has the pointer or
+ * the focus, or is scrolled down.
  * @param {Entry[]} latest
  */
 function useHeld(latest) {
@@ -93,7 +93,7 @@ function useHeld(latest) {
 }
 
 /**
- * Return the position after which facts are highlighted as new.
+ * Return the position after which entries are highlighted as new.
  * @param {number} newest
  */
 function useHighlight(newest) {
@@ -115,7 +115,7 @@ function Row({ entry, text, isFresh }) {
     <span key=${`said ${position}`} class="said">
       ${id === null ? sentence : html`<${StoryLink} id=${id}>${sentence}<//>`}
     </span>
-    <small key=${position} title="position in the journal">${position}</small>
+    <small key=${position} title="Position in the journal">${position}</small>
   </li>`;
 }
 

@@ -1,4 +1,4 @@
-// Overview page ("Now"): all live maintenances by urgency, and what happened last.
+// Overview page ("Now"): current maintenance by urgency, and the latest entries.
 
 import { count, Standing, STANDINGS, Time, titleOf } from "../components.js";
 import { FirstVisit } from "../first_visit.js";
@@ -53,8 +53,8 @@ export function OverviewPage() {
 // --- data ------------------------------------------------------------------------
 
 /**
- * Load the maintenances that ended last, and again after each break; retry until it
- * succeeds. Those that end from now on arrive as live updates.
+ * Load the maintenance that ended last, and again after each break. Retries until it
+ * succeeds. Whatever ends from now on arrives as a live update.
  * @param {boolean} isConnected
  * @returns {boolean} whether they are loaded
  */
@@ -97,7 +97,7 @@ async function fetchEnded(api) {
 }
 
 /**
- * Load the fleet, which an empty page shows.
+ * Load the fleet if needed: the empty page summarizes it.
  * @param {boolean} isNeeded
  */
 function useFleet(isNeeded) {
@@ -112,7 +112,7 @@ function useFleet(isNeeded) {
 /** @param {{sections: Record<Urgency, Item[]>, isLoaded: boolean}} props */
 function Counts({ sections, isLoaded }) {
   return html`<p class="hidden" role="status">${isLoaded && summaryOf(sections)}</p>
-    <ul class="counts" aria-label="How many there are">
+    <ul class="counts" aria-label="Maintenance by status">
       ${URGENCIES.map((name) => {
         const { length } = sections[name];
         return html`<li key=${name}>
@@ -163,10 +163,10 @@ function Section({ name, items }) {
 function JustEnded({ items, isLoaded }) {
   return html`<section class="just-ended" aria-labelledby="just-ended">
     <div class="just-ended-head">
-      <h2 id="just-ended">Just ended</h2>
-      <a href=${hashOf("timeline")}>All on the timeline</a>
+      <h2 id="just-ended">Recently ended</h2>
+      <a href=${hashOf("timeline")}>See all on the timeline</a>
     </div>
-    ${isLoaded && !items.length && html`<p class="soft">Nothing yet.</p>`}
+    ${isLoaded && !items.length && html`<p class="soft">None yet.</p>`}
     <ul aria-busy=${isLoaded ? "false" : "true"}>
       ${items.map(
         (item) => html`<li key=${item.maintenance.id}>
@@ -190,7 +190,7 @@ function Skeleton() {
 }
 
 /**
- * Shown if nothing is announced: a summary of the fleet, or how to create one.
+ * Shown if no maintenance is announced: a summary of the fleet, or how to create one.
  * @param {{fleet: import("../types").FleetMap | null}} props
  */
 function Empty({ fleet }) {
@@ -203,15 +203,15 @@ function Empty({ fleet }) {
 /** @param {{fleet: import("../types").FleetMap}} props */
 function Calm({ fleet }) {
   const disabled = fleet.groups.filter((group) => group.is_disabled).length;
-  const have = disabled === 1 ? "is disabled: it has" : "are disabled: they have";
+  const have = disabled === 1 ? "has" : "have";
   const summary = disabled
-    ? `${count(disabled, "group")} ${have} not polled for 24 hours`
-    : "all of them are enabled";
+    ? `disabled for ${count(disabled, "group")} that ${have} not polled for 24 hours`
+    : "enabled for all groups";
   return html`<div class="empty calm">
-    <h2>Nothing is announced.</h2>
+    <h2>No maintenance is announced</h2>
     <p>
-      ${count(fleet.vms.name.length, "VM")} in ${count(fleet.groups.length, "group")};
-      ${" "}${summary}. <a href=${hashOf("fleet")}>See the fleet</a>
+      ${count(fleet.vms.name.length, "VM")} in ${count(fleet.groups.length, "group")}.
+      ${" "}Scheduled Events is ${summary}. <a href=${hashOf("fleet")}>See the fleet</a>
     </p>
   </div>`;
 }

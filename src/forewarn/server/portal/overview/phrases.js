@@ -1,5 +1,5 @@
-// Phrases for facts of the journal, and for the origin, sightings and approvals of
-// maintenances.
+// Phrases for journal entries, and for the origin, sightings and approvals of
+// maintenance.
 
 import { count, titleOf } from "../components.js";
 import { span } from "../times.js";
@@ -13,14 +13,14 @@ import { isWithdrawn } from "./sections.js";
 
 /** @type {Record<string, string>} */
 const APPROVAL_PATHS = {
-  metadata: "at the metadata endpoint",
-  control: "by the control API",
-  arm: "by Azure's Resource Manager API",
-  policy: "beforehand, by the settings of the group",
+  metadata: "via the metadata endpoint",
+  control: "via the control API",
+  arm: "via Azure's Resource Manager API",
+  policy: "in advance by the settings of the group",
 };
 
 /**
- * Describe a fact in a sentence, without its full stop; times in it are in UTC.
+ * Describe a journal entry in a sentence without a period; its times are in UTC.
  * @param {Entry} entry
  * @param {NameOf} nameOf
  * @returns {string}
@@ -32,18 +32,18 @@ export function factSentence(entry, nameOf = () => null) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// --- maintenances and events ----------------------------------------------------
+// --- maintenance and events -----------------------------------------------------
 
 /** @type {Record<string, string>} */
 const CAUSES = {
-  platform: "planned work on the platform",
-  degraded: "hardware that is predicted to fail",
-  "host-failure": "hardware that has failed",
-  "user-restart": "a user asked for a restart",
-  "user-redeploy": "a user asked for a redeploy",
-  eviction: "a spot VM is taken back",
-  "scale-in": "a VM is deleted",
-  reimage: "a VM gets a new image",
+  platform: "planned maintenance",
+  degraded: "predicted hardware failure",
+  "host-failure": "hardware failure",
+  "user-restart": "restart requested by a user",
+  "user-redeploy": "redeploy requested by a user",
+  eviction: "eviction of a spot VM",
+  "scale-in": "deletion of a VM",
+  reimage: "reimage of a VM",
 };
 
 /**
@@ -55,8 +55,8 @@ export function originOf({ source, cause }) {
 }
 
 /**
- * Count the VMs that have seen an event: "seen by 1 of 2 VMs, and 1 other" (of the
- * same group).
+ * Count the VMs that have seen an event: "seen by 1 of 2 VMs and 1 other" (another VM
+ * of the same group).
  * @param {import("./sections.js").Sighting} sighting
  */
 export function seenPhrase({ affected, others, missing }) {
@@ -64,11 +64,11 @@ export function seenPhrase({ affected, others, missing }) {
   const total = affected.length + missing.length;
   const start = `seen by ${affected.length} of ${count(total, "VM")}`;
   if (!others.length) return start;
-  return `${start}, and ${count(others.length, "other")}`;
+  return `${start} and ${count(others.length, "other")}`;
 }
 
 /**
- * Describe who approved an event, and through which API; not when.
+ * Describe who approved an event and via which API, without the time.
  * @param {Maintenance} maintenance
  * @param {ScheduledEvent} event
  */
@@ -76,19 +76,19 @@ export function approvalPhrase(maintenance, event) {
   if (event.approved_at) {
     const way = APPROVAL_PATHS[event.approved_via ?? ""] ?? `via ${event.approved_via}`;
     const by = event.approved_by && event.approved_via !== "policy";
-    return by ? `approved by ${event.approved_by}, ${way}` : `approved ${way}`;
+    return by ? `approved by ${event.approved_by} ${way}` : `approved ${way}`;
   }
-  if (isWithdrawn(maintenance, event)) return "withdrawn: all its VMs have left";
+  if (isWithdrawn(maintenance, event)) return "withdrawn: all of its VMs have left";
   const isOver = maintenance.started_at || maintenance.ended_at;
   return isOver ? "not approved" : "not approved yet";
 }
 
 /**
- * Describe how long the work is expected to take.
+ * Describe the expected duration of the work.
  * @param {number} seconds -1 if unknown
  */
 export function durationPhrase(seconds) {
-  return seconds < 0 ? "not known beforehand" : span(seconds * 1000);
+  return seconds < 0 ? "unknown" : span(seconds * 1000);
 }
 
 // --- titles ----------------------------------------------------------------------
@@ -102,12 +102,12 @@ export function durationPhrase(seconds) {
  */
 export function namesOf(items, facts) {
   /** @type {Map<string, Maintenance> | null} */
-  let all = null; // built on demand: most ids are in `items`
+  let byId = null; // built on demand: most ids are in `items`
   return (id) => {
     const item = items.get(id);
     if (item) return titleOf(item.maintenance);
-    all ??= maintenancesById(items, facts);
-    const maintenance = all.get(id);
+    byId ??= maintenancesById(items, facts);
+    const maintenance = byId.get(id);
     return maintenance ? titleOf(maintenance) : null;
   };
 }

@@ -12,7 +12,7 @@ import { standingOf } from "../components.js";
 /** The most urgent first. @type {Urgency[]} */
 export const URGENCIES = ["stuck", "started", "blocked", "scheduled"];
 
-/** Sort key of each section: what has lasted longest, or comes soonest, is first. */
+/** Sort key of each section: the longest-lasting or the soonest comes first. */
 const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
   stuck: ({ maintenance }) => maintenance.stuck_since ?? "",
   started: ({ maintenance }) => maintenance.started_at ?? "",
@@ -48,7 +48,7 @@ function compare(a, b) {
 }
 
 /**
- * Return the items that ended last, latest first.
+ * Return the items that ended most recently, latest first.
  * @param {Iterable<Item>} items
  * @param {number} most
  */
@@ -72,7 +72,7 @@ function endOf(item) {
 
 /**
  * @typedef {object} Sighting which VMs have seen an event
- * @property {Sight[]} affected VMs that the event is about
+ * @property {Sight[]} affected VMs that the event affects
  * @property {Sight[]} others VMs of the same group
  * @property {string[]} missing affected VMs that have not seen it
  */
@@ -114,8 +114,8 @@ export function isWithdrawn({ ended_at }, event) {
 }
 
 /**
- * Choose the waits that a card shows. Approvals are shown with the events, and the time
- * before the start as a countdown. Blockers of many groups are alike, so a few suffice.
+ * Select the waits for a card. The events show approvals, and the countdown shows the
+ * time before the start. Blockers of many groups are alike, so a few suffice.
  * @param {Item} item
  * @returns {{shown: Wait[], more: number}}
  */
@@ -135,7 +135,7 @@ export function shownWaits({ maintenance, due, waits }) {
 export function summaryOf(sections) {
   const { stuck, started, blocked, scheduled } = sections;
   const total = stuck.length + started.length + blocked.length + scheduled.length;
-  if (!total) return "Nothing is announced.";
+  if (!total) return "No maintenance is announced.";
   return (
     `${stuck.length} stuck, ${started.length} started,` +
     ` ${blocked.length} blocked, ${scheduled.length} scheduled.`

@@ -1,6 +1,6 @@
 // HTTP client of the control API, and its errors.
 
-/** A request that failed; the message is the service's own sentence. */
+/** A request that failed; the message is the one of the service. */
 export class RequestError extends Error {
   /**
    * @param {number} status 0 if there was no response
@@ -12,10 +12,14 @@ export class RequestError extends Error {
   }
 }
 
-const NO_RESPONSE =
-  "The service does not answer. Nothing is known of what you asked for.";
+const NO_RESPONSE = "No response from the service. Try again.";
+const UNKNOWN_OUTCOME =
+  "No response. Your request may or may not have been carried out; check before" +
+  " retrying.";
 
-const BAD_TOKEN = "That is no token: it has characters that cannot be sent.";
+const SESSION = "/v1/session";
+
+const BAD_TOKEN = "This is not a valid token: it contains unsupported characters.";
 const READ_TIMEOUT = 20_000; // ms; a read usually takes less than one second
 
 const KEY_ITEM = "forewarn-session-key"; // in localStorage
@@ -27,7 +31,7 @@ const KEY_HEADER = "Forewarn-Session-Key";
  */
 export class SessionKey {
   constructor() {
-    this.held = ""; // used if the browser does not allow storage
+    this.held = ""; // if the browser does not allow storage
   }
 
   /** @returns {string} empty if there is none */
@@ -56,7 +60,7 @@ export class Api {
   /**
    * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
    * @param {(why: string) => void} signedOut called when the session is over, with the
-   *   reason; it is empty if the request had no session at all
+   *   reason, which is empty if the request had no session
    * @param {SessionKey} key
    */
   constructor(fetch, signedOut, key = new SessionKey()) {
@@ -87,7 +91,7 @@ export class Api {
   }
 
   /**
-   * Request a change. The service carries out requests with the same `key` once.
+   * Request a change. The service carries out requests with the same `key` only once.
    * @param {string} path
    * @param {object} [body]
    * @param {string} [key]
@@ -108,7 +112,7 @@ export class Api {
   async signIn(token) {
     if (/[^\x20-\xff]/.test(token)) throw new RequestError(0, BAD_TOKEN);
     const headers = { Authorization: `Bearer ${token}` };
-    const started = await this.request("POST", "/v1/session", { headers });
+    const started = await this.request("POST", SESSION, { headers });
     const { session_key: key, ...session } = started;
     this.key.set(key);
     return session;
@@ -116,7 +120,7 @@ export class Api {
 
   /** End the session on the service, and forget its key. */
   async signOut() {
-    await this.request("DELETE", "/v1/session", {});
+    await this.request("DELETE", SESSION, {});
     this.key.set("");
   }
 
@@ -129,7 +133,8 @@ export class Api {
     const response = await this.fetchResponse(path, { ...init, method });
     if (!response.ok) throw await this.errorOf(response);
     if (response.status === 204) return null;
-    return orNoResponse(response.json(), init.signal); // the body may be cut short
+    // the body may be truncated
+    return orNoResponse(response.json(), path, { ...init, method });
   }
 
   /**
@@ -141,7 +146,7 @@ export class Api {
     const key = this.key.get();
     const headers = { ...init.headers, ...(key && { [KEY_HEADER]: key }) };
     const sent = this.fetch(path, { cache: "no-store", ...init, headers });
-    return orNoResponse(sent, init.signal);
+    return orNoResponse(sent, path, init);
   }
 
   /**
@@ -150,14 +155,14 @@ export class Api {
    */
   async errorOf(response) {
     const body = await response.json().catch(() => null);
-    const detail = body?.detail ?? `The service answers ${response.status}.`;
+    const detail = body?.detail ?? `The service returned status ${response.status}.`;
     if (response.status === 401) this.signedOut(hadSession(response) ? detail : "");
     return new RequestError(response.status, detail);
   }
 }
 
 /**
- * Whether a 401 is about a session or token that is not valid, not about a missing one.
+ * Whether a 401 is about an invalid session or token, not about a missing one.
  * @param {Response} response
  */
 function hadSession(response) {
@@ -168,20 +173,22 @@ function hadSession(response) {
  * Await `result`; report a network failure as a `RequestError`.
  * @template T
  * @param {Promise<T>} result
- * @param {AbortSignal | null} [signal] of the caller, whose abort is passed on
+ * @param {string} path
+ * @param {RequestInit} init an abort by its signal is passed on
  * @returns {Promise<T>}
  */
-async function orNoResponse(result, signal) {
+async function orNoResponse(result, path, { method = "GET", signal }) {
   try {
     return await result;
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new RequestError(0, NO_RESPONSE);
+    const isSafe = method === "GET" || path === SESSION;
+    throw new RequestError(0, isSafe ? NO_RESPONSE : UNKNOWN_OUTCOME);
   }
 }
 
 /**
- * Write a path with names in it: path`/v1/vms/${name}/restart`.
+ * Escape the names in a path: path`/v1/vms/${name}/restart`.
  * @param {TemplateStringsArray} texts
  * @param {...string} names
  */

@@ -2,12 +2,12 @@
 //
 // Rules of this file:
 //
-// 1. Facts are identified by their position. A fact that arrives twice counts once;
-//    after a break the stream resumes after the last position, so none is missed.
-// 2. What a fact changes is requested again (`refresh.js`); nothing is computed from
-//    facts.
-// 3. After each break the journal is compared with the known one. If it is another one
-//    (the service was restarted without its store), all data is dropped.
+// 1. Facts are identified by their position. A fact that arrives twice counts once.
+//    After a break the stream resumes after the last position, so none is missed.
+// 2. Whatever a fact changes is requested again (`refresh.js`); nothing is computed
+//    from facts.
+// 3. After each break the journal is compared with the known one. If it is a different
+//    journal (the service was restarted without its store), all data is dropped.
 
 import { RequestError } from "./api.js";
 import { changesFleet, idsIn } from "./model.js";
@@ -20,7 +20,7 @@ import { readEvents } from "./stream.js";
 
 const PAGE_SIZE = 200;
 const FIRST_FACTS = 100;
-const LONGEST_GAP = 5000; // facts to catch up on; beyond that all is loaded again
+const LONGEST_GAP = 5000; // facts to catch up on; beyond that, everything is reloaded
 const SILENCE_TIMEOUT = 40_000; // ms; keep-alives arrive every 15 s
 
 /** Keeps the model up to date until it is stopped. */
@@ -36,11 +36,11 @@ export class Live {
     this.running = null;
     /** @type {() => void} */
     this.wake = () => {};
-    this.attempts = 0; // to follow, in a row
+    this.attempts = 0; // to open the stream, in a row
     this.refresher = new Refresher(api, model, () => this.running?.signal ?? null);
   }
 
-  /** Connect; if it is waiting before the next attempt, retry at once. */
+  /** Connect, or retry immediately if it is waiting for the next attempt. */
   start() {
     this.wake();
     if (this.running) return;
@@ -111,7 +111,7 @@ export class Live {
 
   /**
    * Whether the journal continues the known one, after a gap that is not too long.
-   * @param {number} position where it is now
+   * @param {number} position its current position
    * @param {AbortSignal} signal
    */
   async isSameJournal(position, signal) {
@@ -234,7 +234,7 @@ export class Live {
   // --- requests of the pages ---------------------------------------------------
 
   /**
-   * Request again what the viewer has just changed.
+   * Refresh what the user has just changed.
    * @param {string[]} ids
    */
   refresh(ids) {
@@ -253,7 +253,7 @@ export class Live {
   }
 
   /**
-   * Load what has ended since a moment, unless it is loaded already.
+   * Load what has ended since a time, unless it is already loaded.
    * @param {number} since in ms of the service's clock
    */
   async needPast(since) {

@@ -8,7 +8,7 @@ import { ServiceClock } from "./clock.js";
 const MOST_FACTS = 500;
 const MOST_ENDED = 2000;
 
-/** The service's data as far as it is loaded, and its subscribers. */
+/** The loaded data of the service, and its subscribers. */
 export class Model {
   /**
    * @param {(draw: () => void) => void} later runs `draw` soon, such as before the
@@ -52,7 +52,7 @@ export class Model {
     this.limits = [];
     /** @type {import("../types").Problem[]} */
     this.health = [];
-    /** @type {number | null} since when ended maintenances are loaded, in ms */
+    /** @type {number | null} how far back ended maintenance is loaded, in ms */
     this.pastSince = null;
     this.changed();
   }
@@ -82,7 +82,7 @@ export class Model {
     for (const ticker of this.tickers) ticker();
   }
 
-  /** Redraw the page: once, however many changes come before that. */
+  /** Redraw the page soon: once, however many changes come before. */
   changed() {
     if (this.isWaiting) return;
     this.isWaiting = true;
@@ -105,7 +105,7 @@ export class Model {
   }
 
   /**
-   * Add facts; those that are known already are ignored.
+   * Add facts; known facts are ignored.
    * @param {Entry[]} entries in any order
    */
   addFacts(entries) {
@@ -135,7 +135,7 @@ export class Model {
   }
 
   /**
-   * Drop what the service no longer shows.
+   * Drop items that the service no longer shows.
    * @param {string[]} ids
    */
   dropItems(ids) {
@@ -174,7 +174,7 @@ export class Model {
 }
 
 /**
- * List the ids of the maintenances or events that a fact is about.
+ * List the ids of the maintenance or events that a fact is about.
  * @param {Entry} entry
  * @returns {string[]}
  */

@@ -1,4 +1,4 @@
-// Refresh of what has changed: because of a fact, of time, or of the viewer's action.
+// Refresh of what has changed because of a fact, time, or an action of the user.
 
 /** @typedef {import("../types").Overview} Overview */
 
@@ -17,7 +17,7 @@ export class Refresher {
     this.api = api;
     this.model = model;
     this.signal = signal;
-    /** @type {Set<string>} ids of maintenances or events */
+    /** @type {Set<string>} ids of maintenance or events */
     this.dirty = new Set();
     this.isBusy = false;
     this.failures = 0; // in a row
@@ -35,7 +35,7 @@ export class Refresher {
   }
 
   /**
-   * Refresh these and everything that is due: its blockers may have changed without a
+   * Refresh these, and everything that is due: its blockers may have changed without a
    * fact about it.
    * @param {string[]} ids
    */
@@ -47,7 +47,7 @@ export class Refresher {
     this.refreshOverdue();
   }
 
-  /** Refresh what became due by time alone, without a fact. */
+  /** Refresh what became due as time passed, without a fact. */
   refreshOverdue() {
     const now = this.model.clock.now();
     for (const { maintenance, due } of this.model.live()) {
@@ -65,7 +65,7 @@ export class Refresher {
     this.isBusy = true;
     void this.fetchChanged(signal)
       .then(() => (this.failures = 0))
-      .catch(() => (this.failures += 1)) // what is missing stays dirty
+      .catch(() => (this.failures += 1)) // what was not refreshed stays dirty
       .finally(() => setTimeout(() => this.resume(), this.pause()));
   }
 
@@ -95,7 +95,7 @@ export class Refresher {
   }
 
   /**
-   * Store the response to a request for `ids`; those missing in it no longer exist.
+   * Store the response to a request for `ids`; ids missing from it no longer exist.
    * @param {string[]} ids
    * @param {Overview} overview
    */

@@ -42,7 +42,8 @@ function parse(block) {
 }
 
 /**
- * Read messages until the stream ends; those that arrive together are passed together.
+ * Read messages until the stream ends; messages that arrive together are passed
+ * together.
  * @param {ReadableStream<Uint8Array>} body
  * @param {() => void} onActivity called for every chunk, including keep-alive comments
  * @param {(messages: StreamMessage[]) => void} onMessages

@@ -1,19 +1,20 @@
-// Clock bar: shows a clock that is not the system's, and advances a manual clock.
+// Clock bar: shows a clock that is not the system clock, and advances a manual clock.
 
 import { useRequest } from "../actions/dialog.js";
 import { newKey, RequestError } from "../service/api.js";
 import { rateOf } from "../service/clock.js";
 import { countdown, durationError, local, ms, parseDuration, utc } from "../times.js";
+import { Sentence } from "../story/sentence.js";
 import { html, useApp, useModel, useNow, useRef, useState } from "../view.js";
 
-/** @typedef {{seconds: number} | {to: string}} Step by how much, or to which time */
+/** @typedef {{seconds: number} | {to: string}} Step a duration, or a target time */
 
 /** @returns {unknown} */
 export function ClockBar() {
   const model = useModel();
   const { clock } = model;
   if (clock.isSystem) return null;
-  return html`<section class="clockbar" aria-label="The service's clock">
+  return html`<section class="clockbar" aria-label="Service clock">
     <p>
       <span class="badge warn">${clock.name}</span>
       <${CurrentTime} />
@@ -55,7 +56,9 @@ function Advance() {
       <${StepButtons} ...${advance} />
       <${StepForm} ...${advance} />
       <${Progress} target=${isBusy ? target : null} />
-      <p id="advance-refusal" class="refusal" role="alert">${error}</p>
+      <p id="advance-refusal" class="refusal" role="alert">
+        <${Sentence} text=${error} isPlain />
+      </p>
       <p class="hidden" role="status">${done}</p>
     </div>`;
 }
@@ -77,10 +80,10 @@ function StepButtons({ move, isBusy }) {
     <button
       type="button"
       disabled=${isBusy || next === null}
-      title=${next ? `The next one: ${local(next, 0)}` : "Nothing is scheduled"}
+      title=${next ? `Next: ${local(next, 0)}` : "No maintenance is scheduled"}
       onClick=${() => next && move({ to: next })}
     >
-      To NotBefore
+      To next NotBefore
     </button>`;
 }
 
@@ -136,7 +139,7 @@ function useAdvance() {
         const { clock, now } = await api.post("/v1/clock/advance", step, key);
         pending.current = null;
         model.setClock(clock, now);
-        setDone(`The clock is at ${local(now, 0)}.`);
+        setDone(`The clock now shows ${local(now, 0)}.`);
       } catch (failure) {
         const isAnswered = failure instanceof RequestError && failure.status !== 0;
         if (isAnswered) pending.current = null;
@@ -149,7 +152,7 @@ function useAdvance() {
 }
 
 /**
- * Progress of an advance, which stops at everything that falls due on the way.
+ * Progress of an advance, which stops at everything that becomes due on the way.
  * @param {{target: number | null}} props null while the clock stands still
  */
 function Progress({ target }) {
@@ -168,17 +171,16 @@ function Progress({ target }) {
 }
 
 /**
- * Describe the kind of a clock.
+ * Describe how a clock runs.
  * @param {string} name
  */
 export function describeClock(name) {
-  if (name === "manual") return "moves by hand";
-  const rate = rateOf(name);
-  return rate >= 1 ? `${rate} times as fast` : `at ${rate} of the usual speed`;
+  if (name === "manual") return "stands still until advanced";
+  return `runs at ${rateOf(name)} times real time`;
 }
 
 /**
- * Return the next NotBefore of what has not started.
+ * Return the next NotBefore of maintenance that has not started.
  * @param {import("../types").Item[]} items
  * @param {number} now
  * @returns {string | null} null if there is none

@@ -1,5 +1,5 @@
-// Status bar at the foot of every page: problems of the service, limited callers, injected
-// faults, and a clock that is not the system's.
+// Status bar at the bottom of every page: service problems, exceeded limits, injected
+// faults, and a clock that is not the system clock.
 
 import { count, few } from "../components.js";
 import { countdown } from "../times.js";
@@ -13,13 +13,13 @@ import { ClockBar } from "./clock_bar.js";
 /** @type {Record<string, string>} */
 const REQUESTS = {
   any: "all requests",
-  read: "reads",
+  read: "polls",
   approve: "approvals",
 };
 
 /**
- * All bars appear at the same time, so that none moves another. Their height is
- * in the CSS variable `--bars`, for what else stands at the foot of the page.
+ * All bars appear at the same time, so that none moves another. The CSS variable
+ * `--bars` has their height, for other content at the bottom of the page.
  */
 export function StatusBar() {
   const { faults, limits, health } = useModel();
@@ -51,7 +51,7 @@ function LimitBar({ limits }) {
     <p class="hidden" role="status">${text}</p>
     ${
       text &&
-      html`<section class="limitbar" aria-label="Limited callers">
+      html`<section class="limitbar" aria-label="Exceeded limits">
       <p><strong>${text}</strong></p>
     </section>`
     }
@@ -59,16 +59,17 @@ function LimitBar({ limits }) {
 }
 
 /**
- * Describe the tokens and VMs of which requests were refused lately.
+ * Describe the tokens and VMs whose requests were refused recently.
  * @param {LimitedCaller[]} limits
  */
 export function describeLimits(limits) {
-  return limits.length ? `Limited: ${limits.map(({ text }) => text).join("; ")}` : "";
+  if (!limits.length) return "";
+  return `Over their limits: ${limits.map(({ text }) => text).join("; ")}`;
 }
 
 /**
- * Problems of the service, in its own words. Screen readers announce them without their
- * age, which changes every second.
+ * Problems that the service reports. Screen readers announce them without their age,
+ * which changes every second.
  * @param {{problems: Problem[]}} props
  */
 export function HealthBar({ problems }) {
@@ -76,7 +77,7 @@ export function HealthBar({ problems }) {
     <p class="hidden" role="status">${problems.map(({ text }) => text).join("; ")}</p>
     ${
       problems.length > 0 &&
-      html`<section class="faultbar" aria-label="Problems of the service">
+      html`<section class="faultbar" aria-label="Service problems">
         <ul>
           ${problems.map((problem) => html`<${ProblemRow} key=${problem.text} problem=${problem} />`)}
         </ul>
@@ -104,13 +105,13 @@ export function describeProblem({ text, seconds }, elapsed) {
 /** @param {{faults: Fault[]}} props */
 function FaultBar({ faults }) {
   const text = faults.length
-    ? `${count(faults.length, "fault")} in force: VMs are answered wrongly on purpose.`
+    ? `${count(faults.length, "fault")} active: VMs get wrong responses on purpose.`
     : "";
   return html`<div>
     <p class="hidden" role="status">${text}</p>
     ${
       faults.length > 0 &&
-      html`<section class="faultbar" aria-label="Faults in force">
+      html`<section class="faultbar" aria-label="Active faults">
       <p><strong>${text}</strong></p>
       <ul>
         ${faults.map((fault) => html`<${FaultRow} key=${fault.id} fault=${fault} />`)}
@@ -137,7 +138,7 @@ function FaultRow({ fault }) {
  * @param {Fault} fault
  */
 export function scopeOf({ on, vms }) {
-  return `${REQUESTS[on] ?? on} of ${vms.length ? few(vms) : "all VMs"}`;
+  return `${REQUESTS[on] ?? on} from ${vms.length ? few(vms) : "all VMs"}`;
 }
 
 /**
@@ -149,5 +150,5 @@ export function remainingOf({ left, left_seconds: seconds }, elapsed) {
   const parts = [];
   if (left !== null) parts.push(`${count(left, "request")} left`);
   if (seconds !== null) parts.push(`${countdown(seconds * 1000 - elapsed)} left`);
-  return parts.join(", ") || "until it is cleared";
+  return parts.join(", ") || "until cleared";
 }

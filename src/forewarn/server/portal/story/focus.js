@@ -51,7 +51,7 @@ function restoreFocus(opener, hash) {
   });
 }
 
-/** Close the story with Escape, unless a dialog is open, as soon as it has the focus. */
+/** Close the story with Escape, unless a dialog is open. */
 export function useEscape() {
   useLayoutEffect(() => {
     const onKey = (/** @type {KeyboardEvent} */ event) => {

@@ -1,5 +1,5 @@
-// Story panel: the history of one maintenance in sentences. It is next to the page, or
-// covers it on narrow screens.
+// Story panel: status, history and details of one maintenance. It is next to the page,
+// or covers it on narrow screens.
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Standing, Time, titleOf } from "../components.js";
@@ -32,13 +32,15 @@ export function StoryPanel({ id }) {
   return html`<div class="story" aria-labelledby="story" ...${role}>
     <div class="story-head">
       <h2 id="story" tabindex="-1" ref=${heading}>
-        ${data?.item ? titleOf(data.item.maintenance) : "Story"}
+        ${data?.item ? titleOf(data.item.maintenance) : "Maintenance"}
       </h2>
-      <button class="quiet" aria-label="Close the story" onClick=${close}>×</button>
+      <button class="quiet" aria-label="Close details" onClick=${close}>×</button>
     </div>
-    <p class="refusal" role="alert" hidden=${!error}>${error}</p>
+    <p class="refusal" role="alert" hidden=${!error}>
+      <${Sentence} text=${error} isPlain />
+    </p>
     ${data && html`<${Content} data=${data} />`}
-    ${!data && !error && html`<p class="soft" role="status">Asking…</p>`}
+    ${!data && !error && html`<p class="soft" role="status">Loading…</p>`}
   </div>`;
 }
 
@@ -51,8 +53,8 @@ function Content({ data: { item, explanation, story } }) {
   return html`
     ${item && html`<${Standing} item=${item} /> <${MaintenanceActions} item=${item} />`}
     <section aria-labelledby="story-why">
-      <h3 id="story-why">How it stands</h3>
-      <p>${explanation.summary}</p>
+      <h3 id="story-why">Status</h3>
+      <p><${Sentence} text=${explanation.summary} /></p>
       <ul class="waits">
         ${explanation.waits.map(
           (wait, index) => html`<${WaitRow} key=${index} wait=${wait} />`,
@@ -61,7 +63,7 @@ function Content({ data: { item, explanation, story } }) {
       ${explanation.hint && html`<p><${Sentence} text=${explanation.hint} /></p>`}
     </section>
     <section aria-labelledby="story-what">
-      <h3 id="story-what">What happened</h3>
+      <h3 id="story-what">History</h3>
       <${Entries} entries=${story.entries} />
       <${Sentences} sentences=${story.sentences} />
     </section>
@@ -98,12 +100,12 @@ function Entries({ entries }) {
 function Details({ item }) {
   const { maintenance } = item;
   return html`
-    <section aria-labelledby="story-whom">
-      <h3 id="story-whom">Whom it touches</h3>
+    <section aria-labelledby="story-groups">
+      <h3 id="story-groups">Affected groups</h3>
       <${EventList} item=${item} first=${10} />
     </section>
     <section aria-labelledby="story-more">
-      <h3 id="story-more">More about it</h3>
+      <h3 id="story-more">Details</h3>
       <dl>
         <dt>Origin</dt>
         <dd>${originOf(maintenance)}</dd>
@@ -118,7 +120,7 @@ function Details({ item }) {
           html`<dt>Reason</dt>
           <dd>${maintenance.reason}</dd>`
         }
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd><code>${maintenance.id}</code></dd>
       </dl>
     </section>
@@ -133,7 +135,7 @@ function Details({ item }) {
  */
 
 /**
- * Load a story, and again whenever there is news of it.
+ * Load a story, and reload it whenever something changes.
  * @param {string} id of the maintenance, or of one of its events
  * @returns {{data: StoryData | null, error: string}}
  */

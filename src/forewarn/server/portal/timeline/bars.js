@@ -17,7 +17,7 @@ import { standingOf } from "../components.js";
  * @typedef {object} Moments times of an item in ms, parsed once
  * @property {number} announced
  * @property {number} notBefore
- * @property {number} startsAt when it starts at the latest, unless it has started
+ * @property {number} startsAt its latest start, if it has not started
  * @property {number | null} started
  * @property {number | null} ended
  * @property {number | null} length null if unknown
@@ -27,7 +27,7 @@ import { standingOf } from "../components.js";
 /**
  * @typedef {object} Extent
  * @property {number} from
- * @property {number | null} work start of the work; null if there was none
+ * @property {number | null} work start of the work; null if there was no work
  * @property {number} to
  * @property {boolean} isExpected whether the work has yet to start
  * @property {boolean} isOpen whether its end is unknown
@@ -37,7 +37,7 @@ import { standingOf } from "../components.js";
  * @typedef {object} BarData
  * @property {string} id of the maintenance
  * @property {Item} item
- * @property {ScheduledEvent[]} events those of its lane
+ * @property {ScheduledEvent[]} events the events of its lane
  * @property {ReturnType<typeof standingOf>} standing
  * @property {number} notBefore
  * @property {Mark[]} marks in order of time
@@ -51,7 +51,7 @@ const PARSED = new WeakMap();
 /**
  * Create the bar of an item.
  * @param {Item} item
- * @param {ScheduledEvent[]} events those of its lane
+ * @param {ScheduledEvent[]} events the events of its lane
  * @param {number} now
  * @param {number} tail length of an open end, in ms
  * @returns {Bar}

@@ -1,4 +1,4 @@
-// Timeline chart: an axis, a line for the current time, and lanes with bars.
+// Timeline chart: an axis, a line at the current time, and lanes with bars.
 
 import { openStory } from "../route.js";
 import { utc } from "../times.js";
@@ -32,7 +32,7 @@ import { positionOf, ticksOf } from "./scale.js";
 const ROW = 36; // px
 const SKELETON_LANES = 6; // drawn while data is loading
 const BARS_PER_LANE = 5; // drawn at once, on average
-const MOST_ROWS = 6; // of a lane, until the viewer expands it
+const MOST_ROWS = 6; // of a lane, until the user expands it
 
 const WITH_SECONDS = 10 * 60_000; // ms; the axis of a shorter range shows seconds
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -152,7 +152,7 @@ function NowLine({ range, width }) {
 }
 
 /**
- * The label of that line, on the axis.
+ * The label of that line on the axis.
  * @param {{range: TimeRange, width: number}} props
  */
 function NowLabel({ range, width }) {
@@ -202,7 +202,7 @@ function LaneRow({ name, bars, by, range, width, now }) {
   </li>`;
 }
 
-/** Placeholder of the lanes while data is loading. */
+/** Placeholder for the lanes while data is loading. */
 function Skeleton() {
   const lanes = [...Array(SKELETON_LANES).keys()];
   return html`<div class="skeleton" aria-hidden="true">
@@ -247,7 +247,7 @@ function slotStyle({ left, width, row }) {
 
 /**
  * Position an element by a transform: it moves as time passes, and a transform needs no
- * new layout and does not count as a layout shift.
+ * new layout and is not a layout shift.
  * @param {number} left
  * @param {number} top
  */

@@ -1,4 +1,4 @@
-// The viewer's choices on the timeline; some are kept in the browser's storage.
+// The user's choices on the timeline; some are kept in the browser's storage.
 
 import { useMemo, useState } from "../view.js";
 import { SPANS } from "./scale.js";
@@ -54,7 +54,7 @@ function stored() {
   try {
     return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") ?? {};
   } catch {
-    return {}; // no storage, or its content is not ours
+    return {}; // no storage, or unknown content
   }
 }
 

@@ -1,4 +1,4 @@
-// Controls of the timeline: toolbar, shown range, legend, and the button for more.
+// Controls of the timeline: toolbar, shown range, legend, and the Show more button.
 
 import { local, span, utc } from "../times.js";
 import { html, useMemo } from "../view.js";
@@ -34,8 +34,8 @@ export function Toolbar({ choice, now }) {
 export function RangeText({ choice, range, now, isReady }) {
   const { from, to } = range;
   const text = `${local(from, now)} to ${local(to, now)}`;
-  // for screen readers: announced when the viewer has moved, not as time passes
-  const announced = useMemo(() => `Shown: ${text}`, [choice.view, isReady]);
+  // for screen readers: announced when the user moves, not as time passes
+  const announced = useMemo(() => `Showing ${text}`, [choice.view, isReady]);
   if (!isReady) return html`<p class="stretch"></p>`;
   return html`<p class="stretch" title=${`${utc(from)} to ${utc(to)}`}>
       ${text} <small>${span(to - from)}</small>
@@ -65,7 +65,7 @@ function AsTable({ choice }) {
       aria-pressed=${choice.asTable}
       onClick=${() => choice.set({ asTable: !choice.asTable, most: PAGE_SIZE })}
     >
-      As a table
+      Table
     </button>
   </div>`;
 }
@@ -73,7 +73,7 @@ function AsTable({ choice }) {
 /** @param {{choice: Choice}} props */
 function Spans({ choice }) {
   const { view } = choice;
-  return html`<div class="choice" role="group" aria-label="Time shown around now">
+  return html`<div class="choice" role="group" aria-label="Time range">
     ${SPANS.map(
       ({ label, span: length }) => html`<button
         key=${label}
@@ -94,7 +94,11 @@ function Navigation({ choice, now }) {
   const back = () => set({ view: { ...view, middle: null } });
   return html`<div class="choice" role="group" aria-label="Move and zoom">
     <button aria-label="Earlier" title="Earlier (←)" onClick=${panBy(-PAN)}>‹</button>
-    <button aria-pressed=${view.middle === null} title="Go with now" onClick=${back}>
+    <button
+      aria-pressed=${view.middle === null}
+      title="Follow the current time"
+      onClick=${back}
+    >
       Now
     </button>
     <button aria-label="Later" title="Later (→)" onClick=${panBy(PAN)}>›</button>
@@ -124,11 +128,11 @@ function Search({ choice }) {
   />`;
 }
 
-/** CSS classes of the parts of a bar, and their names. */
+/** CSS classes of the parts of a bar, and their labels. */
 const SIGNS = [
   { sign: "notice", label: "notice" },
   { sign: "work", label: "work" },
-  { sign: "work expected", label: "work expected" },
+  { sign: "work expected", label: "expected work" },
   { sign: "tick", label: "not before" },
   { sign: "mark seen", label: "seen" },
   { sign: "mark approved", label: "approved" },
@@ -136,7 +140,7 @@ const SIGNS = [
 
 export function Legend() {
   return html`<div class="legend">
-    <ul aria-label="Signs">
+    <ul aria-label="Legend">
       ${SIGNS.map(
         ({ sign, label }) => html`<li key=${sign}>
           <span class="strip bar scheduled" aria-hidden="true">
@@ -154,14 +158,14 @@ export function Legend() {
 }
 
 /**
- * How many lanes or rows are shown, and the button for more.
+ * The number of lanes or rows that are shown, and a button to show more.
  * @param {{choice: Choice, shown: number, all: number, noun: string}} props
  */
 export function More({ choice, shown, all, noun }) {
   if (!shown || shown >= all) return null;
   const next = Math.min(all - shown, PAGE_SIZE);
   return html`<p class="more">
-    <span role="status">${shown} of ${all} ${noun}s are shown.</span>${" "}
+    <span role="status">Showing ${shown} of ${all} ${noun}s.</span>${" "}
     <button onClick=${() => choice.set({ most: choice.most + PAGE_SIZE })}>
       Show ${next} more
     </button>

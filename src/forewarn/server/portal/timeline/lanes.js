@@ -12,9 +12,9 @@ import { laneTitle } from "./phrases.js";
 
 /**
  * @typedef {object} Lane
- * @property {string} name empty for what has no host, or no group
- * @property {Bar[]} bars live ones first, in order of announcement; then those that
- *   have ended, latest first
+ * @property {string} name empty for maintenance without a host or group
+ * @property {Bar[]} bars live ones in order of announcement, then ended ones, latest
+ *   first
  */
 
 /**
@@ -74,7 +74,7 @@ function eventsByLane({ maintenance }, { by, hostOf }) {
 }
 
 /**
- * Return the events of a group; it has several if its VMs are of several update
+ * Return the events of a group. It has several if its VMs are in several update
  * domains, or do not see each other's events.
  * @param {string} group
  * @param {ScheduledEvent[]} events

@@ -21,8 +21,8 @@ import { positionOf } from "./scale.js";
  * @property {Cluster[]} clusters of marks
  */
 
-const LABEL_WIDTH = 160; // px that a label may have, even on a short bar
-const LABEL_SHARE = 0.4; // maximum share of the chart's width
+const LABEL_WIDTH = 160; // maximum px of a label, even on a short bar
+const LABEL_SHARE = 0.4; // maximum share of the chart's width that a label takes
 const SLOT_GAP = 6; // px between two slots of a row
 const THINNEST = 3; // px of a bar
 const NARROWEST = 14; // px of a bar that has room for marks
@@ -30,7 +30,7 @@ const MARK_GAP = 9; // px between two separate marks
 
 /**
  * Stack the bars of a lane.
- * @param {Bar[]} bars the first ones get the upper rows
+ * @param {Bar[]} bars those that come first get the upper rows
  * @param {TimeRange} range
  * @param {number} width in px
  * @param {number} most rows

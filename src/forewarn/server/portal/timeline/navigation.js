@@ -1,4 +1,4 @@
-// Navigation on the timeline: dragging, mouse wheel, keys.
+// Navigation on the timeline by dragging, mouse wheel and keys.
 
 import { useEffect, useRef } from "../view.js";
 import { PAN, ZOOM } from "./controls.js";
@@ -115,7 +115,7 @@ function listenToDrags(element, track, latest) {
     latest.current.choice.set({ view: pan(drag.view, share, 0) });
   };
   const up = () => {
-    // the click that ends a drag must not open the bar below the pointer
+    // the click that ends a drag must not open the bar under the pointer
     if (drag?.isMoved) element.addEventListener("click", swallow, ONCE);
     drag = null;
   };

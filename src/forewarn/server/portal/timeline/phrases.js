@@ -7,7 +7,7 @@ import { local, span, utc } from "../times.js";
 /** @typedef {import("./bars.js").Mark} Mark */
 /** @typedef {import("./lanes.js").By} By */
 
-/** Standings that only the color of a bar shows; they start its label. */
+/** Statuses that only the color of a bar shows; the bar's label starts with them. */
 const LABELED = new Set(["stuck", "blocked", "canceled", "failed"]);
 const BY = { approved: "approved by", seen: "seen by" };
 const NO_LANE = { host: "No host", group: "No group" };
@@ -22,7 +22,7 @@ export function laneTitle(name, by) {
 }
 
 /**
- * Return the text on a bar; its sentence starts with it.
+ * Return the text on a bar; the bar's sentence starts with it.
  * @param {Bar} bar
  */
 export function barLabel({ item, standing }) {
@@ -74,7 +74,7 @@ export function durationOf({ item }) {
 }
 
 /**
- * Describe marks of one kind that are drawn as one.
+ * Describe marks of one kind that are drawn as one mark.
  * @param {Mark[]} marks at least one
  * @param {number} now
  * @param {Intl.DateTimeFormatOptions} [zone] for tests

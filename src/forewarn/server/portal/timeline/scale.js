@@ -6,7 +6,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * @typedef {object} View what the viewer has chosen to see
+ * @typedef {object} View the part of the timeline that the user has chosen
  * @property {number} span in ms
  * @property {number | null} middle in ms; null to follow the current time
  */
@@ -30,17 +30,17 @@ export const SPANS = [
 
 const SHORTEST = MINUTE;
 const LONGEST = 60 * DAY;
-const STEPS = 20; // a range that follows now moves in steps, not continuously
-const MARGIN = 1.2; // around what is fitted in
+const STEPS = 20; // a range that follows now moves in steps of this fraction
+const MARGIN = 1.2; // factor, so that `fit` leaves room on both sides
 
-/** Possible distances of two ticks, smallest first. */
+/** Possible distances between two ticks, smallest first. */
 const TICK_STEPS = [
   ...[5, 10, 15, 30].map((seconds) => seconds * SECOND),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
   ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
   ...[1, 2, 7, 14, 28].map((days) => days * DAY),
 ];
-const CLOSEST = 76; // px between two ticks, the room of a label
+const CLOSEST = 76; // minimum px between two ticks: room for a label
 
 /**
  * Return the range that a view shows.

@@ -1,4 +1,4 @@
-// The timeline as a table, for screen readers and for those who prefer text.
+// The timeline as a table, for screen readers and for users who prefer text.
 
 import { few, Standing, titleOf } from "../components.js";
 import { openStory } from "../route.js";
@@ -13,12 +13,12 @@ import { durationOf, laneTitle, namesOf } from "./phrases.js";
 
 const HEADINGS = [
   "Maintenance",
-  "Standing",
+  "Status",
   "Announced",
   "Not before",
   "Started",
   "Ended",
-  "Length",
+  "Duration",
   "Approved by",
   "Seen by",
 ];
@@ -34,7 +34,7 @@ export function LaneTable({ choice, lanes, now, isReady, children }) {
   // explicit roles: on narrow screens the table is laid out as blocks, and would lose
   // its implicit roles
   return html`<table class="lanetable card" role="table" aria-busy=${!isReady}>
-      <caption class="hidden">What happens in this time</caption>
+      <caption class="hidden">Maintenance in this period</caption>
       <thead role="rowgroup">
         <tr role="row">
           ${[lane, ...HEADINGS].map(

@@ -1,4 +1,4 @@
-// Timeline page: past and planned maintenances in one picture.
+// Timeline page: past and upcoming maintenance in one picture.
 
 import { count } from "../components.js";
 import {
@@ -23,7 +23,7 @@ import { LaneTable } from "./table.js";
 /** @typedef {import("./scale.js").TimeRange} TimeRange */
 /** @typedef {import("./scale.js").View} View */
 
-const STEPS = 500; // in which now moves through a range: about 2 px each
+const STEPS = 500; // in which now moves across a range: about 2 px each
 
 export function TimelinePage() {
   const model = useModel();
@@ -79,7 +79,7 @@ function useData({ by, view }, range) {
   const { live, model } = useApp();
   const [isPastLoaded, setPastLoaded] = useState(model.pastSince !== null);
   const { isLoaded, link, fleet } = model;
-  // more than is shown, so that not every movement needs a request
+  // more than is shown, so that not every move needs a request
   const since = (Math.floor(range.from / view.span) - 1) * view.span;
   useEffect(() => {
     if (!isLoaded) return;
@@ -98,7 +98,7 @@ function useData({ by, view }, range) {
 }
 
 /**
- * Shown if there are no lanes: the reason, and what to do.
+ * Shown if there are no lanes: why, and what to do.
  * @param {{choice: Choice, now: number}} props
  */
 function Nothing({ choice, now }) {
@@ -106,14 +106,14 @@ function Nothing({ choice, now }) {
   const { fleet, items } = model;
   if (fleet && !fleet.vms.name.length && !items.size) {
     return html`<div class="empty">
-      <p>There is no VM in the fleet yet. Write a fleet file and apply it:</p>
+      <p>There are no VMs in the fleet yet. Create a fleet file and apply it:</p>
       <p><code>forewarn fleet apply fleet.toml</code></p>
     </div>`;
   }
   if (choice.search) {
     return html`<div class="empty">
-      <p>No ${choice.by} with “${choice.search}” in its name has anything here.</p>
-      <p><button onClick=${() => choice.set({ search: "" })}>Show all</button></p>
+      <p>No ${choice.by} matching “${choice.search}” has maintenance in this period.</p>
+      <p><button onClick=${() => choice.set({ search: "" })}>Clear search</button></p>
     </div>`;
   }
   const live = model.live();
@@ -121,16 +121,16 @@ function Nothing({ choice, now }) {
     const extents = live.map((item) => extentOf(momentsOf(item), now, 0));
     const all = fit(extents.flatMap(({ from, to }) => [from, to]));
     return html`<div class="empty">
-      <p>Nothing happens in this time, but before or after it.</p>
+      <p>No maintenance in this period, but there is some before or after it.</p>
       <p>
         <button onClick=${() => choice.set({ view: all })}>
-          Show ${count(live.length, "live maintenance")}
+          Show ${count(live.length, "maintenance operation")}
         </button>
       </p>
     </div>`;
   }
   return html`<div class="empty">
-    <p>Nothing happens in this time, and nothing is announced. To announce:</p>
+    <p>No maintenance in this period, and none is announced. To announce some:</p>
     <p><code>forewarn announce Reboot --host NAME</code></p>
   </div>`;
 }
