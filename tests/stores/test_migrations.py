@@ -251,7 +251,7 @@ def test_file_that_cannot_be_copied_is_not_upgraded(
     with largest_file(64 * 1024):  # SQLite's shared memory needs half of it
         message = refusal(path)
     assert "which must be done before it is upgraded" in message
-    assert "before-0002 cannot be written" in message
+    assert "before-0002" in message
     assert content(path) == before
     assert copies(path) == []
 

@@ -117,7 +117,7 @@ def test_database_with_another_encoding_is_refused(postgres: PostgresServer) -> 
         "CREATE DATABASE latin OWNER forewarn ENCODING 'LATIN1' TEMPLATE template0"
         " LC_COLLATE 'C' LC_CTYPE 'C'"
     )
-    assert "encoded in LATIN1" in refusal(postgres.url("latin"))
+    assert "encoding LATIN1" in refusal(postgres.url("latin"))
 
 
 def test_database_of_another_program_is_refused_and_left_alone(
@@ -136,7 +136,7 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> 
     with opened(postgres_store(url)):
         pass
     postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
-    assert "newer forewarn (layout 9999" in refusal(url)
+    assert "newer forewarn (revision 9999" in refusal(url)
 
 
 def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:
@@ -150,7 +150,7 @@ def test_role_that_cannot_create_tables_is_refused(postgres: PostgresServer) -> 
         f"ALTER SCHEMA {schema} OWNER TO postgres",
         f"GRANT USAGE ON SCHEMA {schema} TO forewarn",
     )
-    assert "does not let this role" in refusal(postgres.url(schema=schema))
+    assert "does not allow this role" in refusal(postgres.url(schema=schema))
 
 
 def test_missing_schema_is_refused(postgres: PostgresServer) -> None:

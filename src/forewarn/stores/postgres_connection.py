@@ -272,8 +272,8 @@ def translated_errors() -> Iterator[None]:
             raise Unavailable(f"the store {describe_error(error)}") from error
         if (error.sqlstate or "").startswith(_CHANGED):
             raise Unavailable(
-                f"the store {describe_error(error)}; another program changed its"
-                " tables: undo that, or restore a backup"
+                f"the store {describe_error(error)}; its tables have been changed:"
+                " undo the change, or restore a backup"
             ) from error
         raise  # bugs in our code
 

@@ -429,8 +429,8 @@ def _translated() -> Iterator[None]:
         raise  # bugs in our code
     except sqlite3.IntegrityError as error:
         raise Unavailable(
-            f"the store refuses a row: {error}; another program changed its tables:"
-            " undo that, or restore a backup"
+            f"the store refuses a row: {error}; its tables have been changed: undo the"
+            " change, or restore a backup"
         ) from error
     except sqlite3.DatabaseError as error:
         if _is_damage(error):
