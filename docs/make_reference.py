@@ -102,7 +102,7 @@ def _api() -> Iterator[str]:
     spec = make_app(cast(Services, None), JournalStreams()).openapi()
     yield spec["info"]["description"]
     yield ""
-    yield "| method | path | what it does |"
+    yield "| method | path | description |"
     yield "|---|---|---|"
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
@@ -124,14 +124,14 @@ def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[s
 
 
 def _metrics() -> Iterator[str]:
-    yield "What `GET /metrics` of the control plane tells Prometheus, as text or as"
-    yield "OpenMetrics; [how to use it](../how-to/monitor.md). It needs a token of the"
-    yield "role viewer or better. Counters and histograms begin anew with every start."
-    yield "Seconds are those of the service's clock, unless it says otherwise. The"
-    yield "`process_...` metrics are those that Prometheus' own client tells of every"
-    yield "process."
+    yield "`GET /metrics` on the control plane returns these metrics in the Prometheus"
+    yield "text format or as OpenMetrics ([how to use them](../how-to/monitor.md)). The"
+    yield "request needs a token with the role viewer or higher. Counters and"
+    yield "histograms start over when the service restarts. Durations are measured with"
+    yield "the service's clock unless the description says otherwise. The `process_...`"
+    yield "metrics come from the Prometheus client library."
     yield ""
-    yield "| metric | type | labels | what it tells |"
+    yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"
     for metric in ServiceMetrics().table:
         name = f"{metric.name}_total" if metric.kind == "counter" else metric.name

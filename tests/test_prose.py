@@ -64,6 +64,7 @@ INSTEAD = tuple(RULES.values())
 #: Text of others, data that was recorded, and this file.
 LEFT_OUT = re.compile(
     r"LICENSE|requirements/|tests/golden/|tests/test_prose\.py|.*/vendor/"
+    r"|src/forewarn/stores/migrations/versions/"
     r"|.*\.(gz|png|svg|jsonl|sql|typed)$"
 )
 #: Code in Markdown, and quotations.

@@ -23,8 +23,8 @@ def test_every_page_of_a_list_is_read(service: Service, run: Cli) -> None:
 
 
 def test_problem_is_reported_by_its_detail(service: Service, run: Cli) -> None:
-    service.refuse("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
-    assert run("events show X", code=1) == "forewarn: there is no maintenance X\n"
+    service.refuse("GET", "/v1/maintenances/X", 404, "maintenance X not found")
+    assert run("events show X", code=1) == "forewarn: maintenance X not found\n"
 
 
 def test_error_without_a_problem_document_is_reported_by_its_status(
@@ -84,7 +84,7 @@ def test_the_state_directory_follows_xdg(
 def test_missing_token_names_the_places_searched(
     service: Service, monkeypatch: Patch, tmp_path: Path, run: Cli
 ) -> None:
-    service.refuse("GET", "/v1/clock", 401, "a bearer token is needed")
+    service.refuse("GET", "/v1/clock", 401, "a bearer token is required")
     monkeypatch.delenv("FOREWARN_TOKEN")
     assert run("clock show", code=1) == (
         "forewarn: a token is needed; it is taken from --token, else $FOREWARN_TOKEN,"

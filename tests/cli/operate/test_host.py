@@ -177,8 +177,8 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
 
 
 def test_refusal_is_shown(service: Service, run: Cli) -> None:
-    service.refuse("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
-    assert run("host failed host-a", code=1) == "forewarn: there is no host host-a\n"
+    service.refuse("POST", "/v1/hosts/host-a/failed", 404, "host host-a not found")
+    assert run("host failed host-a", code=1) == "forewarn: host host-a not found\n"
 
 
 @pytest.mark.parametrize(

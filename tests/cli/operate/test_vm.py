@@ -158,7 +158,7 @@ def test_evicted_vm_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "evict", type="Preempt")
-    service.refuse("GET", "/v1/vms/web-0", 404, "there is no VM web-0")
+    service.refuse("GET", "/v1/vms/web-0", 404, "VM web-0 not found")
     service.respond("GET", "/v1/groups/web", a_group("web"))
     shown = lines_of(run("vm evict web-0"))
     assert "web-0 leaves the fleet when that is done" in [
@@ -175,7 +175,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "delete", phase="STARTED")
-    service.refuse("GET", "/v1/groups/web", 404, "there is no group web")
+    service.refuse("GET", "/v1/groups/web", 404, "group web not found")
     reason = "only scale sets give terminate notice: web-0 is deleted at once"
     assert reason in lines_of(run("vm delete web-0"))
 
@@ -207,7 +207,7 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
 
 
 def test_refusal_is_shown(service: Service, run: Cli) -> None:
-    sentence = "web-0 is not a spot VM; only those are evicted"
+    sentence = "web-0 is not a spot VM; only spot VMs can be evicted"
     service.refuse("POST", "/v1/vms/web-0/evict", 409, sentence)
     assert run("vm evict web-0", code=1) == f"forewarn: {sentence}\n"
 
