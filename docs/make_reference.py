@@ -40,13 +40,16 @@ def pages() -> Mapping[str, str]:
 
 
 def _settings() -> Iterator[str]:
-    yield "A flag of `forewarn serve` wins over the environment, the environment over"
-    yield "the TOML file that `--config` names, the file over the default. The token"
-    yield "for the control API comes from `FOREWARN_TOKEN`, or from the file `token` in"
-    yield "the state directory: `$FOREWARN_STATE_DIR`, else `$XDG_STATE_HOME/forewarn`,"
-    yield "else `~/.local/state/forewarn`."
+    yield "You can set each setting as a flag of `forewarn serve`, as an environment"
+    yield "variable, or in the TOML file that `--config` names. Flags take precedence"
+    yield "over environment variables, and environment variables over the file."
     yield ""
-    yield "| flag | environment | in the file | default | what it does |"
+    yield "The token for the control API comes from `FOREWARN_TOKEN`, or from the file"
+    yield "`token` in the state directory. The state directory is"
+    yield "`$FOREWARN_STATE_DIR` if it is set, otherwise `$XDG_STATE_HOME/forewarn` or"
+    yield "`~/.local/state/forewarn`."
+    yield ""
+    yield "| flag | environment variable | key in the file | default | description |"
     yield "|---|---|---|---|---|"
     for setting in SETTINGS:
         yield _setting(setting)
@@ -66,10 +69,15 @@ def _shown(default: object) -> str:
 
 
 def _commands() -> Iterator[str]:
-    yield "Exit codes: 0 done; 1 refused, failed, or the answer is no, as of `health`"
-    yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual"
-    yield "end, as of `serve`; 141 when nobody reads the output any more. What went"
-    yield "wrong is said on standard error."
+    yield "Errors are printed to standard error. The exit codes are:"
+    yield ""
+    yield "| code | meaning |"
+    yield "|---|---|"
+    yield "| 0 | success |"
+    yield "| 1 | failure, refusal, or a failed check such as `health` or `rehearse` |"
+    yield "| 2 | usage error |"
+    yield "| 130 | Ctrl-C, unless it is the usual way to stop, as with `serve` |"
+    yield "| 141 | nothing reads the output any longer, as with `head` |"
     for command in main_.COMMANDS:
         yield from _help(command)
     yield ""
@@ -77,7 +85,7 @@ def _commands() -> Iterator[str]:
 
 def _help(*words: str) -> Iterator[str]:
     """Show the help of a command and of its subcommands."""
-    text = _said(*words, "--help")
+    text = _output(*words, "--help")
     yield ""
     yield f"{'#' * (len(words) + 1)} forewarn {' '.join(words)}"
     yield ""
@@ -89,7 +97,7 @@ def _help(*words: str) -> Iterator[str]:
         yield from _help(*words, word)
 
 
-def _said(*words: str) -> str:
+def _output(*words: str) -> str:
     output = StringIO()
     environment = patch.dict(os.environ, {"COLUMNS": "80"}, clear=True)
     with environment, redirect_stdout(output):

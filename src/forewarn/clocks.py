@@ -54,7 +54,7 @@ class FastClock(SystemClock):
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that stands still until it is advanced."""
 
     name = "manual"
     rate = 1.0

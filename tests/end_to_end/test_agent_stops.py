@@ -9,12 +9,12 @@ from tests.end_to_end.agents import an_agent
 from tests.end_to_end.program import Program, serving, until
 from tests.patience import PATIENCE
 
-FLEET = '[[vms]]\nname = "busy"\n[[vms]]\nname = "asking"\n'
+FLEET = '[[vms]]\nname = "busy"\n[[vms]]\nname = "polling"\n'
 
 STUBBORN = '''
 [hooks.drain]
 command = """
-trap 'echo told > told' TERM; echo $$ > pid; until [ -e enough ]; do sleep 0.05; done
+trap 'echo yes > signaled' TERM; echo $$ > pid; until [ -e enough ]; do sleep 0.05; done
 sleep 0.5"""
 [[rules]]
 name = "all"
@@ -60,7 +60,7 @@ def test_a_second_signal_does_not_stop_the_agent_from_ending_its_hooks(
         maintenance = program.service.announce(vms=["busy"])
         hook = process(folder)
         agent.process.send_signal(signal.SIGTERM)
-        until((folder / "told").exists)
+        until((folder / "signaled").exists)
         agent.process.send_signal(second)
         (folder / "enough").touch()
         assert agent.process.wait(PATIENCE) == 0
@@ -72,8 +72,8 @@ def test_a_second_signal_does_not_stop_the_agent_from_ending_its_hooks(
 
 def test_a_readiness_hook_ends_with_the_event(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "vm"
-    with an_agent(folder, endpoint(program, "asking"), ASKING) as agent:
-        maintenance = program.service.announce(vms=["asking"])
+    with an_agent(folder, endpoint(program, "polling"), ASKING) as agent:
+        maintenance = program.service.announce(vms=["polling"])
         hook = process(folder)
         path = f"/v1/maintenances/{maintenance['id']}/cancel"
         program.service.request("POST", path, {"reason": "a test"})

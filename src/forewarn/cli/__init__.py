@@ -1,1 +1,1 @@
-"""Command line: one module per command, in packages by who uses it."""
+"""Command line: one module per command, in packages by purpose."""

@@ -211,7 +211,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
-            'line 6: undo in [[rules]] "r": "drain" stands here twice',
+            'line 6: undo in [[rules]] "r": "drain" appears twice',
         ),
         (
             f'{HOOK}python = "a:b"\n',

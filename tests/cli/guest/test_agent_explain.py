@@ -26,7 +26,7 @@ command = ["/usr/local/bin/drain", "--now"]
 [hooks.say]
 command = "logger going down | cat"
 
-[hooks.ask]
+[hooks.quorum]
 python = "our.cluster:ready"
 
 [[rules]]
@@ -42,7 +42,7 @@ prepare = ["drain", "say"]
 recover = ["say"]
 parallel = true
 together = "when-ready"
-ready = "ask"
+ready = "quorum"
 
 [[rules]]
 name = "others"
@@ -97,15 +97,15 @@ Seen at 2026-01-28 12:00:30Z by web-0.
 
 602D9444-D2CD-49C7-8624-8643E7171297: Reboot of web-1, web-0, Scheduled, by
     Platform
-  Not before 2026-01-28 12:15:00Z, in 15m.
+  Not before 2026-01-28 12:15:00Z, in 15 min.
   Rule "reboots" matches: its type is Reboot; it names this VM.
     prepare (in parallel):
       drain: /usr/local/bin/drain --now
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    Approved after all prepare hooks have succeeded, once the hook ask reports
-      that all VMs are ready.
+    Approved after all prepare hooks have succeeded, once the hook quorum
+      reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; its
     duration is unknown.
   Rule "others" also matches, but comes later: it matches every event.

@@ -97,7 +97,7 @@ def test_list_fits_80_columns_with_long_ids(report: Report, state: Path) -> None
 
 def test_report_without_events(report: Report, state: Path) -> None:
     write(state, [a_line("began", event=None)])
-    assert report() == "No events so far.\n"
+    assert report() == "No events yet.\n"
     assert json.loads(report("--json")) == []
 
 
@@ -194,7 +194,7 @@ def test_state_folder_comes_from_the_agent_file(
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(None, "cannot be read"), ("x", "not valid TOML"), ("\xff", "UTF-8")],
+    [(None, "cannot read"), ("x", "not valid TOML"), ("\xff", "UTF-8")],
 )
 def test_unreadable_agent_file_is_an_error_message(
     report: Report, tmp_path: Path, text: str | None, why: str

@@ -1,4 +1,4 @@
-"""`forewarn agent explain`: which rule each event falls under, and why."""
+"""`forewarn agent explain`: explain which rule matches each event, and why."""
 
 import argparse
 import json
@@ -44,10 +44,10 @@ from forewarn.protocol.codec import decode, iso8601, parse_date
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Say which rule of the agent's file each event of a document falls under, why,
-and what would be done. Nothing is done, and nobody is asked. DOCUMENT is a
-file, or - for the standard input, with a document, one event, or a line of the
-agent's audit record that shows an event."""
+Explain which rule of the agent's configuration file matches each event of a
+document, why, and what the agent would do. Nothing is run and no request is
+sent. DOCUMENT is a file that contains a document, a single event, or a line of
+the agent's audit log with an event."""
 
 _APPROVES: Mapping[ApprovalPolicy, str] = {
     ApprovalPolicy.AFTER_HOOKS: "Approved after all prepare hooks have succeeded",
@@ -88,12 +88,14 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "explain",
         explain,
-        summary="say which rule an event falls under, and why",
+        summary="explain which rule matches an event, and why",
         description=_DESCRIPTION,
         example="forewarn agent explain document.json --name web-0",
         common=(JSON,),
     )
-    parser.add_argument("document", metavar="DOCUMENT", help="a file, or -")
+    parser.add_argument(
+        "document", metavar="DOCUMENT", help="file; - is standard input"
+    )
     add(
         parser,
         CONFIG,
@@ -102,7 +104,8 @@ def register(subcommands: Subcommands) -> None:
             flag="--at",
             metavar="TIME",
             read=read_time,
-            help="when it is seen; now, or when the record says, if it is not given",
+            help="time at which the agent sees the event",
+            shown_default="the time in the audit log, otherwise now",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`forewarn agent install`: the agent as a systemd service."""
+"""`forewarn agent install`: install the agent as a systemd service."""
 
 import argparse
 import os
@@ -12,19 +12,19 @@ from forewarn.cli.output import write, write_error, write_json
 from forewarn.errors import Conflict
 
 _DESCRIPTION = """\
-Write the unit of a service that runs the agent from every start of this VM on,
-restarts it when it ends or hangs, and lets it end its hooks when it is stopped.
-A unit that was changed by hand is not overwritten."""
+Write a systemd unit that runs the agent at every boot of this VM, restarts it if
+it exits or hangs, and gives it time to stop its hooks. A unit that was edited
+by hand is not overwritten without --force."""
 
 _OPTIONS = (
     CONFIG,
-    Option(flag="--print", switch=True, help="write the unit to the terminal alone"),
-    Option(flag="--force", switch=True, help="overwrite a unit that is different"),
+    Option(flag="--print", switch=True, help="print the unit without installing it"),
+    Option(flag="--force", switch=True, help="overwrite a different unit"),
     Option(
         flag="--unit-directory",
         metavar="DIR",
         default="/etc/systemd/system",
-        help="where units are",
+        help="directory of systemd units",
     ),
 )
 _NEXT = ("systemctl daemon-reload", f"systemctl enable --now {NAME}")
@@ -36,7 +36,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "install",
         run,
-        summary="make the agent a service of systemd",
+        summary="install the agent as a systemd service",
         description=_DESCRIPTION,
         example="forewarn agent install --config /etc/forewarn/agent.toml",
         common=(JSON,),

@@ -29,24 +29,25 @@ from forewarn.errors import NotFound, Unavailable
 from forewarn.formats import clean, count, format_duration, join_names
 
 _DESCRIPTION = """\
-Tell what the agent did about events, from the record in its state directory:
-which rule matched and why, what hooks did, who approved, how much notice there
-was and was used, and how long this VM stood still. Without EVENT all events are
-listed. The agent may be running or not; a copy of its directory will do, too."""
+Report what the agent did about an event: which rule matched and why, what the
+hooks did, who approved, how much notice was given and used, and how long this
+VM was interrupted. Without EVENT, all events are listed. The report comes from
+the audit log in the agent's state directory, or in a copy of it. The agent need
+not be running."""
 
 _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
         own_variable=file.VARIABLE,
-        help=f"the agent's file, which says where its state is; {file.DEFAULT} if"
-        " it is there",
+        help="configuration file of the agent, which sets the state directory",
+        shown_default=f"{file.DEFAULT}, if it exists",
     ),
     Option(
         flag="--state",
         metavar="DIR",
         own_variable="FOREWARN_AGENT_STATE",
-        help="the agent's state directory",
+        help="state directory of the agent",
     ),
 )
 
@@ -64,7 +65,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "report",
         report,
-        summary="tell what was done about an event",
+        summary="report what the agent did about events",
         description=_DESCRIPTION,
         example="forewarn agent report 0a4b7c1e",
         common=(JSON,),
@@ -73,7 +74,7 @@ def register(subcommands: Subcommands) -> None:
         "event",
         metavar="EVENT",
         nargs="?",
-        help="its id, or as much of its beginning as no other has",
+        help="id of the event, or an unambiguous prefix of it",
     )
     add_one_of(parser, *_OPTIONS)
 
@@ -96,7 +97,7 @@ def _write_list(events: Mapping[str, EventSummary], *, json: bool) -> None:
     if json:
         write_json([_plain_summary(summary) for summary in summaries])
     else:
-        write(_events_table(summaries) if summaries else "No events so far.")
+        write(_events_table(summaries) if summaries else "No events yet.")
 
 
 def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
@@ -113,7 +114,7 @@ def _concerns(event_id: str, line: Mapping[str, object]) -> bool:
     return normalize_event_id(event) == normalize_event_id(event_id)
 
 
-# --- the record and its events -----------------------------------------------
+# --- the audit log and its events --------------------------------------------
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -233,7 +234,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"timeline of {date}, in UTC"
+            yield f"{date} (UTC)"
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )

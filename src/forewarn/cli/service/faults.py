@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
@@ -11,15 +10,18 @@ from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.errors import Misunderstood
-from forewarn.formats import count, exact_duration, join_names
+from forewarn.formats import count, format_duration, join_names
 
 _ADD = """\
-Make the metadata service misbehave, to test how programs in VMs handle it:
+Inject a fault into the responses of the metadata plane, to test how programs
+handle it. The kinds of faults:
+
 {kinds}
-All durations are in real time, even if the service has a different clock."""
+
+All durations are in real time, whatever the service's clock."""
 
 _CLEAR = """\
-Remove one fault, or all faults. Faults also end when the service stops."""
+Clear one fault, or all faults. Faults also end when the service stops."""
 
 #: Option names and their API field names.
 _FIELDS: Mapping[str, str] = {
@@ -36,43 +38,50 @@ _OPTIONS = (
         flag="--vm",
         metavar="NAME",
         repeated=True,
-        help="VMs whose requests are affected; default: all",
+        help="only requests of these VMs",
+        shown_default="all VMs",
     ),
     Option(
         flag="--on",
         metavar="|".join(FaultOn),
         read=one_of(*FaultOn),
-        help="kind of requests to affect; default: any",
+        help="only requests of this kind",
+        shown_default="any",
     ),
     Option(
         flag="--count",
         metavar="N",
         read=read_number,
-        help="number of requests to affect; default: no limit",
+        help="number of requests to affect",
+        shown_default="no limit",
     ),
     Option(
         flag="--probability",
         metavar="P",
         read=read_fraction,
-        help="probability for each request, such as 0.25; default: 1",
+        help="probability that a request is affected, such as 0.25",
+        shown_default="1",
     ),
     Option(
         flag="--for",
         metavar="DURATION",
         read=read_real_duration,
-        help="how long the fault lasts; default: until it is cleared",
+        help="how long the fault lasts",
+        shown_default="until it is cleared",
     ),
     Option(
         flag="--delay",
         metavar="DURATION",
         read=read_real_duration,
-        help="delay of slow and slow-first-call; default: 5s",
+        help="delay of slow and slow-first-call",
+        shown_default="5s",
     ),
     Option(
         flag="--retry-after",
         metavar="SECONDS",
         read=read_number,
-        help="value of Retry-After in a 429 or 503; default: 1",
+        help="Retry-After header of 429 and 503",
+        shown_default="1",
     ),
 )
 
@@ -82,7 +91,7 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "faults",
-        summary="inject faults into the metadata service, for tests",
+        summary="inject faults into responses to VMs",
         example="forewarn faults add 503 --vm web-0 --count 3",
     )
     adding = add_command(
@@ -105,19 +114,19 @@ def register(subcommands: Subcommands) -> None:
         "list",
         _list_faults,
         summary="list active faults",
-        description="List active faults with their VMs and limits.",
+        description="List the active faults with their kinds, VMs and limits.",
         example="forewarn faults list",
     )
     clearing = add_command(
         commands,
         "clear",
         _clear,
-        summary="remove one or all faults",
+        summary="clear one fault or all faults",
         description=_CLEAR,
         example="forewarn faults clear",
     )
     clearing.add_argument(
-        "id", metavar="ID", nargs="?", help="fault to remove; default: all"
+        "id", metavar="ID", nargs="?", help="id of the fault; omit to clear all"
     )
 
 
@@ -154,8 +163,8 @@ def _lines(faults: Sequence[object]) -> Iterator[str]:
 def _clear(args: argparse.Namespace) -> int:
     path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
     api_of(args).request("DELETE", path)
-    text = "All faults cleared." if args.id is None else f"Fault {args.id} cleared."
-    return write_response(args, {"cleared": args.id or "all"}, [text])
+    what = "all faults" if args.id is None else f"fault {args.id}"
+    return write_response(args, {"cleared": args.id or "all"}, [f"Cleared {what}."])
 
 
 def _row(fault: JsonObject) -> tuple[str, ...]:
@@ -173,7 +182,7 @@ def _limits(fault: JsonObject) -> str:
     parts = []
     left, seconds = fault.number("left"), fault.text("left_seconds")
     if left is not None:
-        parts.append(f"{count(left, 'request')} left")
+        parts.append(count(left, "more request"))
     if seconds is not None:
         parts.append(f"for {_format_seconds(seconds)}")
     chance = fault.text("probability")
@@ -186,6 +195,6 @@ def _limits(fault: JsonObject) -> str:
 
 def _format_seconds(seconds: str) -> str:
     try:
-        return exact_duration(timedelta(seconds=float(seconds)))
+        return format_duration(float(seconds))
     except ValueError as error:
         raise Misunderstood(f"{seconds!r} is not a number of seconds") from error
